@@ -1,0 +1,197 @@
+//! The only clocks of Fathom: the machine's, and a virtual one for the `sim` engine.
+//!
+//! The machine clock reads the time stamp counter where the kernel says it is constant and never stops, because a reading costs half
+//! of `clock_gettime`; it is calibrated against `CLOCK_MONOTONIC` and checked against it again when a run ends.
+
+use crate::sys;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A source of nanoseconds since an arbitrary start.
+pub trait Clock: Clone {
+    fn now(&self) -> u64;
+    /// Gives the CPU away until `deadline`, or until slightly before it; never sleeps past it by intent.
+    fn sleep_until(&self, deadline: u64);
+    /// Whether time passes by itself.
+    fn is_virtual(&self) -> bool {
+        false
+    }
+}
+
+/// How a machine clock reads time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MachineClock {
+    scale: Option<TscScale>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TscScale {
+    base_tsc: u64,
+    base_ns: u64,
+    /// Nanoseconds a tick in 32.32 fixed point.
+    ns_per_tick_q32: u64,
+}
+
+/// Below this distance sleeping is replaced by polling: a sleep wakes up tens of microseconds late.
+const POLL_NS: u64 = 60_000;
+
+impl MachineClock {
+    /// `CLOCK_MONOTONIC` alone.
+    #[must_use]
+    pub fn monotonic() -> Self {
+        Self { scale: None }
+    }
+
+    /// The time stamp counter, calibrated for `window` (a few milliseconds bound the rate error to tens of ppm), or `CLOCK_MONOTONIC` where
+    /// `invariant_tsc` is false or the architecture has none.
+    #[must_use]
+    pub fn calibrated(invariant_tsc: bool, window: Duration) -> Self {
+        if !invariant_tsc || !cfg!(target_arch = "x86_64") {
+            return Self::monotonic();
+        }
+        let (tsc0, ns0) = paired_reading();
+        let end = ns0 + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX >> 1);
+        while sys::monotonic_ns() < end {
+            std::hint::spin_loop();
+        }
+        let (tsc1, ns1) = paired_reading();
+        let ticks = tsc1.saturating_sub(tsc0);
+        if ticks == 0 {
+            return Self::monotonic();
+        }
+        let q32 = (u128::from(ns1 - ns0) << 32) / u128::from(ticks);
+        Self { scale: u64::try_from(q32).ok().map(|ns_per_tick_q32| TscScale { base_tsc: tsc1, base_ns: ns1, ns_per_tick_q32 }) }
+    }
+
+    /// Name of the source in records.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        if self.scale.is_some() { "tsc" } else { "clock_monotonic" }
+    }
+
+    /// This clock's reading minus `CLOCK_MONOTONIC`'s at the same moment, in nanoseconds: the drift since calibration.
+    #[must_use]
+    pub fn drift_ns(&self) -> i64 {
+        let before = self.now();
+        let truth = sys::monotonic_ns();
+        let after = self.now();
+        let mine = before + (after - before) / 2;
+        i64::try_from(i128::from(mine) - i128::from(truth)).unwrap_or(i64::MAX)
+    }
+}
+
+impl Clock for MachineClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        match self.scale {
+            Some(scale) => {
+                let ticks = ordered_tsc().wrapping_sub(scale.base_tsc);
+                #[allow(clippy::cast_possible_truncation, reason = "584 years of nanoseconds fit")]
+                let ns = ((u128::from(ticks) * u128::from(scale.ns_per_tick_q32)) >> 32) as u64;
+                scale.base_ns + ns
+            }
+            None => sys::monotonic_ns(),
+        }
+    }
+
+    fn sleep_until(&self, deadline: u64) {
+        let now = self.now();
+        if deadline > now + POLL_NS {
+            sys::sleep_ns(deadline - now - POLL_NS);
+        } else if deadline > now {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Both clocks at nearly the same moment: the tightest of several tries.
+fn paired_reading() -> (u64, u64) {
+    let mut best = (u64::MAX, 0, 0);
+    for _ in 0..16 {
+        let before = ordered_tsc();
+        let ns = sys::monotonic_ns();
+        let after = ordered_tsc();
+        if after - before < best.0 {
+            best = (after - before, before + (after - before) / 2, ns);
+        }
+    }
+    (best.1, best.2)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn ordered_tsc() -> u64 {
+    // SAFETY: both instructions exist on every x86-64 CPU; the fence keeps the reading after all earlier loads, so that a copy from a mapping
+    // is over when its end is stamped.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+        std::arch::x86_64::_rdtsc()
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ordered_tsc() -> u64 {
+    0
+}
+
+/// Seconds and nanoseconds since 1970, for stamping records; never for measuring.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "this module owns the wall clock")]
+pub fn wall_time() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+/// Time that passes only when somebody advances it; shared by a worker and its `sim` engine.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock(Rc<Cell<u64>>);
+
+impl VirtualClock {
+    /// Moves to `to` unless the clock is already later.
+    pub fn advance_to(&self, to: u64) {
+        self.0.set(self.0.get().max(to));
+    }
+}
+
+impl Clock for VirtualClock {
+    #[inline]
+    fn now(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn sleep_until(&self, deadline: u64) {
+        self.advance_to(deadline);
+    }
+
+    fn is_virtual(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tsc_clock_agrees_with_the_monotonic_clock_and_never_runs_backwards() {
+        let clock = MachineClock::calibrated(true, Duration::from_millis(5));
+        let mut last = clock.now();
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+        assert!(clock.drift_ns().unsigned_abs() < 10_000_000, "drift {} ns", clock.drift_ns());
+    }
+
+    #[test]
+    fn virtual_time_moves_only_forward_and_for_every_holder() {
+        let clock = VirtualClock::default();
+        let other = clock.clone();
+        clock.advance_to(50);
+        other.advance_to(20);
+        assert_eq!((clock.now(), other.now()), (50, 50));
+        other.sleep_until(70);
+        assert_eq!(clock.now(), 70);
+    }
+}

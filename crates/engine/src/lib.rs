@@ -1,0 +1,98 @@
+//! How operations reach storage: one trait, an implementation a file, and the syscalls and clocks under them.
+//!
+//! The seam is slots, never pointers: an engine owns one aligned buffer a slot; the worker fills idle slots, submits a batch of
+//! [`Request`]s and reaps [`Completion`]s. An engine stamps no time and keeps no statistics. `unsafe` lives in this crate alone, and each
+//! syscall is wrapped once, in [`sys`].
+//!
+//! Deliberately absent: retries and hidden fall-backs. A short transfer is reported with its byte count; the worker calls it an error.
+
+mod arena;
+pub mod clock;
+mod error;
+mod libaio;
+mod mapped;
+mod null;
+mod sim;
+mod synchronous;
+pub mod sys;
+mod uring;
+
+pub use arena::Arena;
+pub use clock::{Clock, MachineClock, VirtualClock};
+pub use error::EngineError;
+pub use libaio::LibaioEngine;
+pub use mapped::{MapAdvice, MmapEngine};
+pub use null::NullEngine;
+pub use sim::{SimEngine, SimModel};
+pub use synchronous::SyncEngine;
+pub use uring::{RingOptions, UringEngine};
+
+/// Index of a buffer and of the operation that occupies it.
+pub type Slot = u32;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Op {
+    Read,
+    Write,
+    Fsync,
+    Fdatasync,
+}
+
+impl Op {
+    /// Every operation, in the order of its discriminant.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Fsync, Self::Fdatasync];
+
+    /// The name in records and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+        }
+    }
+
+    /// Whether the operation moves bytes.
+    #[must_use]
+    pub fn transfers(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+}
+
+/// One operation: `len` bytes at byte `offset` of file `file`, through the buffer of `slot`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub slot: Slot,
+    pub file: u32,
+    pub op: Op,
+    pub offset: u64,
+    pub len: u32,
+}
+
+/// The end of an operation: bytes moved, or a negative errno.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    pub slot: Slot,
+    pub result: i64,
+}
+
+/// Moves requests to a target. Every accepted request completes exactly once.
+pub trait Engine {
+    /// The whole buffer of an idle slot.
+    fn buffer(&mut self, slot: Slot) -> &mut [u8];
+
+    /// Hands over requests in order; returns how many were accepted, at least one of a non-empty batch.
+    ///
+    /// # Errors
+    /// The engine itself failed; errors of single operations come as completions.
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError>;
+
+    /// Appends completions to `out`: all that are ready, waiting for at least `min` of them no longer than `timeout_ns`.
+    ///
+    /// # Errors
+    /// The engine itself failed.
+    fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+}

@@ -1,0 +1,72 @@
+//! Memory-mapped files: every block is copied between the mapping and the slot's buffer, so that its pages are really touched.
+//!
+//! A page that cannot be read (the file was cut, the device failed, the disk is full) raises SIGBUS. The handler puts an anonymous page in its
+//! place and marks the thread; the operation then completes with EIO instead of killing the process.
+
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, sys};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// Advice given for each whole mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapAdvice {
+    Sequential,
+    Random,
+    WillNeed,
+    DontNeed,
+    HugePage,
+    NoHugePage,
+}
+
+pub struct MmapEngine {
+    maps: Vec<sys::FileMap>,
+    arena: Arena,
+    ready: Vec<Completion>,
+    _files: Vec<File>,
+}
+
+impl MmapEngine {
+    /// Maps `bytes` of each file, writable if asked, for operations of at most `block` bytes.
+    ///
+    /// # Errors
+    /// A file that cannot be mapped, or advice that the kernel refuses.
+    pub fn new(files: Vec<File>, bytes: &[u64], writable: bool, advice: &[MapAdvice], depth: u32, block: usize) -> Result<Self, EngineError> {
+        sys::catch_bus_errors();
+        let mut maps = Vec::with_capacity(files.len());
+        for (file, &len) in files.iter().zip(bytes) {
+            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| EngineError::Map { file: maps.len(), bytes: len, source })?;
+            for &word in advice {
+                map.advise(word).map_err(|source| EngineError::Call { call: "madvise", source })?;
+            }
+            maps.push(map);
+        }
+        Ok(Self { maps, arena: Arena::new(depth, block)?, ready: Vec::with_capacity(depth as usize), _files: files })
+    }
+}
+
+impl Engine for MmapEngine {
+    fn buffer(&mut self, slot: Slot) -> &mut [u8] {
+        self.arena.buffer(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        for request in batch {
+            let map = &self.maps[request.file as usize];
+            let len = request.len as usize;
+            let done = match request.op {
+                Op::Read => map.read(request.offset, &mut self.arena.buffer(request.slot)[..len]),
+                Op::Write => map.write(request.offset, &self.arena.buffer(request.slot)[..len]),
+                Op::Fsync | Op::Fdatasync => map.flush(),
+            };
+            self.ready.push(Completion { slot: request.slot, result: done });
+        }
+        Ok(batch.len())
+    }
+
+    #[inline]
+    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        out.append(&mut self.ready);
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! Every system call that the standard library lacks, wrapped once.
+
+pub mod aio;
+mod files;
+mod memory;
+mod process;
+
+pub use files::{
+    Advice, LockKind, block_device_size, block_sector_size, direct_alignment, exclusive_block_open, fadvise, fallocate, next_data, next_hole, noatime_flag,
+    direct_flag, dsync_flag, sync_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, write_xattr,
+};
+pub(crate) use files::{fdatasync, fsync, pread, pwrite};
+pub(crate) use memory::{FileMap, catch_bus_errors, map_anonymous, unmap};
+pub use memory::{bind_memory, page_size};
+pub use process::{
+    Usage, catch_signals, caught_signal, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread,
+};
+pub(crate) use process::{monotonic_ns, sleep_ns};
+
+use std::io;
+
+/// The kernel's answer as a result.
+fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,281 @@
+//! Calls on files and devices.
+
+use super::checked;
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+fn signed(offset: u64) -> libc::off64_t {
+    libc::off64_t::try_from(offset).unwrap_or(libc::off64_t::MAX)
+}
+
+fn outcome(result: libc::ssize_t) -> i64 {
+    if result >= 0 {
+        result as i64
+    } else {
+        -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+/// `pread`; returns bytes or a negative errno.
+///
+/// # Safety
+/// `address` is valid for writing `len` bytes and nobody else uses them.
+#[inline]
+pub(crate) unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
+    // SAFETY: as the caller promises.
+    outcome(unsafe { libc::pread64(fd, address.cast(), len, signed(offset)) })
+}
+
+/// `pwrite`; returns bytes or a negative errno.
+///
+/// # Safety
+/// `address` is valid for reading `len` bytes and nobody writes them.
+#[inline]
+pub(crate) unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
+    // SAFETY: as the caller promises.
+    outcome(unsafe { libc::pwrite64(fd, address.cast(), len, signed(offset)) })
+}
+
+pub(crate) fn fsync(fd: RawFd) -> i64 {
+    // SAFETY: no memory is passed.
+    outcome(unsafe { libc::fsync(fd) } as libc::ssize_t)
+}
+
+pub(crate) fn fdatasync(fd: RawFd) -> i64 {
+    // SAFETY: no memory is passed.
+    outcome(unsafe { libc::fdatasync(fd) } as libc::ssize_t)
+}
+
+/// Open flag that skips access times; refused for files of other users.
+#[must_use]
+pub fn noatime_flag() -> i32 {
+    libc::O_NOATIME
+}
+
+/// Open flag that bypasses the page cache.
+#[must_use]
+pub fn direct_flag() -> i32 {
+    libc::O_DIRECT
+}
+
+/// Open flag under which writes return when data and metadata are stable.
+#[must_use]
+pub fn sync_flag() -> i32 {
+    libc::O_SYNC
+}
+
+/// Open flag under which writes return when data is stable.
+#[must_use]
+pub fn dsync_flag() -> i32 {
+    libc::O_DSYNC
+}
+
+/// Opens a block device so that the kernel refuses while it is mounted or held.
+///
+/// # Errors
+/// `EBUSY` when it is in use, or any other reason why it cannot be opened.
+pub fn exclusive_block_open(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the path ends in NUL.
+    let fd = checked(libc::c_long::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_EXCL | libc::O_CLOEXEC) }))?;
+    // SAFETY: the descriptor was opened just above.
+    unsafe { libc::close(i32::try_from(fd).unwrap_or(-1)) };
+    Ok(())
+}
+
+/// Alignment that direct I/O needs in memory and in offsets, as statx tells it; `None` where the kernel or file system does not say.
+#[must_use]
+pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
+    // SAFETY: an all-zero statx is valid.
+    let mut answer: libc::statx = unsafe { std::mem::zeroed() };
+    // SAFETY: the empty path with AT_EMPTY_PATH names the descriptor; the kernel fills the structure.
+    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &raw mut answer) };
+    (result == 0 && answer.stx_mask & libc::STATX_DIOALIGN != 0).then_some((answer.stx_dio_mem_align, answer.stx_dio_offset_align))
+}
+
+/// Reserves blocks of a file and extends it.
+///
+/// # Errors
+/// No space, or the file system cannot.
+pub fn fallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    checked(libc::c_long::from(unsafe { libc::fallocate64(file.as_raw_fd(), 0, signed(offset), signed(len)) })).map(drop)
+}
+
+/// Advice about the use of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    Sequential,
+    Random,
+    WillNeed,
+    DontNeed,
+    NoReuse,
+}
+
+/// `posix_fadvise` on the whole file.
+///
+/// # Errors
+/// The kernel refuses it for this kind of file.
+pub fn fadvise(file: &File, advice: Advice) -> io::Result<()> {
+    let word = match advice {
+        Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+        Advice::Random => libc::POSIX_FADV_RANDOM,
+        Advice::WillNeed => libc::POSIX_FADV_WILLNEED,
+        Advice::DontNeed => libc::POSIX_FADV_DONTNEED,
+        Advice::NoReuse => libc::POSIX_FADV_NOREUSE,
+    };
+    // SAFETY: no memory is passed.
+    match unsafe { libc::posix_fadvise64(file.as_raw_fd(), 0, 0, word) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+fn seek(file: &File, from: u64, whence: i32) -> io::Result<Option<u64>> {
+    // SAFETY: no memory is passed.
+    match checked(unsafe { libc::lseek64(file.as_raw_fd(), signed(from), whence) }) {
+        Ok(at) => Ok(u64::try_from(at).ok()),
+        Err(e) if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// First byte at or after `from` that lies in a hole (the end of the file counts as one); `None` beyond the end.
+///
+/// # Errors
+/// The file system cannot tell.
+pub fn next_hole(file: &File, from: u64) -> io::Result<Option<u64>> {
+    seek(file, from, libc::SEEK_HOLE)
+}
+
+/// First byte at or after `from` that holds data; `None` if only a hole follows.
+///
+/// # Errors
+/// The file system cannot tell.
+pub fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
+    seek(file, from, libc::SEEK_DATA)
+}
+
+/// Bytes of the first `len` bytes of a file that are in the page cache, by `mincore`.
+///
+/// # Errors
+/// The file cannot be mapped.
+pub fn resident_bytes(file: &File, len: u64) -> io::Result<u64> {
+    const WINDOW: u64 = 1 << 30;
+    let page = super::page_size() as u64;
+    let (mut at, mut resident) = (0, 0);
+    let mut flags = Vec::new();
+    while at < len {
+        let bytes = usize::try_from((len - at).min(WINDOW)).unwrap_or(usize::MAX);
+        flags.resize(bytes.div_ceil(super::page_size()), 0_u8);
+        // SAFETY: a fresh read-only mapping that is only asked about and unmapped again.
+        let base = unsafe { libc::mmap64(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), signed(at)) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the vector has one byte a page of the mapping.
+        let result = unsafe { libc::mincore(base, bytes, flags.as_mut_ptr()) };
+        let error = io::Error::last_os_error();
+        // SAFETY: mapped just above with this length.
+        unsafe { libc::munmap(base, bytes) };
+        if result != 0 {
+            return Err(error);
+        }
+        resident += flags.iter().filter(|flag| **flag & 1 == 1).count() as u64 * page;
+        at += WINDOW;
+    }
+    Ok(resident.min(len))
+}
+
+/// Size of a block device in bytes.
+///
+/// # Errors
+/// Not a block device.
+pub fn block_device_size(file: &File) -> io::Result<u64> {
+    const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+    let mut bytes = 0_u64;
+    // SAFETY: the kernel writes one u64.
+    checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })).map(|_| bytes)
+}
+
+/// Logical sector size of a block device in bytes.
+///
+/// # Errors
+/// Not a block device.
+pub fn block_sector_size(file: &File) -> io::Result<u32> {
+    const BLKSSZGET: libc::c_ulong = 0x1268;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int.
+    checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKSSZGET, &raw mut bytes) }))?;
+    u32::try_from(bytes).map_err(io::Error::other)
+}
+
+/// Value of an extended attribute; `None` when absent.
+///
+/// # Errors
+/// `EOPNOTSUPP` where the file system has none, and other failures.
+pub fn read_xattr(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let (path, name) = (CString::new(path.as_os_str().as_bytes())?, CString::new(name)?);
+    let mut value = vec![0_u8; 4096];
+    // SAFETY: both strings end in NUL and the buffer is as long as said.
+    match checked(unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as libc::c_long) {
+        Ok(n) => {
+            value.truncate(usize::try_from(n).unwrap_or(0));
+            Ok(Some(value))
+        }
+        Err(e) if e.raw_os_error() == Some(libc::ENODATA) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Sets an extended attribute.
+///
+/// # Errors
+/// `EOPNOTSUPP` where the file system has none, and other failures.
+pub fn write_xattr(path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
+    let (path, name) = (CString::new(path.as_os_str().as_bytes())?, CString::new(name)?);
+    // SAFETY: both strings end in NUL and the value is as long as said.
+    checked(libc::c_long::from(unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })).map(drop)
+}
+
+/// Whether a lock excludes readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    Shared,
+    Exclusive,
+}
+
+fn lock_call(file: &File, kind: libc::c_int, offset: u64, len: u64) -> io::Result<()> {
+    // SAFETY: an all-zero flock is valid; pid must be zero for open-file-description locks.
+    let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
+    lock.l_type = i16::try_from(kind).unwrap_or(0);
+    lock.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or(0);
+    lock.l_start = signed(offset);
+    lock.l_len = signed(len);
+    // SAFETY: the structure is valid for the call.
+    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &raw const lock) })).map(drop)
+}
+
+/// Takes an open-file-description lock on bytes [offset, offset + len), waiting for it; `len` 0 reaches to the end of any file.
+///
+/// # Errors
+/// The file system has no locks, or a signal came.
+pub fn ofd_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Result<()> {
+    let word = match kind {
+        LockKind::Shared => libc::F_RDLCK,
+        LockKind::Exclusive => libc::F_WRLCK,
+    };
+    lock_call(file, word, offset, len)
+}
+
+/// Releases what [`ofd_lock`] took.
+///
+/// # Errors
+/// As [`ofd_lock`].
+pub fn ofd_unlock(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    lock_call(file, libc::F_UNLCK, offset, len)
+}

@@ -1,0 +1,170 @@
+//! Mappings, their placement, and the fault that a broken one raises.
+
+use super::checked;
+use crate::MapAdvice;
+use std::cell::Cell;
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr::NonNull;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Bytes of a memory page.
+#[must_use]
+pub fn page_size() -> usize {
+    static SIZE: AtomicUsize = AtomicUsize::new(0);
+    if SIZE.load(Relaxed) == 0 {
+        // SAFETY: no memory is passed.
+        SIZE.store(usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096), Relaxed);
+    }
+    SIZE.load(Relaxed)
+}
+
+pub(crate) fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: a fresh private mapping.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// # Safety
+/// The range came from [`map_anonymous`] and nothing refers to it any more.
+pub(crate) unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+}
+
+/// Makes the calling thread take memory from these NUMA nodes alone.
+///
+/// # Errors
+/// A node that the machine lacks, or a kernel without NUMA.
+pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
+    const MPOL_BIND: libc::c_long = 2;
+    let mut mask = [0_u64; 16];
+    for &node in nodes {
+        let word = mask.get_mut(node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (node % 64);
+    }
+    // SAFETY: the mask is as long as said (in bits, plus one as the kernel counts).
+    checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_BIND, mask.as_ptr(), mask.len() * 64 + 1) }).map(drop)
+}
+
+/// A whole file mapped into memory.
+pub(crate) struct FileMap {
+    base: NonNull<u8>,
+    bytes: usize,
+    writable: bool,
+}
+
+// SAFETY: the mapping is only reached through the map's owner; other mappings of the same file race as the file itself does.
+unsafe impl Send for FileMap {}
+
+impl FileMap {
+    pub(crate) fn new(fd: RawFd, bytes: u64, writable: bool) -> io::Result<Self> {
+        let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
+        let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        // SAFETY: a fresh shared mapping of the descriptor.
+        let base = unsafe { libc::mmap64(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Self { base, bytes, writable })
+    }
+
+    pub(crate) fn advise(&self, advice: MapAdvice) -> io::Result<()> {
+        let word = match advice {
+            MapAdvice::Sequential => libc::MADV_SEQUENTIAL,
+            MapAdvice::Random => libc::MADV_RANDOM,
+            MapAdvice::WillNeed => libc::MADV_WILLNEED,
+            MapAdvice::DontNeed => libc::MADV_DONTNEED,
+            MapAdvice::HugePage => libc::MADV_HUGEPAGE,
+            MapAdvice::NoHugePage => libc::MADV_NOHUGEPAGE,
+        };
+        // SAFETY: the range is the whole mapping, which no reference covers between calls.
+        checked(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, word) })).map(drop)
+    }
+
+    fn range(&self, offset: u64, len: usize) -> Option<usize> {
+        let start = usize::try_from(offset).ok()?;
+        (start.checked_add(len)? <= self.bytes).then_some(start)
+    }
+
+    /// Copies out of the mapping; bytes, or a negative errno.
+    #[inline]
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> i64 {
+        let Some(start) = self.range(offset, into.len()) else { return -i64::from(libc::EINVAL) };
+        // SAFETY: the range lies inside the mapping; a page that is gone is replaced by the handler and reported below.
+        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(start), into.as_mut_ptr(), into.len()) };
+        fault_or(into.len() as i64)
+    }
+
+    /// Copies into the mapping; bytes, or a negative errno.
+    #[inline]
+    pub(crate) fn write(&self, offset: u64, from: &[u8]) -> i64 {
+        let Some(start) = self.range(offset, from.len()).filter(|_| self.writable) else { return -i64::from(libc::EINVAL) };
+        // SAFETY: as in `read`, and the mapping is writable.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.base.as_ptr().add(start), from.len()) };
+        fault_or(from.len() as i64)
+    }
+
+    /// Writes dirty pages back and waits; 0, or a negative errno.
+    pub(crate) fn flush(&self) -> i64 {
+        // SAFETY: the range is the whole mapping.
+        match checked(libc::c_long::from(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, libc::MS_SYNC) })) {
+            Ok(_) => 0,
+            Err(e) => -i64::from(e.raw_os_error().unwrap_or(libc::EIO)),
+        }
+    }
+}
+
+impl Drop for FileMap {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, unmapped once.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+thread_local! {
+    static FAULTED: Cell<bool> = const { Cell::new(false) };
+}
+
+#[inline]
+fn fault_or(done: i64) -> i64 {
+    // Keeps the flag's reading after the copy: the handler runs inside it.
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    if FAULTED.with(|flag| flag.replace(false)) { -i64::from(libc::EIO) } else { done }
+}
+
+/// Puts a zero page where the mapping is broken, so that the copy goes on, and marks the thread. Only async-signal-safe calls.
+extern "C" fn on_bus_error(_signal: libc::c_int, details: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo for SIGBUS.
+    let address = unsafe { (*details).si_addr() } as usize;
+    let page = page_size();
+    let start = address & !(page - 1);
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: the page is part of a mapping that cannot be reached any more; replacing it loses nothing that could be read.
+    let replaced = unsafe { libc::mmap(start as *mut libc::c_void, page, access, flags, -1, 0) };
+    if address == 0 || replaced == libc::MAP_FAILED {
+        // SAFETY: ends the process; nothing else is left to do inside a handler.
+        unsafe { libc::abort() };
+    }
+    FAULTED.with(|flag| flag.set(true));
+}
+
+/// Installs the handler for broken mappings, once a process.
+pub(crate) fn catch_bus_errors() {
+    static ONCE: Once = Once::new();
+    let _page_size_is_known_before_the_handler_runs = page_size();
+    ONCE.call_once(|| {
+        // SAFETY: an all-zero sigaction is valid and is filled below.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = on_bus_error as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
+        // SAFETY: the handler is async-signal-safe.
+        unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) };
+    });
+}

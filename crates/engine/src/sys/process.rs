@@ -1,0 +1,139 @@
+//! Threads, limits, time and signals.
+
+use super::checked;
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+#[inline]
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Sleeps once; a signal ends it early.
+pub(crate) fn sleep_ns(ns: u64) {
+    let time = libc::timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
+    };
+    // SAFETY: reads one timespec.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut()) };
+}
+
+/// Asks for sleeps of this thread to end on time (timer slack of 1 ns instead of 50 µs).
+pub fn precise_sleeps() {
+    // SAFETY: no memory is passed; failure leaves the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+}
+
+/// Kernel id of the calling thread.
+#[must_use]
+pub fn thread_id() -> u32 {
+    // SAFETY: no memory is passed.
+    u32::try_from(unsafe { libc::gettid() }).unwrap_or(0)
+}
+
+/// Binds the calling thread to these CPUs.
+///
+/// # Errors
+/// None of them exists or is allowed.
+pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
+    // SAFETY: an all-zero set is valid and empty.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus {
+        if (cpu as usize) < 8 * size_of::<libc::cpu_set_t>() {
+            // SAFETY: the index was checked.
+            unsafe { libc::CPU_SET(cpu as usize, &mut set) };
+        }
+    }
+    // SAFETY: the set is as long as said.
+    checked(libc::c_long::from(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })).map(drop)
+}
+
+/// Raises the limit of open files to what the system allows, and returns it.
+#[must_use]
+pub fn raise_file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: reads one rlimit; failure leaves the limit as it was.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    // SAFETY: the kernel writes one rlimit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
+/// CPU time, faults and switches, as `getrusage` counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub max_resident_kib: u64,
+}
+
+fn usage(who: libc::c_int) -> Usage {
+    // SAFETY: an all-zero rusage is valid, and the kernel fills it.
+    let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is valid for the call.
+    unsafe { libc::getrusage(who, &raw mut raw) };
+    let ns = |t: libc::timeval| u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_usec).unwrap_or(0) * 1000;
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Usage {
+        user_ns: ns(raw.ru_utime),
+        system_ns: ns(raw.ru_stime),
+        minor_faults: count(raw.ru_minflt),
+        major_faults: count(raw.ru_majflt),
+        voluntary_switches: count(raw.ru_nvcsw),
+        involuntary_switches: count(raw.ru_nivcsw),
+        max_resident_kib: count(raw.ru_maxrss),
+    }
+}
+
+/// Use of the calling thread so far.
+#[must_use]
+pub fn usage_of_thread() -> Usage {
+    usage(libc::RUSAGE_THREAD)
+}
+
+/// Use of the whole process so far, io_uring's kernel workers included.
+#[must_use]
+pub fn usage_of_process() -> Usage {
+    usage(libc::RUSAGE_SELF)
+}
+
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+static TIMES: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    SIGNAL.store(signal, Relaxed);
+    TIMES.fetch_add(1, Relaxed);
+}
+
+/// Makes SIGINT and SIGTERM stop the run instead of the process.
+pub fn catch_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: an all-zero sigaction is valid and is filled below.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: the handler only stores to atomics.
+        unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+    }
+}
+
+/// The last signal caught and how many came, `None` before the first.
+#[must_use]
+pub fn caught_signal() -> Option<(i32, u32)> {
+    match SIGNAL.load(Relaxed) {
+        0 => None,
+        signal => Some((signal, TIMES.load(Relaxed))),
+    }
+}

@@ -1,0 +1,381 @@
+//! Log-linear latency histograms: 128 buckets an octave, exact below 256 ns, lossless to store and to merge.
+//!
+//! A bucket is at most 1/128 of its lower edge wide, so a bucket's midpoint is within 1/256 (0.4 %) of every value in it.
+//! The layout is HdrHistogram's idea (G. Tene) with a fixed precision; any `u64` of nanoseconds has a bucket.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const SUB_BITS: u32 = 7;
+const SUB: usize = 1 << SUB_BITS;
+/// Buckets of every histogram.
+pub const BUCKETS: usize = SUB * (64 - SUB_BITS as usize + 1);
+
+/// The bucket that holds `value`.
+#[inline]
+#[must_use]
+pub fn bucket_of(value: u64) -> usize {
+    let top = 63 - (value | SUB as u64).leading_zeros();
+    let shift = top - SUB_BITS;
+    #[allow(clippy::cast_possible_truncation, reason = "the shifted value is below 2 * SUB")]
+    let sub = (value >> shift) as usize;
+    ((shift as usize) << SUB_BITS) + sub
+}
+
+/// Lowest value of a bucket, and the number of values in it.
+#[must_use]
+pub fn bucket_edges(bucket: usize) -> (u64, u64) {
+    let group = bucket >> SUB_BITS;
+    if group < 2 {
+        return (bucket as u64, 1);
+    }
+    let shift = group - 1;
+    (((SUB + (bucket & (SUB - 1))) as u64) << shift, 1 << shift)
+}
+
+/// A finished histogram of nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+}
+
+impl Histogram {
+    /// Adds one value in nanoseconds.
+    pub fn record(&mut self, value: u64) {
+        self.record_many(value, 1);
+    }
+
+    /// Adds `n` equal values in nanoseconds.
+    pub fn record_many(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        self.counts[bucket_of(value)] += n;
+        self.count += n;
+        self.sum += u128::from(value) * u128::from(n);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds all of `other`; associative and commutative, with the default as identity.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.counts.is_empty() {
+            self.counts = vec![0; BUCKETS];
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// What was added since `earlier`, a former state of the same histogram. The minimum and maximum of the difference
+    /// are bucket edges, clamped to what the whole histogram has seen.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut out = Self::default();
+        for (bucket, &count) in self.counts.iter().enumerate() {
+            let before = earlier.counts.get(bucket).copied().unwrap_or(0);
+            let added = count.saturating_sub(before);
+            if added > 0 {
+                let (low, width) = bucket_edges(bucket);
+                if out.counts.is_empty() {
+                    out.counts = vec![0; BUCKETS];
+                }
+                out.counts[bucket] = added;
+                out.count += added;
+                out.min = out.min.min(low.max(self.min));
+                out.max = out.max.max((low + (width - 1)).min(self.max));
+            }
+        }
+        out.sum = self.sum.saturating_sub(earlier.sum);
+        out
+    }
+
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Exact sum of all values, in nanoseconds.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Exact smallest value, `None` when empty.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// Exact largest value, `None` when empty.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// Exact arithmetic mean in nanoseconds, `None` when empty.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Standard deviation in nanoseconds from bucket midpoints, `None` when empty.
+    #[must_use]
+    pub fn stddev(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let square_sum: f64 = self
+            .buckets()
+            .map(|(low, width, count)| (low as f64 + (width - 1) as f64 / 2.0 - mean).powi(2) * count as f64)
+            .sum();
+        Some((square_sum / self.count as f64).sqrt())
+    }
+
+    /// The value below or at which the share `q` (0 to 1) of all values lies, in nanoseconds: linear inside the bucket, never
+    /// outside [min, max]. `None` when empty.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = q.clamp(0.0, 1.0) * self.count as f64;
+        let mut before = 0.0;
+        for (low, width, count) in self.buckets() {
+            let inside = count as f64;
+            if before + inside >= rank {
+                let position = ((rank - before) / inside).clamp(0.0, 1.0);
+                let value = low as f64 + (width - 1) as f64 * position;
+                return Some(value.clamp(self.min as f64, self.max as f64));
+            }
+            before += inside;
+        }
+        Some(self.max as f64)
+    }
+
+    /// The non-empty buckets in order: lowest value, number of values it covers, count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bucket, &count)| {
+            let (low, width) = bucket_edges(bucket);
+            (low, width, count)
+        })
+    }
+}
+
+/// The stored form: `[[bucket, count], …]`, so that nothing is lost.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    unit: String,
+    layout: String,
+    count: u64,
+    sum: u128,
+    min: Option<u64>,
+    max: Option<u64>,
+    buckets: Vec<(usize, u64)>,
+}
+
+const LAYOUT: &str = "log-linear/7";
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored {
+            unit: "ns".into(),
+            layout: LAYOUT.into(),
+            count: self.count,
+            sum: self.sum,
+            min: self.min(),
+            max: self.max(),
+            buckets: self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(b, c)| (b, *c)).collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let stored = Stored::deserialize(deserializer)?;
+        if stored.layout != LAYOUT || stored.unit != "ns" {
+            return Err(D::Error::custom(format!("histogram layout {:?} in {:?}, expected {LAYOUT} in ns", stored.layout, stored.unit)));
+        }
+        let mut out = Self::default();
+        let mut total = 0_u64;
+        for (bucket, count) in stored.buckets {
+            if bucket >= BUCKETS {
+                return Err(D::Error::custom(format!("histogram bucket {bucket} is beyond the last, {}", BUCKETS - 1)));
+            }
+            if out.counts.is_empty() {
+                out.counts = vec![0; BUCKETS];
+            }
+            total = total.checked_add(count).ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
+            out.counts[bucket] += count;
+        }
+        if total != stored.count {
+            return Err(D::Error::custom(format!("histogram buckets hold {total} values, its count says {}", stored.count)));
+        }
+        (out.count, out.sum) = (stored.count, stored.sum);
+        if let (Some(min), Some(max)) = (stored.min, stored.max) {
+            (out.min, out.max) = (min, max);
+        } else if total > 0 {
+            return Err(D::Error::custom("histogram has values but no min and max"));
+        }
+        Ok(out)
+    }
+}
+
+/// A histogram that one thread writes and others may read while it is written: no lock, no read-modify-write instruction.
+#[derive(Debug)]
+pub struct LiveHistogram {
+    cells: Box<[AtomicU64]>,
+    sum: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+}
+
+impl Default for LiveHistogram {
+    fn default() -> Self {
+        Self {
+            cells: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+            sum: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+        }
+    }
+}
+
+impl LiveHistogram {
+    /// Adds one value in nanoseconds; only ever called by the one writing thread.
+    #[inline]
+    pub fn record(&self, value: u64) {
+        let cell = &self.cells[bucket_of(value)];
+        cell.store(cell.load(Relaxed) + 1, Relaxed);
+        self.sum.store(self.sum.load(Relaxed).wrapping_add(value), Relaxed);
+        if value < self.min.load(Relaxed) {
+            self.min.store(value, Relaxed);
+        }
+        if value > self.max.load(Relaxed) {
+            self.max.store(value, Relaxed);
+        }
+    }
+
+    /// The state as of this moment; counts of a snapshot never exceed those of a later one.
+    #[must_use]
+    pub fn snapshot(&self) -> Histogram {
+        let mut out = Histogram::default();
+        let counts: Vec<u64> = self.cells.iter().map(|cell| cell.load(Relaxed)).collect();
+        out.count = counts.iter().sum();
+        if out.count > 0 {
+            out.counts = counts;
+            out.sum = u128::from(self.sum.load(Relaxed));
+            out.min = self.min.load(Relaxed);
+            out.max = self.max.load(Relaxed);
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut out = Histogram::default();
+        for &value in values {
+            out.record(value);
+        }
+        out
+    }
+
+    #[test]
+    fn buckets_tile_the_whole_range_without_gap_or_overlap() {
+        let mut next = 0_u64;
+        for bucket in 0..BUCKETS {
+            let (low, width) = bucket_edges(bucket);
+            assert_eq!(low, next, "bucket {bucket}");
+            assert_eq!(bucket_of(low), bucket);
+            assert_eq!(bucket_of(low + (width - 1)), bucket);
+            next = low.wrapping_add(width);
+        }
+        assert_eq!(next, 0, "the last bucket ends at u64::MAX");
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_quantiles() {
+        let empty = Histogram::default();
+        assert_eq!((empty.quantile(0.5), empty.mean(), empty.min()), (None, None, None));
+    }
+
+    #[test]
+    fn a_foreign_layout_is_refused() {
+        let text = serde_json::to_string(&of(&[1, 2])).unwrap().replace("log-linear/7", "log-linear/9");
+        assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("log-linear/9"));
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_stay_within_bucket_error_and_within_min_and_max(mut values in prop::collection::vec(0_u64..10_000_000_000, 1..300), q in 0.0..=1.0_f64) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let got = histogram.quantile(q).unwrap();
+            prop_assert!(got >= values[0] as f64 && got <= values[values.len() - 1] as f64);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank within the sample")]
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len()) - 1;
+            let truth = values[rank] as f64;
+            prop_assert!((got - truth).abs() <= truth / 128.0 + 1.0, "q {} got {} truth {}", q, got, truth);
+        }
+
+        #[test]
+        fn merge_is_associative_and_commutative_with_an_identity(a in prop::collection::vec(any::<u32>(), 0..50), b in prop::collection::vec(any::<u32>(), 0..50), c in prop::collection::vec(any::<u32>(), 0..50)) {
+            let [a, b, c] = [a, b, c].map(|v| of(&v.into_iter().map(u64::from).collect::<Vec<_>>()));
+            let sum = |x: &Histogram, y: &Histogram| { let mut out = x.clone(); out.merge(y); out };
+            prop_assert_eq!(sum(&sum(&a, &b), &c), sum(&a, &sum(&b, &c)));
+            prop_assert_eq!(sum(&a, &b), sum(&b, &a));
+            prop_assert_eq!(sum(&a, &Histogram::default()), a);
+        }
+
+        #[test]
+        fn storing_loses_nothing(values in prop::collection::vec(any::<u64>(), 0..100)) {
+            let histogram = of(&values);
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
+        }
+
+        #[test]
+        fn a_live_histogram_reads_like_a_finished_one(values in prop::collection::vec(0_u64..1 << 50, 0..100), cut in 0_usize..100) {
+            let live = LiveHistogram::default();
+            let cut = cut.min(values.len());
+            values[..cut].iter().for_each(|v| live.record(*v));
+            let first = live.snapshot();
+            values[cut..].iter().for_each(|v| live.record(*v));
+            prop_assert_eq!(&live.snapshot(), &of(&values));
+            let later = live.snapshot().since(&first);
+            prop_assert_eq!(later.count(), (values.len() - cut) as u64);
+            prop_assert_eq!(later.sum(), values[cut..].iter().map(|v| u128::from(*v)).sum::<u128>());
+        }
+    }
+}

@@ -1,0 +1,24 @@
+use units::UnitError;
+
+/// Why a workload cannot be read; every message says what was read and what would be accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecError {
+    #[error("--{key}: {source}")]
+    Quantity { key: String, source: UnitError },
+    #[error("--{key}: {value:?} is not one of {allowed}")]
+    NotOneOf { key: String, value: String, allowed: String },
+    #[error("--{key}: {reason}")]
+    Value { key: String, reason: String },
+    #[error("unknown option {key:?}{}", did_you_mean(.suggestion.as_deref()))]
+    UnknownKey { key: String, suggestion: Option<String> },
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{file}:{line}: {reason}")]
+    Syntax { file: String, line: usize, reason: String },
+    #[error("{place}: {source}")]
+    At { place: String, source: Box<SpecError> },
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|s| format!(", did you mean {s:?}?")).unwrap_or_default()
+}

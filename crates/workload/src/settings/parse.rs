@@ -1,0 +1,84 @@
+//! Readers of single option values.
+
+use crate::{BlockSizes, SpecError};
+use units::Bytes;
+
+/// A whole number within [low, high].
+pub(super) fn number<T: TryFrom<u64>>(key: &str, text: &str, low: u64, high: u64) -> Result<T, SpecError> {
+    text.trim()
+        .replace('_', "")
+        .parse::<u64>()
+        .ok()
+        .filter(|n| (low..=high).contains(n))
+        .and_then(|n| T::try_from(n).ok())
+        .ok_or_else(|| SpecError::Value { key: key.into(), reason: format!("{text:?} is not a whole number from {low} to {high}") })
+}
+
+/// `true` or `false`.
+pub(super) fn switch(key: &str, text: &str) -> Result<bool, SpecError> {
+    match text.trim() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(SpecError::NotOneOf { key: key.into(), value: text.into(), allowed: "true, false".into() }),
+    }
+}
+
+/// A comma-separated list of words.
+pub(super) fn words_list<T>(key: &str, text: &str, word: fn(&str, &str) -> Result<T, SpecError>) -> Result<Vec<T>, SpecError> {
+    text.split(',').filter(|part| !part.trim().is_empty()).map(|part| word(key, part)).collect()
+}
+
+pub(super) fn show_words<T: Copy>(words: &[T], word: fn(T) -> &'static str) -> Option<String> {
+    (!words.is_empty()).then(|| words.iter().map(|w| word(*w)).collect::<Vec<_>>().join(","))
+}
+
+/// `4k`, or `4k/60:64k/40`.
+pub(super) fn block_sizes(key: &str, text: &str) -> Result<BlockSizes, SpecError> {
+    let bad = |reason: String| SpecError::Value { key: key.into(), reason };
+    let mut sizes = Vec::new();
+    for part in text.split(':') {
+        let (size, weight) = part.split_once('/').unwrap_or((part, "100"));
+        let size = Bytes::parse(size).map_err(|source| SpecError::Quantity { key: key.into(), source })?;
+        if size.0 == 0 || size.0 > 1 << 30 {
+            return Err(bad(format!("a block of {size} is outside 1 byte to 1 GiB")));
+        }
+        sizes.push((size, number::<u32>(key, weight, 1, 100)?));
+    }
+    let total: u32 = sizes.iter().map(|(_, weight)| weight).sum();
+    if total != 100 {
+        return Err(bad(format!("the weights of {text:?} add to {total}, not 100")));
+    }
+    let blocks = BlockSizes(sizes);
+    let unit = blocks.smallest();
+    if let Some((size, _)) = blocks.0.iter().find(|(size, _)| size.0 % unit.0 != 0) {
+        return Err(bad(format!("{size} is not a multiple of the smallest block, {unit}")));
+    }
+    Ok(blocks)
+}
+
+pub(super) fn show_blocks(blocks: &BlockSizes) -> String {
+    match blocks.0.as_slice() {
+        [(size, _)] => size.exact(),
+        many => many.iter().map(|(size, weight)| format!("{}/{weight}", size.exact())).collect::<Vec<_>>().join(":"),
+    }
+}
+
+/// The known word nearest to `word` by edit distance, if it is near enough to be meant.
+pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    known.map(|k| (edit_distance(word, k), k)).filter(|(d, k)| *d <= 1 + k.len() / 4).min().map(|(_, k)| k.to_owned())
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

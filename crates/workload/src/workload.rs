@@ -1,0 +1,354 @@
+//! One I/O workload as plain data.
+
+use crate::SpecError;
+use std::path::PathBuf;
+use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
+
+/// Declares a closed list of words: the type, its spellings, parser and display, in one place.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+        impl $name {
+            /// Every word, in the order of the declaration.
+            pub const WORDS: &'static [&'static str] = &[$($text),+];
+            /// The word as written in options and records.
+            #[must_use]
+            pub fn word(self) -> &'static str { match self { $(Self::$variant => $text),+ } }
+            /// Reads the word given for option `key`.
+            ///
+            /// # Errors
+            /// A word that is not in the list.
+            pub fn parse(key: &str, text: &str) -> Result<Self, SpecError> {
+                match text.trim().to_ascii_lowercase().as_str() {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(SpecError::NotOneOf { key: key.into(), value: text.into(), allowed: Self::WORDS.join(", ") }),
+                }
+            }
+        }
+    };
+}
+
+words!(
+    /// How operations reach the target.
+    EngineName {
+        /// `sync` at depth 1, `io_uring` beyond.
+        Auto = "auto", Sync = "sync", IoUring = "io_uring", Libaio = "libaio", Mmap = "mmap",
+        /// No I/O at all: the generator's own ceiling.
+        Null = "null",
+        /// A modelled device under a virtual clock.
+        Sim = "sim", Nbd = "nbd",
+    }
+);
+words!(
+    /// Which block comes next in a random workload.
+    Distribution { Uniform = "uniform", Zipf = "zipf", Pareto = "pareto", Gaussian = "gaussian" }
+);
+words!(ThinkMode { Sleep = "sleep", Spin = "spin" });
+words!(
+    /// Spacing of operations in an open loop.
+    Arrival { Constant = "constant", Poisson = "poisson" }
+);
+words!(
+    /// Which part of the target each worker uses.
+    FileSharing { Shared = "shared", Partitioned = "partitioned", PerWorker = "per-worker" }
+);
+words!(
+    /// Content of writes that are not verified.
+    DataPattern { Zeros = "zeros", Ones = "ones", Sequential = "sequential", Random = "random" }
+);
+words!(
+    /// Content that verification expects.
+    VerifyPattern { Zeros = "zeros", Ones = "ones", Sequential = "sequential", Random = "random", Header = "header" }
+);
+words!(
+    /// State of the page cache before the clock starts.
+    Cache { AsIs = "as-is", Cold = "cold", Warm = "warm" }
+);
+words!(LockMode { None = "none", Range = "range", Full = "full" });
+words!(
+    /// What to do with CPU or NUMA ids that the machine lacks.
+    Affinity { Strict = "strict", BestEffort = "best-effort" }
+);
+words!(Fadvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", NoReuse = "noreuse" });
+words!(Madvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", HugePage = "hugepage", NoHugePage = "nohugepage" });
+words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Readdir = "readdir", Rename = "rename", Unlink = "unlink" });
+/// Block sizes with integer weights; one entry unless `4k/60:64k/40` was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSizes(pub Vec<(Bytes, u32)>);
+
+impl BlockSizes {
+    #[must_use]
+    pub fn one(size: Bytes) -> Self {
+        Self(vec![(size, 100)])
+    }
+
+    /// Smallest size: offsets are multiples of it.
+    #[must_use]
+    pub fn smallest(&self) -> Bytes {
+        self.0.iter().map(|(size, _)| *size).min().unwrap_or_default()
+    }
+
+    /// Largest size: buffers are as long.
+    #[must_use]
+    pub fn largest(&self) -> Bytes {
+        self.0.iter().map(|(size, _)| *size).max().unwrap_or_default()
+    }
+}
+
+/// A workload as asked, or, with every `None` filled in, as effective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Files, devices, one directory, or one URL; at least one.
+    pub targets: Vec<PathBuf>,
+    pub engine: EngineName,
+    pub threads: u32,
+    pub blocks: BlockSizes,
+    pub queue_depth: u32,
+    pub submit_batch: Option<u32>,
+    pub reap_batch: Option<u32>,
+    pub ring: Ring,
+    /// Model of the `sim` engine, in its own grammar.
+    pub sim_model: String,
+    pub files: Files,
+    pub access: Access,
+    pub stop: Stop,
+    pub pace: Pace,
+    pub durability: Durability,
+    pub writing: Writing,
+    pub verify: Verify,
+    pub placement: Placement,
+    pub heat: Heat,
+    pub cache: Cache,
+    pub fadvise: Vec<Fadvise>,
+    pub madvise: Vec<Madvise>,
+    pub lock_mode: LockMode,
+    /// Errors tolerated before a run stops; 0 stops at the first.
+    pub max_errors: u64,
+    pub continue_on_error: bool,
+    pub seed: u64,
+}
+
+/// Explicit options of io_uring, never switched on by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    pub fixed: Fixed,
+    pub sqpoll: bool,
+    pub iopoll: bool,
+}
+
+/// Resources registered with the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    pub buffers: bool,
+    pub files: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Files {
+    /// Bytes of each file; `None`: what the target has, 1 GiB for a new file.
+    pub size: Option<Bytes>,
+    /// First byte used of each file.
+    pub offset: Bytes,
+    pub sharing: FileSharing,
+    pub num_files: Option<u32>,
+    pub num_dirs: Option<u32>,
+    pub dir_depth: Option<u32>,
+    pub dir_width: Option<u32>,
+    pub total_files: Option<u64>,
+    pub layout_manifest: Option<PathBuf>,
+    pub export_layout_manifest: Option<PathBuf>,
+    pub fill: Fill,
+    /// The one foreign target that may be overwritten.
+    pub allow_destroy: Option<PathBuf>,
+    pub meta: Vec<MetaOp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Reserve the blocks of a file before the run (fallocate).
+    pub preallocate: bool,
+    /// `Some(true)`: always write the file before the run; `Some(false)`: never; `None`: where reads would meet holes.
+    pub refill: Option<bool>,
+    pub pattern: DataPattern,
+    /// Cut the file to its asked size first.
+    pub truncate: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Access {
+    pub random: bool,
+    pub read_percent: Option<Percent>,
+    pub write_percent: Option<Percent>,
+    pub distribution: Distribution,
+    pub zipf_theta: f64,
+    pub pareto_h: f64,
+    pub gaussian: Gaussian,
+    /// Spread the hot set over the whole range by a keyed permutation.
+    pub scatter: bool,
+}
+
+/// Centre and standard deviation as shares of the range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gaussian {
+    pub center: f64,
+    pub stddev: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// `Some(0)` means run until complete.
+    pub duration: Option<Nanos>,
+    /// Every block once per kind of operation, then the end.
+    pub complete: bool,
+    pub total_bytes: Option<Bytes>,
+    /// Measured but kept apart: not in the result.
+    pub warmup: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    pub rate_iops: Option<Rate>,
+    pub rate_bytes: Option<ByteRate>,
+    pub arrival: Arrival,
+    pub think: Think,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Think {
+    pub time: Nanos,
+    pub mode: ThinkMode,
+    pub every: u32,
+    /// Share of an operation's own latency added after it.
+    pub adaptive: Percent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durability {
+    pub open: OpenFlags,
+    /// Writes between two fsyncs of a worker; 0: none.
+    pub fsync: u32,
+    pub fdatasync: u32,
+    pub end_fsync: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenFlags {
+    pub direct: bool,
+    pub sync: bool,
+    pub dsync: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Writing {
+    pub pattern: DataPattern,
+    pub dedupe: Option<Percent>,
+    pub compress: Option<Percent>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verify {
+    pub on: bool,
+    pub pattern: VerifyPattern,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    pub cpu_cores: Option<IdList>,
+    pub numa_zones: Option<IdList>,
+    pub affinity: Affinity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heat {
+    pub on: bool,
+    pub buckets: u32,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Self {
+            targets: Vec::new(),
+            engine: EngineName::Auto,
+            threads: 1,
+            blocks: BlockSizes::one(Bytes(4096)),
+            queue_depth: 1,
+            submit_batch: None,
+            reap_batch: None,
+            ring: Ring { fixed: Fixed { buffers: false, files: false }, sqpoll: false, iopoll: false },
+            sim_model: "latency=100us".into(),
+            files: Files {
+                size: None,
+                offset: Bytes(0),
+                sharing: FileSharing::Shared,
+                num_files: None,
+                num_dirs: None,
+                dir_depth: None,
+                dir_width: None,
+                total_files: None,
+                layout_manifest: None,
+                export_layout_manifest: None,
+                fill: Fill { preallocate: false, refill: None, pattern: DataPattern::Random, truncate: false },
+                allow_destroy: None,
+                meta: Vec::new(),
+            },
+            access: Access {
+                random: false,
+                read_percent: None,
+                write_percent: None,
+                distribution: Distribution::Uniform,
+                zipf_theta: 1.2,
+                pareto_h: 0.2,
+                gaussian: Gaussian { center: 0.5, stddev: 0.1 },
+                scatter: false,
+            },
+            stop: Stop { duration: None, complete: false, total_bytes: None, warmup: Nanos(0) },
+            pace: Pace {
+                rate_iops: None,
+                rate_bytes: None,
+                arrival: Arrival::Constant,
+                think: Think { time: Nanos(0), mode: ThinkMode::Sleep, every: 1, adaptive: Percent(0.0) },
+            },
+            durability: Durability { open: OpenFlags { direct: false, sync: false, dsync: false }, fsync: 0, fdatasync: 0, end_fsync: false },
+            writing: Writing { pattern: DataPattern::Random, dedupe: None, compress: None },
+            verify: Verify { on: false, pattern: VerifyPattern::Header },
+            placement: Placement { cpu_cores: None, numa_zones: None, affinity: Affinity::Strict },
+            heat: Heat { on: false, buckets: 100 },
+            cache: Cache::AsIs,
+            fadvise: Vec::new(),
+            madvise: Vec::new(),
+            lock_mode: LockMode::None,
+            max_errors: 0,
+            continue_on_error: false,
+            seed: 1,
+        }
+    }
+}
+
+impl Workload {
+    /// Share of reads in percent: one side given decides the other; nothing given reads only.
+    ///
+    /// # Errors
+    /// Both given and not adding to 100.
+    pub fn read_percent(&self) -> Result<f64, SpecError> {
+        match (self.access.read_percent, self.access.write_percent) {
+            (None, None) => Ok(100.0),
+            (Some(read), None) => Ok(read.0),
+            (None, Some(write)) => Ok(100.0 - write.0),
+            (Some(read), Some(write)) if (read.0 + write.0 - 100.0).abs() < 1e-9 => Ok(read.0),
+            (Some(read), Some(write)) => Err(SpecError::Conflict(format!(
+                "--read-percent {} and --write-percent {} add to {}, not 100; give one of them and the other follows",
+                read.0,
+                write.0,
+                read.0 + write.0
+            ))),
+        }
+    }
+
+    /// Whether the run ends when every block was used once.
+    #[must_use]
+    pub fn runs_to_completion(&self) -> bool {
+        self.stop.complete || self.stop.duration == Some(Nanos(0))
+    }
+}
