@@ -1,3 +1,4 @@
+use crate::NbdFault;
 use std::io;
 
 /// An engine that cannot be set up or cannot go on.
@@ -17,4 +18,18 @@ pub enum EngineError {
     Call { call: &'static str, source: io::Error },
     #[error("sim model {model:?}: {reason}; example: latency=100us,jitter=exponential,servers=4,stall=3s+2s")]
     SimModel { model: String, reason: String },
+    #[error("{url:?} is no NBD address: {reason}; examples: nbd://HOST:10809/EXPORT, nbd+unix:///EXPORT?socket=PATH, nbd:unix:PATH")]
+    NbdAddress { url: String, reason: &'static str },
+    #[error("cannot connect to {server}: {source}")]
+    NbdConnect { server: String, source: io::Error },
+    #[error("the server of {server} {reason}")]
+    NbdRefused { server: String, reason: String },
+    #[error("the server of {server} broke the NBD protocol: {fault}")]
+    NbdProtocol {
+        server: String,
+        #[source]
+        fault: NbdFault,
+    },
+    #[error("the connection to {server} broke with {unanswered} operations unanswered: {source}")]
+    NbdLost { server: String, unanswered: usize, source: io::Error },
 }

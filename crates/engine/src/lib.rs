@@ -11,6 +11,8 @@ pub mod clock;
 mod error;
 mod libaio;
 mod mapped;
+mod meta;
+mod nbd;
 mod null;
 mod sim;
 mod synchronous;
@@ -22,10 +24,12 @@ pub use clock::{Clock, MachineClock, VirtualClock};
 pub use error::EngineError;
 pub use libaio::LibaioEngine;
 pub use mapped::{MapAdvice, MmapEngine};
+pub use meta::{MetaEngine, OwnedFile};
+pub use nbd::{BlockSizes, NbdEngine, NbdFault, NbdUrl};
 pub use null::NullEngine;
 pub use sim::{SimEngine, SimModel};
 pub use synchronous::SyncEngine;
-pub use uring::{RingOptions, UringEngine};
+pub use uring::{Polling, RingOptions, UringEngine};
 
 /// Index of a buffer and of the operation that occupies it.
 pub type Slot = u32;
@@ -38,11 +42,31 @@ pub enum Op {
     Write,
     Fsync,
     Fdatasync,
+    /// Makes a file that must not exist.
+    Create,
+    Stat,
+    /// Opens and closes.
+    Open,
+    /// Reads all names of a directory.
+    Readdir,
+    Rename,
+    Unlink,
 }
 
 impl Op {
     /// Every operation, in the order of its discriminant.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Fsync, Self::Fdatasync];
+    pub const ALL: [Self; 10] = [
+        Self::Read,
+        Self::Write,
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::Create,
+        Self::Stat,
+        Self::Open,
+        Self::Readdir,
+        Self::Rename,
+        Self::Unlink,
+    ];
 
     /// The name in records and reports.
     #[must_use]
@@ -52,6 +76,12 @@ impl Op {
             Self::Write => "write",
             Self::Fsync => "fsync",
             Self::Fdatasync => "fdatasync",
+            Self::Create => "create",
+            Self::Stat => "stat",
+            Self::Open => "open",
+            Self::Readdir => "readdir",
+            Self::Rename => "rename",
+            Self::Unlink => "unlink",
         }
     }
 
@@ -95,4 +125,17 @@ pub trait Engine {
     /// # Errors
     /// The engine itself failed.
     fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_listed_by_their_discriminant_under_names_of_their_own() {
+        let names: std::collections::BTreeSet<&str> = Op::ALL.iter().map(|op| op.name()).collect();
+        assert_eq!(names.len(), Op::ALL.len());
+        assert!(Op::ALL.iter().enumerate().all(|(index, op)| *op as usize == index));
+        assert_eq!(Op::ALL.iter().filter(|op| op.transfers()).count(), 2);
+    }
 }

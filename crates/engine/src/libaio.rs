@@ -49,9 +49,13 @@ impl Engine for LibaioEngine {
                 Op::Write => sys::aio::PWRITE,
                 Op::Fsync => sys::aio::FSYNC,
                 Op::Fdatasync => sys::aio::FDSYNC,
+                Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                    unreachable!("metadata operations go to MetaEngine")
+                }
             };
             let block = &mut self.blocks[request.slot as usize];
-            let (address, len) = if request.op.transfers() { (self.arena.address(request.slot), request.len) } else { (std::ptr::null_mut(), 0) };
+            let (address, len) =
+                if request.op.transfers() { (self.arena.address(request.slot), request.len) } else { (std::ptr::null_mut(), 0) };
             *block = sys::aio::ControlBlock::new(command, fd, address, u64::from(len), request.offset, u64::from(request.slot));
             self.batch.push(block);
         }
@@ -61,7 +65,8 @@ impl Engine for LibaioEngine {
 
     #[inline]
     fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let events = self.context.events(min, timeout_ns, &mut self.events).map_err(|source| EngineError::Call { call: "io_getevents", source })?;
+        let events =
+            self.context.events(min, timeout_ns, &mut self.events).map_err(|source| EngineError::Call { call: "io_getevents", source })?;
         for event in events {
             #[allow(clippy::cast_possible_truncation, reason = "the value is the slot that was submitted")]
             out.push(Completion { slot: event.data as Slot, result: event.result });

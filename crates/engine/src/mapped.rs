@@ -30,11 +30,22 @@ impl MmapEngine {
     ///
     /// # Errors
     /// A file that cannot be mapped, or advice that the kernel refuses.
-    pub fn new(files: Vec<File>, bytes: &[u64], writable: bool, advice: &[MapAdvice], depth: u32, block: usize) -> Result<Self, EngineError> {
+    pub fn new(
+        files: Vec<File>,
+        bytes: &[u64],
+        writable: bool,
+        advice: &[MapAdvice],
+        depth: u32,
+        block: usize,
+    ) -> Result<Self, EngineError> {
         sys::catch_bus_errors();
         let mut maps = Vec::with_capacity(files.len());
         for (file, &len) in files.iter().zip(bytes) {
-            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| EngineError::Map { file: maps.len(), bytes: len, source })?;
+            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| EngineError::Map {
+                file: maps.len(),
+                bytes: len,
+                source,
+            })?;
             for &word in advice {
                 map.advise(word).map_err(|source| EngineError::Call { call: "madvise", source })?;
             }
@@ -58,6 +69,9 @@ impl Engine for MmapEngine {
                 Op::Read => map.read(request.offset, &mut self.arena.buffer(request.slot)[..len]),
                 Op::Write => map.write(request.offset, &self.arena.buffer(request.slot)[..len]),
                 Op::Fsync | Op::Fdatasync => map.flush(),
+                Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                    unreachable!("metadata operations go to MetaEngine")
+                }
             };
             self.ready.push(Completion { slot: request.slot, result: done });
         }

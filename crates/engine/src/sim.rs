@@ -41,12 +41,20 @@ impl SimModel {
                         _ => return Err(bad(format!("jitter {value:?} is neither none nor exponential"))),
                     }
                 }
-                "servers" => model.servers = value.parse().ok().filter(|n| (1..=65_536).contains(n)).ok_or_else(|| bad(format!("servers {value:?} is not 1 to 65536")))?,
+                "servers" => {
+                    model.servers = value
+                        .parse()
+                        .ok()
+                        .filter(|n| (1..=65_536).contains(n))
+                        .ok_or_else(|| bad(format!("servers {value:?} is not 1 to 65536")))?
+                }
                 "stall" => {
                     let (start, length) = value.split_once('+').ok_or_else(|| bad(format!("stall {value:?} is not START+LENGTH")))?;
                     model.stall = Some((time(start)?, time(length)?));
                 }
-                "error-every" => model.error_every = value.parse().ok().ok_or_else(|| bad(format!("error-every {value:?} is not a whole number")))?,
+                "error-every" => {
+                    model.error_every = value.parse().ok().ok_or_else(|| bad(format!("error-every {value:?} is not a whole number")))?
+                }
                 other => return Err(bad(format!("unknown key {other:?}"))),
             }
         }

@@ -39,6 +39,9 @@ impl Engine for SyncEngine {
                     Op::Write => sys::pwrite(fd, address, len, request.offset),
                     Op::Fsync => sys::fsync(fd),
                     Op::Fdatasync => sys::fdatasync(fd),
+                    Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                        unreachable!("metadata operations go to MetaEngine")
+                    }
                 }
             };
             self.ready.push(Completion { slot: request.slot, result });

@@ -3,19 +3,23 @@
 pub mod aio;
 mod files;
 mod memory;
+mod poll;
 mod process;
+mod rename;
 
 pub use files::{
-    Advice, LockKind, block_device_size, block_sector_size, direct_alignment, exclusive_block_open, fadvise, fallocate, next_data, next_hole, noatime_flag,
-    direct_flag, dsync_flag, sync_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, write_xattr,
+    Advice, LockKind, block_device_size, block_sector_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise,
+    fallocate, loop_backing, next_data, next_hole, noatime_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, sync_flag, write_xattr,
 };
 pub(crate) use files::{fdatasync, fsync, pread, pwrite};
 pub(crate) use memory::{FileMap, catch_bus_errors, map_anonymous, unmap};
 pub use memory::{bind_memory, page_size};
+pub(crate) use poll::{Readiness, wait_ready};
 pub use process::{
     Usage, catch_signals, caught_signal, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread,
 };
 pub(crate) use process::{monotonic_ns, sleep_ns};
+pub(crate) use rename::rename_no_replace;
 
 use std::io;
 

@@ -33,7 +33,8 @@ pub struct UringEngine {
     features: &'static str,
 }
 
-const CONTAINER_HINT: &str = "Containers often forbid it (seccomp), as does the sysctl kernel.io_uring_disabled; use --engine sync or libaio";
+const CONTAINER_HINT: &str =
+    "Containers often forbid it (seccomp), as does the sysctl kernel.io_uring_disabled; use --engine sync or libaio";
 
 impl UringEngine {
     /// A ring of `depth` entries with buffers of `block` bytes over the given files. Must be called by the thread that will use it.
@@ -85,9 +86,13 @@ impl UringEngine {
                     opcode::WriteFixed::new(Fd(self.fds[file]), address, len, 0).offset(offset).build()
                 }
             }
-            Op::Read if self.options.fixed_files => opcode::Read::new(Fixed(request.file), address, request.len).offset(request.offset).build(),
+            Op::Read if self.options.fixed_files => {
+                opcode::Read::new(Fixed(request.file), address, request.len).offset(request.offset).build()
+            }
             Op::Read => opcode::Read::new(Fd(self.fds[file]), address, request.len).offset(request.offset).build(),
-            Op::Write if self.options.fixed_files => opcode::Write::new(Fixed(request.file), address, request.len).offset(request.offset).build(),
+            Op::Write if self.options.fixed_files => {
+                opcode::Write::new(Fixed(request.file), address, request.len).offset(request.offset).build()
+            }
             Op::Write => opcode::Write::new(Fd(self.fds[file]), address, request.len).offset(request.offset).build(),
             Op::Fsync | Op::Fdatasync => {
                 let flags = if request.op == Op::Fdatasync { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
@@ -96,6 +101,9 @@ impl UringEngine {
                 } else {
                     opcode::Fsync::new(Fd(self.fds[file])).flags(flags).build()
                 }
+            }
+            Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                unreachable!("metadata operations go to MetaEngine")
             }
         };
         entry.user_data(u64::from(request.slot))

@@ -1,1 +1,8 @@
-fn main() {}
+//! The `fathom` command.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fathom::main(std::env::args_os().collect())
+}

@@ -148,10 +148,8 @@ impl Histogram {
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let mean = self.mean()?;
-        let square_sum: f64 = self
-            .buckets()
-            .map(|(low, width, count)| (low as f64 + (width - 1) as f64 / 2.0 - mean).powi(2) * count as f64)
-            .sum();
+        let square_sum: f64 =
+            self.buckets().map(|(low, width, count)| (low as f64 + (width - 1) as f64 / 2.0 - mean).powi(2) * count as f64).sum();
         Some((square_sum / self.count as f64).sqrt())
     }
 

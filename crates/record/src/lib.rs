@@ -1,1 +1,26 @@
+//! The record: one trial, whatever was measured and whoever measured it. The narrow waist between measuring and judging.
+//!
+//! A record is one JSON line, schema versioned. It holds what was asked and what was effective, the environment, the instrument's own
+//! cost, mergeable counters and histograms, an interval series, errors, and the outcome; a failed trial is a record too. Nothing in this
+//! crate reads a clock or the machine.
 #![forbid(unsafe_code)]
+
+mod environment;
+mod histogram;
+mod live;
+mod measurements;
+mod record;
+mod store;
+
+pub use environment::{
+    BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment, FathomVersion, FileSystem, IoLimit, Limit,
+    MemoryFacts, Moment, NumaNode, ProcessFacts, StorageLayer, SystemFacts, Transport,
+};
+pub use histogram::{BUCKETS, Histogram, LiveHistogram, bucket_edges, bucket_of};
+pub use live::{LiveCounters, LiveOperations};
+pub use measurements::{Measurements, Operations};
+pub use record::{
+    Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,
+    PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Status, TargetFact, Verification, VerificationFailure, WorkerAccount,
+};
+pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};

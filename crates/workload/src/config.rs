@@ -67,7 +67,9 @@ fn apply_table(workload: &mut Workload, table: &Table) -> Result<(), SpecError> 
             Value::Integer(n) => n.to_string(),
             Value::Float(x) => x.to_string(),
             Value::Boolean(b) => b.to_string(),
-            Value::Array(items) => items.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect::<Vec<_>>().join(","),
+            Value::Array(items) => {
+                items.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)).collect::<Vec<_>>().join(",")
+            }
             Value::Datetime(_) | Value::Table(_) => {
                 return Err(SpecError::Value { key: key.clone(), reason: "is neither text, number, switch nor list".into() });
             }

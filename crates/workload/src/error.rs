@@ -15,6 +15,12 @@ pub enum SpecError {
     Conflict(String),
     #[error("{file}:{line}: {reason}")]
     Syntax { file: String, line: usize, reason: String },
+    /// A text of another tool that Fathom cannot express or that this tool would not take either.
+    #[error("{0}")]
+    Foreign(String),
+    /// A quantity in the units of another tool.
+    #[error(transparent)]
+    ForeignQuantity(#[from] UnitError),
     #[error("{place}: {source}")]
     At { place: String, source: Box<SpecError> },
 }

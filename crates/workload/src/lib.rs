@@ -10,12 +10,14 @@
 
 mod config;
 mod error;
+pub mod fio;
 pub mod settings;
 mod workload;
 
 pub use config::{Phase, Stage, parse_config};
 pub use error::SpecError;
 pub use workload::{
-    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, EngineName, Fadvise, Fixed, FileSharing, Files, Fill, Gaussian,
-    Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern, Workload, Writing,
+    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, EngineName, Fadvise, FileSharing, Files, Fill,
+    Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern,
+    Workload, Writing,
 };

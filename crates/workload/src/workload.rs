@@ -130,7 +130,7 @@ pub struct Workload {
     pub seed: u64,
 }
 
-/// Explicit options of io_uring, never switched on by themselves.
+/// Options of io_uring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     pub fixed: Fixed,
@@ -138,11 +138,11 @@ pub struct Ring {
     pub iopoll: bool,
 }
 
-/// Resources registered with the ring.
+/// Resources registered with the ring; `None`: where the machine permits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
-    pub buffers: bool,
-    pub files: bool,
+    pub buffers: Option<bool>,
+    pub files: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -276,7 +276,7 @@ impl Default for Workload {
             queue_depth: 1,
             submit_batch: None,
             reap_batch: None,
-            ring: Ring { fixed: Fixed { buffers: false, files: false }, sqpoll: false, iopoll: false },
+            ring: Ring { fixed: Fixed { buffers: None, files: None }, sqpoll: false, iopoll: false },
             sim_model: "latency=100us".into(),
             files: Files {
                 size: None,
@@ -310,7 +310,12 @@ impl Default for Workload {
                 arrival: Arrival::Constant,
                 think: Think { time: Nanos(0), mode: ThinkMode::Sleep, every: 1, adaptive: Percent(0.0) },
             },
-            durability: Durability { open: OpenFlags { direct: false, sync: false, dsync: false }, fsync: 0, fdatasync: 0, end_fsync: false },
+            durability: Durability {
+                open: OpenFlags { direct: false, sync: false, dsync: false },
+                fsync: 0,
+                fdatasync: 0,
+                end_fsync: false,
+            },
             writing: Writing { pattern: DataPattern::Random, dedupe: None, compress: None },
             verify: Verify { on: false, pattern: VerifyPattern::Header },
             placement: Placement { cpu_cores: None, numa_zones: None, affinity: Affinity::Strict },

@@ -2,10 +2,11 @@
 
 use super::checked;
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 fn signed(offset: u64) -> libc::off64_t {
@@ -13,11 +14,7 @@ fn signed(offset: u64) -> libc::off64_t {
 }
 
 fn outcome(result: libc::ssize_t) -> i64 {
-    if result >= 0 {
-        result as i64
-    } else {
-        -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
-    }
+    if result >= 0 { result as i64 } else { -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
 }
 
 /// `pread`; returns bytes or a negative errno.
@@ -74,17 +71,29 @@ pub fn dsync_flag() -> i32 {
     libc::O_DSYNC
 }
 
-/// Opens a block device so that the kernel refuses while it is mounted or held.
+/// Opens a block device so that the kernel refuses while it is mounted or held, and keeps others away while the file is open.
 ///
 /// # Errors
 /// `EBUSY` when it is in use, or any other reason why it cannot be opened.
-pub fn exclusive_block_open(path: &Path) -> io::Result<()> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path ends in NUL.
-    let fd = checked(libc::c_long::from(unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_EXCL | libc::O_CLOEXEC) }))?;
-    // SAFETY: the descriptor was opened just above.
-    unsafe { libc::close(i32::try_from(fd).unwrap_or(-1)) };
-    Ok(())
+pub fn exclusive_block_open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path)
+}
+
+/// Device and inode of the file that a loop device is attached to; `None` for a detached one.
+///
+/// # Errors
+/// Not a loop device, or not permitted.
+pub fn loop_backing(path: &Path) -> io::Result<Option<(u64, u64)>> {
+    const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
+    let file = File::open(path)?;
+    // struct loop_info64 is 232 bytes and begins with lo_device and lo_inode.
+    let mut status = [0_u64; 29];
+    // SAFETY: the kernel writes one loop_info64, for which the array has room.
+    match checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) })) {
+        Ok(_) => Ok(Some((status[0], status[1]))),
+        Err(e) if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 /// Alignment that direct I/O needs in memory and in offsets, as statx tells it; `None` where the kernel or file system does not say.

@@ -22,7 +22,9 @@ pub fn page_size() -> usize {
 
 pub(crate) fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh private mapping.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    let base = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

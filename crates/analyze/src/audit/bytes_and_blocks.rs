@@ -1,0 +1,68 @@
+//! Bytes must lie between operations times the smallest and operations times the largest transfer, and each operation has one latency.
+
+use super::finding;
+use crate::{Effective, Finding, Severity};
+use record::{Operations, Record};
+
+const RULE: &str = "bytes_and_blocks";
+const ADVICE: &str = "the counters contradict each other: do not use these numbers, and report the record as a bug";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let block = Effective::of(record).block_bytes();
+    let contradictions = record.operations.kinds().flat_map(|(kind, operations)| contradictions(kind, operations, block));
+    contradictions.map(|message| finding(RULE, Severity::Invalid, message, ADVICE)).collect()
+}
+
+fn contradictions(kind: &str, operations: &Operations, block: Option<u64>) -> Vec<String> {
+    let Operations { count, bytes, .. } = *operations;
+    let mut out = Vec::new();
+    let [smallest, largest] = [operations.smallest_bytes, operations.largest_bytes].map(|size| size.unwrap_or(0));
+    let bound = |size: u64| u128::from(count) * u128::from(size);
+    if !(bound(smallest)..=bound(largest)).contains(&u128::from(bytes)) {
+        out.push(format!("{kind}: {bytes} bytes do not fit {count} operations of {smallest} to {largest} bytes"));
+    }
+    if let Some(block) = block.filter(|block| largest > *block) {
+        out.push(format!("{kind}: an operation of {largest} bytes with one block size of {block} bytes"));
+    }
+    let samples = operations.latency.count();
+    if samples != count {
+        out.push(format!("{kind}: {count} operations have {samples} latencies"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{blocks, only, set, sound};
+    use super::*;
+
+    #[test]
+    fn a_lost_byte_is_found_where_all_blocks_are_equal() {
+        let mut record = sound();
+        record.operations.insert("read", Operations { bytes: 4095, ..blocks(1, 3_200_000) });
+        assert_eq!(only(&check(&record)), "read: 409604095 bytes do not fit 100001 operations of 4096 to 4096 bytes");
+    }
+
+    #[test]
+    fn mixed_sizes_have_bounds_and_operations_without_bytes_none() {
+        let mut record = sound();
+        set(&mut record, "block-size", "4k/50:64k/50");
+        record.operations.insert("read", Operations { bytes: 65_536, largest_bytes: Some(65_536), ..blocks(1, 3_200_000) });
+        record.operations.insert("fsync", Operations { bytes: 0, smallest_bytes: Some(0), largest_bytes: Some(0), ..blocks(3, 1000) });
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn an_operation_above_the_only_block_size_is_found() {
+        let mut record = sound();
+        set(&mut record, "block-size", "2k");
+        assert_eq!(only(&check(&record)), "read: an operation of 4096 bytes with one block size of 2048 bytes");
+    }
+
+    #[test]
+    fn an_operation_without_latency_is_found() {
+        let mut record = sound();
+        record.operations.insert("read", Operations { latency: record::Histogram::default(), ..blocks(7, 1) });
+        assert_eq!(only(&check(&record)), "read: 100007 operations have 100000 latencies");
+    }
+}

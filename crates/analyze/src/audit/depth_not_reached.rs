@@ -1,0 +1,55 @@
+//! A queue depth is an upper bound; what was in flight on average says what was measured.
+
+use super::finding;
+use crate::{Effective, Finding, Severity};
+use record::Record;
+
+const LEAST_SHARE: f64 = 0.8;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let worker_ns = record.generator.worker_ns as f64;
+    let depth = effective.number("queue-depth").unwrap_or(1);
+    if depth < 2 || worker_ns == 0.0 || effective.is_open_loop() || effective.thinks() {
+        return Vec::new();
+    }
+    let mean = record.generator.in_flight_ns as f64 / worker_ns;
+    if mean >= LEAST_SHARE * depth as f64 {
+        return Vec::new();
+    }
+    let message = format!("asked for {depth} operations in flight a worker, had {mean:.1} on average");
+    let advice = "call this result by the depth that was reached; a smaller --reap-batch keeps the queue fuller, and flushes empty it";
+    vec![finding("depth_not_reached", Severity::Warning, message, advice)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{SECOND, only, set, sound};
+    use super::*;
+
+    fn half_full() -> Record {
+        let mut record = sound();
+        record.generator.in_flight_ns = u128::from(16 * 10 * SECOND);
+        record
+    }
+
+    #[test]
+    fn a_queue_half_full_is_found() {
+        assert_eq!(only(&check(&half_full())), "asked for 32 operations in flight a worker, had 16.0 on average");
+    }
+
+    #[test]
+    fn pauses_and_a_schedule_empty_the_queue_rightly() {
+        let mut thinking = half_full();
+        set(&mut thinking, "think-time", "1ms");
+        assert_eq!(check(&thinking), []);
+        let mut paced = half_full();
+        paced.pace = Some(record::PaceAccount { asked_per_second: Some(10.0), ..Default::default() });
+        assert_eq!(check(&paced), []);
+    }
+
+    #[test]
+    fn a_full_queue_is_not_found() {
+        assert_eq!(check(&sound()), []);
+    }
+}

@@ -1,0 +1,67 @@
+//! Double entry: bytes of direct I/O are also counted by the block device.
+
+use super::{counted, finding, percent, ratio};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+use units::Bytes;
+
+const RULE: &str = "device_disagrees";
+const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
+/// File system metadata and other processes move this much in any run.
+const SLACK: u64 = 1 << 20;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let Some(device) = record.devices.first().filter(|_| effective.is_on("direct") && effective.uses_local_storage()) else {
+        return Vec::new();
+    };
+    let accounts = [("read", "reads", device.read_bytes), ("write", "writes", device.written_bytes)];
+    accounts.into_iter().filter_map(|(kind, name, theirs)| compare(name, counted(record, kind).bytes, theirs, &device.name)).collect()
+}
+
+fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> {
+    if ours == 0 || ours.abs_diff(theirs) <= SLACK || BOUNDS.contains(&ratio(theirs, ours)) {
+        return None;
+    }
+    let share = percent(ratio(theirs, ours));
+    let message = format!("direct {name}: {} here, {} at {device} ({share})", Bytes(ours), Bytes(theirs));
+    Some(if theirs < ours {
+        let advice = "a layer above the device answered or merged: name the layer that you want to measure, and look for caches, compression and holes";
+        finding(RULE, Severity::Invalid, message, advice)
+    } else {
+        let advice = "something else used the device, or a layer amplifies: stop other work, or measure the device alone";
+        finding(RULE, Severity::Warning, message, advice)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, set, sound};
+    use super::*;
+
+    #[test]
+    fn reads_that_the_device_did_not_see_invalidate() {
+        let mut record = sound();
+        record.devices[0].read_bytes /= 10;
+        let found = check(&record);
+        assert_eq!(only(&found), "direct reads: 391 MiB here, 39.1 MiB at nvme0n1 (10%)");
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn foreign_reads_are_a_warning() {
+        let mut record = sound();
+        record.devices[0].read_bytes *= 2;
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn agreement_and_buffered_runs_are_silent() {
+        let mut record = sound();
+        record.devices[0].read_bytes += record.devices[0].read_bytes / 20;
+        assert_eq!(check(&record), []);
+        record.devices[0].read_bytes = 0;
+        set(&mut record, "direct", "false");
+        assert_eq!(check(&record), []);
+    }
+}

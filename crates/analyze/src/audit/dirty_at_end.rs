@@ -1,0 +1,67 @@
+//! A buffered write that was never flushed was not written.
+
+use super::{counted, finding, percent, ratio};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+use units::Bytes;
+
+const RULE: &str = "dirty_at_end";
+const MOST_SHARE: f64 = 0.1;
+const ADVICE: &str = "put the flush inside the measured time with --end-fsync or --fsync N, or write with --direct or --dsync";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let written = counted(record, "write").bytes;
+    let stable = ["direct", "sync", "dsync"].iter().any(|key| effective.is_on(key));
+    let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    if written == 0 || stable || in_memory || !effective.uses_local_storage() {
+        return Vec::new();
+    }
+    let machine = &record.machine;
+    let grown = machine.dirty_before_bytes.zip(machine.dirty_after_bytes).map_or(0, |(before, after)| after.saturating_sub(before));
+    let share = ratio(grown, written);
+    if share > MOST_SHARE {
+        let message = format!("{} were still dirty in memory at the end, {} of what was written", Bytes(grown), percent(share));
+        return vec![finding(RULE, Severity::Warning, message, ADVICE)];
+    }
+    if ["fsync", "fdatasync"].iter().all(|kind| counted(record, kind).count == 0) {
+        let message = format!("{} were written and nothing was flushed: these writes are promises", Bytes(written));
+        return vec![finding(RULE, Severity::Warning, message, ADVICE)];
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, set, writing};
+    use super::*;
+    use record::Operations;
+
+    fn flushed() -> Record {
+        let mut record = writing();
+        record.operations.insert("fsync", Operations { count: 1, ..Operations::default() });
+        record.machine.dirty_before_bytes = Some(1 << 20);
+        record.machine.dirty_after_bytes = Some(2 << 20);
+        record
+    }
+
+    #[test]
+    fn dirty_pages_left_behind_are_found() {
+        let mut record = flushed();
+        record.machine.dirty_after_bytes = Some(101 << 20);
+        assert_eq!(only(&check(&record)), "100 MiB were still dirty in memory at the end, 25.6% of what was written");
+    }
+
+    #[test]
+    fn writes_without_any_flush_are_found() {
+        assert_eq!(only(&check(&writing())), "391 MiB were written and nothing was flushed: these writes are promises");
+    }
+
+    #[test]
+    fn flushed_and_synchronous_writes_are_silent() {
+        assert_eq!(check(&flushed()), []);
+        let mut record = writing();
+        set(&mut record, "dsync", "true");
+        assert_eq!(check(&record), []);
+    }
+}

@@ -1,0 +1,65 @@
+//! Records to try rules on.
+
+use crate::Finding;
+use record::{BlockDevice, DeviceAccount, Histogram, LoopAccount, Operations, Record, StorageLayer, WorkerAccount};
+
+pub(super) const SECOND: u64 = 1_000_000_000;
+
+/// `count` operations of 4096 bytes, each of `latency_ns`.
+pub(super) fn blocks(count: u64, latency_ns: u64) -> Operations {
+    let mut latency = Histogram::default();
+    latency.record_many(latency_ns, count);
+    Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), latency, ..Operations::default() }
+}
+
+/// Direct random reads at depth 32 of a disk for 10 s: every account agrees with every other.
+pub(super) fn sound() -> Record {
+    let reads = 100_000;
+    let mut record = Record { elapsed_ns: 10 * SECOND, ..Record::default() };
+    // Little's law: 32 in flight for 10 s are 3.2 ms for each of 100,000.
+    record.operations.insert("read", blocks(reads, 3_200_000));
+    record.generator = LoopAccount {
+        in_flight_ns: u128::from(32 * 10 * SECOND),
+        worker_ns: u128::from(10 * SECOND),
+        submissions: 60_000,
+        submitted: reads,
+        reaps: 60_000,
+        reaps_to_empty: 3,
+        abandoned: 0,
+    };
+    record.workers =
+        vec![WorkerAccount { ended_ns: 10 * SECOND, operations: reads, run_queue_wait_ns: Some(1_000_000), ..WorkerAccount::default() }];
+    record.devices = vec![DeviceAccount { name: "nvme0n1".into(), reads, read_bytes: reads * 4096, ..DeviceAccount::default() }];
+    record.environment.storage =
+        Some(StorageLayer { device: Some(BlockDevice::default()), is_memory: Some(false), ..StorageLayer::default() });
+    for (key, value) in
+        [("engine", "io_uring"), ("queue-depth", "32"), ("block-size", "4k"), ("threads", "1"), ("direct", "true"), ("random", "true")]
+    {
+        set(&mut record, key, value);
+    }
+    set(&mut record, "read-percent", "100");
+    record
+}
+
+/// Buffered writes at depth 1 for 10 s on the same disk.
+pub(super) fn writing() -> Record {
+    let mut record = sound();
+    record.operations = record::Measurements::default();
+    record.operations.insert("write", blocks(100_000, 100_000));
+    record.generator.in_flight_ns = u128::from(10 * SECOND);
+    for (key, value) in [("queue-depth", "1"), ("direct", "false"), ("read-percent", "0"), ("engine", "sync")] {
+        set(&mut record, key, value);
+    }
+    record.devices[0].read_bytes = 0;
+    record
+}
+
+pub(super) fn set(record: &mut Record, key: &str, value: &str) {
+    record.effective.insert(key.to_owned(), value.to_owned());
+}
+
+/// The message of the one finding.
+pub(super) fn only(found: &[Finding]) -> &str {
+    assert_eq!(found.len(), 1, "{found:?}");
+    &found[0].message
+}

@@ -1,0 +1,61 @@
+//! If every reap empties the queue, operations completed while they were submitted: nothing was ever waiting beside another.
+
+use super::{finding, percent, ratio};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+
+const MOST_SHARE: f64 = 0.95;
+/// Below this many reaps the share says little.
+const LEAST_REAPS: u64 = 100;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let depth = effective.number("queue-depth").unwrap_or(1);
+    let asked_for = effective.number("reap-batch").is_some_and(|batch| batch >= depth);
+    let explained = asked_for || effective.is_open_loop() || effective.thinks() || effective.text("engine") == Some("null");
+    let generator = &record.generator;
+    if depth < 2 || explained || generator.reaps < LEAST_REAPS {
+        return Vec::new();
+    }
+    let share = ratio(generator.reaps_to_empty, generator.reaps);
+    if share <= MOST_SHARE {
+        return Vec::new();
+    }
+    let share = percent(share);
+    let message = format!("{share} of reaps emptied a queue of {depth}: the target completed inline, effective concurrency is 1 a worker");
+    let advice =
+        "latencies are those of waiting in the own queue; measure at --queue-depth 1, or with --direct on a target that is asynchronous";
+    vec![finding("inline_completion", Severity::Warning, message, advice)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, set, sound};
+    use super::*;
+
+    fn inline() -> Record {
+        let mut record = sound();
+        record.generator.reaps_to_empty = record.generator.reaps;
+        record
+    }
+
+    #[test]
+    fn a_cached_target_behind_a_deep_queue_is_found() {
+        assert!(only(&check(&inline())).starts_with("100% of reaps emptied a queue of 32"));
+    }
+
+    #[test]
+    fn waiting_for_the_whole_batch_was_asked_for() {
+        let mut record = inline();
+        set(&mut record, "reap-batch", "32");
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_queue_that_stays_filled_and_depth_1_are_not_found() {
+        assert_eq!(check(&sound()), []);
+        let mut record = inline();
+        set(&mut record, "queue-depth", "1");
+        assert_eq!(check(&record), []);
+    }
+}

@@ -1,0 +1,22 @@
+//! One run has no interval, whatever its own scatter looks like.
+
+use super::finding;
+use crate::{Finding, Severity};
+use record::Record;
+
+pub(super) fn check(_: &Record) -> Vec<Finding> {
+    let message = "single observation: no interval".to_owned();
+    let advice = "one run cannot say how far the next would differ: repeat in fresh runs before comparing or quoting";
+    vec![finding("single_observation", Severity::Note, message, advice)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, sound};
+    use super::*;
+
+    #[test]
+    fn every_record_is_one() {
+        assert_eq!(only(&check(&sound())), "single observation: no interval");
+    }
+}

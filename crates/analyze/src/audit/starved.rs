@@ -1,0 +1,62 @@
+//! A generator without CPU measures the scheduler.
+
+use super::{finding, percent, ratio};
+use crate::{Finding, Severity};
+use record::Record;
+
+const RULE: &str = "starved";
+const MOST_WAIT: f64 = 0.05;
+const MOST_STEAL: f64 = 0.01;
+const MOST_THROTTLED: f64 = 0.01;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    if record.elapsed_ns == 0 {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    let waits = record.workers.iter().filter_map(|worker| Some((worker.run_queue_wait_ns?, worker.index)));
+    if let Some((wait, index)) = waits.max().filter(|(wait, _)| ratio(*wait, record.elapsed_ns) > MOST_WAIT) {
+        let message = format!("worker {index} was runnable without a CPU for {} of the time", percent(ratio(wait, record.elapsed_ns)));
+        out.push(finding(RULE, Severity::Warning, message, "use no more --threads than idle CPUs, and stop other work on this machine"));
+    }
+    if let Some(steal) = record.machine.steal_share.filter(|steal| *steal > MOST_STEAL) {
+        let message = format!("the hypervisor took {} of this machine's CPU time", percent(steal));
+        out.push(finding(RULE, Severity::Warning, message, "repeat when the host is quiet, or on a machine with CPUs of its own"));
+    }
+    let throttled = record.machine.throttled_ns.map_or(0.0, |ns| ratio(ns, record.elapsed_ns));
+    if throttled > MOST_THROTTLED {
+        let message = format!("the control group's CPU quota stopped this process for {} of the time", percent(throttled));
+        out.push(finding(RULE, Severity::Warning, message, "raise the CPU limit of the container"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{SECOND, only, sound};
+    use super::*;
+
+    #[test]
+    fn a_worker_that_waited_for_a_cpu_is_found() {
+        let mut record = sound();
+        record.workers[0].run_queue_wait_ns = Some(SECOND);
+        assert_eq!(only(&check(&record)), "worker 0 was runnable without a CPU for 10% of the time");
+    }
+
+    #[test]
+    fn stolen_and_throttled_time_is_found() {
+        let mut record = sound();
+        record.machine.steal_share = Some(0.07);
+        assert_eq!(only(&check(&record)), "the hypervisor took 7% of this machine's CPU time");
+        record.machine.steal_share = Some(0.009);
+        record.machine.throttled_ns = Some(SECOND / 2);
+        assert!(only(&check(&record)).contains("stopped this process for 5%"));
+    }
+
+    #[test]
+    fn unknown_times_are_not_found() {
+        let mut record = sound();
+        record.workers[0].run_queue_wait_ns = None;
+        assert_eq!(check(&record), []);
+    }
+}

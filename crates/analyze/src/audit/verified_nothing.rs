@@ -1,0 +1,50 @@
+//! A verification without a checked operation proves nothing.
+
+use super::{counted, finding};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let checked = record.verification.as_ref().map_or(0, |verification| verification.operations);
+    let asked = Effective::of(record).is_on("verify") || record.verification.is_some();
+    if !asked || checked > 0 {
+        return Vec::new();
+    }
+    let reads = counted(record, "read").count;
+    let (severity, message) = if reads == 0 {
+        (Severity::Warning, "--verify wrote its pattern, but nothing was read back: no data was checked".to_owned())
+    } else {
+        (Severity::Invalid, format!("--verify was asked for, and none of {reads} reads was checked"))
+    };
+    let advice = "read the same target again with the same --seed and --verify-pattern: --read-percent 100 --verify --run-until-complete";
+    vec![finding("verified_nothing", severity, message, advice)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{set, sound, writing};
+    use super::*;
+    use record::Verification;
+
+    #[test]
+    fn reads_without_a_check_invalidate() {
+        let mut record = sound();
+        set(&mut record, "verify", "true");
+        assert_eq!(check(&record)[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn writes_alone_are_a_warning() {
+        let mut record = writing();
+        record.verification = Some(Verification::default());
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_checked_run_and_one_without_verification_are_silent() {
+        assert_eq!(check(&sound()), []);
+        let mut record = sound();
+        record.verification = Some(Verification { operations: 1, ..Verification::default() });
+        assert_eq!(check(&record), []);
+    }
+}

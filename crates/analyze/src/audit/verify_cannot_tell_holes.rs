@@ -1,0 +1,35 @@
+//! Zeros are also what a hole, a trimmed block and a file that was never written give.
+
+use super::finding;
+use crate::{Finding, Severity};
+use record::Record;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    if record.verification.as_ref().is_none_or(|verification| verification.pattern != "zeros") {
+        return Vec::new();
+    }
+    let message = "the pattern is zeros: this verification would pass on a file that was never written".to_owned();
+    vec![finding("verify_cannot_tell_holes", Severity::Warning, message, "use --verify-pattern header or random")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, sound};
+    use super::*;
+    use record::Verification;
+
+    #[test]
+    fn zeros_are_found_and_other_patterns_are_not() {
+        for (pattern, found) in [("zeros", 1), ("header", 0), ("random", 0)] {
+            let verification = Some(Verification { pattern: pattern.into(), operations: 9, ..Verification::default() });
+            assert_eq!(check(&Record { verification, ..sound() }).len(), found, "{pattern}");
+        }
+        assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn the_message_says_why() {
+        let verification = Some(Verification { pattern: "zeros".into(), ..Verification::default() });
+        assert!(only(&check(&Record { verification, ..sound() })).contains("never written"));
+    }
+}

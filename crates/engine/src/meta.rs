@@ -1,0 +1,364 @@
+//! Operations on names instead of data: one blocking call after the other, as the synchronous engine does it.
+//!
+//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it), or adopted after checking that an earlier engine
+//! created it, is ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no system call.
+
+use crate::{Completion, Engine, EngineError, Op, Request, Slot, sys};
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A file that an engine created, so that a later engine may rename and remove it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedFile {
+    pub path: PathBuf,
+    pub device: u64,
+    pub inode: u64,
+    /// `None` where the file system keeps no time of birth.
+    pub born: Option<SystemTime>,
+}
+
+impl OwnedFile {
+    fn at(path: &Path) -> io::Result<Self> {
+        let found = fs::symlink_metadata(path)?;
+        Ok(Self { path: path.into(), device: found.dev(), inode: found.ino(), born: found.created().ok() })
+    }
+}
+
+/// A place in the list of paths and the name under which its file is found.
+#[derive(Debug)]
+struct Entry {
+    name: CString,
+    renamed: CString,
+    is_renamed: bool,
+    is_ours: bool,
+}
+
+impl Entry {
+    fn current(&self) -> &Path {
+        Path::new(OsStr::from_bytes(if self.is_renamed { &self.renamed } else { &self.name }.as_bytes()))
+    }
+
+    fn forget(&mut self) {
+        (self.is_ours, self.is_renamed) = (false, false);
+    }
+}
+
+/// Metadata operations on a list of paths; a request's `file` is the index. Every operation acts on the current name: a rename goes to
+/// `NAME.renamed`, and the next one back. Engines that run together need lists without common paths.
+pub struct MetaEngine {
+    entries: Vec<Entry>,
+    file_bytes: u64,
+    ready: Vec<Completion>,
+}
+
+impl MetaEngine {
+    /// An engine over these paths; directories to be read are paths too. A created file is `file_bytes` long without holding data; 0 leaves it
+    /// empty and saves the call.
+    ///
+    /// # Errors
+    /// A path with a NUL byte.
+    pub fn new(paths: Vec<PathBuf>, file_bytes: u64) -> Result<Self, EngineError> {
+        let entries = paths
+            .into_iter()
+            .map(entry)
+            .collect::<io::Result<_>>()
+            .map_err(|source| EngineError::Call { call: "taking a path", source })?;
+        Ok(Self { entries, file_bytes, ready: Vec::with_capacity(1) })
+    }
+
+    /// The files that exist and are this engine's, by their current names.
+    #[must_use]
+    pub fn owned(&self) -> Vec<OwnedFile> {
+        self.entries.iter().filter(|entry| entry.is_ours).filter_map(|entry| OwnedFile::at(entry.current()).ok()).collect()
+    }
+
+    /// Takes over files that an earlier engine owned and that are under one of this engine's names, unless another file has taken the place;
+    /// returns how many.
+    pub fn adopt(&mut self, files: &[OwnedFile]) -> usize {
+        let by_path: HashMap<&Path, &OwnedFile> = files.iter().map(|file| (file.path.as_path(), file)).collect();
+        let is_the_same = |path: &Path| by_path.get(path).is_some_and(|file| OwnedFile::at(path).is_ok_and(|found| found == **file));
+        let mut adopted = 0;
+        for entry in self.entries.iter_mut().filter(|entry| !entry.is_ours) {
+            for is_renamed in [false, true] {
+                entry.is_renamed = is_renamed;
+                entry.is_ours = is_the_same(entry.current());
+                if entry.is_ours {
+                    adopted += 1;
+                    break;
+                }
+            }
+            entry.is_renamed &= entry.is_ours;
+        }
+        adopted
+    }
+
+    fn perform(&mut self, request: &Request) -> io::Result<()> {
+        let entry = &mut self.entries[request.file as usize];
+        match request.op {
+            Op::Create => create(entry, self.file_bytes),
+            Op::Stat => fs::symlink_metadata(entry.current()).map(drop),
+            Op::Open => File::open(entry.current()).map(drop),
+            Op::Readdir => fs::read_dir(entry.current())?.try_for_each(|found| found.map(drop)),
+            Op::Rename => rename(entry),
+            Op::Unlink => unlink(entry),
+            Op::Read | Op::Write | Op::Fsync | Op::Fdatasync => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+        }
+    }
+}
+
+fn entry(path: PathBuf) -> io::Result<Entry> {
+    let name = path.into_os_string().into_vec();
+    let renamed = [&name[..], b".renamed"].concat();
+    Ok(Entry { name: CString::new(name)?, renamed: CString::new(renamed)?, is_renamed: false, is_ours: false })
+}
+
+fn create(entry: &mut Entry, bytes: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(entry.current())?;
+    entry.is_ours = true;
+    if bytes > 0 { file.set_len(bytes) } else { Ok(()) }
+}
+
+fn rename(entry: &mut Entry) -> io::Result<()> {
+    if !entry.is_ours {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let (from, to) = if entry.is_renamed { (&entry.renamed, &entry.name) } else { (&entry.name, &entry.renamed) };
+    match sys::rename_no_replace(from, to) {
+        Ok(()) => entry.is_renamed = !entry.is_renamed,
+        Err(error) => {
+            if error.kind() == io::ErrorKind::NotFound {
+                entry.forget();
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn unlink(entry: &mut Entry) -> io::Result<()> {
+    if !entry.is_ours {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    let outcome = fs::remove_file(entry.current());
+    if outcome.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::NotFound) {
+        entry.forget();
+    }
+    outcome
+}
+
+impl Engine for MetaEngine {
+    /// Empty: no operation moves data.
+    fn buffer(&mut self, _slot: Slot) -> &mut [u8] {
+        &mut []
+    }
+
+    #[inline]
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        for request in batch {
+            let result = match self.perform(request) {
+                Ok(()) => 0,
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            self.ready.push(Completion { slot: request.slot, result });
+        }
+        Ok(batch.len())
+    }
+
+    #[inline]
+    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        out.append(&mut self.ready);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn engine(root: &Path, names: &[&str]) -> MetaEngine {
+        MetaEngine::new(names.iter().map(|name| root.join(name)).collect(), 0).unwrap()
+    }
+
+    /// Results of operations on one file, in order.
+    fn results<const N: usize>(engine: &mut MetaEngine, file: u32, ops: [Op; N]) -> [i64; N] {
+        ops.map(|op| {
+            engine.submit(&[Request { slot: 0, file, op, offset: 0, len: 0 }]).unwrap();
+            let mut out = Vec::new();
+            engine.reap(1, u64::MAX, &mut out).unwrap();
+            assert_eq!((out.len(), out[0].slot), (1, 0));
+            out[0].result
+        })
+    }
+
+    fn errno(number: i32) -> i64 {
+        -i64::from(number)
+    }
+
+    /// Names in a directory with the content of each.
+    fn listing(root: &Path) -> BTreeMap<String, Vec<u8>> {
+        fs::read_dir(root)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .collect()
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        listing(root).into_keys().collect()
+    }
+
+    #[test]
+    fn a_file_lives_from_create_to_unlink_under_its_current_name() {
+        let root = tempfile::tempdir().unwrap();
+        let mut engine = engine(root.path(), &["a"]);
+        assert_eq!(results(&mut engine, 0, [Op::Create, Op::Stat, Op::Open]), [0; 3]);
+        assert_eq!(names(root.path()), ["a"]);
+        assert_eq!(results(&mut engine, 0, [Op::Rename, Op::Stat, Op::Open]), [0; 3]);
+        assert_eq!(names(root.path()), ["a.renamed"]);
+        assert_eq!(results(&mut engine, 0, [Op::Create]), [errno(libc::EEXIST)], "the file is there, under its other name");
+        assert_eq!(results(&mut engine, 0, [Op::Rename]), [0]);
+        assert_eq!(names(root.path()), ["a"]);
+        assert_eq!(results(&mut engine, 0, [Op::Rename, Op::Unlink]), [0; 2]);
+        assert!(names(root.path()).is_empty());
+        assert_eq!(
+            results(&mut engine, 0, [Op::Stat, Op::Unlink, Op::Create, Op::Unlink]),
+            [errno(libc::ENOENT), errno(libc::EPERM), 0, 0]
+        );
+    }
+
+    #[test]
+    fn files_of_others_are_neither_replaced_nor_renamed_nor_removed() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("theirs"), "precious").unwrap();
+        fs::write(root.path().join("mine.renamed"), "precious too").unwrap();
+        let mut engine = engine(root.path(), &["theirs", "mine"]);
+        let denied = errno(libc::EPERM);
+        assert_eq!(
+            results(&mut engine, 0, [Op::Create, Op::Rename, Op::Unlink, Op::Open, Op::Stat]),
+            [errno(libc::EEXIST), denied, denied, 0, 0]
+        );
+        assert_eq!(results(&mut engine, 1, [Op::Create, Op::Rename, Op::Unlink]), [0, errno(libc::EEXIST), 0]);
+        let left = listing(root.path());
+        assert_eq!((left.len(), &left["theirs"][..], &left["mine.renamed"][..]), (2, &b"precious"[..], &b"precious too"[..]));
+    }
+
+    #[test]
+    fn a_file_that_somebody_removed_and_remade_is_not_ours_any_more() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a");
+        let mut engine = engine(root.path(), &["a"]);
+        for op in [Op::Unlink, Op::Rename] {
+            assert_eq!(results(&mut engine, 0, [Op::Create]), [0]);
+            fs::remove_file(&path).unwrap();
+            assert_eq!(results(&mut engine, 0, [op]), [errno(libc::ENOENT)]);
+            fs::write(&path, "precious").unwrap();
+            assert_eq!(results(&mut engine, 0, [Op::Unlink, Op::Rename]), [errno(libc::EPERM); 2]);
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_of_the_wrong_kind_ends_with_the_errno_of_the_kernel() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("file"), "").unwrap();
+        let mut engine = engine(root.path(), &["missing", "missing/x", "file", "file/x", "."]);
+        assert_eq!(results(&mut engine, 0, [Op::Stat, Op::Open, Op::Readdir]), [errno(libc::ENOENT); 3]);
+        assert_eq!(results(&mut engine, 1, [Op::Create]), [errno(libc::ENOENT)]);
+        assert_eq!(results(&mut engine, 2, [Op::Readdir]), [errno(libc::ENOTDIR)]);
+        assert_eq!(results(&mut engine, 3, [Op::Create]), [errno(libc::ENOTDIR)]);
+        assert_eq!(results(&mut engine, 4, [Op::Readdir, Op::Stat]), [0; 2]);
+        assert_eq!(results(&mut engine, 0, [Op::Read, Op::Fsync]), [errno(libc::EOPNOTSUPP); 2]);
+    }
+
+    #[test]
+    fn a_directory_that_forbids_it_takes_no_file() {
+        let root = tempfile::tempdir().unwrap();
+        let closed = root.path().join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+        // A privileged user may do it all the same, so the kernel's word on a probe decides.
+        let wanted = File::create_new(closed.join("probe")).err().map_or(0, |error| errno(error.raw_os_error().unwrap()));
+        let mut engine = engine(&closed, &["a"]);
+        assert_eq!(results(&mut engine, 0, [Op::Create]), [wanted]);
+        let unlinked = if wanted == 0 { 0 } else { errno(libc::EPERM) };
+        assert_eq!(results(&mut engine, 0, [Op::Unlink]), [unlinked]);
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[test]
+    fn a_created_file_has_the_length_and_no_data() {
+        let root = tempfile::tempdir().unwrap();
+        let mut engine = MetaEngine::new(vec![root.path().join("a")], 1 << 20).unwrap();
+        assert_eq!(results(&mut engine, 0, [Op::Create]), [0]);
+        let found = fs::metadata(root.path().join("a")).unwrap();
+        assert_eq!((found.len(), found.blocks()), (1 << 20, 0));
+    }
+
+    #[test]
+    fn a_later_engine_adopts_what_is_unchanged_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let list = ["kept", "moved", "replaced", "foreign"];
+        let mut first = engine(root.path(), &list);
+        for file in 0..3 {
+            assert_eq!(results(&mut first, file, [Op::Create]), [0]);
+        }
+        assert_eq!(results(&mut first, 1, [Op::Rename]), [0]);
+        let owned = first.owned();
+        assert_eq!(owned.len(), 3);
+        let replaced = root.path().join("replaced");
+        let parked = File::open(&replaced).unwrap();
+        fs::remove_file(&replaced).unwrap();
+        for theirs in ["replaced", "foreign"] {
+            fs::write(root.path().join(theirs), "precious").unwrap();
+        }
+        drop(parked);
+        let mut second = engine(root.path(), &list);
+        assert_eq!((second.adopt(&owned), second.adopt(&owned)), (2, 0));
+        for file in 0..2 {
+            assert_eq!(results(&mut second, file, [Op::Stat, Op::Unlink]), [0; 2]);
+        }
+        for file in 2..4 {
+            assert_eq!(results(&mut second, file, [Op::Stat, Op::Unlink]), [0, errno(libc::EPERM)]);
+        }
+        assert_eq!(names(root.path()), ["foreign", "replaced"]);
+    }
+
+    #[test]
+    fn a_path_with_nul_is_refused() {
+        assert!(MetaEngine::new(vec![PathBuf::from("a\0b")], 0).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn no_order_of_operations_harms_a_file_of_others_or_loses_sight_of_ours(
+            foreign in proptest::collection::btree_set(prop_oneof![Just("a"), Just("b"), Just("a.renamed"), Just("c.renamed")], 0..4),
+            steps in proptest::collection::vec((0..3_u32, prop_oneof![Just(Op::Create), Just(Op::Rename), Just(Op::Unlink), Just(Op::Open)]), 0..30),
+        ) {
+            let root = tempfile::tempdir().unwrap();
+            for name in &foreign {
+                fs::write(root.path().join(name), "precious").unwrap();
+            }
+            let mut engine = engine(root.path(), &["a", "b", "c"]);
+            for (file, op) in steps {
+                results(&mut engine, file, [op]);
+                let mut seen: Vec<PathBuf> = foreign.iter().map(|name| root.path().join(name)).collect();
+                seen.extend(engine.owned().into_iter().map(|file| file.path));
+                seen.sort();
+                prop_assert_eq!(names(root.path()), seen.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect::<Vec<_>>());
+                let left = listing(root.path());
+                prop_assert!(foreign.iter().all(|name| left[*name] == b"precious"));
+            }
+        }
+    }
+}

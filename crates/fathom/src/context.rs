@@ -1,0 +1,41 @@
+//! What every verb that measures needs: clock, machine, calibration.
+
+use anyhow::Result;
+use engine::MachineClock;
+use record::{Calibration, FathomVersion};
+use run::Context;
+use run::machine::Machine;
+use std::path::Path;
+use std::time::Duration;
+
+/// Clock of this process, calibrated for `window`.
+pub(crate) fn clock(machine: &Machine, window: Duration) -> MachineClock {
+    let flags = machine.environment(None, FathomVersion::default()).cpu.flags.unwrap_or_default();
+    let has = |flag: &str| flags.iter().any(|f| f == flag);
+    MachineClock::calibrated(has("constant_tsc") && has("nonstop_tsc"), window)
+}
+
+/// Everything a run needs beside its workload. Costs about 15 ms.
+pub(crate) fn context(interval_ns: u64) -> Result<Context> {
+    let machine = Machine::at(Path::new("/"));
+    let clock = clock(&machine, Duration::from_millis(5));
+    let calibration = run::calibrate(&clock, 1_000_000)?;
+    Ok(Context { clock, machine, fathom: version(), calibration, interval_ns, together: None })
+}
+
+/// A context without calibration, for runs that end before they start.
+pub(crate) fn bare_context() -> Context {
+    Context {
+        clock: MachineClock::monotonic(),
+        machine: Machine::at(Path::new("/")),
+        fathom: version(),
+        calibration: Calibration::default(),
+        interval_ns: 1_000_000_000,
+        together: None,
+    }
+}
+
+/// Version and commit of this build.
+pub(crate) fn version() -> FathomVersion {
+    FathomVersion { version: env!("CARGO_PKG_VERSION").into(), commit: option_env!("FATHOM_COMMIT").map(str::to_owned) }
+}

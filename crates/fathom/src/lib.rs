@@ -1,0 +1,62 @@
+//! The command line: one file a verb, and nothing that could not be done with the libraries alone.
+#![forbid(unsafe_code)]
+
+mod calibrate;
+mod context;
+mod exit;
+mod fio;
+mod flags;
+mod live;
+mod man;
+mod metrics;
+mod output;
+mod run;
+
+use clap::Command;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs the command line of `fathom`; arguments begin with the program's name.
+#[must_use]
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    if let Some(name) = args.first().and_then(|arg| std::path::Path::new(arg).file_name())
+        && name == "iopulse"
+    {
+        return main_iopulse(args);
+    }
+    match command().try_get_matches_from(args) {
+        Ok(matches) => exit::code(dispatch(&matches)),
+        Err(error) => exit::usage(&error),
+    }
+}
+
+/// Runs the command line of `iopulse`: `fathom run` without the verb.
+#[must_use]
+pub fn main_iopulse(args: Vec<OsString>) -> ExitCode {
+    match run::command("iopulse").version(env!("CARGO_PKG_VERSION")).try_get_matches_from(args) {
+        Ok(matches) => exit::code(run::run(&matches)),
+        Err(error) => exit::usage(&error),
+    }
+}
+
+fn command() -> Command {
+    Command::new("fathom")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Measures storage and says whether the number can be believed")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(run::command("run"))
+        .subcommand(calibrate::command())
+        .subcommand(man::completions_command())
+        .subcommand(man::man_command())
+}
+
+fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
+    match matches.subcommand() {
+        Some(("run", matches)) => run::run(matches),
+        Some(("calibrate", matches)) => calibrate::run(matches),
+        Some(("completions", matches)) => man::completions(matches, &mut command()),
+        Some(("man", matches)) => man::man(matches, command()),
+        Some(_) | None => unreachable!("clap requires one of the subcommands above"),
+    }
+}

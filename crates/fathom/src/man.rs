@@ -1,0 +1,36 @@
+//! Shell completions and manual pages, made from the same definition as the command line.
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+pub(crate) fn completions_command() -> Command {
+    Command::new("completions").about("Prints completions for a shell").arg(
+        Arg::new("shell")
+            .required(true)
+            .value_name("SHELL")
+            .value_parser(value_parser!(Shell))
+            .help("bash, zsh, fish, elvish or powershell"),
+    )
+}
+
+pub(crate) fn man_command() -> Command {
+    Command::new("man")
+        .about("Writes manual pages into a directory")
+        .arg(Arg::new("directory").required(true).value_name("DIR").value_parser(value_parser!(PathBuf)).help("Directory that exists"))
+}
+
+pub(crate) fn completions(matches: &ArgMatches, command: &mut Command) -> Result<i32> {
+    if let Some(shell) = matches.get_one::<Shell>("shell") {
+        clap_complete::generate(*shell, command, "fathom", &mut std::io::stdout());
+    }
+    Ok(0)
+}
+
+pub(crate) fn man(matches: &ArgMatches, command: Command) -> Result<i32> {
+    if let Some(directory) = matches.get_one::<PathBuf>("directory") {
+        clap_mangen::generate_to(command, directory)?;
+    }
+    Ok(0)
+}

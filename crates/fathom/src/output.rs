@@ -1,0 +1,210 @@
+//! Where results go: the terminal, files of several formats, and the record store.
+
+use crate::exit::Usage;
+use crate::run::{path, switch, time};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgMatches, Command};
+use record::{Record, Store};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use workload::fio::TypedOptions;
+
+/// Form of the result on standard output or in `--output`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    FioJson { plus: bool },
+    Csv,
+}
+
+const FORMATS: [&str; 5] = ["text", "json", "fio-json", "fio-json+", "csv"];
+
+/// What was asked about results.
+pub(crate) struct Output {
+    format: Format,
+    file: Option<PathBuf>,
+    records: Option<PathBuf>,
+    json: Option<PathBuf>,
+    csv: Option<PathBuf>,
+    histogram: Option<PathBuf>,
+    hdr_log: Option<PathBuf>,
+    text: report::TerminalOptions,
+    interval_ns: u64,
+    /// Options as typed in a fio job, for its own format.
+    fio_options: report::FioOptions,
+}
+
+impl Output {
+    pub(crate) fn add(command: Command) -> Command {
+        command
+            .arg(
+                Arg::new("output-format")
+                    .long("output-format")
+                    .value_name("FORMAT")
+                    .value_parser(FORMATS)
+                    .default_value("text")
+                    .help("Form of the result"),
+            )
+            .arg(path("output", "FILE", "Write the result there instead of to standard output"))
+            .arg(path("records", "FILE.jsonl", "Append one record a run"))
+            .arg(path("json-output", "FILE", "Also write the records as JSON"))
+            .arg(path("csv-output", "FILE", "Also write the series as CSV, one row an interval and kind"))
+            .arg(path("json-histogram", "FILE", "Also write the latency histograms as JSON"))
+            .arg(path("hdr-log", "FILE", "Also write the latencies as an HdrHistogram interval log"))
+            .arg(switch("per-worker-output", "Show every worker"))
+            .arg(switch("show-latency", "Show the latency of every kind in full"))
+            .arg(switch("show-histogram", "Show latency histograms"))
+            .arg(
+                Arg::new("show-percentiles")
+                    .long("show-percentiles")
+                    .value_name("LIST")
+                    .num_args(0..=1)
+                    .default_missing_value("1,5,10,25,50,75,90,95,99,99.9,99.99")
+                    .help("Show these percentiles"),
+            )
+            .arg(
+                Arg::new("series-interval")
+                    .long("series-interval")
+                    .value_name("TIME")
+                    .help("Length of an interval of the series [default: 1s]"),
+            )
+    }
+
+    pub(crate) fn new(matches: &ArgMatches) -> Result<Self> {
+        let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
+        let interval_ns = time(matches, "series-interval")?.map_or(1_000_000_000, |t| t.0);
+        if interval_ns < 10_000_000 {
+            return Err(Usage("--series-interval must be at least 10ms".into()).into());
+        }
+        if time(matches, "live-interval")?.is_some_and(|t| t.0 < 10_000_000) {
+            return Err(Usage("--live-interval must be at least 10ms".into()).into());
+        }
+        let mut out = Self {
+            format: Format::Text,
+            file: file("output"),
+            records: file("records"),
+            json: file("json-output"),
+            csv: file("csv-output"),
+            histogram: file("json-histogram"),
+            hdr_log: file("hdr-log"),
+            text: report::TerminalOptions {
+                show_latency: matches.get_flag("show-latency"),
+                show_histogram: matches.get_flag("show-histogram"),
+                show_percentiles: percentiles(matches)?,
+                per_worker: matches.get_flag("per-worker-output"),
+            },
+            interval_ns,
+            fio_options: report::FioOptions::default(),
+        };
+        out.set_format(matches.get_one::<String>("output-format").map_or("text", String::as_str))?;
+        Ok(out)
+    }
+
+    /// Chooses the form by its name.
+    pub(crate) fn set_format(&mut self, name: &str) -> Result<()> {
+        self.format = match name {
+            "text" | "normal" => Format::Text,
+            "json" => Format::Json,
+            "fio-json" => Format::FioJson { plus: false },
+            "fio-json+" => Format::FioJson { plus: true },
+            "csv" => Format::Csv,
+            other => return Err(Usage(format!("--output-format {other:?} is not one of {}", FORMATS.join(", "))).into()),
+        };
+        Ok(())
+    }
+
+    /// Options as typed in a fio job, each phase's own in order.
+    pub(crate) fn set_fio_options(&mut self, global: TypedOptions, jobs: Vec<TypedOptions>) {
+        self.fio_options.global_options = global.into_iter().collect();
+        self.fio_options.job_options = jobs.into_iter().map(|job| job.into_iter().collect()).collect();
+    }
+
+    /// Sends the result into a file.
+    pub(crate) fn set_file(&mut self, file: PathBuf) {
+        self.file = Some(file);
+    }
+
+    pub(crate) fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    /// Fails before the run if a result could not be written after it.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        let files = [&self.file, &self.records, &self.json, &self.csv, &self.histogram, &self.hdr_log];
+        for file in files.into_iter().flatten() {
+            let parent = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if file.is_dir() || !parent.is_dir() {
+                return Err(Usage(format!(
+                    "cannot write {}: {}",
+                    file.display(),
+                    if file.is_dir() { "it is a directory" } else { "its directory does not exist" }
+                ))
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a record as soon as it exists.
+    pub(crate) fn save(&self, record: &Record) -> Result<()> {
+        if let Some(file) = &self.records {
+            Store::open(file)?.append(record)?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything that was asked for.
+    pub(crate) fn finish(&self, records: &[Record]) -> Result<()> {
+        let result = match self.format {
+            Format::Text => records
+                .iter()
+                .map(|record| report::terminal(record, &analyze::self_check(record), &self.text))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Format::Json => report::json(records),
+            Format::FioJson { plus } => {
+                let document = report::fio_json(records, &report::FioOptions { bins: plus, ..self.fio_options.clone() });
+                serde_json::to_string_pretty(&document)?
+            }
+            Format::Csv => report::csv(records),
+        };
+        write(self.file.as_deref(), &result)?;
+        let extra =
+            [(&self.json, report::json as fn(&[Record]) -> String), (&self.csv, report::csv), (&self.histogram, report::histograms_json)];
+        for (file, form) in extra {
+            if let Some(file) = file {
+                write(Some(file), &form(records))?;
+            }
+        }
+        if let Some(file) = &self.hdr_log {
+            let logs = records.iter().map(report::hdr_log).collect::<Result<Vec<_>, _>>()?;
+            write(Some(file), &logs.concat())?;
+        }
+        Ok(())
+    }
+}
+
+fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
+    let Some(list) = matches.get_one::<String>("show-percentiles") else { return Ok(Vec::new()) };
+    list.split(',')
+        .map(|text| match text.trim().parse::<f64>() {
+            Ok(p) if (0.0..=100.0).contains(&p) => Ok(p),
+            Ok(_) | Err(_) => Err(Usage(format!("--show-percentiles: {text:?} is not a number from 0 to 100; example: 50,99,99.9")).into()),
+        })
+        .collect()
+}
+
+fn write(file: Option<&Path>, text: &str) -> Result<()> {
+    let mut text = text.to_owned();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    match file {
+        Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
+        None => match std::io::stdout().write_all(text.as_bytes()) {
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.context("cannot write to standard output"),
+        },
+    }
+}

@@ -1,0 +1,159 @@
+//! `fathom run`: one I/O workload, or the phases of a file.
+
+use crate::exit::Usage;
+use crate::live::Live;
+use crate::metrics::Metrics;
+use crate::output::Output;
+use crate::{context, fio, flags};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use record::Record;
+use run::{Context, dry_run, execute};
+use std::path::PathBuf;
+use std::sync::{Arc, Barrier};
+use units::Nanos;
+use workload::{Phase, Stage, parse_config};
+
+const AFTER_HELP: &str = "\
+Examples:
+  fathom run test.dat --file-size 1G --random --duration 10s
+  fathom run test.dat --random --write-percent 30 --queue-depth 32 --direct
+  fathom run /dev/nvme0n1 --random --queue-depth 64 --direct
+  fathom run --fio job.fio
+  fathom run -- --name=x --filename=test.dat --size=1g --rw=randread --runtime=10 --time_based
+
+Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 5 incomplete, 130 or 143 stopped by a signal";
+
+/// The verb's arguments.
+pub(crate) fn command(name: &'static str) -> Command {
+    let command = Command::new(name).about("Runs one I/O workload on files, directories or block devices").after_help(AFTER_HELP);
+    let command = flags::add(command)
+        .arg(path("config", "FILE.toml", "Workload as TOML, with several [[phase]]s if wanted; flags override it").short('c'))
+        .arg(path("fio", "JOBFILE", "Run a fio job file with fio's own unit rules"))
+        .arg(switch("dry-run", "Check everything, show what would happen, and touch nothing"))
+        .arg(Arg::new("fio-arguments").last(true).num_args(0..).value_name("FIO OPTIONS").help("After `--`: a fio command line"));
+    Metrics::add(Live::add(Output::add(command)))
+}
+
+pub(crate) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+}
+
+pub(crate) fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// Runs the verb and returns the exit code.
+pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    let output = Output::new(matches)?;
+    let Asked { stages, output, notices } = asked(matches, output)?;
+    if matches.get_flag("dry-run") {
+        return show_plan(&stages);
+    }
+    engine::sys::catch_signals();
+    output.check_writable()?;
+    let context = context::context(output.interval_ns())?;
+    let metrics = Metrics::start(matches)?;
+    let mut records = Vec::new();
+    for stage in &stages {
+        let ended = run_stage(stage, &context, &|| Live::new(matches, metrics.clone()))?;
+        for mut record in ended {
+            record.notices.extend(notices.iter().cloned());
+            output.save(&record)?;
+            records.push(record);
+        }
+        if engine::sys::caught_signal().is_some() || records.last().is_some_and(|record: &Record| record.outcome.exit_code != 0) {
+            break;
+        }
+    }
+    output.finish(&records)?;
+    Ok(records.iter().map(|record| record.outcome.exit_code).max().unwrap_or(0))
+}
+
+/// What the command line says.
+struct Asked {
+    stages: Vec<Stage>,
+    output: Output,
+    /// What is done otherwise than a foreign job meant it.
+    notices: Vec<String>,
+}
+
+/// What to run, from a fio job, a TOML file, or the flags.
+fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
+    let fio_file = matches.get_one::<PathBuf>("fio");
+    let fio_arguments: Vec<String> = matches.get_many::<String>("fio-arguments").map(|args| args.cloned().collect()).unwrap_or_default();
+    let config = matches.get_one::<PathBuf>("config");
+    if fio_file.is_some() || !fio_arguments.is_empty() {
+        let given = flags::given(matches);
+        if config.is_some() || !given.is_empty() || !flags::targets(matches).is_empty() {
+            return Err(Usage("a fio job is described by fio's options alone; put them into the job, or leave the job out".into()).into());
+        }
+        let (stages, output, notices) = fio::stages(fio_file, &fio_arguments, output)?;
+        return Ok(Asked { stages, output, notices });
+    }
+    let Some(file) = config else {
+        let stages = vec![Stage(vec![Phase { name: "run".into(), workload: flags::workload(matches)? }])];
+        return Ok(Asked { stages, output, notices: Vec::new() });
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
+    let named = flags::targets(matches);
+    let mut stages =
+        parse_config(&text, &workload::Workload::default(), &flags::given(matches)).with_context(|| file.display().to_string())?;
+    if !named.is_empty() {
+        stages.iter_mut().flat_map(|stage| &mut stage.0).for_each(|phase| phase.workload.targets.clone_from(&named));
+    }
+    Ok(Asked { stages, output, notices: Vec::new() })
+}
+
+/// Runs the phases of a stage at the same time.
+fn run_stage(stage: &Stage, context: &Context, live: &(dyn Fn() -> Live + Sync)) -> Result<Vec<Record>> {
+    if let [phase] = stage.0.as_slice() {
+        return Ok(vec![execute(phase, context, &mut live())?]);
+    }
+    for phase in &stage.0 {
+        dry_run(phase, context)?;
+    }
+    let together = Context { together: Some(Arc::new(Barrier::new(stage.0.len()))), ..context.clone() };
+    let outcomes: Vec<Result<Record, run::RunError>> = std::thread::scope(|scope| {
+        let running: Vec<_> = stage.0.iter().map(|phase| scope.spawn(|| execute(phase, &together, &mut run::NoWatch))).collect();
+        running.into_iter().map(|thread| thread.join().expect("a panic of a run is caught in its worker")).collect()
+    });
+    Ok(outcomes.into_iter().collect::<Result<_, _>>()?)
+}
+
+#[allow(clippy::print_stdout, reason = "the plan is the result of a dry run")]
+fn show_plan(stages: &[Stage]) -> Result<i32> {
+    let context = context::bare_context();
+    for phase in stages.iter().flat_map(|stage| &stage.0) {
+        let resolved = dry_run(phase, &context)?;
+        println!(
+            "{}: {} ({})",
+            phase.name,
+            phase.workload.targets.iter().map(|t| t.display().to_string()).collect::<Vec<_>>().join(", "),
+            resolved.kind.word()
+        );
+        for (key, text) in workload::settings::shown(&resolved.effective) {
+            println!("  {key} = {text}");
+        }
+        for difference in &resolved.differences {
+            let show = |text: &Option<String>| text.clone().unwrap_or_else(|| "unset".into());
+            println!(
+                "  asked {} {}, effective {}: {}",
+                difference.key,
+                show(&difference.asked),
+                show(&difference.effective),
+                difference.reason
+            );
+        }
+        println!("  files: {}, directories: {}", resolved.layout.files.len(), resolved.layout.dirs.len());
+    }
+    Ok(0)
+}
+
+/// Reads a time given for a flag of this verb.
+pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
+    matches
+        .get_one::<String>(key)
+        .map(|text| Nanos::parse(text).map_err(|source| workload::SpecError::Quantity { key: key.into(), source }.into()))
+        .transpose()
+}

@@ -1,0 +1,292 @@
+//! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
+
+use crate::{Environment, Histogram, Measurements};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the stored form; a reader refuses what it does not know.
+pub const SCHEMA: u32 = 1;
+
+/// One trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub schema: u32,
+    /// Unique among records of one machine: start time and process.
+    pub id: String,
+    /// Verb that made it: `run`.
+    pub kind: String,
+    /// Name of the phase or job.
+    pub name: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    pub asked: BTreeMap<String, String>,
+    pub effective: BTreeMap<String, String>,
+    /// Where effective differs from asked, and why.
+    pub differences: Vec<Difference>,
+    /// What the user should know and no number says.
+    pub notices: Vec<String>,
+    pub targets: Vec<TargetFact>,
+    pub environment: Environment,
+    pub calibration: Calibration,
+    /// From the start of the measured time to the last completion.
+    pub elapsed_ns: u64,
+    pub operations: Measurements,
+    /// What was counted before the measured time.
+    pub warmup: Measurements,
+    /// Length of one interval of the series.
+    pub interval_ns: u64,
+    pub series: Vec<Interval>,
+    pub workers: Vec<WorkerAccount>,
+    pub generator: LoopAccount,
+    pub pace: Option<PaceAccount>,
+    pub verification: Option<Verification>,
+    pub coverage: Option<Coverage>,
+    pub locks: Option<LockAccount>,
+    pub residency: Option<Residency>,
+    pub fill: Option<Fill>,
+    pub process: ProcessAccount,
+    pub machine: MachineAccount,
+    /// Block devices under the target, the nearest first.
+    pub devices: Vec<DeviceAccount>,
+    pub errors: Vec<ErrorCount>,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    pub key: String,
+    pub asked: Option<String>,
+    pub effective: Option<String>,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetFact {
+    pub path: String,
+    /// `file`, `directory`, `block device`, `nbd`, `none`.
+    pub kind: String,
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// The instrument's own cost on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `tsc` or `clock_monotonic`.
+    pub clock: String,
+    pub clock_read_ns: f64,
+    /// One operation of the null engine at depth 1 and 32, full accounting.
+    pub null_operation_ns: BTreeMap<String, f64>,
+    /// Drift of the clock against `CLOCK_MONOTONIC` over the run.
+    pub clock_drift_ns: Option<i64>,
+    /// How much later than asked a sleep of this thread ends, median.
+    pub sleep_overshoot_ns: Option<u64>,
+}
+
+/// One interval of the series; its true length is `end_ns - start_ns`, from the start of the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub operations: Measurements,
+    pub in_flight: u64,
+    /// CPU time of this process.
+    pub cpu_ns: u64,
+    /// Of the first device, where there is one.
+    pub device_read_bytes: Option<u64>,
+    pub device_written_bytes: Option<u64>,
+    /// Share of the machine's CPU time taken by the hypervisor, 0 to 1.
+    pub steal_share: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerAccount {
+    pub index: u32,
+    pub cpus: Vec<u32>,
+    pub nodes: Vec<u32>,
+    /// After the common start.
+    pub started_ns: u64,
+    pub ended_ns: u64,
+    pub operations: u64,
+    pub bytes: u64,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    /// Time runnable without a CPU.
+    pub run_queue_wait_ns: Option<u64>,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub engine_features: Option<String>,
+    pub error: Option<String>,
+}
+
+/// What the worker loops saw of themselves, over all workers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopAccount {
+    /// Integral of operations in flight over time.
+    pub in_flight_ns: u128,
+    /// Time over all workers.
+    pub worker_ns: u128,
+    pub submissions: u64,
+    pub submitted: u64,
+    pub reaps: u64,
+    /// Reaps after which nothing was left in flight.
+    pub reaps_to_empty: u64,
+    /// Operations still in flight when a worker was given up.
+    pub abandoned: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PaceAccount {
+    pub asked_per_second: Option<f64>,
+    pub asked_bytes_per_second: Option<f64>,
+    pub achieved_per_second: f64,
+    /// Intended to start before the end and never started.
+    pub unsent: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    pub pattern: String,
+    pub operations: u64,
+    pub failures: u64,
+    pub by_kind: BTreeMap<String, u64>,
+    /// The first failures by file and offset.
+    pub first: Vec<VerificationFailure>,
+    /// Corruptions made on purpose before the run, all of which were found.
+    pub self_check: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerificationFailure {
+    pub file: String,
+    pub offset: u64,
+    pub kind: String,
+    pub detail: String,
+}
+
+/// Operations by place: counted, not estimated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    pub block_bytes: u64,
+    pub blocks: u64,
+    /// Distinct blocks used.
+    pub touched: u64,
+    /// Uses of blocks, all operations.
+    pub uses: u64,
+    /// Share of uses that fall on the 20 % most used buckets, 0 to 1.
+    pub hottest_fifth_share: f64,
+    /// Uses of each equal part of the range, in order.
+    pub buckets: Vec<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LockAccount {
+    pub mode: String,
+    pub wait: Histogram,
+}
+
+/// Bytes of the target in the page cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residency {
+    pub total_bytes: u64,
+    pub before_bytes: Option<u64>,
+    pub after_bytes: Option<u64>,
+}
+
+/// What was written before the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fill {
+    pub bytes: u64,
+    pub elapsed_ns: u64,
+    pub reason: String,
+}
+
+/// This process over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessAccount {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub major_faults: u64,
+    pub minor_faults: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub max_resident_bytes: u64,
+    /// Bytes that this process caused to be read from and sent to storage.
+    pub storage_read_bytes: Option<u64>,
+    pub storage_written_bytes: Option<u64>,
+}
+
+/// The whole machine over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineAccount {
+    /// Shares of all CPU time, 0 to 1.
+    pub busy_share: Option<f64>,
+    pub steal_share: Option<f64>,
+    pub iowait_share: Option<f64>,
+    /// Time some task waited for the resource.
+    pub pressure_cpu_ns: Option<u64>,
+    pub pressure_io_ns: Option<u64>,
+    pub pressure_memory_ns: Option<u64>,
+    pub throttled_ns: Option<u64>,
+    pub dirty_before_bytes: Option<u64>,
+    pub dirty_after_bytes: Option<u64>,
+    pub swapped_pages: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceAccount {
+    pub name: String,
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
+    pub flushes: Option<u64>,
+    pub busy_ns: u64,
+    /// Time of all requests at the device, summed.
+    pub queue_ns: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    pub operation: String,
+    /// `EIO`, `ENOSPC`, `short transfer`, …
+    pub error: String,
+    pub count: u64,
+    pub first_file: String,
+    pub first_offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    #[default]
+    Ok,
+    /// An operation, verification or the engine failed.
+    Failed,
+    /// A signal ended it; what was measured is here.
+    Interrupted,
+    /// Workers or operations were lost.
+    Incomplete,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub status: Status,
+    /// Exit code that this trial asks for.
+    pub exit_code: i32,
+    pub message: Option<String>,
+}
+
+impl Record {
+    /// Operations of all kinds a second of the measured time; `None` if no time passed.
+    #[must_use]
+    pub fn operations_per_second(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.operations.count() as f64 * 1e9 / self.elapsed_ns as f64)
+    }
+
+    /// Bytes of all kinds a second of the measured time; `None` if no time passed.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        (self.elapsed_ns > 0).then(|| self.operations.bytes() as f64 * 1e9 / self.elapsed_ns as f64)
+    }
+}

@@ -1,0 +1,169 @@
+//! Records on disk: append-only JSON lines, synced as they are written. A torn last line is reported and skipped; nothing else is lost.
+
+use crate::{Record, SCHEMA};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A file of records that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("the record cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A line that is not a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Line number from 1.
+    pub line: usize,
+    pub reason: String,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadRecords {
+    pub records: Vec<Record>,
+    pub damaged: Vec<Damage>,
+}
+
+/// An open file of records.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    file: File,
+}
+
+impl Store {
+    /// Opens a file for appending, creating it if there is none.
+    ///
+    /// # Errors
+    /// It cannot be created or written.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|source| StoreError::Io { path: path.into(), source })?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    /// Appends one record as a line of its own, even after a torn one, and syncs it.
+    ///
+    /// # Errors
+    /// The disk refuses; earlier records are untouched.
+    pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.write_line(&line).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+    }
+
+    fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if self.file.seek(SeekFrom::End(0))? > 0 {
+            self.file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            self.file.read_exact(&mut last)?;
+            if last != *b"\n" {
+                self.file.write_all(b"\n")?;
+            }
+        }
+        self.file.write_all(line)?;
+        self.file.sync_data()
+    }
+}
+
+/// Reads a file of records.
+///
+/// # Errors
+/// The file cannot be read; damaged lines are no error but are returned.
+pub fn read_records(path: &Path) -> Result<ReadRecords, StoreError> {
+    let text = std::fs::read(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
+    Ok(parse_records(&text))
+}
+
+/// Reads the bytes of a file of records.
+#[must_use]
+pub fn parse_records(bytes: &[u8]) -> ReadRecords {
+    let mut out = ReadRecords::default();
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match parse_line(line) {
+            Ok(record) => out.records.push(record),
+            Err(reason) => out.damaged.push(Damage { line: index + 1, reason }),
+        }
+    }
+    out
+}
+
+fn parse_line(line: &[u8]) -> Result<Record, String> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema: u32,
+    }
+    let versioned: Versioned = serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
+    if versioned.schema != SCHEMA {
+        return Err(format!(
+            "schema {} is not known here (this version reads schema {SCHEMA}); use the version of fathom that wrote it",
+            versioned.schema
+        ));
+    }
+    serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(id: &str) -> Record {
+        Record { schema: SCHEMA, id: id.into(), ..Record::default() }
+    }
+
+    #[test]
+    fn what_is_appended_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        for id in ["a", "b"] {
+            Store::open(&path).unwrap().append(&record(id)).unwrap();
+        }
+        let read = read_records(&path).unwrap();
+        assert_eq!(read.records, [record("a"), record("b")]);
+        assert!(read.damaged.is_empty());
+    }
+
+    #[test]
+    fn a_torn_line_costs_only_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        Store::open(&path).unwrap().append(&record("a")).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut torn = whole.clone();
+        torn.extend_from_slice(&whole[..whole.len() / 2]);
+        std::fs::write(&path, &torn).unwrap();
+        Store::open(&path).unwrap().append(&record("c")).unwrap();
+        let read = read_records(&path).unwrap();
+        assert_eq!(read.records, [record("a"), record("c")]);
+        assert_eq!(read.damaged.len(), 1);
+        assert_eq!(read.damaged[0].line, 2);
+    }
+
+    #[test]
+    fn an_unknown_schema_is_named() {
+        let line = serde_json::to_string(&record("a")).unwrap().replace("\"schema\":1", "\"schema\":99");
+        let read = parse_records(line.as_bytes());
+        assert!(read.records.is_empty());
+        assert!(read.damaged[0].reason.contains("schema 99"), "{:?}", read.damaged);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _records_or_damage = parse_records(&bytes);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The options of a job in fio's words.
+
+use analyze::Effective;
+use record::Record;
+use std::collections::BTreeMap;
+use units::{Bytes, Nanos};
+
+type Options = BTreeMap<String, String>;
+
+/// Without these a reader cannot say what a job is; fio leaves them out where they are its defaults.
+const NEEDED: [&str; 4] = ["rw", "bs", "iodepth", "numjobs"];
+
+/// The options typed, with those that readers need added; all that fio has words for where none were typed.
+pub(super) fn merged(record: &Record, typed: Option<&Options>, global: &Options) -> Options {
+    let derived = derived(record);
+    let Some(typed) = typed else { return derived };
+    let mut out = typed.clone();
+    for key in NEEDED.into_iter().filter(|key| !global.contains_key(*key)) {
+        if let Some(value) = derived.get(key) {
+            out.entry(key.to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+    out
+}
+
+fn derived(record: &Record) -> Options {
+    let effective = Effective::of(record);
+    let mut out = Options::new();
+    let mut set = |key: &str, value: String| out.insert(key.to_owned(), value);
+    set("name", record.name.clone());
+    set("rw", pattern(effective).to_owned());
+    set("bs", effective.text("block-size").unwrap_or("4k").to_owned());
+    set("iodepth", effective.number("queue-depth").unwrap_or(1).to_string());
+    set("numjobs", effective.number("threads").unwrap_or(1).to_string());
+    set("group_reporting", String::new());
+    if let Some(engine) = effective.text("engine") {
+        set("ioengine", if engine == "sync" { "psync" } else { engine }.to_owned());
+    }
+    let paths: Vec<String> = record.targets.iter().map(|target| target.path.replace(':', "\\:")).collect();
+    if !paths.is_empty() {
+        set("filename", paths.join(":"));
+    }
+    for key in ["direct", "sync", "dsync"] {
+        if effective.is_on(key) {
+            let (option, value) = if key == "dsync" { ("sync", "dsync") } else { (key, "1") };
+            set(option, value.to_owned());
+        }
+    }
+    if let Some(share) = effective.read_share().filter(|share| *share > 0.0 && *share < 1.0) {
+        set("rwmixread", format!("{:.0}", share * 100.0));
+    }
+    for key in ["fsync", "fdatasync"] {
+        if let Some(every) = effective.number(key).filter(|every| *every > 0) {
+            set(key, every.to_string());
+        }
+    }
+    if let Some(size) = effective.text("file-size").and_then(|text| Bytes::parse(text).ok()) {
+        set("size", size.0.to_string());
+    }
+    if let Some(Nanos(ns)) = effective.text("duration").and_then(|text| Nanos::parse(text).ok()).filter(|time| time.0 > 0) {
+        set("runtime", format!("{}us", ns / 1000));
+        set("time_based", String::new());
+    }
+    out
+}
+
+fn pattern(effective: Effective<'_>) -> &'static str {
+    let share = effective.read_share().unwrap_or(1.0);
+    match (effective.is_on("random"), share >= 1.0, share <= 0.0) {
+        (false, true, _) => "read",
+        (false, false, true) => "write",
+        (false, false, false) => "rw",
+        (true, true, _) => "randread",
+        (true, false, true) => "randwrite",
+        (true, false, false) => "randrw",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(pairs: &[(&str, &str)]) -> Record {
+        Record { effective: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..Record::default() }
+    }
+
+    #[test]
+    fn the_pattern_is_in_fios_words() {
+        for (random, reads, rw) in [
+            ("true", "100", "randread"),
+            ("true", "0", "randwrite"),
+            ("true", "70", "randrw"),
+            ("false", "100", "read"),
+            ("false", "0", "write"),
+            ("false", "50", "rw"),
+        ] {
+            let record = record(&[("random", random), ("read-percent", reads)]);
+            assert_eq!(derived(&record)["rw"], rw);
+        }
+    }
+
+    #[test]
+    fn typed_options_win_and_only_what_readers_need_is_added() {
+        let record = record(&[("queue-depth", "32"), ("direct", "true")]);
+        let typed = Options::from([("iodepth".to_owned(), "16".to_owned()), ("ioengine".to_owned(), "libaio".to_owned())]);
+        let global = Options::from([("bs".to_owned(), "8k".to_owned())]);
+        let merged = merged(&record, Some(&typed), &global);
+        let pairs: Vec<_> = merged.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(pairs, [("iodepth", "16"), ("ioengine", "libaio"), ("numjobs", "1"), ("rw", "read")]);
+    }
+
+    #[test]
+    fn durations_and_sizes_have_units_that_fio_reads() {
+        let options = derived(&record(&[("duration", "1500ms"), ("file-size", "8g"), ("dsync", "true")]));
+        assert_eq!((options["runtime"].as_str(), options["size"].as_str(), options["sync"].as_str()), ("1500000us", "8589934592", "dsync"));
+    }
+}

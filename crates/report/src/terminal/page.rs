@@ -1,0 +1,150 @@
+//! Lines, labelled facts and tables of at most a hundred columns, and the small formats that they share.
+
+use units::lossless::f64_to_u64_saturating;
+use units::{Nanos, Percent};
+
+pub(super) const WIDTH: usize = 100;
+/// Where the text of a labelled fact begins.
+const INDENT: usize = 14;
+const GAP: &str = "  ";
+
+/// A text under construction.
+#[derive(Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    /// One line as it is.
+    pub(super) fn line(&mut self, text: &str) {
+        self.0.push_str(text.trim_end());
+        self.0.push('\n');
+    }
+
+    /// An empty line, unless nothing or an empty line is before it.
+    pub(super) fn gap(&mut self) {
+        if !self.0.is_empty() && !self.0.ends_with("\n\n") {
+            self.0.push('\n');
+        }
+    }
+
+    /// A label and its text, broken between words.
+    pub(super) fn fact(&mut self, label: &str, text: &str) {
+        self.wrapped(&format!("{label:<INDENT$}"), INDENT, text);
+    }
+
+    /// `text` after `start`, further lines indented.
+    pub(super) fn wrapped(&mut self, start: &str, indent: usize, text: &str) {
+        let mut line = start.to_owned();
+        let mut is_bare = true;
+        for word in text.split_whitespace() {
+            let space = usize::from(!is_bare);
+            if !is_bare && line.chars().count() + space + word.chars().count() > WIDTH {
+                self.line(&line);
+                line = " ".repeat(indent);
+                is_bare = true;
+            }
+            if !is_bare {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_bare = false;
+        }
+        self.line(&line);
+    }
+
+    /// The rows with their columns aligned: the first to the left, the others to the right.
+    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+        let widths = widths(rows);
+        for row in rows {
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, width))| if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+            self.line(&cells.collect::<Vec<_>>().join(GAP));
+        }
+    }
+
+    /// [`Page::table`], with rows and columns exchanged if that makes it fit.
+    pub(super) fn fitting_table(&mut self, rows: &[Vec<String>]) {
+        let turned: Vec<Vec<String>> = (0..rows.first().map_or(0, Vec::len))
+            .map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect())
+            .collect();
+        let width = |rows: &[Vec<String>]| widths(rows).iter().map(|width| width + GAP.len()).sum::<usize>();
+        let turn = width(rows) > WIDTH + GAP.len() && width(&turned) < width(rows);
+        self.table(if turn { &turned } else { rows });
+    }
+
+    /// The text, its control characters replaced.
+    pub(super) fn finish(self) -> String {
+        let visible = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+        self.0.chars().map(visible).collect()
+    }
+}
+
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
+    (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect()
+}
+
+/// A whole number with its digits in groups of three.
+pub(super) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Nanoseconds as a time; `-` where there is none.
+pub(super) fn time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| Nanos(f64_to_u64_saturating(ns.round())).to_string())
+}
+
+/// A share as a percentage with at most one decimal.
+pub(super) fn share(part: f64) -> String {
+    Percent((part * 1000.0).round() / 10.0).to_string()
+}
+
+/// `part` of `whole` as a percentage; `None` of nothing.
+pub(super) fn share_of(part: u64, whole: u64) -> Option<String> {
+    (whole > 0).then(|| share(part as f64 / whole as f64))
+}
+
+/// `n` and the noun, with an s where it is not one.
+pub(super) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_stand_in_groups_of_three() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (126_547, "126,547"), (12_345_678, "12,345,678")] {
+            assert_eq!(grouped(n), text);
+        }
+    }
+
+    #[test]
+    fn a_long_text_breaks_between_words_and_a_long_word_does_not_break() {
+        let mut page = Page::default();
+        page.fact("label", &format!("{} {} end", "x".repeat(80), "y".repeat(120)));
+        let text = page.finish();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("label         xxx") && lines[1].ends_with('y') && lines[2] == "              end");
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_turned() {
+        let mut page = Page::default();
+        page.fitting_table(&[(0..30).map(|i| format!("head{i}")).collect(), vec!["cell".into(); 30]]);
+        assert_eq!(page.finish().lines().count(), 30);
+    }
+}

@@ -1,0 +1,96 @@
+//! Rates and latencies, a row a kind of operation.
+
+use super::TerminalOptions;
+use super::page::{Page, grouped, time};
+use crate::per_second;
+use analyze::{SHOWN_PERCENTILES, percentile_has_support};
+use record::{Histogram, Operations, Record};
+use units::{ByteRate, Bytes, format_count};
+
+const STAR: &str = "* fewer than 10 operations were slower than this percentile";
+
+pub(super) fn write_rates(page: &mut Page, record: &Record) {
+    let measured = &record.operations;
+    page.gap();
+    if measured.is_empty() {
+        page.line("no operation was measured");
+        return;
+    }
+    let row = |label: &str, count: u64, bytes: u64, errors: u64| {
+        let moved = |text: String| if bytes > 0 { text } else { "-".to_owned() };
+        let throughput = moved(ByteRate(per_second(bytes, record.elapsed_ns)).to_string());
+        let iops = format_count(per_second(count, record.elapsed_ns));
+        [label, &iops, &throughput, &grouped(count), &moved(Bytes(bytes).to_string()), &grouped(errors)].map(str::to_owned).to_vec()
+    };
+    let mut rows = vec![["", "IOPS", "throughput", "operations", "bytes", "errors"].map(str::to_owned).to_vec()];
+    rows.extend(measured.kinds().map(|(kind, operations)| row(kind, operations.count, operations.bytes, operations.errors)));
+    if rows.len() > 2 {
+        let sum =
+            |field: fn(&Operations) -> u64| measured.kinds().fold(0_u64, |sum, (_, operations)| sum.saturating_add(field(operations)));
+        rows.push(row("all", sum(|o| o.count), sum(|o| o.bytes), sum(|o| o.errors)));
+    }
+    page.table(&rows);
+}
+
+pub(super) fn write_latencies(page: &mut Page, record: &Record, options: &TerminalOptions) {
+    let percentiles: &[f64] = if options.show_percentiles.is_empty() { &SHOWN_PERCENTILES } else { &options.show_percentiles };
+    let mut rows = vec![header(percentiles, options.show_latency)];
+    for (kind, operations) in record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty()) {
+        rows.push(row(kind, &operations.latency, percentiles, options.show_latency));
+        if let Some(service) = &operations.service {
+            rows.push(row("  service", service, percentiles, options.show_latency));
+        }
+    }
+    if rows.len() < 2 {
+        return;
+    }
+    let starred = align_stars(&mut rows);
+    page.gap();
+    page.fitting_table(&rows);
+    if starred {
+        page.line(STAR);
+    }
+}
+
+fn header(percentiles: &[f64], with_spread: bool) -> Vec<String> {
+    let mut out = vec!["latency".to_owned()];
+    if with_spread {
+        out.push("min".to_owned());
+    }
+    out.push("mean".to_owned());
+    if with_spread {
+        out.push("stddev".to_owned());
+    }
+    out.extend(percentiles.iter().map(|percent| format!("p{percent}")));
+    out.push("max".to_owned());
+    out
+}
+
+fn row(label: &str, histogram: &Histogram, percentiles: &[f64], with_spread: bool) -> Vec<String> {
+    let mut out = vec![label.to_owned()];
+    if with_spread {
+        out.push(time(histogram.min().map(|ns| ns as f64)));
+    }
+    out.push(time(histogram.mean()));
+    if with_spread {
+        out.push(time(histogram.stddev()));
+    }
+    out.extend(percentiles.iter().map(|percent| {
+        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) { "" } else { "*" };
+        format!("{}{star}", time(histogram.quantile(percent / 100.0)))
+    }));
+    out.push(time(histogram.max().map(|ns| ns as f64)));
+    out
+}
+
+/// Gives cells without a star a space in columns that have one; tells whether there is any.
+fn align_stars(rows: &mut [Vec<String>]) -> bool {
+    let columns = rows.first().map_or(0, Vec::len);
+    let starred: Vec<usize> = (0..columns).filter(|column| rows.iter().any(|row| row[*column].ends_with('*'))).collect();
+    for row in rows {
+        for column in starred.iter().copied().filter(|column| !row[*column].ends_with('*')).collect::<Vec<_>>() {
+            row[column].push(' ');
+        }
+    }
+    !starred.is_empty()
+}

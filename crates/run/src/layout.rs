@@ -1,0 +1,230 @@
+//! Which files a workload uses.
+
+use crate::error::RunError;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use workload::{FileSharing, Files, SpecError, Workload};
+
+/// One file or device of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSpec {
+    pub path: PathBuf,
+    /// `None`: as long as it is.
+    pub bytes: Option<u64>,
+    /// The one worker that uses it; `None`: all.
+    pub owner: Option<u32>,
+}
+
+/// The files of a run, and the directories to make first, parents before children.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    pub dirs: Vec<PathBuf>,
+    pub files: Vec<FileSpec>,
+}
+
+/// What the targets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Files,
+    Tree,
+}
+
+/// Whether the workload speaks of a directory of files.
+#[must_use]
+pub(crate) fn shape(workload: &Workload) -> Shape {
+    let files = &workload.files;
+    let counts = files.num_files.is_some() || files.num_dirs.is_some() || files.dir_depth.is_some() || files.dir_width.is_some();
+    if counts || files.total_files.is_some() || files.layout_manifest.is_some() || !files.meta.is_empty() {
+        Shape::Tree
+    } else {
+        Shape::Files
+    }
+}
+
+/// The files of a workload, in the order of their index.
+///
+/// # Errors
+/// Counts that contradict each other, or a manifest that cannot be read.
+pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
+    let owners: Vec<Option<u32>> =
+        if workload.files.sharing == FileSharing::PerWorker { (0..workload.threads).map(Some).collect() } else { vec![None] };
+    let bytes = workload.files.size.map(|size| size.0);
+    let mut out = Layout::default();
+    for target in &workload.targets {
+        for &owner in &owners {
+            match shape(workload) {
+                Shape::Files => out.files.push(FileSpec { path: worker_path(target, owner), bytes, owner }),
+                Shape::Tree => {
+                    let root = owner.map_or_else(|| target.clone(), |worker| target.join(format!("worker{worker}")));
+                    out.dirs.push(target.clone());
+                    tree(&root, &workload.files, owner, &mut out)?;
+                }
+            }
+        }
+    }
+    out.dirs.dedup();
+    Ok(out)
+}
+
+/// `NAME.workerN` for a worker's own file.
+fn worker_path(target: &Path, owner: Option<u32>) -> PathBuf {
+    let Some(worker) = owner else { return target.to_path_buf() };
+    let mut name = target.as_os_str().to_owned();
+    name.push(format!(".worker{worker}"));
+    name.into()
+}
+
+fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
+    if let Some(manifest) = &files.layout_manifest {
+        return from_manifest(root, manifest, files, owner, out);
+    }
+    let leaves = directories(root, files, out)?;
+    let per_leaf = |index: usize| -> u64 {
+        match files.total_files {
+            Some(total) => {
+                let leaves = leaves.len() as u64;
+                total / leaves + u64::from((index as u64) < total % leaves)
+            }
+            None => u64::from(files.num_files.unwrap_or(1)),
+        }
+    };
+    for (index, leaf) in leaves.iter().enumerate() {
+        for number in 0..per_leaf(index) {
+            out.files.push(FileSpec { path: leaf.join(format!("file.{number:06}")), bytes: files.size.map(|s| s.0), owner });
+        }
+    }
+    Ok(())
+}
+
+/// Makes the list of directories and returns those that hold files: the deepest level of a tree.
+fn directories(root: &Path, files: &Files, out: &mut Layout) -> Result<Vec<PathBuf>, RunError> {
+    let conflict = |text: &str| Err(RunError::Spec(SpecError::Conflict(text.into())));
+    if files.total_files.is_some() && files.num_files.is_some() {
+        return conflict("--total-files and --num-files (a directory) both count files; give one of them");
+    }
+    if files.num_dirs.is_some() && (files.dir_depth.is_some() || files.dir_width.is_some()) {
+        return conflict("--num-dirs lays directories side by side, --dir-depth and --dir-width make a tree; give one kind");
+    }
+    out.dirs.push(root.to_path_buf());
+    let (depth, width) = match (files.num_dirs, files.dir_depth, files.dir_width) {
+        (Some(count), _, _) => (1, count),
+        (None, None, None) => return Ok(vec![root.to_path_buf()]),
+        (None, depth, width) => (depth.unwrap_or(1), width.unwrap_or(1)),
+    };
+    let mut level = vec![root.to_path_buf()];
+    for _ in 0..depth {
+        let next: Vec<PathBuf> = level.iter().flat_map(|dir| (0..width).map(move |n| dir.join(format!("dir.{n:04}")))).collect();
+        if out.dirs.len() + next.len() > 1 << 20 {
+            return conflict("the tree has more than 1,048,576 directories; lower --dir-depth or --dir-width");
+        }
+        out.dirs.extend(next.iter().cloned());
+        level = next;
+    }
+    Ok(level)
+}
+
+fn from_manifest(root: &Path, manifest: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
+    let text = std::fs::read_to_string(manifest).map_err(RunError::io("cannot read the layout manifest", manifest))?;
+    for (name, size) in parse_manifest(&text, manifest)? {
+        let path = root.join(name);
+        if let Some(parent) = path.parent() {
+            out.dirs.push(parent.to_path_buf());
+        }
+        out.files.push(FileSpec { path, bytes: size.or(files.size.map(|s| s.0)), owner });
+    }
+    out.dirs.sort();
+    out.dirs.dedup();
+    Ok(())
+}
+
+/// Reads `PATH` or `PATH<TAB>BYTES` lines; `#` begins a comment. Paths are relative to the target and stay below it.
+fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>, RunError> {
+    let mut out = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim_end();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let bad = |reason: &str| SpecError::Syntax { file: file.display().to_string(), line: index + 1, reason: reason.into() };
+        let (name, size) = line.split_once('\t').map_or((line, None), |(name, size)| (name, Some(size)));
+        let size = size.map(|s| s.trim().parse().ok().ok_or_else(|| bad("the size after the tab is not a number of bytes"))).transpose()?;
+        let path = PathBuf::from(name);
+        if path.is_absolute() || path.components().any(|c| !matches!(c, std::path::Component::Normal(_))) {
+            return Err(bad("the path must be relative, without `..`").into());
+        }
+        out.push((path, size));
+    }
+    if out.is_empty() {
+        return Err(SpecError::Syntax { file: file.display().to_string(), line: 1, reason: "no file is listed".into() }.into());
+    }
+    Ok(out)
+}
+
+/// The manifest of a layout: paths relative to `root`, and bytes.
+#[must_use]
+pub(crate) fn manifest(root: &Path, files: &[(PathBuf, u64)]) -> String {
+    let mut out = String::from("# path<TAB>bytes, relative to the target\n");
+    for (path, bytes) in files {
+        let name = path.strip_prefix(root).unwrap_or(path);
+        let _infallible = writeln!(out, "{}\t{bytes}", name.display());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use units::Bytes;
+
+    fn workload(settings: &[(&str, &str)]) -> Workload {
+        let mut out = Workload { targets: vec!["/d".into()], ..Workload::default() };
+        for (key, value) in settings {
+            workload::settings::apply(&mut out, key, value).unwrap();
+        }
+        out
+    }
+
+    #[test]
+    fn a_tree_has_exactly_the_asked_files_spread_evenly() {
+        let layout = layout(&workload(&[("dir-depth", "2"), ("dir-width", "3"), ("total-files", "20")])).unwrap();
+        assert_eq!(layout.files.len(), 20);
+        assert_eq!(layout.files.iter().map(|f| &f.path).collect::<BTreeSet<_>>().len(), 20);
+        assert_eq!(layout.dirs.len(), 1 + 3 + 9);
+        assert!(layout.files.iter().all(|f| f.path.components().count() == 5), "files lie on the deepest level");
+    }
+
+    #[test]
+    fn side_by_side_directories_hold_num_files_each() {
+        let layout = layout(&workload(&[("num-dirs", "4"), ("num-files", "5")])).unwrap();
+        assert_eq!((layout.files.len(), layout.dirs.len()), (20, 5));
+    }
+
+    #[test]
+    fn per_worker_files_are_named_after_their_worker() {
+        let layout = layout(&workload(&[("file-distribution", "per-worker"), ("threads", "2")])).unwrap();
+        assert_eq!(layout.files[1], FileSpec { path: "/d.worker1".into(), bytes: None, owner: Some(1) });
+    }
+
+    #[test]
+    fn a_manifest_round_trips() {
+        let files = vec![(PathBuf::from("/d/a/b c"), 5), (PathBuf::from("/d/x"), 4096)];
+        let text = manifest(Path::new("/d"), &files);
+        let read = parse_manifest(&text, Path::new("m")).unwrap();
+        assert_eq!(read, [(PathBuf::from("a/b c"), Some(5)), (PathBuf::from("x"), Some(4096))]);
+    }
+
+    #[test]
+    fn a_manifest_cannot_leave_its_target() {
+        for line in ["/etc/passwd", "../x", "a/../../b"] {
+            let error = parse_manifest(line, Path::new("m")).unwrap_err().to_string();
+            assert_eq!(error, "m:1: the path must be relative, without `..`");
+        }
+    }
+
+    #[test]
+    fn sizes_come_from_the_command() {
+        let layout = layout(&workload(&[("file-size", "1M"), ("num-files", "2")])).unwrap();
+        assert_eq!(layout.files[0].bytes, Some(Bytes::MIB.0));
+    }
+}

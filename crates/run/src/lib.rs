@@ -1,0 +1,36 @@
+//! Running a workload: preparing its target, the worker loop, pacing, data, verification, observers and machine facts.
+//!
+//! [`execute`] takes workloads and returns records; it is the only way in. Everything that decides is pure and takes time as an argument
+//! (`pace`, `source`, `access`, `verify`); everything that touches the machine is at the edge (`prepare`, `machine`, `safety`).
+//! Deliberately absent: judging. A record says what happened; what it means is decided elsewhere, from records alone.
+#![forbid(unsafe_code)]
+
+mod access;
+mod account;
+mod calibrate;
+mod content;
+mod data;
+mod error;
+mod execute;
+mod heat;
+mod layout;
+mod locks;
+pub mod machine;
+mod observe;
+mod pace;
+mod prepare;
+mod probe;
+mod resolve;
+pub mod safety;
+mod setup;
+mod source;
+mod tally;
+mod thread;
+mod verify;
+mod worker;
+
+pub use calibrate::calibrate;
+pub use error::RunError;
+pub use execute::{Context, NoWatch, Watch, dry_run, execute};
+pub use layout::{FileSpec, Layout};
+pub use resolve::{Resolved, TargetKind, WorkerPlacement, resolve};

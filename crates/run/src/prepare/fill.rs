@@ -1,0 +1,105 @@
+//! Writing files before a run, so that reads meet data.
+
+use crate::error::RunError;
+use engine::sys;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const CHUNK: usize = 1 << 20;
+
+/// Fills a chunk of a file given its absolute offset.
+pub(crate) type FillChunk<'a> = Box<dyn FnMut(&mut [u8], u64) + 'a>;
+
+/// Writes the given byte ranges in chunks and returns how many bytes were written.
+///
+/// # Errors
+/// The disk refuses, or a signal came.
+pub(crate) fn fill_file(
+    file: &File,
+    path: &Path,
+    ranges: &[(u64, u64)],
+    mut content: FillChunk<'_>,
+    tell: &mut dyn FnMut(u64),
+) -> Result<u64, RunError> {
+    let mut buffer = vec![0_u8; CHUNK];
+    let mut written = 0;
+    for &(start, end) in ranges {
+        let mut at = start;
+        while at < end {
+            if sys::caught_signal().is_some() {
+                return Err(RunError::Interrupted);
+            }
+            // Chunks end on multiples of their size, so that content keyed by block is made in whole blocks.
+            let stop = (at / CHUNK as u64 + 1) * CHUNK as u64;
+            let len = units::lossless::to_usize(end.min(stop) - at);
+            content(&mut buffer[..len], at);
+            file.write_all_at(&buffer[..len], at).map_err(RunError::io("cannot fill", path))?;
+            at += len as u64;
+            written += len as u64;
+            tell(written);
+        }
+    }
+    Ok(written)
+}
+
+/// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what lies beyond its end. A file system that
+/// cannot tell has none.
+#[must_use]
+pub(crate) fn holes(file: &File, bytes: u64) -> Vec<(u64, u64)> {
+    let len = file.metadata().map_or(0, |facts| facts.len());
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < len.min(bytes) {
+        let Ok(Some(hole)) = sys::next_hole(file, at) else { break };
+        if hole >= len.min(bytes) {
+            break;
+        }
+        let end = match sys::next_data(file, hole) {
+            Ok(Some(data)) => data.min(len),
+            Ok(None) | Err(_) => len,
+        };
+        out.push((hole, end.min(bytes)));
+        at = end;
+    }
+    if bytes > len {
+        out.push((len, bytes));
+    }
+    out
+}
+
+/// Reads a file once, so that the page cache holds what it can.
+pub(crate) fn read_whole(file: &File, bytes: u64) -> io::Result<()> {
+    let mut buffer = vec![0_u8; CHUNK];
+    let mut at = 0;
+    while at < bytes {
+        match file.read_at(&mut buffer, at)? {
+            0 => break,
+            n => at += n as u64,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_and_the_missing_end_are_found_and_filled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.set_len(8 << 20).unwrap();
+        file.write_all_at(&[1; 1 << 20], 2 << 20).unwrap();
+        let found = holes(&file, 10 << 20);
+        assert_eq!(found.last(), Some(&(8 << 20, 10 << 20)));
+        assert_eq!(found.iter().map(|(a, b)| b - a).sum::<u64>(), 9 << 20);
+        fill_file(&file, &path, &found, Box::new(|chunk, _| chunk.fill(7)), &mut |_| {}).unwrap();
+        assert!(holes(&file, 10 << 20).is_empty());
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 2 << 20).unwrap();
+        assert_eq!(byte, [1], "data is left alone");
+    }
+}

@@ -1,0 +1,180 @@
+//! What Fathom knows of a file's content, from the mark in the file: which pattern every block holds, and whose writes they are.
+
+use super::fill::FillChunk;
+use crate::content::Lineage;
+use crate::data::{DataSpec, Fill, Filler};
+use crate::error::RunError;
+use crate::probe::RealProbe;
+use crate::safety::{Mark, read_mark};
+use crate::verify::{BlockAddress, Pattern, Verifier};
+use std::path::Path;
+use workload::{DataPattern, VerifyPattern, Workload};
+
+/// The content of one file as far as Fathom made it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileContent {
+    pub(crate) mark: Option<Mark>,
+    /// What every block holds; `None`: mixed or unknown.
+    pattern: Option<String>,
+    pub(crate) lineage: Option<KnownLineage>,
+}
+
+/// The run and the generations of verified blocks in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownLineage {
+    pub(crate) run_id: u64,
+    pub(crate) oldest: u64,
+    pub(crate) newest: u64,
+}
+
+/// What a verified file is marked with: the pattern, and the seed where the content depends on it.
+pub(crate) fn pattern_label(workload: &Workload) -> String {
+    match workload.verify.pattern {
+        VerifyPattern::Random => format!("random, seed {}", workload.seed),
+        VerifyPattern::Zeros | VerifyPattern::Ones | VerifyPattern::Sequential | VerifyPattern::Header => {
+            workload.verify.pattern.word().to_owned()
+        }
+    }
+}
+
+pub(crate) fn verify_pattern(pattern: VerifyPattern) -> Pattern {
+    match pattern {
+        VerifyPattern::Zeros => Pattern::Zeros,
+        VerifyPattern::Ones => Pattern::Ones,
+        VerifyPattern::Sequential => Pattern::Sequential,
+        VerifyPattern::Random => Pattern::Random,
+        VerifyPattern::Header => Pattern::Header,
+    }
+}
+
+pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
+    match pattern {
+        DataPattern::Zeros => Fill::Zeros,
+        DataPattern::Ones => Fill::Ones,
+        DataPattern::Sequential => Fill::Sequential,
+        DataPattern::Random => Fill::Random,
+    }
+}
+
+/// All writes of one seed share a run id, so that files written by several commands belong together.
+pub(crate) fn run_id(workload: &Workload) -> u64 {
+    crate::access::rng::split_mix(workload.seed ^ 0xFA74_0000_0000_0001)
+}
+
+impl FileContent {
+    pub(crate) fn read(path: &Path, is_device: bool) -> Result<Self, RunError> {
+        let Ok(facts) = std::fs::metadata(path) else { return Ok(Self::default()) };
+        if is_device || !facts.is_file() {
+            return Ok(Self::default());
+        }
+        let Some(mark) = read_mark(path, &RealProbe)? else { return Ok(Self::default()) };
+        let sealed = mark.still_describes(&facts).is_ok() && mark.modified.is_some();
+        let pattern = mark.pattern.clone().filter(|_| sealed);
+        let run_id = mark.run.as_deref().and_then(|text| u64::from_str_radix(text, 16).ok());
+        let lineage = run_id.filter(|_| sealed).map(|run_id| KnownLineage { run_id, oldest: mark.oldest, newest: mark.generation });
+        Ok(Self { mark: Some(mark), pattern, lineage })
+    }
+
+    /// Whether every block holds what this workload verifies.
+    pub(crate) fn holds(&self, workload: &Workload) -> bool {
+        self.pattern.as_deref() == Some(pattern_label(workload).as_str())
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.pattern.as_ref().map_or_else(|| "unknown or mixed content".into(), |pattern| format!("it holds {pattern}"))
+    }
+
+    /// What reads of this run may find and what its writes carry; unknown content of a foreign file or device may be of any write.
+    pub(crate) fn lineage_for(&self, workload: &Workload) -> Lineage {
+        match self.lineage {
+            Some(known) => Lineage {
+                holding: Some(known.run_id),
+                oldest: known.oldest,
+                newest: known.newest,
+                writing_run: known.run_id,
+                writing: known.newest + 1,
+            },
+            None => Lineage { holding: None, oldest: 0, newest: u64::MAX, writing_run: run_id(workload), writing: 1 },
+        }
+    }
+
+    /// The mark while the file is being written.
+    pub(crate) fn begin(&self, bytes: u64, _workload: &Workload) -> Mark {
+        let made_by = concat!("fathom ", env!("CARGO_PKG_VERSION"));
+        let mut mark = Mark::new(made_by, bytes.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)));
+        if let Some(known) = self.lineage {
+            (mark.run, mark.generation, mark.oldest) = (Some(format!("{:016x}", known.run_id)), known.newest, known.oldest);
+        }
+        mark
+    }
+
+    /// Content of a fill before the run.
+    pub(crate) fn filler<'a>(&self, workload: &Workload, file: u32, whole: bool) -> Result<FillChunk<'a>, RunError> {
+        if workload.verify.on {
+            let generation = self.fill_generation(whole);
+            let id = self.lineage.map_or_else(|| run_id(workload), |known| known.run_id);
+            let verifier = Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
+            let block = units::lossless::to_usize(workload.blocks.smallest().0);
+            return Ok(Box::new(move |chunk, offset| {
+                let mut at = offset;
+                for part in chunk.chunks_mut(block) {
+                    verifier.fill(part, BlockAddress { file, offset: at }, generation);
+                    at += part.len() as u64;
+                }
+            }));
+        }
+        let spec = DataSpec {
+            fill: data_fill(workload.files.fill.pattern),
+            compress_percent: None,
+            dedupe_percent: None,
+            seed: workload.seed,
+            stream: u32::MAX,
+        };
+        let mut filler = Filler::new(spec).map_err(|e| RunError::Unsuitable(e.to_string()))?;
+        Ok(Box::new(move |chunk, _| filler.fill_fresh(chunk)))
+    }
+
+    fn fill_generation(&self, whole: bool) -> u64 {
+        self.lineage.map_or(1, |known| if whole { known.newest + 1 } else { known.newest })
+    }
+
+    /// A fill has ended.
+    pub(crate) fn filled(&mut self, workload: &Workload, whole: bool) {
+        let generation = self.fill_generation(whole);
+        if !workload.verify.on {
+            (self.pattern, self.lineage) = (None, None);
+        } else if whole {
+            self.pattern = Some(pattern_label(workload));
+            let id = self.lineage.map_or_else(|| run_id(workload), |known| known.run_id);
+            self.lineage = Some(KnownLineage { run_id: id, oldest: generation, newest: generation });
+        } else if !self.holds(workload) {
+            self.pattern = None;
+        }
+    }
+
+    /// A run with writes has ended; `completed`: every block was written.
+    pub(crate) fn wrote(&mut self, workload: &Workload, completed: bool) {
+        if !workload.verify.on {
+            (self.pattern, self.lineage) = (None, None);
+            return;
+        }
+        let lineage = self.lineage_for(workload);
+        let run_id = lineage.writing_run;
+        if completed {
+            self.pattern = Some(pattern_label(workload));
+            self.lineage = Some(KnownLineage { run_id, oldest: lineage.writing, newest: lineage.writing });
+        } else if self.holds(workload) {
+            self.lineage = Some(KnownLineage { run_id, oldest: lineage.oldest, newest: lineage.writing });
+        } else {
+            (self.pattern, self.lineage) = (None, None);
+        }
+    }
+
+    /// Writes what is known into a mark.
+    pub(crate) fn stamp(&self, mut mark: Mark) -> Mark {
+        mark.pattern.clone_from(&self.pattern);
+        mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
+        (mark.generation, mark.oldest) = self.lineage.map_or((0, 0), |known| (known.newest, known.oldest));
+        mark
+    }
+}

@@ -1,0 +1,392 @@
+//! The mark by which Fathom knows a file that it made, so that a second run may overwrite it without asking.
+//!
+//! The mark is the extended attribute `user.fathom`. Where the file system has none, a sidecar file `.NAME.fathom`
+//! beside the file says the same and which inode it speaks of. A mark is evidence, not proof: `cp other ours` keeps the
+//! inode and its attributes. Hence a mark also holds the size and, once a run has ended, the time of the last write, and
+//! [`Mark::still_describes`] compares them.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::Probe;
+use super::block_device::FileId;
+
+/// The extended attribute's name.
+pub const XATTR: &str = "user.fathom";
+const VERSION: u32 = 1;
+/// A mark is a few hundred bytes; a sidecar beyond this is somebody else's file.
+const LARGEST_MARK_BYTES: u64 = 64 * 1024;
+
+/// What Fathom wrote into a file, as JSON `{"v":1,"made_by":"fathom 0.1.0","size":N,…}`; unknown keys are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    v: u32,
+    /// Program and version.
+    pub made_by: String,
+    /// The largest size in bytes that Fathom gave or is about to give the file.
+    #[serde(rename = "size")]
+    pub size_bytes: u64,
+    /// The data pattern, as it is spelt on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// The run that wrote last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The newest generation of verified writes in the file.
+    #[serde(default)]
+    pub generation: u64,
+    /// The oldest generation that a block of the file may still hold.
+    #[serde(default)]
+    pub oldest: u64,
+    /// The file's modification time after Fathom's last write; absent while a run writes, and after a run that died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified: Option<Stamp>,
+}
+
+/// A file time: seconds since 1970 and nanoseconds within the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+impl Mark {
+    /// A mark for a file that is about to be written.
+    pub fn new(made_by: impl Into<String>, size_bytes: u64) -> Self {
+        Mark { v: VERSION, made_by: made_by.into(), size_bytes, pattern: None, run: None, generation: 0, oldest: 0, modified: None }
+    }
+
+    /// The mark of a file that Fathom has finished writing and synced; `metadata` is taken after that.
+    #[must_use]
+    pub fn sealed(self, metadata: &Metadata) -> Self {
+        Mark { modified: Some(modification(metadata)), ..self }
+    }
+
+    /// Checks that nobody grew or wrote the file since it was marked.
+    pub fn still_describes(&self, metadata: &Metadata) -> Result<(), Stale> {
+        if metadata.len() > self.size_bytes {
+            return Err(Stale::Grown { marked_bytes: self.size_bytes, actual_bytes: metadata.len() });
+        }
+        match self.modified {
+            Some(modified) if modified != modification(metadata) => Err(Stale::Written),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn modification(metadata: &Metadata) -> Stamp {
+    Stamp { seconds: metadata.mtime(), nanoseconds: metadata.mtime_nsec() }
+}
+
+/// Why a mark no longer speaks for the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Stale {
+    #[error("it grew from {marked_bytes} to {actual_bytes} bytes since Fathom made it")]
+    Grown { marked_bytes: u64, actual_bytes: u64 },
+    #[error("somebody wrote to it since Fathom made it")]
+    Written,
+}
+
+/// Where a mark was put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MarkPlace {
+    Xattr,
+    Sidecar(PathBuf),
+}
+
+/// Why a mark could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum MarkError {
+    #[error("{}: cannot read or write Fathom's mark: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}: Fathom's mark is not readable ({source}); delete the file if it may go", path.display())]
+    Garbled { path: PathBuf, source: serde_json::Error },
+    #[error("{}: the mark is of version {found}, made by a newer Fathom; use that one, or delete the file if it may go", path.display())]
+    Newer { path: PathBuf, found: u32 },
+    #[error("{}: Fathom would keep its mark for the neighbouring file here, but this is somebody's file; rename it or choose another target", path.display())]
+    SidecarTaken { path: PathBuf },
+    #[error("{}: no file name to mark", path.display())]
+    NoName { path: PathBuf },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sidecar {
+    #[serde(flatten)]
+    mark: Mark,
+    dev: u64,
+    ino: u64,
+    /// Inode numbers are reused: the file's birth time, where the file system keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    born: Option<Stamp>,
+}
+
+/// Reads the mark of a regular file; `None` for a file that Fathom did not make. A symlink is followed.
+pub fn read_mark(path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
+    let path = &resolve(path)?;
+    match probe.read_xattr(path, XATTR) {
+        Ok(Some(value)) => return decode_mark(path, &value).map(Some),
+        Ok(None) => {}
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        Err(source) => return Err(MarkError::Io { path: path.clone(), source }),
+    }
+    let metadata = fs::metadata(path).map_err(|source| MarkError::Io { path: path.clone(), source })?;
+    let sidecar = read_sidecar(&sidecar_path(path)?)?;
+    Ok(sidecar.filter(|sidecar| sidecar.speaks_of(&metadata)).map(|sidecar| sidecar.mark))
+}
+
+/// Marks a regular file; call it before the first write to a new file, before growing one, and sealed at the end.
+pub fn write_mark(path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
+    let path = &resolve(path)?;
+    match probe.write_xattr(path, XATTR, &encode(mark)) {
+        Ok(()) => return Ok(MarkPlace::Xattr),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        Err(source) => return Err(MarkError::Io { path: path.clone(), source }),
+    }
+    let metadata = fs::metadata(path).map_err(|source| MarkError::Io { path: path.clone(), source })?;
+    let FileId { dev, ino } = FileId::of(&metadata);
+    let sidecar = Sidecar { mark: mark.clone(), dev, ino, born: birth(&metadata) };
+    let place = sidecar_path(path)?;
+    if !is_free_or_ours(&place)? {
+        return Err(MarkError::SidecarTaken { path: place });
+    }
+    replace(&place, &encode(&sidecar)).map_err(|source| MarkError::Io { path: place.clone(), source })?;
+    Ok(MarkPlace::Sidecar(place))
+}
+
+/// Removes the sidecar of a file that is about to be deleted; an attribute goes with its file.
+pub fn remove_sidecar(path: &Path) -> Result<(), MarkError> {
+    let place = sidecar_path(&resolve(path)?)?;
+    if read_sidecar(&place)?.is_some() {
+        fs::remove_file(&place).map_err(|source| MarkError::Io { path: place, source })?;
+    }
+    Ok(())
+}
+
+impl Sidecar {
+    fn speaks_of(&self, metadata: &Metadata) -> bool {
+        let same_birth = match (self.born, birth(metadata)) {
+            (Some(then), Some(now)) => then == now,
+            (Some(_) | None, _) => true,
+        };
+        FileId::of(metadata) == FileId { dev: self.dev, ino: self.ino } && same_birth
+    }
+}
+
+fn birth(metadata: &Metadata) -> Option<Stamp> {
+    let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Stamp { seconds: i64::try_from(since.as_secs()).ok()?, nanoseconds: i64::from(since.subsec_nanos()) })
+}
+
+fn resolve(path: &Path) -> Result<PathBuf, MarkError> {
+    fs::canonicalize(path).map_err(|source| MarkError::Io { path: path.to_owned(), source })
+}
+
+fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
+    let name = path.file_name().ok_or_else(|| MarkError::NoName { path: path.to_owned() })?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(".fathom");
+    Ok(path.with_file_name(hidden))
+}
+
+/// `None` where there is no sidecar; anything else there than a small regular file is an error.
+fn read_sidecar(place: &Path) -> Result<Option<Sidecar>, MarkError> {
+    let io_error = |source| MarkError::Io { path: place.to_owned(), source };
+    match fs::symlink_metadata(place) {
+        Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MARK_BYTES => {
+            let bytes = fs::read(place).map_err(io_error)?;
+            check_version(place, &bytes)?;
+            let garbled = |source| MarkError::Garbled { path: place.to_owned(), source };
+            serde_json::from_slice(&bytes).map(Some).map_err(garbled)
+        }
+        Ok(_) => Err(MarkError::SidecarTaken { path: place.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(io_error(source)),
+    }
+}
+
+fn is_free_or_ours(place: &Path) -> Result<bool, MarkError> {
+    match read_sidecar(place) {
+        Ok(_) => Ok(true),
+        Err(MarkError::Garbled { .. } | MarkError::SidecarTaken { .. }) => Ok(false),
+        Err(error @ (MarkError::Io { .. } | MarkError::Newer { .. } | MarkError::NoName { .. })) => Err(error),
+    }
+}
+
+/// Writes beside and renames, so that a crash leaves the old sidecar or the new one.
+fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = place.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(name);
+    let written = File::create_new(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| fs::rename(&beside, place));
+    if renamed.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists) {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&beside);
+    }
+    renamed
+}
+
+fn encode(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("a struct of strings and numbers is always JSON")
+}
+
+fn decode_mark(path: &Path, bytes: &[u8]) -> Result<Mark, MarkError> {
+    check_version(path, bytes)?;
+    serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled { path: path.to_owned(), source })
+}
+
+/// The version is read alone first: a newer mark need not have today's other keys.
+fn check_version(path: &Path, bytes: &[u8]) -> Result<(), MarkError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        v: u32,
+    }
+    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled { path: path.to_owned(), source })?;
+    if versioned.v > VERSION {
+        return Err(MarkError::Newer { path: path.to_owned(), found: versioned.v });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::FakeProbe;
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn file_with(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("data");
+        fs::write(&path, bytes).unwrap();
+        (directory, path)
+    }
+
+    fn example() -> Mark {
+        Mark { pattern: Some("random".to_owned()), run: Some("r-1".to_owned()), generation: 7, ..Mark::new("fathom 0.1.0", 4096) }
+    }
+
+    #[test]
+    fn a_mark_is_read_back_from_the_attribute() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::with_xattrs();
+        assert_eq!(read_mark(&path, &probe).unwrap(), None);
+        assert_eq!(write_mark(&path, &example(), &probe).unwrap(), MarkPlace::Xattr);
+        assert_eq!(read_mark(&path, &probe).unwrap(), Some(example()));
+        assert!(!sidecar_path(&path).unwrap().exists());
+    }
+
+    #[test]
+    fn the_attribute_is_the_documented_json() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::with_xattrs();
+        write_mark(&path, &example(), &probe).unwrap();
+        let value = probe.read_xattr(&path, XATTR).unwrap().unwrap();
+        assert_eq!(
+            String::from_utf8(value).unwrap(),
+            r#"{"v":1,"made_by":"fathom 0.1.0","size":4096,"pattern":"random","run":"r-1","generation":7,"oldest":0}"#
+        );
+    }
+
+    #[test]
+    fn a_mark_is_read_back_from_the_sidecar_and_through_a_symlink_and_can_be_renewed() {
+        let (_directory, path) = file_with(b"x");
+        let link = path.with_file_name("link");
+        symlink("data", &link).unwrap();
+        let probe = FakeProbe::without_xattrs();
+        let place = MarkPlace::Sidecar(path.with_file_name(".data.fathom"));
+        assert_eq!(write_mark(&link, &example(), &probe).unwrap(), place);
+        assert_eq!(read_mark(&path, &probe).unwrap(), Some(example()));
+        assert_eq!(read_mark(&link, &probe).unwrap(), Some(example()));
+        let renewed = Mark { generation: 8, ..example() };
+        assert_eq!(write_mark(&path, &renewed, &probe).unwrap(), place);
+        assert_eq!(read_mark(&path, &probe).unwrap(), Some(renewed));
+        remove_sidecar(&path).unwrap();
+        assert_eq!(read_mark(&path, &probe).unwrap(), None);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "the file and the link");
+    }
+
+    #[test]
+    fn a_replaced_file_is_not_taken_for_ours_by_its_sidecar() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::without_xattrs();
+        write_mark(&path, &example(), &probe).unwrap();
+        let other = path.with_file_name("other");
+        fs::write(&other, b"precious").unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(read_mark(&path, &probe).unwrap(), None);
+    }
+
+    #[test]
+    fn a_reused_inode_is_told_by_its_birth_time() {
+        let (_directory, path) = file_with(b"x");
+        let metadata = fs::metadata(&path).unwrap();
+        let FileId { dev, ino } = FileId::of(&metadata);
+        let born = Some(Stamp { seconds: 1, nanoseconds: 0 });
+        let old = Sidecar { mark: example(), dev, ino, born };
+        assert_eq!(old.speaks_of(&metadata), metadata.created().is_err());
+        assert!(Sidecar { born: None, ..old }.speaks_of(&metadata));
+    }
+
+    #[test]
+    fn somebodys_file_at_the_sidecars_place_is_neither_overwritten_nor_removed() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::without_xattrs();
+        let place = sidecar_path(&path).unwrap();
+        fs::write(&place, b"my notes").unwrap();
+        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
+        assert!(matches!(read_mark(&path, &probe), Err(MarkError::Garbled { .. })));
+        assert!(remove_sidecar(&path).is_err());
+        assert_eq!(fs::read(&place).unwrap(), b"my notes");
+        fs::remove_file(&place).unwrap();
+        symlink("data", &place).unwrap();
+        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
+    }
+
+    #[test]
+    fn garbled_and_newer_marks_are_errors_and_unknown_keys_are_ignored() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::with_xattrs();
+        let read = |text: &str| {
+            probe.write_xattr(&path, XATTR, text.as_bytes()).unwrap();
+            read_mark(&path, &probe)
+        };
+        assert!(matches!(read("{"), Err(MarkError::Garbled { .. })));
+        assert!(matches!(read(r#"{"v":1}"#), Err(MarkError::Garbled { .. })));
+        assert!(matches!(read(r#"{"v":2,"new":1}"#), Err(MarkError::Newer { found: 2, .. })));
+        let found = read(r#"{"v":1,"made_by":"fathom 9","size":5,"colour":"red"}"#).unwrap().unwrap();
+        assert_eq!(found, Mark::new("fathom 9", 5));
+    }
+
+    #[test]
+    fn an_error_other_than_lack_of_support_does_not_fall_back_to_a_sidecar() {
+        let (_directory, path) = file_with(b"x");
+        let probe = FakeProbe::failing(io::ErrorKind::PermissionDenied);
+        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::Io { .. })));
+        assert!(matches!(read_mark(&path, &probe), Err(MarkError::Io { .. })));
+        assert!(!sidecar_path(&path).unwrap().exists());
+    }
+
+    #[test]
+    fn a_sealed_mark_notices_a_later_write_and_any_mark_notices_growth() {
+        let (_directory, path) = file_with(b"four");
+        let metadata = fs::metadata(&path).unwrap();
+        let sealed = Mark::new("fathom", 4).sealed(&metadata);
+        assert_eq!(sealed.still_describes(&metadata), Ok(()));
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+        let later = fs::metadata(&path).unwrap();
+        assert_eq!(sealed.still_describes(&later), Err(Stale::Written));
+        assert_eq!(Mark::new("fathom", 4).still_describes(&later), Ok(()));
+        assert_eq!(Mark::new("fathom", 3).still_describes(&later), Err(Stale::Grown { marked_bytes: 3, actual_bytes: 4 }));
+    }
+}

@@ -1,0 +1,264 @@
+//! What the next operation is: kind, place and length, drawn from the plan of one worker.
+
+use crate::access::{Order, Rng, Space};
+use engine::Op;
+
+/// An operation before it has a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drawn {
+    pub op: Op,
+    pub file: u32,
+    pub offset: u64,
+    pub len: u32,
+}
+
+/// The operations of one worker in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    space: Space,
+    /// Files may be renumbered when a worker has files of its own.
+    reads: Option<Order>,
+    writes: Option<Order>,
+    /// A draw below this is a read.
+    read_threshold: u64,
+    /// Length in units of the space, and the cumulative draw below which it is chosen.
+    lengths: Vec<(u64, u32)>,
+    unit: u32,
+    flush: Flush,
+    end_flush: Vec<u32>,
+    script: Option<Script>,
+    rng: Rng,
+}
+
+/// Metadata operations one after the other, each on all of its paths.
+#[derive(Clone, Debug)]
+struct Script {
+    /// Kind of operation, and the indexes of its paths.
+    steps: Vec<(Op, std::ops::Range<u32>)>,
+    step: usize,
+}
+
+impl Script {
+    fn next(&mut self) -> Option<Drawn> {
+        while let Some((op, paths)) = self.steps.get_mut(self.step) {
+            if let Some(file) = paths.next() {
+                return Some(Drawn { op: *op, file, offset: 0, len: 0 });
+            }
+            self.step += 1;
+        }
+        None
+    }
+}
+
+/// fsync and fdatasync after so many writes; 0: never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlushEvery {
+    pub fsync: u32,
+    pub fdatasync: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Flush {
+    every: FlushEvery,
+    since_fsync: u32,
+    since_fdatasync: u32,
+    last_file: u32,
+}
+
+/// How a source is made: shares are 0 to 1, weights of lengths add to 100.
+pub(crate) struct SourcePlan {
+    pub space: Space,
+    pub reads: Option<Order>,
+    pub writes: Option<Order>,
+    pub read_share: f64,
+    pub lengths: Vec<(u32, u32)>,
+    pub flush: FlushEvery,
+    pub seed: u64,
+    pub worker: u32,
+}
+
+impl Source {
+    #[must_use]
+    pub(crate) fn new(plan: SourcePlan) -> Self {
+        let unit = plan.lengths.iter().map(|(len, _)| *len).min().unwrap_or(1).max(1);
+        let mut below = 0_u64;
+        let last = plan.lengths.len().saturating_sub(1);
+        let lengths = plan
+            .lengths
+            .iter()
+            .enumerate()
+            .map(|(i, (len, weight))| {
+                below = below.saturating_add(u64::MAX / 100 * u64::from(*weight));
+                (if i == last { u64::MAX } else { below }, len / unit)
+            })
+            .collect();
+        Self {
+            space: plan.space,
+            reads: plan.reads,
+            writes: plan.writes,
+            read_threshold: units::lossless::f64_to_u64_saturating(plan.read_share * 2_f64.powi(64)),
+            lengths,
+            unit,
+            flush: Flush { every: plan.flush, ..Flush::default() },
+            end_flush: Vec::new(),
+            script: None,
+            rng: Rng::new(plan.seed, u64::from(plan.worker)),
+        }
+    }
+
+    /// Metadata operations instead of reads and writes: each step on each path of its range.
+    pub(crate) fn scripted(mut self, steps: Vec<(Op, std::ops::Range<u32>)>) -> Self {
+        self.script = Some(Script { steps, step: 0 });
+        self
+    }
+
+    /// The next operation; `None` when every block of a complete order was used.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Drawn> {
+        if let Some(flush) = self.flush.due() {
+            return Some(flush);
+        }
+        if let Some(script) = &mut self.script {
+            return script.next();
+        }
+        loop {
+            let op = match (&self.reads, &self.writes) {
+                (Some(_), None) => Op::Read,
+                (None, Some(_)) => Op::Write,
+                (Some(_), Some(_)) if self.rng.next_u64() < self.read_threshold => Op::Read,
+                (Some(_), Some(_)) => Op::Write,
+                (None, None) => return None,
+            };
+            let units = self.length();
+            let order = if op == Op::Read { &mut self.reads } else { &mut self.writes };
+            match order.as_mut().and_then(|order| order.next(&mut self.rng, u64::from(units))) {
+                Some(index) => {
+                    let len = units * self.unit;
+                    let (file, offset) = self.space.place(index, u64::from(len));
+                    if op == Op::Write {
+                        self.flush.wrote(file);
+                    }
+                    return Some(Drawn { op, file, offset, len });
+                }
+                None => *order = None,
+            }
+        }
+    }
+
+    /// From now on, a flush of each of these files and then nothing.
+    pub(crate) fn end_with_flush(&mut self, files: impl Iterator<Item = u32>) {
+        self.end_flush.extend(files);
+    }
+
+    /// The next flush of the end.
+    pub(crate) fn next_at_end(&mut self) -> Option<Drawn> {
+        self.end_flush.pop().map(|file| Drawn { op: Op::Fsync, file, offset: 0, len: 0 })
+    }
+
+    #[inline]
+    fn length(&mut self) -> u32 {
+        if let [(_, units)] = self.lengths.as_slice() {
+            return *units;
+        }
+        let draw = self.rng.next_u64();
+        self.lengths.iter().find(|(below, _)| draw <= *below).map_or(1, |(_, units)| *units)
+    }
+}
+
+impl Flush {
+    #[inline]
+    fn due(&mut self) -> Option<Drawn> {
+        let flush = |op, file| Some(Drawn { op, file, offset: 0, len: 0 });
+        if self.every.fsync > 0 && self.since_fsync >= self.every.fsync {
+            self.since_fsync = 0;
+            return flush(Op::Fsync, self.last_file);
+        }
+        if self.every.fdatasync > 0 && self.since_fdatasync >= self.every.fdatasync {
+            self.since_fdatasync = 0;
+            return flush(Op::Fdatasync, self.last_file);
+        }
+        None
+    }
+
+    #[inline]
+    fn wrote(&mut self, file: u32) {
+        self.since_fsync += 1;
+        self.since_fdatasync += 1;
+        self.last_file = file;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Draw, Permutation, Share};
+
+    fn plan(reads: bool, writes: bool) -> SourcePlan {
+        let space = Space::new(&[4096 * 1000], 0, 4096);
+        let share = Share::part(1000, 0, 1);
+        let random = || Order::Random { share, draw: Draw::Uniform, scatter: None };
+        SourcePlan {
+            space,
+            reads: reads.then(random),
+            writes: writes.then(random),
+            read_share: 0.7,
+            lengths: vec![(4096, 100)],
+            flush: FlushEvery::default(),
+            seed: 1,
+            worker: 0,
+        }
+    }
+
+    #[test]
+    fn the_mix_is_accurate_to_its_binomial_error() {
+        let mut source = Source::new(plan(true, true));
+        let n = 100_000;
+        let reads = (0..n).filter(|_| source.next().unwrap().op == Op::Read).count() as f64;
+        let (mean, sd) = (0.7 * f64::from(n), (f64::from(n) * 0.7 * 0.3).sqrt());
+        assert!((reads - mean).abs() < 5.0 * sd, "{reads} reads");
+    }
+
+    #[test]
+    fn block_sizes_are_mixed_by_weight() {
+        let mut source = Source::new(SourcePlan { lengths: vec![(4096, 60), (65_536, 40)], ..plan(true, false) });
+        let n = 100_000;
+        let small = (0..n).filter(|_| source.next().unwrap().len == 4096).count() as f64;
+        assert!((small - 0.6 * f64::from(n)).abs() < 5.0 * (f64::from(n) * 0.24).sqrt(), "{small} small");
+    }
+
+    #[test]
+    fn a_flush_follows_every_nth_write_on_the_file_written() {
+        let mut source = Source::new(SourcePlan { flush: FlushEvery { fsync: 3, fdatasync: 0 }, ..plan(false, true) });
+        let ops: Vec<Op> = (0..8).map(|_| source.next().unwrap().op).collect();
+        assert_eq!(ops, [Op::Write, Op::Write, Op::Write, Op::Fsync, Op::Write, Op::Write, Op::Write, Op::Fsync]);
+    }
+
+    #[test]
+    fn a_complete_mix_uses_every_block_once_for_each_kind() {
+        let share = Share::part(1000, 0, 1);
+        let once = |seed| Some(Order::Once { share, next: 0, shuffle: Some((Permutation::new(1000, seed), 0)) });
+        let mut source = Source::new(SourcePlan { reads: once(1), writes: once(2), ..plan(true, true) });
+        let mut seen = [vec![0; 1000], vec![0; 1000]];
+        while let Some(drawn) = source.next() {
+            seen[usize::from(drawn.op == Op::Write)][usize::try_from(drawn.offset / 4096).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|kind| kind.iter().all(|n| *n == 1)));
+    }
+
+    #[test]
+    fn a_script_does_each_step_on_all_its_paths() {
+        let mut source = Source::new(plan(true, false)).scripted(vec![(Op::Create, 0..2), (Op::Readdir, 2..3), (Op::Unlink, 0..2)]);
+        let drawn: Vec<(Op, u32)> = std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file)).collect();
+        assert_eq!(drawn, [(Op::Create, 0), (Op::Create, 1), (Op::Readdir, 2), (Op::Unlink, 0), (Op::Unlink, 1)]);
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_operations() {
+        let draw = |seed| {
+            let mut source = Source::new(SourcePlan { seed, ..plan(true, true) });
+            (0..50).map(|_| source.next().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+}

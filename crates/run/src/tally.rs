@@ -1,0 +1,124 @@
+//! What a worker counts beside its operations: failures, batches, time in flight.
+
+use crate::verify::{FailureLog, Mismatch};
+use engine::Op;
+use record::LoopAccount;
+use std::collections::BTreeMap;
+
+/// How long a worker waits for operations in flight once it was told to halt.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// One failed operation: `result` is a negative errno or the bytes of a short transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub op: Op,
+    pub file: u32,
+    pub offset: u64,
+    pub len: u32,
+    pub result: i64,
+}
+
+/// Failures of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FailureCount {
+    pub first: Failure,
+    pub count: u64,
+}
+
+/// Counts of one worker.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub started: u64,
+    pub ended: u64,
+    pub unsent: u64,
+    pub abandoned: u64,
+    pub verification: FailureLog,
+    in_flight_ns: u128,
+    submissions: u64,
+    submitted: u64,
+    reaps: u64,
+    reaps_to_empty: u64,
+    /// By operation and errno (0: short transfer).
+    failures: BTreeMap<(Op, i64), FailureCount>,
+    failed: u64,
+}
+
+impl Tally {
+    /// The worker begins.
+    pub(crate) fn start(&mut self, now: u64) {
+        self.started = now;
+        self.ended = now;
+    }
+
+    /// The measured time begins; what was counted was warm-up.
+    pub(crate) fn restart(&mut self, now: u64) {
+        *self = Self {
+            verification: std::mem::take(&mut self.verification),
+            failures: std::mem::take(&mut self.failures),
+            failed: self.failed,
+            ..Self::default()
+        };
+        self.start(now);
+    }
+
+    #[inline]
+    pub(crate) fn submitted(&mut self, requests: usize) {
+        self.submissions += 1;
+        self.submitted += requests as u64;
+    }
+
+    /// From `before` to `now` there were `in_flight` operations.
+    #[inline]
+    pub(crate) fn in_flight(&mut self, before: u64, now: u64, in_flight: usize) {
+        self.in_flight_ns += u128::from(now - before) * in_flight as u128;
+    }
+
+    /// Of `in_flight` operations `done` ended at `now`.
+    #[inline]
+    pub(crate) fn reaped(&mut self, now: u64, in_flight: usize, done: usize) {
+        if done > 0 {
+            self.reaps += 1;
+            self.reaps_to_empty += u64::from(done == in_flight);
+            self.ended = now;
+        }
+    }
+
+    /// Whether a halted worker has waited long enough for what is in flight.
+    #[must_use]
+    pub(crate) fn patience_is_over(&self, now: u64) -> bool {
+        now.saturating_sub(self.ended) > PATIENCE_NS
+    }
+
+    #[inline]
+    pub(crate) fn verified(&mut self, outcome: &Result<(), Mismatch>) {
+        self.verification.note(outcome);
+    }
+
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        self.failed += 1;
+        let errno = if failure.result < 0 { -failure.result } else { 0 };
+        self.failures.entry((failure.op, errno)).or_insert(FailureCount { first: failure, count: 0 }).count += 1;
+    }
+
+    /// Failed operations so far.
+    #[must_use]
+    pub(crate) fn failures(&self) -> u64 {
+        self.failed
+    }
+
+    /// Failures by operation and error.
+    pub(crate) fn failure_counts(&self) -> impl Iterator<Item = &FailureCount> {
+        self.failures.values()
+    }
+
+    /// Adds this worker's account of itself.
+    pub(crate) fn add_to(&self, account: &mut LoopAccount) {
+        account.in_flight_ns += self.in_flight_ns;
+        account.worker_ns += u128::from(self.ended.saturating_sub(self.started));
+        account.submissions += self.submissions;
+        account.submitted += self.submitted;
+        account.reaps += self.reaps;
+        account.reaps_to_empty += self.reaps_to_empty;
+        account.abandoned += self.abandoned;
+    }
+}

@@ -1,0 +1,266 @@
+//! One worker thread: placed, set up, started together with the others, and taken apart.
+
+use crate::access::Rng;
+use crate::content::Content;
+use crate::error::RunError;
+use crate::locks::Locks;
+use crate::machine::Machine;
+use crate::prepare::{open_for_run, use_of};
+use crate::resolve::{WorkerPlacement, nbd_url};
+use crate::setup::Shared;
+use crate::tally::Tally;
+use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
+use engine::sys::{self, Usage};
+use engine::{
+    Clock, Engine, EngineError, LibaioEngine, MachineClock, MapAdvice, MetaEngine, MmapEngine, NbdEngine, NullEngine, RingOptions,
+    SimEngine, SimModel, SyncEngine, UringEngine, VirtualClock,
+};
+use record::{Histogram, Interval};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use workload::{DataPattern, EngineName, LockMode, Madvise};
+
+/// How a worker fared.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerReport {
+    pub(crate) tally: Tally,
+    pub(crate) usage: Usage,
+    /// Time runnable without a CPU.
+    pub(crate) run_queue_wait_ns: Option<u64>,
+    pub(crate) features: Option<String>,
+    pub(crate) error: Option<String>,
+    pub(crate) lock_wait: Option<Histogram>,
+    pub(crate) lock_failures: u64,
+    /// Only under a virtual clock.
+    pub(crate) series: Vec<Interval>,
+}
+
+/// Start of the measured run on the common clock, or the news that there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open(u64),
+    Cancelled,
+}
+
+/// What a worker thread is given.
+pub(crate) struct WorkerTask {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: u32,
+    pub(crate) placement: WorkerPlacement,
+    pub(crate) clock: MachineClock,
+    pub(crate) interval_ns: u64,
+}
+
+impl WorkerTask {
+    /// Runs to the end; calls `ready` when set up and waits in it for the gate.
+    ///
+    /// # Errors
+    /// The worker could not be set up.
+    pub(crate) fn run(&self, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
+        self.settle()?;
+        let workload = &self.shared.workload;
+        let depth = workload.queue_depth;
+        let block = units::lossless::to_usize(workload.blocks.largest().0);
+        if !workload.files.meta.is_empty() {
+            let (paths, _) = self.shared.names(self.index);
+            return self.measure(MetaEngine::new(paths, workload.files.size.map_or(0, |size| size.0))?, None, ready);
+        }
+        let (files, bytes) = self.open_files()?;
+        match workload.engine {
+            EngineName::Auto => Err(RunError::Unsuitable("the engine was not decided".into())),
+            EngineName::Nbd => self.measure(NbdEngine::connect(&nbd_url(workload)?, depth, block)?, None, ready),
+            EngineName::Sync => self.measure(SyncEngine::new(files, depth, block)?, None, ready),
+            EngineName::Libaio => self.measure(LibaioEngine::new(files, depth, block)?, None, ready),
+            EngineName::Null => self.measure(NullEngine::new(depth, block)?, None, ready),
+            EngineName::IoUring => {
+                let ring = &workload.ring;
+                let polling = engine::Polling { submission: ring.sqpoll, device: ring.iopoll };
+                let options =
+                    RingOptions { fixed_buffers: ring.fixed.buffers == Some(true), fixed_files: ring.fixed.files == Some(true), polling };
+                let engine = UringEngine::new(files, depth, block, options)?;
+                let features = engine.features().to_owned();
+                self.measure(engine, Some(features), ready)
+            }
+            EngineName::Mmap => {
+                let advice: Vec<MapAdvice> = workload.madvise.iter().map(|word| map_advice(*word)).collect();
+                let writable = use_of(workload).writes;
+                self.measure(MmapEngine::new(files, &bytes, writable, &advice, depth, block)?, None, ready)
+            }
+            EngineName::Sim => self.simulate(depth, block, ready),
+        }
+    }
+
+    /// CPU, memory and timer of this thread, before it touches its buffers.
+    fn settle(&self) -> Result<(), RunError> {
+        let fail = |what: String| move |e: std::io::Error| RunError::Unsuitable(format!("worker {}: {what}: {e}", self.index));
+        if !self.placement.cpus.is_empty() {
+            sys::set_affinity(&self.placement.cpus).map_err(fail(format!("cannot run on CPUs {:?}", self.placement.cpus)))?;
+        }
+        if !self.placement.nodes.is_empty() {
+            sys::bind_memory(&self.placement.nodes)
+                .map_err(fail(format!("cannot take memory from NUMA nodes {:?}", self.placement.nodes)))?;
+        }
+        sys::precise_sleeps();
+        Ok(())
+    }
+
+    fn open_files(&self) -> Result<(Vec<File>, Vec<u64>), RunError> {
+        if self.shared.workload.engine == EngineName::Nbd {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let (group, _, _) = self.shared.group_of(self.index);
+        let files = group.files.iter().map(|file| open_for_run(&file.path, &self.shared.workload)).collect::<Result<_, _>>()?;
+        Ok((files, group.files.iter().map(|file| file.bytes).collect()))
+    }
+
+    fn locks(&self) -> Result<Option<Locks>, RunError> {
+        let mode = self.shared.workload.lock_mode;
+        if mode == LockMode::None {
+            return Ok(None);
+        }
+        let (group, _, _) = self.shared.group_of(self.index);
+        let open = |path: &Path| {
+            // An exclusive lock needs a descriptor that may write; none is written through this one.
+            File::options()
+                .read(true)
+                .write(use_of(&self.shared.workload).writes)
+                .open(path)
+                .map_err(RunError::io("cannot open for locking", path))
+        };
+        let files = group.files.iter().map(|file| open(&file.path)).collect::<Result<_, _>>()?;
+        Ok(Some(Locks::new(files, mode == LockMode::Full)))
+    }
+
+    fn measure<E: Engine>(&self, mut engine: E, features: Option<String>, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
+        self.fill_buffers(&mut engine)?;
+        let content = self.shared.content(self.index)?;
+        let locks = self.locks()?;
+        let Gate::Open(start) = ready() else { return Ok(WorkerReport::default()) };
+        let mut report = WorkerReport { features, ..WorkerReport::default() };
+        let mut plan = self.plan(start, content, locks, None);
+        let sched = || Machine::at(Path::new("/")).thread_sched(sys::thread_id());
+        let (before, sched_before) = (sys::usage_of_thread(), sched());
+        let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
+        report.usage = difference(sys::usage_of_thread(), before);
+        report.run_queue_wait_ns = sched().zip(sched_before).and_then(|(after, before)| after.since(&before).wait_ns);
+        self.finish(report, outcome, plan)
+    }
+
+    fn simulate(&self, depth: u32, block: usize, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
+        let workload = &self.shared.workload;
+        let clock = VirtualClock::default();
+        let seed = Rng::new(workload.seed, (5 << 32) + u64::from(self.index)).next_u64();
+        let mut engine = SimEngine::new(SimModel::parse(&workload.sim_model)?, clock.clone(), depth, block, seed)?;
+        let content = self.shared.content(self.index)?;
+        let Gate::Open(_) = ready() else { return Ok(WorkerReport::default()) };
+        let live = &self.shared.measured[self.index as usize];
+        let (mut series, mut last, mut last_edge) = (Vec::new(), record::Measurements::default(), workload.stop.warmup.0);
+        let mut edge = |now: u64| {
+            if now > last_edge {
+                let total = live.snapshot();
+                let operations = total.since(&last);
+                series.push(Interval {
+                    start_ns: last_edge - workload.stop.warmup.0,
+                    end_ns: now - workload.stop.warmup.0,
+                    operations,
+                    in_flight: live.in_flight(),
+                    ..Interval::default()
+                });
+                (last, last_edge) = (total, now);
+            }
+        };
+        let mut report = WorkerReport::default();
+        let tick = Some(Tick { every_ns: self.interval_ns, edge: &mut edge });
+        let mut plan = self.plan(0, content, None, tick);
+        let before = sys::usage_of_thread();
+        let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally);
+        report.usage = difference(sys::usage_of_thread(), before);
+        let mut report = self.finish(report, outcome, plan)?;
+        edge(clock.now());
+        report.series = series;
+        Ok(report)
+    }
+
+    /// A repeating content is written into the buffers once; a run that also reads fills them again for each write.
+    fn fill_buffers<E: Engine>(&self, engine: &mut E) -> Result<(), RunError> {
+        let workload = &self.shared.workload;
+        let io = use_of(workload);
+        if io.writes && !workload.verify.on && workload.writing.pattern != DataPattern::Random {
+            let mut filler = self.shared.filler(self.index)?;
+            (0..workload.queue_depth).for_each(|slot| filler.fill_fresh(engine.buffer(slot)));
+        }
+        Ok(())
+    }
+
+    fn plan<'a>(&'a self, start: u64, content: Content<'a>, locks: Option<Locks>, tick: Option<Tick<'a>>) -> WorkerPlan<'a> {
+        let (shared, workload) = (&*self.shared, &self.shared.workload);
+        let (group, _, _) = shared.group_of(self.index);
+        let warmup_ends = start + workload.stop.warmup.0;
+        let share =
+            |total: u64| total / u64::from(workload.threads) + u64::from(u64::from(self.index) < total % u64::from(workload.threads));
+        let end_flush = if workload.durability.end_fsync { (0..).take(group.files.len().max(1)).collect() } else { Vec::new() };
+        WorkerPlan {
+            batching: Batching {
+                depth: workload.queue_depth,
+                submit: workload.submit_batch.unwrap_or(workload.queue_depth),
+                reap: workload.reap_batch.unwrap_or(1),
+            },
+            source: shared.source(self.index),
+            pace: shared.pace(self.index, start),
+            think_mode: workload.pace.think.mode,
+            stop: StopRule {
+                warmup_ends,
+                ends: workload.stop.duration.map_or(u64::MAX, |duration| warmup_ends.saturating_add(duration.0)),
+                bytes: workload.stop.total_bytes.map_or(u64::MAX, |total| share(total.0)),
+                errors: match (workload.continue_on_error, workload.max_errors) {
+                    (false, _) => 1,
+                    (true, 0) => u64::MAX,
+                    (true, limit) => limit,
+                },
+            },
+            content,
+            locks,
+            end_flush,
+            warmup: &shared.warmup[self.index as usize],
+            measured: &shared.measured[self.index as usize],
+            halt: &shared.halt,
+            tick,
+        }
+    }
+
+    fn finish(&self, mut report: WorkerReport, outcome: Result<(), EngineError>, plan: WorkerPlan<'_>) -> Result<WorkerReport, RunError> {
+        if let Err(error) = outcome {
+            report.error = Some(error.to_string());
+            self.shared.halt.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        if let Some(locks) = plan.locks {
+            report.lock_failures = locks.failed;
+            report.lock_wait = Some(locks.wait);
+        }
+        Ok(report)
+    }
+}
+
+fn difference(after: Usage, before: Usage) -> Usage {
+    Usage {
+        user_ns: after.user_ns - before.user_ns,
+        system_ns: after.system_ns - before.system_ns,
+        minor_faults: after.minor_faults - before.minor_faults,
+        major_faults: after.major_faults - before.major_faults,
+        voluntary_switches: after.voluntary_switches - before.voluntary_switches,
+        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
+        max_resident_kib: after.max_resident_kib,
+    }
+}
+
+fn map_advice(word: Madvise) -> MapAdvice {
+    match word {
+        Madvise::Sequential => MapAdvice::Sequential,
+        Madvise::Random => MapAdvice::Random,
+        Madvise::WillNeed => MapAdvice::WillNeed,
+        Madvise::DontNeed => MapAdvice::DontNeed,
+        Madvise::HugePage => MapAdvice::HugePage,
+        Madvise::NoHugePage => MapAdvice::NoHugePage,
+    }
+}

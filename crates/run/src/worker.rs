@@ -1,0 +1,353 @@
+//! The loop: one thread, one engine, slots filled as they fall idle.
+//!
+//! After its first turn the loop allocates nothing, takes no lock and formats nothing; it reads the clock when a batch has been reaped and once
+//! more before a submission if anything but drawing offsets happened in between.
+
+use crate::content::Content;
+use crate::locks::Locks;
+use crate::pace::{Due, Pace};
+use crate::source::{Drawn, Source};
+use crate::tally::{Failure, Tally};
+use engine::{Clock, Completion, Engine, EngineError, Op, Request, Slot};
+use record::LiveCounters;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use workload::ThinkMode;
+
+/// Below this distance to a due time the loop polls: a sleep would end too late.
+const POLL_NS: u64 = 70_000;
+/// Longest wait before the stop flag is looked at again.
+const PATIENCE_NS: u64 = 100_000_000;
+
+/// When a worker stops; times on its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StopRule {
+    pub warmup_ends: u64,
+    /// `u64::MAX`: no time limit.
+    pub ends: u64,
+    /// `u64::MAX`: no byte limit.
+    pub bytes: u64,
+    /// Failed operations that end the run; `u64::MAX`: none does.
+    pub errors: u64,
+}
+
+/// Batching of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Batching {
+    pub depth: u32,
+    pub submit: u32,
+    pub reap: u32,
+}
+
+/// Everything one worker needs but its engine and clock.
+pub(crate) struct WorkerPlan<'a> {
+    pub batching: Batching,
+    pub source: Source,
+    pub pace: Pace,
+    pub think_mode: ThinkMode,
+    pub stop: StopRule,
+    pub content: Content<'a>,
+    pub locks: Option<Locks>,
+    /// Files to flush inside the measured time when the run ends.
+    pub end_flush: Vec<u32>,
+    pub warmup: &'a LiveCounters,
+    pub measured: &'a LiveCounters,
+    /// Ends every worker.
+    pub halt: &'a AtomicBool,
+    /// Called with the virtual time at every interval edge; only under a virtual clock.
+    pub tick: Option<Tick<'a>>,
+}
+
+/// An observer of virtual time.
+pub(crate) struct Tick<'a> {
+    pub every_ns: u64,
+    pub edge: &'a mut dyn FnMut(u64),
+}
+
+#[derive(Clone, Copy)]
+struct InFlight {
+    drawn: Drawn,
+    intended: u64,
+    issued: u64,
+}
+
+const IDLE: InFlight = InFlight { drawn: Drawn { op: Op::Read, file: 0, offset: 0, len: 0 }, intended: 0, issued: 0 };
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Flushing,
+    Draining,
+}
+
+/// Runs the plan to its end.
+///
+/// # Errors
+/// The engine failed as a whole; what was counted stays in the live counters and in `tally`.
+pub(crate) fn work<E: Engine, C: Clock>(
+    engine: &mut E,
+    clock: &C,
+    plan: &mut WorkerPlan<'_>,
+    tally: &mut Tally,
+) -> Result<(), EngineError> {
+    Loop::new(engine, clock, plan, tally).run()
+}
+
+/// A pause gives the CPU away to its end; an open loop must start on time; spinning never sleeps. Virtual time has no late sleepers.
+fn margin<C: Clock>(clock: &C, plan: &WorkerPlan<'_>) -> u64 {
+    match plan.think_mode {
+        _ if clock.is_virtual() => 0,
+        _ if plan.pace.is_open() => POLL_NS,
+        ThinkMode::Sleep => 0,
+        ThinkMode::Spin => u64::MAX,
+    }
+}
+
+struct Loop<'a, 'p, E, C> {
+    engine: &'a mut E,
+    clock: &'a C,
+    plan: &'a mut WorkerPlan<'p>,
+    tally: &'a mut Tally,
+    slots: Vec<InFlight>,
+    idle: Vec<Slot>,
+    batch: Vec<Request>,
+    done: Vec<Completion>,
+    counters: &'p LiveCounters,
+    stage: Stage,
+    bytes_left: u64,
+    now: u64,
+    next_tick: u64,
+    work_before_submit: bool,
+    /// How long before a due time sleeping gives way to polling.
+    margin: u64,
+}
+
+impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
+    fn new(engine: &'a mut E, clock: &'a C, plan: &'a mut WorkerPlan<'p>, tally: &'a mut Tally) -> Self {
+        let depth = plan.batching.depth as usize;
+        let now = clock.now();
+        let counters = if plan.stop.warmup_ends > now { plan.warmup } else { plan.measured };
+        Self {
+            engine,
+            clock,
+            tally,
+            slots: vec![IDLE; depth],
+            idle: (0..plan.batching.depth).rev().collect(),
+            batch: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            counters,
+            stage: Stage::Running,
+            bytes_left: plan.stop.bytes,
+            now,
+            next_tick: plan.tick.as_ref().map_or(u64::MAX, |tick| now + tick.every_ns),
+            work_before_submit: plan.content.takes_time() || plan.locks.is_some(),
+            margin: margin(clock, plan),
+            plan,
+        }
+    }
+
+    fn run(mut self) -> Result<(), EngineError> {
+        self.tally.start(self.now);
+        let outcome = self.turn();
+        let in_flight = self.in_flight();
+        self.tally.abandoned = in_flight as u64;
+        if self.now >= self.plan.stop.ends {
+            self.tally.ended = self.tally.ended.max(self.plan.stop.ends);
+        }
+        let end = self.plan.stop.ends.min(self.now);
+        self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+        outcome
+    }
+
+    fn turn(&mut self) -> Result<(), EngineError> {
+        loop {
+            self.edge();
+            let wait = self.fill();
+            if self.stage == Stage::Draining && self.in_flight() == 0 && self.batch.is_empty() {
+                return Ok(());
+            }
+            self.submit()?;
+            self.reap(wait)?;
+            if self.plan.halt.load(Relaxed) && self.tally.patience_is_over(self.now) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.idle.len() - self.batch.len()
+    }
+
+    /// What a point in time decides: warm-up over, time over, interval over.
+    #[inline]
+    fn edge(&mut self) {
+        if self.stage == Stage::Running && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed) || self.bytes_left == 0) {
+            self.finish();
+        }
+        if !std::ptr::eq(self.counters, self.plan.measured) && self.now >= self.plan.stop.warmup_ends {
+            self.counters = self.plan.measured;
+            self.tally.restart(self.now);
+        }
+        while self.now >= self.next_tick {
+            if let Some(tick) = &mut self.plan.tick {
+                (tick.edge)(self.next_tick);
+                self.next_tick += tick.every_ns;
+            }
+        }
+    }
+
+    fn finish(&mut self) {
+        if self.plan.end_flush.is_empty() || self.plan.halt.load(Relaxed) {
+            self.stage = Stage::Draining;
+        } else {
+            self.stage = Stage::Flushing;
+            self.plan.source.end_with_flush(std::mem::take(&mut self.plan.end_flush).into_iter());
+        }
+    }
+
+    /// Fills idle slots with due operations; returns how long nothing more will be due.
+    #[inline]
+    fn fill(&mut self) -> u64 {
+        while self.batch.len() < self.plan.batching.submit as usize {
+            let Some(&slot) = self.idle.last() else { return PATIENCE_NS };
+            let (drawn, intended) = match self.stage {
+                Stage::Running => match self.plan.pace.due(self.now) {
+                    Due::Now { intended } => match self.plan.source.next() {
+                        Some(drawn) => (drawn, intended),
+                        None => {
+                            self.finish();
+                            continue;
+                        }
+                    },
+                    Due::At(time) => return time.min(self.plan.stop.ends).saturating_sub(self.now).clamp(1, PATIENCE_NS),
+                },
+                // A flush must cover what was written, so everything else has to end first.
+                Stage::Flushing if self.idle.len() < self.slots.len() => return PATIENCE_NS,
+                Stage::Flushing => match self.plan.source.next_at_end() {
+                    Some(drawn) => (drawn, self.now),
+                    None => {
+                        self.stage = Stage::Draining;
+                        return PATIENCE_NS;
+                    }
+                },
+                Stage::Draining => return PATIENCE_NS,
+            };
+            self.idle.pop();
+            self.start(slot, drawn, intended);
+            if self.bytes_left == 0 {
+                self.finish();
+            }
+        }
+        PATIENCE_NS
+    }
+
+    #[inline]
+    fn start(&mut self, slot: Slot, drawn: Drawn, intended: u64) {
+        if self.bytes_left != u64::MAX && std::ptr::eq(self.counters, self.plan.measured) {
+            self.bytes_left = self.bytes_left.saturating_sub(u64::from(drawn.len));
+        }
+        self.plan.pace.started(u64::from(drawn.len));
+        if drawn.op == Op::Write {
+            self.plan.content.prepare(&mut self.engine.buffer(slot)[..drawn.len as usize], slot, &drawn);
+        } else if drawn.op == Op::Read {
+            self.plan.content.expect(slot, &drawn);
+        }
+        if let Some(locks) = &mut self.plan.locks {
+            locks.take(self.clock, &drawn);
+        }
+        self.slots[slot as usize] = InFlight { drawn, intended, issued: 0 };
+        self.batch.push(Request { slot, file: drawn.file, op: drawn.op, offset: drawn.offset, len: drawn.len });
+    }
+
+    /// Reads the clock after work that took time of its own; what is prepared is not in flight yet.
+    fn pass_time(&mut self) {
+        let before = std::mem::replace(&mut self.now, self.clock.now());
+        self.tally.in_flight(before, self.now, self.in_flight());
+    }
+
+    #[inline]
+    fn submit(&mut self) -> Result<(), EngineError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        if self.work_before_submit {
+            self.pass_time();
+        }
+        let issued = self.now;
+        let accepted = self.engine.submit(&self.batch)?;
+        for request in &self.batch[..accepted] {
+            let state = &mut self.slots[request.slot as usize];
+            state.issued = issued;
+            if !self.plan.pace.is_open() {
+                state.intended = issued;
+            }
+        }
+        self.tally.submitted(accepted);
+        self.batch.drain(..accepted);
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(&mut self, wait_ns: u64) -> Result<(), EngineError> {
+        let in_flight = self.in_flight();
+        self.done.clear();
+        if in_flight == 0 {
+            self.pause(wait_ns);
+        } else if wait_ns >= PATIENCE_NS {
+            let min = (self.plan.batching.reap as usize).min(in_flight);
+            self.engine.reap(min, wait_ns, &mut self.done)?;
+        } else if wait_ns > self.margin {
+            self.engine.reap(1, wait_ns - self.margin, &mut self.done)?;
+        } else {
+            self.engine.reap(0, 0, &mut self.done)?;
+        }
+        let before = std::mem::replace(&mut self.now, self.clock.now());
+        self.tally.in_flight(before, self.now, in_flight);
+        self.tally.reaped(self.now, in_flight, self.done.len());
+        for i in 0..self.done.len() {
+            let completion = self.done[i];
+            self.end(completion);
+        }
+        self.counters.set_in_flight(self.in_flight() as u64);
+        Ok(())
+    }
+
+    /// Nothing is in flight: wait for the next due time.
+    fn pause(&mut self, wait_ns: u64) {
+        if self.stage != Stage::Running || wait_ns == 0 {
+            return;
+        }
+        if wait_ns > self.margin {
+            self.clock.sleep_until(self.now + wait_ns - self.margin);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, completion: Completion) {
+        let slot = completion.slot;
+        let InFlight { drawn, intended, issued } = self.slots[slot as usize];
+        self.idle.push(slot);
+        if let Some(locks) = &mut self.plan.locks {
+            locks.release(&drawn);
+        }
+        let latency = self.now.saturating_sub(intended);
+        let wanted = if drawn.op.transfers() { i64::from(drawn.len) } else { 0 };
+        let kind = self.counters.kind(drawn.op as usize);
+        if completion.result == wanted {
+            kind.succeeded(u64::from(drawn.len), latency, self.now.saturating_sub(issued));
+            if !self.plan.content.is_trivial()
+                && let Some(outcome) = self.plan.content.ended(self.engine.buffer(slot), slot, &drawn)
+            {
+                self.tally.verified(&outcome);
+            }
+        } else {
+            kind.failed();
+            self.tally.failed(Failure { op: drawn.op, file: drawn.file, offset: drawn.offset, len: drawn.len, result: completion.result });
+            if self.tally.failures() >= self.plan.stop.errors {
+                self.plan.halt.store(true, Relaxed);
+            }
+        }
+        self.plan.pace.ended(self.now, latency);
+    }
+}

@@ -1,0 +1,156 @@
+//! When a job ends.
+//!
+//! In fio each clone ends when it has moved `size` bytes, or `io_size`, or at `runtime`, whichever is first; `time_based` leaves
+//! `runtime` alone. A pass over random blocks takes each once, unless `norandommap` or a distribution other than uniform is given.
+
+use super::files::Region;
+use super::put;
+use crate::fio::job::{Direction, Distribution, Job, Tolerated};
+use crate::{SpecError, Workload};
+use units::{Bytes, Nanos};
+
+pub(super) fn lower(job: &mut Job, region: &Region, workload: &mut Workload) -> Result<(), SpecError> {
+    workload.stop.warmup = Nanos(job.end.ramp);
+    workload.stop.duration = (job.end.runtime > 0).then_some(Nanos(job.end.runtime));
+    workload.continue_on_error = goes_on(job)?;
+    if job.end.time_based && job.end.runtime > 0 {
+        return time_based(job);
+    }
+    if job.end.time_based {
+        job.note("time_based", "without effect where no runtime is given, as in fio");
+    }
+    match bytes_of_a_clone(job, region, workload)? {
+        None if one_pass(job) && region.disjoint => workload.stop.complete = true,
+        None if workload.stop.duration.is_some() => {
+            job.note(
+                "runtime",
+                "ends the job alone; fio also ends a clone that has moved as many bytes as the target has (write size= for that)",
+            );
+        }
+        None => return job.refuse("size", "must be written to say when the job ends, or else time_based with a runtime"),
+        Some(bytes) if Some(bytes) == region.bytes && one_pass(job) && region.disjoint => workload.stop.complete = true,
+        Some(bytes) => {
+            let all = bytes.checked_mul(u64::from(job.order.clones)).map(Bytes);
+            let all = all.map_or_else(|| job.refuse("size", "is beyond 16 EiB for all clones"), Ok)?;
+            put(job, workload, "size", "total-bytes", &all.exact())?;
+            if job.order.clones > 1 {
+                job.note("numjobs", "the job ends when all workers together have moved their bytes; in fio each ends by itself");
+            }
+            note_random_map(job);
+        }
+    }
+    Ok(())
+}
+
+/// A job that nothing but time ends.
+fn time_based(job: &mut Job) -> Result<(), SpecError> {
+    for (option, given) in [("number_ios", job.end.number_ios > 0), ("io_size", job.end.io_size.is_some())] {
+        if given {
+            job.note(option, "without effect on a time_based job, as in fio");
+        }
+    }
+    note_random_map(job);
+    Ok(())
+}
+
+fn note_random_map(job: &mut Job) {
+    if job.pattern.random && takes_each_once(job) {
+        job.note("norandommap", "not given: fio takes no block again before the pass over all is complete; Fathom draws each anew");
+    }
+}
+
+/// Uniform random without a map, and sequential, use each block once a pass.
+fn takes_each_once(job: &Job) -> bool {
+    !job.pattern.random || (job.pattern.distribution == Distribution::Uniform && !job.pattern.no_random_map)
+}
+
+/// Whether `every block once` is what one pass of the job does: in a mix fio takes each block for a read or for a write, not for both.
+fn one_pass(job: &Job) -> bool {
+    takes_each_once(job) && job.pattern.direction != Direction::Mixed
+}
+
+fn bytes_of_a_clone(job: &Job, region: &Region, workload: &Workload) -> Result<Option<u64>, SpecError> {
+    let bytes = job.end.io_size.filter(|bytes| *bytes > 0).or(region.pass);
+    if job.end.number_ios == 0 {
+        return Ok(bytes);
+    }
+    let [(block, _)] = workload.blocks.0.as_slice() else {
+        return job.refuse("number_ios", "is not a number of bytes where blocks differ in size; write io_size");
+    };
+    match job.end.number_ios.checked_mul(block.0) {
+        Some(limit) => Ok(Some(bytes.map_or(limit, |bytes| bytes.min(limit)))),
+        None => job.refuse("number_ios", "is beyond 16 EiB"),
+    }
+}
+
+fn goes_on(job: &Job) -> Result<bool, SpecError> {
+    match (job.end.goes_on_after, job.pattern.direction) {
+        (Tolerated::None, _) => Ok(false),
+        (Tolerated::All, _) | (Tolerated::Reads, Direction::Read) | (Tolerated::Writes, Direction::Write) => Ok(true),
+        (Tolerated::Reads | Tolerated::Writes, _) => {
+            job.refuse("continue_on_error", "the job goes on after failed operations of both kinds, or of none")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fio::tests::{only_workload, refusal};
+    use units::{Bytes, Nanos};
+
+    /// duration in seconds, completion, total bytes.
+    fn end(lines: &str) -> (Option<u64>, bool, Option<u64>) {
+        let stop = only_workload(&format!("[j]\n{lines}\n")).stop;
+        (stop.duration.map(|Nanos(n)| n / 1_000_000_000), stop.complete, stop.total_bytes.map(|Bytes(b)| b))
+    }
+
+    #[test]
+    fn a_job_ends_as_in_fio() {
+        const MIB: u64 = 1 << 20;
+        for (lines, expected) in [
+            ("size=1m", (None, true, None)),
+            ("filename=x\nrw=randread", (None, true, None)),
+            ("size=1m\nrw=randread\nruntime=10", (Some(10), true, None)),
+            ("size=1m\nrw=randread\nruntime=5m\ntime_based", (Some(300), false, None)),
+            ("size=1m\ntime_based", (None, true, None)),
+            ("size=1m\ntime_based=0\nruntime=10s", (Some(10), true, None)),
+            ("size=1m\nrw=randread\nnorandommap", (None, false, Some(MIB))),
+            ("size=1m\nrw=randread\nrandom_distribution=zipf:1.2", (None, false, Some(MIB))),
+            ("size=1m\nrw=randrw", (None, false, Some(MIB))),
+            ("size=1m\nfilesize=4m", (None, false, Some(MIB))),
+            ("size=8m\nfilesize=4m", (None, true, None)),
+            ("size=1m\nio_size=3m", (None, false, Some(3 * MIB))),
+            ("size=1m\nnumber_ios=10", (None, false, Some(40_960))),
+            ("size=1m\nnumber_ios=10000", (None, true, None)),
+            ("size=1m\nnumjobs=4", (None, true, None)),
+            ("size=1m\nfilename=x\nnumjobs=4", (None, false, Some(4 * MIB))),
+            ("size=1m\nfilename=x\nnumjobs=4\noffset_increment=1m", (None, true, None)),
+            ("filename=x\nnumjobs=4\nruntime=10", (Some(10), false, None)),
+            ("size=1m\nio_size=2m\nruntime=10\ntime_based", (Some(10), false, None)),
+        ] {
+            assert_eq!(end(lines), expected, "{lines}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_is_not_known_is_refused() {
+        assert_eq!(
+            refusal("[j]\nfilename=x\nnumjobs=4\n"),
+            "job.fio:1: job j: size: must be written to say when the job ends, or else time_based with a runtime"
+        );
+        assert_eq!(
+            refusal("[j]\nsize=1m\nbssplit=4k/50:8k/50\nnumber_ios=4\n"),
+            "job.fio:4: number_ios=4: is not a number of bytes where blocks differ in size; write io_size"
+        );
+        assert_eq!(
+            refusal("[j]\nsize=1m\nrw=rw\ncontinue_on_error=read\n"),
+            "job.fio:4: continue_on_error=read: the job goes on after failed operations of both kinds, or of none"
+        );
+    }
+
+    #[test]
+    fn warm_up_and_tolerance_are_kept() {
+        let workload = only_workload("[j]\nsize=1m\nramp_time=5\ncontinue_on_error=io\n");
+        assert_eq!((workload.stop.warmup, workload.continue_on_error, workload.max_errors), (Nanos(5_000_000_000), true, 0));
+    }
+}
