@@ -99,6 +99,8 @@ fn an_everyday_random_read_is_read() {
             "random=true",
             "engine=io_uring",
             "queue-depth=32",
+            "no-fixed-buffers=true",
+            "no-fixed-files=true",
             "direct=true",
             "fadvise=rand",
             "duration=1m",
