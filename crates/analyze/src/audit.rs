@@ -6,28 +6,38 @@ use units::Percent;
 
 mod bytes_and_blocks;
 mod clock_drift;
+mod counts_inconsistent;
 mod depth_not_reached;
 mod device_disagrees;
 mod dirty_at_end;
 mod elapsed;
+mod errors_as_success;
 #[cfg(test)]
-mod example;
+pub(crate) mod example;
 mod inline_completion;
+mod label_vs_pattern;
+mod latency_below_io;
 mod little_law;
+mod medium_limit;
 mod memory_target;
+mod pacing_bound;
 mod percentile_from_few_samples;
 mod rate_not_kept;
 mod served_from_cache;
+mod set;
 mod shared_random_writes;
 mod short_run;
 mod single_observation;
 mod starved;
+mod summary_contradicts_data;
 mod verified_nothing;
 mod verify_cannot_tell_holes;
+mod working_set;
 
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
+pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 18] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 26] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -46,13 +56,24 @@ const RULES: [fn(&Record) -> Vec<Finding>; 18] = [
     short_run::check,
     shared_random_writes::check,
     single_observation::check,
+    latency_below_io::check,
+    label_vs_pattern::check,
+    pacing_bound::check,
+    errors_as_success::check,
+    counts_inconsistent::check,
+    summary_contradicts_data::check,
+    working_set::check,
+    medium_limit::check,
 ];
+
+/// Kind of a record that measures nothing: what a document concludes, with the figures that it names.
+pub(crate) const CLAIM: &str = "claim";
 
 /// What a record says against itself: the gravest first, and that it is a single observation last.
 #[must_use]
 pub fn self_check(record: &Record) -> Vec<Finding> {
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|check| check(record)).collect();
-    findings.sort_by_key(|finding| finding.severity);
+    findings.sort_by_key(|finding| (finding.severity, finding.rule == "single_observation"));
     findings
 }
 

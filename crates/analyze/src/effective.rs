@@ -61,6 +61,13 @@ impl<'a> Effective<'a> {
         fixed.is_some_and(|time| time.0 > 0) || self.real("think-adaptive-percent").is_some_and(|percent| percent > 0.0)
     }
 
+    /// How long was measured, in nanoseconds: as the clock says, else as was asked.
+    #[must_use]
+    pub fn measured_ns(self) -> Option<u64> {
+        let asked = || Nanos::parse(self.text("duration")?).ok().map(|time| time.0);
+        Some(self.0.elapsed_ns).filter(|ns| *ns > 0).or_else(asked).filter(|ns| *ns > 0)
+    }
+
     /// Whether operations start by a schedule rather than when another ends.
     #[must_use]
     pub fn is_open_loop(self) -> bool {

@@ -1,16 +1,22 @@
 //! Judging: from records alone to findings.
 //!
 //! A number is believed only after the record it stands in was checked against itself: its counters against each other, against the
-//! kernel's, and against what was asked. [`self_check`] does that for one record, one rule a file under `audit`. A rule that lacks the
-//! facts it needs stays silent; it never guesses.
+//! kernel's, and against what was asked. [`self_check`] does that for one record, [`audit`] for several, which are also held against
+//! each other; one rule a file under `audit`. A rule that lacks the facts it needs stays silent; it never guesses. [`explain`] has the long
+//! text of every rule.
 //!
 //! Nothing here reads a clock, a file or the environment: the same record gives the same findings.
 #![forbid(unsafe_code)]
 
 mod audit;
+mod compare;
 mod effective;
+mod explain;
+mod figures;
 mod finding;
 
-pub use audit::{SHOWN_PERCENTILES, percentile_has_support, self_check};
+pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};
+pub use compare::{Comparison, Disagreement, Metric, Question, RowComparison, compare, environment_differences, workload_differences};
 pub use effective::Effective;
+pub use explain::{RuleText, explain, rules};
 pub use finding::{Finding, Severity};

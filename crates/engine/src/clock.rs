@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A source of nanoseconds since an arbitrary start.
 pub trait Clock: Clone {
     fn now(&self) -> u64;
-    /// Gives the CPU away until `deadline`, or until slightly before it; never sleeps past it by intent.
+    /// Gives the CPU away until `deadline`; the machine may wake up later, and a signal ends it earlier.
     fn sleep_until(&self, deadline: u64);
     /// Whether time passes by itself.
     fn is_virtual(&self) -> bool {
@@ -32,9 +32,6 @@ struct TscScale {
     /// Nanoseconds a tick in 32.32 fixed point.
     ns_per_tick_q32: u64,
 }
-
-/// Below this distance sleeping is replaced by polling: a sleep wakes up tens of microseconds late.
-const POLL_NS: u64 = 60_000;
 
 impl MachineClock {
     /// `CLOCK_MONOTONIC` alone.
@@ -97,10 +94,8 @@ impl Clock for MachineClock {
 
     fn sleep_until(&self, deadline: u64) {
         let now = self.now();
-        if deadline > now + POLL_NS {
-            sys::sleep_ns(deadline - now - POLL_NS);
-        } else if deadline > now {
-            std::hint::spin_loop();
+        if deadline > now {
+            sys::sleep_ns(deadline - now);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A page that cannot be read (the file was cut, the device failed, the disk is full) raises SIGBUS. The handler puts an anonymous page in its
 //! place and marks the thread; the operation then completes with EIO instead of killing the process.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, sys};
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over, sys};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -80,7 +80,7 @@ impl Engine for MmapEngine {
 
     #[inline]
     fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        out.append(&mut self.ready);
+        hand_over(&mut self.ready, out);
         Ok(())
     }
 }

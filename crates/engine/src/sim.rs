@@ -113,9 +113,13 @@ impl SimEngine {
 
     fn end_of(&self, start: u64, service: u64) -> u64 {
         match self.model.stall {
-            Some((stall, length)) if start >= stall && start < stall + length => stall + length + service,
-            Some((stall, length)) if start < stall && start + service > stall => start + service + length,
-            Some(_) | None => start + service,
+            Some((stall, length)) if start >= stall && start < stall.saturating_add(length) => {
+                stall.saturating_add(length).saturating_add(service)
+            }
+            Some((stall, length)) if start < stall && start.saturating_add(service) > stall => {
+                start.saturating_add(service).saturating_add(length)
+            }
+            Some(_) | None => start.saturating_add(service),
         }
     }
 }
@@ -193,6 +197,17 @@ mod tests {
         engine.submit(&[read(0)]).unwrap();
         engine.reap(1, u64::MAX, &mut out).unwrap();
         assert_eq!(clock.now(), 2_000_100_000);
+    }
+
+    #[test]
+    fn time_ends_where_its_clock_does() {
+        let clock = VirtualClock::default();
+        let model = SimModel::parse("latency=200000d,stall=1ns+1ns").unwrap();
+        let mut engine = SimEngine::new(model, clock.clone(), 2, 4096, 1).unwrap();
+        let mut out = Vec::new();
+        engine.submit(&[read(0), read(1)]).unwrap();
+        engine.reap(2, u64::MAX, &mut out).unwrap();
+        assert_eq!((out.len(), clock.now()), (2, u64::MAX));
     }
 
     #[test]

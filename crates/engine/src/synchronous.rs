@@ -1,6 +1,6 @@
 //! One blocking syscall an operation.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, sys};
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over, sys};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -51,7 +51,7 @@ impl Engine for SyncEngine {
 
     #[inline]
     fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        out.append(&mut self.ready);
+        hand_over(&mut self.ready, out);
         Ok(())
     }
 }

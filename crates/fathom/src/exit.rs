@@ -1,7 +1,7 @@
 //! Exit codes: 0 ok; 1 the run failed; 2 usage, or this machine cannot; 3 a gate failed; 4 invalid; 5 incomplete; 128 + signal.
 
-#![allow(clippy::print_stderr, reason = "errors go to standard error")]
-
+use clap::error::ContextKind;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// A verb's outcome as an exit code, its error told.
@@ -9,10 +9,16 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "error: {}", told(&error));
             ExitCode::from(u8::try_from(code_of(&error)).unwrap_or(1))
         }
     }
+}
+
+/// An error and its causes, without those that it tells itself.
+fn told(error: &anyhow::Error) -> String {
+    let add = |told: String, cause: String| if told.contains(&cause) { told } else { format!("{told}: {cause}") };
+    error.chain().map(ToString::to_string).reduce(add).unwrap_or_default()
 }
 
 fn code_of(error: &anyhow::Error) -> i32 {
@@ -35,7 +41,9 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 /// What clap has to say: help and version on standard output, mistakes on standard error with code 2.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(mut error: clap::Error) -> ExitCode {
+    // What clap suggests beside a similar option is to put the word behind `--`, where options of fio stand.
+    error.remove(ContextKind::Suggested);
     let _nobody_reads_a_closed_terminal = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

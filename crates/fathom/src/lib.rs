@@ -1,11 +1,15 @@
 //! The command line: one file a verb, and nothing that could not be done with the libraries alone.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod calibrate;
+mod compare;
 mod context;
 mod exit;
+mod explain;
 mod fio;
 mod flags;
+mod import;
 mod live;
 mod man;
 mod metrics;
@@ -26,7 +30,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     }
     match command().try_get_matches_from(args) {
         Ok(matches) => exit::code(dispatch(&matches)),
-        Err(error) => exit::usage(&error),
+        Err(error) => exit::usage(error),
     }
 }
 
@@ -35,7 +39,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 pub fn main_iopulse(args: Vec<OsString>) -> ExitCode {
     match run::command("iopulse").version(env!("CARGO_PKG_VERSION")).try_get_matches_from(args) {
         Ok(matches) => exit::code(run::run(&matches)),
-        Err(error) => exit::usage(&error),
+        Err(error) => exit::usage(error),
     }
 }
 
@@ -46,6 +50,10 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(run::command("run"))
+        .subcommand(compare::command())
+        .subcommand(import::command())
+        .subcommand(audit::command())
+        .subcommand(explain::command())
         .subcommand(calibrate::command())
         .subcommand(man::completions_command())
         .subcommand(man::man_command())
@@ -54,6 +62,10 @@ fn command() -> Command {
 fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
     match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
+        Some(("compare", matches)) => compare::run(matches),
+        Some(("import", matches)) => import::run(matches),
+        Some(("audit", matches)) => audit::run(matches),
+        Some(("explain", matches)) => explain::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
         Some(("completions", matches)) => man::completions(matches, &mut command()),
         Some(("man", matches)) => man::man(matches, command()),

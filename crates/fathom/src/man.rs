@@ -1,5 +1,6 @@
 //! Shell completions and manual pages, made from the same definition as the command line.
 
+use crate::output::tell;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
@@ -23,7 +24,9 @@ pub(crate) fn man_command() -> Command {
 
 pub(crate) fn completions(matches: &ArgMatches, command: &mut Command) -> Result<i32> {
     if let Some(shell) = matches.get_one::<Shell>("shell") {
-        clap_complete::generate(*shell, command, "fathom", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(*shell, command, "fathom", &mut script);
+        tell(&String::from_utf8(script)?)?;
     }
     Ok(0)
 }

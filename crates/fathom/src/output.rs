@@ -16,9 +16,10 @@ pub(crate) enum Format {
     Json,
     FioJson { plus: bool },
     Csv,
+    CsvSummary,
 }
 
-const FORMATS: [&str; 5] = ["text", "json", "fio-json", "fio-json+", "csv"];
+const FORMATS: [&str; 6] = ["text", "json", "fio-json", "fio-json+", "csv", "csv-summary"];
 
 /// What was asked about results.
 pub(crate) struct Output {
@@ -55,14 +56,7 @@ impl Output {
             .arg(switch("per-worker-output", "Show every worker"))
             .arg(switch("show-latency", "Show the latency of every kind in full"))
             .arg(switch("show-histogram", "Show latency histograms"))
-            .arg(
-                Arg::new("show-percentiles")
-                    .long("show-percentiles")
-                    .value_name("LIST")
-                    .num_args(0..=1)
-                    .default_missing_value("1,5,10,25,50,75,90,95,99,99.9,99.99")
-                    .help("Show these percentiles"),
-            )
+            .arg(Arg::new("show-percentiles").long("show-percentiles").value_name("LIST").help("Show these percentiles: 50,99,99.9"))
             .arg(
                 Arg::new("series-interval")
                     .long("series-interval")
@@ -109,6 +103,7 @@ impl Output {
             "fio-json" => Format::FioJson { plus: false },
             "fio-json+" => Format::FioJson { plus: true },
             "csv" => Format::Csv,
+            "csv-summary" => Format::CsvSummary,
             other => return Err(Usage(format!("--output-format {other:?} is not one of {}", FORMATS.join(", "))).into()),
         };
         Ok(())
@@ -132,18 +127,7 @@ impl Output {
     /// Fails before the run if a result could not be written after it.
     pub(crate) fn check_writable(&self) -> Result<()> {
         let files = [&self.file, &self.records, &self.json, &self.csv, &self.histogram, &self.hdr_log];
-        for file in files.into_iter().flatten() {
-            let parent = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            if file.is_dir() || !parent.is_dir() {
-                return Err(Usage(format!(
-                    "cannot write {}: {}",
-                    file.display(),
-                    if file.is_dir() { "it is a directory" } else { "its directory does not exist" }
-                ))
-                .into());
-            }
-        }
-        Ok(())
+        Ok(files.into_iter().flatten().try_for_each(|file| run::check_output(file))?)
     }
 
     /// Keeps a record as soon as it exists.
@@ -154,7 +138,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes everything that was asked for.
+    /// Writes everything that was asked for, the rest also where one part cannot be written.
     pub(crate) fn finish(&self, records: &[Record]) -> Result<()> {
         let result = match self.format {
             Format::Text => records
@@ -168,20 +152,21 @@ impl Output {
                 serde_json::to_string_pretty(&document)?
             }
             Format::Csv => report::csv(records),
+            Format::CsvSummary => report::csv_summary(records),
         };
-        write(self.file.as_deref(), &result)?;
+        let mut written = vec![write(self.file.as_deref(), &result)];
         let extra =
             [(&self.json, report::json as fn(&[Record]) -> String), (&self.csv, report::csv), (&self.histogram, report::histograms_json)];
         for (file, form) in extra {
             if let Some(file) = file {
-                write(Some(file), &form(records))?;
+                written.push(write(Some(file), &form(records)));
             }
         }
         if let Some(file) = &self.hdr_log {
             let logs = records.iter().map(report::hdr_log).collect::<Result<Vec<_>, _>>()?;
-            write(Some(file), &logs.concat())?;
+            written.push(write(Some(file), &logs.concat()));
         }
-        Ok(())
+        written.into_iter().collect()
     }
 }
 
@@ -193,6 +178,11 @@ fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
             Ok(_) | Err(_) => Err(Usage(format!("--show-percentiles: {text:?} is not a number from 0 to 100; example: 50,99,99.9")).into()),
         })
         .collect()
+}
+
+/// Prints a result; a reader that has gone is no error.
+pub(crate) fn tell(text: &str) -> Result<()> {
+    write(None, text)
 }
 
 fn write(file: Option<&Path>, text: &str) -> Result<()> {

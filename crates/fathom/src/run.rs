@@ -3,16 +3,17 @@
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::output::Output;
+use crate::output::{Output, tell};
 use crate::{context, fio, flags};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::Record;
-use run::{Context, dry_run, execute};
-use std::path::PathBuf;
+use run::{Context, dry_run, execute, unstarted};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use units::Nanos;
-use workload::{Phase, Stage, parse_config};
+use workload::{Phase, SpecError, Stage, parse_config};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -55,19 +56,38 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let context = context::context(output.interval_ns())?;
     let metrics = Metrics::start(matches)?;
     let mut records = Vec::new();
+    let mut saved = Ok(());
     for stage in &stages {
-        let ended = run_stage(stage, &context, &|| Live::new(matches, metrics.clone()))?;
+        let ended = match run_stage(stage, &context, &|| Live::new(matches, metrics.clone())) {
+            Ok(ended) => ended,
+            Err(error) => return Err(keep_failure(error, stage, &context, &output)),
+        };
         for mut record in ended {
             record.notices.extend(notices.iter().cloned());
-            output.save(&record)?;
+            saved = saved.and_then(|()| output.save(&record));
             records.push(record);
+        }
+        if saved.is_err() {
+            break;
         }
         if engine::sys::caught_signal().is_some() || records.last().is_some_and(|record: &Record| record.outcome.exit_code != 0) {
             break;
         }
     }
     output.finish(&records)?;
+    saved?;
     Ok(records.iter().map(|record| record.outcome.exit_code).max().unwrap_or(0))
+}
+
+/// A trial that failed before its clock started is a record too; a command that cannot work is none.
+fn keep_failure(error: anyhow::Error, stage: &Stage, context: &Context, output: &Output) -> anyhow::Error {
+    let failed = error.downcast_ref::<run::RunError>().filter(|failed| failed.exit_code() != 2);
+    let kept: Result<()> =
+        failed.map_or(Ok(()), |failed| stage.0.iter().try_for_each(|phase| output.save(&unstarted(phase, context, failed))));
+    match kept {
+        Ok(()) => error,
+        Err(also) => error.context(also),
+    }
 }
 
 /// What the command line says.
@@ -97,12 +117,20 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
     };
     let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
     let named = flags::targets(matches);
-    let mut stages =
-        parse_config(&text, &workload::Workload::default(), &flags::given(matches)).with_context(|| file.display().to_string())?;
+    let mut stages = parse_config(&text, &workload::Workload::default(), &flags::given(matches)).map_err(|error| in_file(error, file))?;
     if !named.is_empty() {
         stages.iter_mut().flat_map(|stage| &mut stage.0).for_each(|phase| phase.workload.targets.clone_from(&named));
     }
     Ok(Asked { stages, output, notices: Vec::new() })
+}
+
+/// An error of a TOML file with the file's name.
+fn in_file(error: SpecError, file: &Path) -> SpecError {
+    let place = file.display().to_string();
+    if let SpecError::Syntax { line, reason, .. } = error {
+        return SpecError::Syntax { file: place, line, reason };
+    }
+    SpecError::At { place, source: Box::new(error) }
 }
 
 /// Runs the phases of a stage at the same time.
@@ -121,32 +149,36 @@ fn run_stage(stage: &Stage, context: &Context, live: &(dyn Fn() -> Live + Sync))
     Ok(outcomes.into_iter().collect::<Result<_, _>>()?)
 }
 
-#[allow(clippy::print_stdout, reason = "the plan is the result of a dry run")]
 fn show_plan(stages: &[Stage]) -> Result<i32> {
     let context = context::bare_context();
-    for phase in stages.iter().flat_map(|stage| &stage.0) {
-        let resolved = dry_run(phase, &context)?;
-        println!(
+    let mut plan = String::new();
+    for (stage, phase) in (0..).zip(stages).flat_map(|(index, stage)| stage.0.iter().map(move |phase| (index, phase))) {
+        // Later stages may use what earlier ones make.
+        let resolved = if stage == 0 { dry_run(phase, &context)? } else { run::resolve(&phase.workload, &context.machine)? };
+        writeln!(
+            plan,
             "{}: {} ({})",
             phase.name,
             phase.workload.targets.iter().map(|t| t.display().to_string()).collect::<Vec<_>>().join(", "),
             resolved.kind.word()
-        );
+        )?;
         for (key, text) in workload::settings::shown(&resolved.effective) {
-            println!("  {key} = {text}");
+            writeln!(plan, "  {key} = {text}")?;
         }
         for difference in &resolved.differences {
             let show = |text: &Option<String>| text.clone().unwrap_or_else(|| "unset".into());
-            println!(
+            writeln!(
+                plan,
                 "  asked {} {}, effective {}: {}",
                 difference.key,
                 show(&difference.asked),
                 show(&difference.effective),
                 difference.reason
-            );
+            )?;
         }
-        println!("  files: {}, directories: {}", resolved.layout.files.len(), resolved.layout.dirs.len());
+        writeln!(plan, "  files: {}, directories: {}", resolved.layout.files.len(), resolved.layout.dirs.len())?;
     }
+    tell(&plan)?;
     Ok(0)
 }
 
@@ -154,6 +186,6 @@ fn show_plan(stages: &[Stage]) -> Result<i32> {
 pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
     matches
         .get_one::<String>(key)
-        .map(|text| Nanos::parse(text).map_err(|source| workload::SpecError::Quantity { key: key.into(), source }.into()))
+        .map(|text| Nanos::parse(text).map_err(|source| SpecError::Quantity { key: key.into(), source }.into()))
         .transpose()
 }

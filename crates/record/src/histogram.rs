@@ -72,10 +72,7 @@ impl Histogram {
 
     /// Adds all of `other`; associative and commutative, with the default as identity.
     pub fn merge(&mut self, other: &Self) {
-        if other.count == 0 {
-            return;
-        }
-        if self.counts.is_empty() {
+        if self.counts.is_empty() && other.count > 0 {
             self.counts = vec![0; BUCKETS];
         }
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
@@ -85,6 +82,18 @@ impl Histogram {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// Moves the minimum and the maximum into the first and the last bucket that hold a value.
+    fn settle_extremes(&mut self) {
+        let edges = |bucket: Option<usize>| bucket.map(bucket_edges).map(|(low, width)| (low, low + (width - 1)));
+        let first = edges(self.counts.iter().position(|count| *count > 0));
+        let last = edges(self.counts.iter().rposition(|count| *count > 0));
+        let (Some((lowest, low_end)), Some((high_start, highest))) = (first, last) else { return };
+        (self.min, self.max) = (self.min.clamp(lowest, low_end), self.max.clamp(high_start, highest));
+        if self.min > self.max {
+            (self.min, self.max) = (lowest, highest);
+        }
     }
 
     /// What was added since `earlier`, a former state of the same histogram. The minimum and maximum of the difference
@@ -196,6 +205,8 @@ struct Stored {
 }
 
 const LAYOUT: &str = "log-linear/7";
+/// Beyond any measurement (two years of a thousand million a second), and 256 histograms of it can be merged.
+const MOST_VALUES: u64 = u64::MAX >> 8;
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -228,17 +239,26 @@ impl<'de> Deserialize<'de> for Histogram {
             if out.counts.is_empty() {
                 out.counts = vec![0; BUCKETS];
             }
-            total = total.checked_add(count).ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
+            total = total.checked_add(count).filter(|n| *n <= MOST_VALUES).ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
             out.counts[bucket] += count;
         }
         if total != stored.count {
             return Err(D::Error::custom(format!("histogram buckets hold {total} values, its count says {}", stored.count)));
         }
+        if stored.sum > u128::from(MOST_VALUES) << u64::BITS {
+            return Err(D::Error::custom("histogram sum overflows"));
+        }
+        if total == 0 {
+            return Ok(Self { sum: stored.sum, ..Self::default() });
+        }
         (out.count, out.sum) = (stored.count, stored.sum);
-        if let (Some(min), Some(max)) = (stored.min, stored.max) {
-            (out.min, out.max) = (min, max);
-        } else if total > 0 {
+        let (Some(min), Some(max)) = (stored.min, stored.max) else {
             return Err(D::Error::custom("histogram has values but no min and max"));
+        };
+        (out.min, out.max) = (min, max);
+        out.settle_extremes();
+        if (out.min, out.max) != (min, max) {
+            return Err(D::Error::custom(format!("histogram min {min} and max {max} lie outside its buckets")));
         }
         Ok(out)
     }
@@ -290,6 +310,8 @@ impl LiveHistogram {
             out.sum = u128::from(self.sum.load(Relaxed));
             out.min = self.min.load(Relaxed);
             out.max = self.max.load(Relaxed);
+            // A value that is being recorded may be counted already and not yet be the minimum or maximum.
+            out.settle_extremes();
         }
         out
     }
@@ -332,6 +354,37 @@ mod tests {
     fn a_foreign_layout_is_refused() {
         let text = serde_json::to_string(&of(&[1, 2])).unwrap().replace("log-linear/7", "log-linear/9");
         assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("log-linear/9"));
+    }
+
+    #[test]
+    fn a_stored_histogram_that_contradicts_itself_is_refused() {
+        let text = serde_json::to_string(&of(&[100, 5000])).unwrap();
+        for (from, to, reason) in [
+            ("\"min\":100", "\"min\":6000", "outside its buckets"),
+            ("\"max\":5000", "\"max\":99", "outside its buckets"),
+            ("\"max\":5000", "\"max\":null", "no min and max"),
+            ("\"count\":2", "\"count\":3", "its count says 3"),
+            ("\"sum\":5100", "\"sum\":340282366920938463463374607431768211455", "overflows"),
+            ("[[100,1]", "[[100,18446744073709551615]", "overflow"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            let error = serde_json::from_str::<Histogram>(&text.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{from} as {to}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_snapshot_taken_amid_a_recording_has_its_extremes_in_order() {
+        let live = LiveHistogram::default();
+        live.cells[bucket_of(5000)].store(1, Relaxed);
+        let first = live.snapshot();
+        assert_eq!([first.min(), first.max()].map(|value| value.map(bucket_of)), [Some(bucket_of(5000)); 2]);
+        assert!(first.min() <= first.max() && first.quantile(0.5).is_some());
+        live.record(5000);
+        live.cells[bucket_of(90_000)].store(1, Relaxed);
+        let added = live.snapshot().since(&first);
+        assert_eq!([added.min(), added.max()].map(|value| value.map(bucket_of)), [Some(bucket_of(5000)), Some(bucket_of(90_000))]);
+        assert!(added.quantile(1.0).is_some());
     }
 
     proptest! {

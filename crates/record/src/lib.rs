@@ -11,6 +11,7 @@ mod live;
 mod measurements;
 mod record;
 mod store;
+mod summary;
 
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment, FathomVersion, FileSystem, IoLimit, Limit,
@@ -21,6 +22,7 @@ pub use live::{LiveCounters, LiveOperations};
 pub use measurements::{Measurements, Operations};
 pub use record::{
     Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,
-    PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Status, TargetFact, Verification, VerificationFailure, WorkerAccount,
+    PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Status, TargetFact, Trial, Verification, VerificationFailure, WorkerAccount,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
+pub use summary::{LatencyRange, Source, Summary};

@@ -42,6 +42,12 @@ impl Operations {
         self.latency.merge(&other.latency);
     }
 
+    /// Whether anything at all was counted. Counters that are read while they are written may be ahead of each other by one operation.
+    fn is_any(&self) -> bool {
+        let of = |histogram: &Histogram| !histogram.is_empty() || histogram.sum() > 0;
+        self.count > 0 || self.errors > 0 || self.bytes > 0 || of(&self.latency) || self.service.as_ref().is_some_and(of)
+    }
+
     /// What was added since `earlier`, a former state of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
@@ -89,7 +95,7 @@ impl Measurements {
         let mut out = Self::default();
         for (kind, operations) in &self.0 {
             let added = earlier.0.get(kind).map_or_else(|| operations.clone(), |before| operations.since(before));
-            if added.count + added.errors > 0 {
+            if added.is_any() {
                 out.insert(kind, added);
             }
         }
@@ -157,6 +163,21 @@ mod tests {
             parts.into_iter().for_each(|(kind, operations)| out.insert(["read", "write", "fsync"][kind], operations));
             out
         })
+    }
+
+    #[test]
+    fn bytes_seen_before_their_operation_are_not_lost() {
+        let state = |bytes, values: &[u64]| {
+            let mut latency = Histogram::default();
+            values.iter().for_each(|value| latency.record(*value));
+            let mut out = Measurements::default();
+            out.insert("read", Operations { count: latency.count(), bytes, latency, ..Operations::default() });
+            out
+        };
+        let states = [state(4096, &[10]), state(8192, &[10]), state(8192, &[10, 20]), state(12_288, &[10, 20])];
+        let mut sum = states[0].clone();
+        states.windows(2).for_each(|pair| sum.merge(&pair[1].since(&pair[0])));
+        assert_eq!((sum.count(), sum.bytes()), (2, 12_288));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
 
-use crate::{Environment, Histogram, Measurements};
+use crate::{Environment, Histogram, Measurements, Source, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,6 +50,31 @@ pub struct Record {
     pub devices: Vec<DeviceAccount>,
     pub errors: Vec<ErrorCount>,
     pub outcome: Outcome,
+    /// Place in an experiment; `None` for a run on its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+    /// What another tool says of kinds of operations and of other things that it counts, by its name or ours. Where `operations` has the
+    /// same kind, both are of the same operations. Empty in a record of our own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub summaries: BTreeMap<String, Summary>,
+    /// Where the numbers come from, if not from Fathom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Hash of the plan, written before the first slot.
+    pub plan: String,
+    /// What is compared: a setting, a machine, a branch.
+    pub arm: String,
+    /// Under which circumstances: a workload of a profile, a configuration.
+    pub row: String,
+    /// From 0.
+    pub block: u32,
+    /// Position in the order of all slots, from 0.
+    pub slot: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,7 +274,7 @@ pub struct DeviceAccount {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     pub operation: String,
-    /// `EIO`, `ENOSPC`, `short transfer`, …
+    /// The system's words for it, or what a short transfer was.
     pub error: String,
     pub count: u64,
     pub first_file: String,

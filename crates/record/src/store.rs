@@ -162,6 +162,14 @@ mod tests {
 
     proptest! {
         #[test]
+        fn numbers_keep_their_last_bit(number in any::<f64>().prop_filter("JSON has no others", |number| number.is_finite())) {
+            let mut record = record("a");
+            record.calibration.clock_read_ns = number;
+            let text = serde_json::to_vec(&record).unwrap();
+            prop_assert_eq!(parse_records(&text).records[0].calibration.clock_read_ns, number);
+        }
+
+        #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _records_or_damage = parse_records(&bytes);
         }

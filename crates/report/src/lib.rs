@@ -8,6 +8,7 @@
 //! interval, which is a matter of statistics.
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod csv;
 #[cfg(test)]
 mod example;
@@ -18,6 +19,7 @@ mod moment;
 mod prometheus;
 mod terminal;
 
+pub use comparison::{comparison_text, sentence};
 pub use csv::{csv, csv_summary};
 pub use fio_json::{FioOptions, fio_json};
 pub use hdr_log::{HdrLogError, hdr_log};

@@ -3,7 +3,7 @@
 use crate::execute::Context;
 use crate::machine::{CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo};
 use crate::prepare::{Prepared, pattern_label};
-use crate::resolve::Resolved;
+use crate::resolve::{Resolved, shown, target_names};
 use crate::setup::Shared;
 use crate::tally::{Failure, FailureCount, Tally};
 use crate::thread::WorkerReport;
@@ -16,7 +16,7 @@ use record::{
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
-use workload::{LockMode, Phase, settings};
+use workload::{LockMode, Phase};
 
 /// The machine's counters at one moment.
 #[derive(Clone, Default)]
@@ -36,8 +36,8 @@ pub(crate) struct Accounts {
     before: Reading,
     after: Reading,
     pub(crate) series: Vec<Interval>,
-    /// Start of the measured time on the workers' clock.
-    pub(crate) start: u64,
+    /// When the warm-up that is still going on ends, on the workers' clock.
+    pub(crate) warm_until: Option<u64>,
 }
 
 impl Accounts {
@@ -47,7 +47,12 @@ impl Accounts {
             collect_devices(storage, &mut devices);
         }
         let before = Reading::take(machine, &devices);
-        Self { devices, before, after: Reading::default(), series: Vec::new(), start: 0 }
+        Self { devices, before, after: Reading::default(), series: Vec::new(), warm_until: None }
+    }
+
+    /// The measured time begins later than the run: what the warm-up used is left out.
+    pub(crate) fn begin_again(&mut self, machine: &Machine) {
+        self.before = Reading::take(machine, &self.devices);
     }
 
     pub(crate) fn first_device(&self) -> Option<(u32, u32)> {
@@ -189,8 +194,8 @@ impl Ended<'_> {
             kind: "run".into(),
             name: self.phase.name.clone(),
             started_at: started,
-            asked: self.shown(&self.phase.workload),
-            effective: self.shown(&self.resolved.effective),
+            asked: shown(&self.phase.workload),
+            effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
             notices: self.resolved.notices.iter().chain(&self.prepared.notices).cloned().collect(),
             targets: self.targets(),
@@ -214,12 +219,8 @@ impl Ended<'_> {
             series: self.accounts.series,
             residency: self.residency,
             environment: self.environment,
+            ..Record::default()
         }
-    }
-
-    fn shown(&self, workload: &workload::Workload) -> BTreeMap<String, String> {
-        let targets = crate::resolve::target_names(&workload.targets);
-        settings::shown(workload).into_iter().map(|(key, text)| (key.to_owned(), text)).chain([("target".to_owned(), targets)]).collect()
     }
 
     fn tallies(&self) -> impl Iterator<Item = &Tally> {
@@ -266,7 +267,7 @@ impl Ended<'_> {
         let workload = &self.resolved.effective;
         let kind = self.resolved.kind.word().to_owned();
         if self.prepared.files.is_empty() {
-            let path = crate::resolve::target_names(&workload.targets);
+            let path = target_names(&workload.targets);
             return vec![TargetFact { path, kind, files: 0, bytes: workload.files.size.map_or(0, |size| size.0) }];
         }
         let of = |target: &std::path::Path| {
@@ -291,7 +292,8 @@ impl Ended<'_> {
         if pace.rate_iops.is_none() && pace.rate_bytes.is_none() {
             return None;
         }
-        let achieved = if elapsed_ns > 0 { operations.count() as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 };
+        let paced: u64 = ["read", "write"].iter().filter_map(|kind| operations.kind(kind)).map(|kind| kind.count + kind.errors).sum();
+        let achieved = if elapsed_ns > 0 { paced as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 };
         Some(PaceAccount {
             asked_per_second: pace.rate_iops.map(|rate| rate.0),
             asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0),
@@ -399,9 +401,10 @@ impl Ended<'_> {
         }
         if let Some(error) = errors.first() {
             let total: u64 = errors.iter().map(|e| e.count).sum();
+            let place = if error.first_file.is_empty() { String::new() } else { format!(" of {}", error.first_file) };
             let message = format!(
-                "{total} operations failed, the first {} with {} at byte {} of {}",
-                error.operation, error.error, error.first_offset, error.first_file
+                "{total} operations failed, the first {} with {} at byte {}{place}",
+                error.operation, error.error, error.first_offset
             );
             return outcome(Status::Failed, 1, message);
         }
@@ -432,7 +435,7 @@ fn sum(counters: &[record::LiveCounters]) -> Measurements {
     out
 }
 
-/// `EIO (Input/output error)`, or what a short transfer was.
+/// The system's words for an error, or what a short transfer was.
 fn error_name(failure: &Failure) -> String {
     if failure.result >= 0 {
         return format!("short transfer: {} of {} bytes", failure.result, failure.len);

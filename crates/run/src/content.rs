@@ -113,6 +113,12 @@ impl<'a> Content<'a> {
     /// Decides what a read must find, from what is certain when it is issued.
     #[inline]
     pub(crate) fn expect(&mut self, slot: Slot, drawn: &Drawn) {
+        if self.verified.is_some() {
+            self.expect_verified(slot, drawn);
+        }
+    }
+
+    fn expect_verified(&mut self, slot: Slot, drawn: &Drawn) {
         let Some(verified) = &mut self.verified else { return };
         let overlap = match verified.written {
             None => Overlap::ReadOnly,

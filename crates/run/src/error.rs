@@ -22,10 +22,10 @@ pub enum RunError {
     Mark(#[from] MarkError),
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error("{what} {}: {source}", path.display())]
+    #[error("{what} {}: {source}{}", path.display(), remedy(source))]
     Io { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("stopped while preparing the target; what was written of it is removed or marked as unfinished")]
-    Interrupted,
+    #[error("stopped by signal {signal} while preparing the target; what was written of it is removed or marked as unfinished")]
+    Interrupted { signal: i32 },
 }
 
 impl RunError {
@@ -38,10 +38,27 @@ impl RunError {
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
+            Self::Io { source, .. } | Self::Mark(MarkError::Io { source, .. }) => {
+                use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+                let mendable = [InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem];
+                if mendable.contains(&source.kind()) { 2 } else { 1 }
+            }
             Self::Spec(_) | Self::Unsuitable(_) | Self::Refused(_) | Self::Mark(_) | Self::Engine(_) => 2,
-            Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) => 2,
-            Self::Io { .. } => 1,
-            Self::Interrupted => 130,
+            Self::Interrupted { signal } => 128 + signal,
         }
+    }
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        "; run as a user who may, or choose another target"
+    } else if source.kind() == io::ErrorKind::ReadOnlyFilesystem {
+        "; choose a target that can be written"
+    } else if source.kind() == io::ErrorKind::NotADirectory {
+        "; a part of this path is a file: check the spelling"
+    } else if source.kind() == io::ErrorKind::StorageFull {
+        "; free space, or give a smaller --file-size"
+    } else {
+        ""
     }
 }

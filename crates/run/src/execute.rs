@@ -4,12 +4,12 @@ use crate::account::{Accounts, Ended};
 use crate::error::RunError;
 use crate::machine::Machine;
 use crate::observe::Observer;
-use crate::prepare::{prepare, residency, seal, use_of};
-use crate::resolve::{Resolved, resolve};
+use crate::prepare::{check, prepare, residency, seal, use_of};
+use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
 use engine::{Clock, MachineClock, sys};
-use record::{Calibration, Environment, FathomVersion, Interval, Record};
+use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -64,7 +64,10 @@ impl Watch for NoWatch {}
 /// # Errors
 /// As [`execute`], before anything is touched.
 pub fn dry_run(phase: &Phase, context: &Context) -> Result<Resolved, RunError> {
-    resolve(&phase.workload, &context.machine)
+    let resolved = resolve(&phase.workload, &context.machine)?;
+    check_file_limit(&resolved, sys::raise_file_limit())?;
+    check(&resolved)?;
+    Ok(resolved)
 }
 
 /// Runs one workload and returns its record, whatever happened after the start.
@@ -72,6 +75,7 @@ pub fn dry_run(phase: &Phase, context: &Context) -> Result<Resolved, RunError> {
 /// # Errors
 /// The run did not start: nothing was measured.
 pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Result<Record, RunError> {
+    let mut turn = Turn(context.together.clone());
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
@@ -81,9 +85,13 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
     let shared = Shared::new(&resolved, &prepared)?;
     let run = Run { context, resolved: &resolved, shared: &shared };
     let started_at = engine::clock::wall_time();
-    let (accounts, reports) = run.measure(watch)?;
+    let (accounts, reports) = run.measure(&mut turn, watch)?;
+    prepared.undo.keep();
     let completed = finished(&shared, &reports);
-    seal(&mut prepared, &resolved.effective, completed);
+    // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed says that the run did not end.
+    if reports.len() == resolved.effective.threads as usize {
+        seal(&mut prepared, &resolved.effective, completed);
+    }
     let residency = residency(&prepared);
     let ended = Ended {
         phase,
@@ -98,6 +106,25 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
         started_at,
     };
     Ok(ended.record())
+}
+
+/// The record of a run that failed before its clock started; nothing was measured.
+#[must_use]
+pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
+    let started_at = humantime::format_rfc3339_millis(engine::clock::wall_time()).to_string();
+    let status = if sys::caught_signal().is_some() { Status::Interrupted } else { Status::Failed };
+    Record {
+        schema: SCHEMA,
+        id: format!("{started_at}-{}", std::process::id()),
+        kind: "run".into(),
+        name: phase.name.clone(),
+        started_at,
+        asked: shown(&phase.workload),
+        environment: context.machine.environment(phase.workload.targets.first().map(AsRef::as_ref), context.fathom.clone()),
+        calibration: context.calibration.clone(),
+        outcome: Outcome { status, exit_code: error.exit_code(), message: Some(error.to_string()) },
+        ..Record::default()
+    }
 }
 
 /// Whether every block was written: a complete run that nothing cut short.
@@ -133,6 +160,23 @@ fn environment(resolved: &Resolved, context: &Context) -> Environment {
     context.machine.environment(target.map(|path: &Path| path), context.fathom.clone())
 }
 
+/// A run's place among those that start together: taken when it is ready, or given up when it cannot start, so that the others do not wait.
+struct Turn(Option<Arc<Barrier>>);
+
+impl Turn {
+    fn take(&mut self) {
+        if let Some(barrier) = self.0.take() {
+            barrier.wait();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.take();
+    }
+}
+
 struct Run<'a> {
     context: &'a Context,
     resolved: &'a Resolved,
@@ -145,7 +189,7 @@ enum Message {
 }
 
 impl Run<'_> {
-    fn measure(&self, watch: &mut dyn Watch) -> Result<(Accounts, Vec<(u32, WorkerReport)>), RunError> {
+    fn measure(&self, turn: &mut Turn, watch: &mut dyn Watch) -> Result<(Accounts, Vec<(u32, WorkerReport)>), RunError> {
         let workers = self.resolved.effective.threads;
         let (send, receive) = channel();
         let mut gates = Vec::new();
@@ -161,24 +205,23 @@ impl Run<'_> {
             }
             return Err(error);
         }
-        if let Some(barrier) = &self.context.together {
-            barrier.wait();
-        }
+        turn.take();
         let mut accounts = Accounts::begin(&self.context.machine, self.resolved);
         let start = self.context.clock.now();
+        let warmup = self.resolved.effective.stop.warmup.0;
         for gate in &gates {
             let _already_gone = gate.send(Gate::Open(start));
         }
         let virtual_time = self.resolved.effective.engine == EngineName::Sim;
         let mut observer = Observer::new(self.context, self.shared, &accounts, start, virtual_time);
-        let reports = self.observe(&receive, workers, &mut observer, watch)?;
+        accounts.warm_until = (warmup > 0 && !virtual_time).then_some(start + warmup);
+        let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
         accounts.end(&self.context.machine);
         accounts.series = if virtual_time {
             crate::observe::merge_series(reports.iter().map(|(_, report)| report.series.as_slice()))
         } else {
             observer.finish(self.context.clock.now())
         };
-        accounts.start = if virtual_time { self.resolved.effective.stop.warmup.0 } else { start };
         Ok((accounts, reports))
     }
 
@@ -216,6 +259,7 @@ impl Run<'_> {
         receive: &Receiver<Message>,
         workers: u32,
         observer: &mut Observer<'_>,
+        accounts: &mut Accounts,
         watch: &mut dyn Watch,
     ) -> Result<Vec<(u32, WorkerReport)>, RunError> {
         let clock = self.context.clock;
@@ -229,6 +273,10 @@ impl Run<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let now = clock.now();
+            if accounts.warm_until.take_if(|end| now >= *end).is_some() {
+                accounts.begin_again(&self.context.machine);
+                observer.begin_again();
+            }
             observer.look(now, watch);
             let signal = sys::caught_signal();
             if signal.is_some() {

@@ -1,6 +1,7 @@
 //! Which files a workload uses.
 
 use crate::error::RunError;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use workload::{FileSharing, Files, SpecError, Workload};
@@ -140,6 +141,7 @@ fn from_manifest(root: &Path, manifest: &Path, files: &Files, owner: Option<u32>
 /// Reads `PATH` or `PATH<TAB>BYTES` lines; `#` begins a comment. Paths are relative to the target and stay below it.
 fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>, RunError> {
     let mut out = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_end();
         if line.is_empty() || line.starts_with('#') {
@@ -151,6 +153,12 @@ fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>
         let path = PathBuf::from(name);
         if path.is_absolute() || path.components().any(|c| !matches!(c, std::path::Component::Normal(_))) {
             return Err(bad("the path must be relative, without `..`").into());
+        }
+        if name.is_empty() || name.ends_with('/') {
+            return Err(bad("the path must name a file").into());
+        }
+        if !seen.insert(path.clone()) {
+            return Err(bad("the path is listed twice").into());
         }
         out.push((path, size));
     }
@@ -174,7 +182,6 @@ pub(crate) fn manifest(root: &Path, files: &[(PathBuf, u64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
     use units::Bytes;
 
     fn workload(settings: &[(&str, &str)]) -> Workload {
@@ -219,6 +226,17 @@ mod tests {
         for line in ["/etc/passwd", "../x", "a/../../b"] {
             let error = parse_manifest(line, Path::new("m")).unwrap_err().to_string();
             assert_eq!(error, "m:1: the path must be relative, without `..`");
+        }
+    }
+
+    #[test]
+    fn a_manifest_names_each_file_once() {
+        for (text, expected) in [
+            ("a\n\t12\n", "m:2: the path must name a file"),
+            ("a/\n", "m:1: the path must name a file"),
+            ("a/b\n# again\na//b\t5\n", "m:3: the path is listed twice"),
+        ] {
+            assert_eq!(parse_manifest(text, Path::new("m")).unwrap_err().to_string(), expected);
         }
     }
 

@@ -8,6 +8,7 @@
 mod access;
 mod account;
 mod calibrate;
+mod check_output;
 mod content;
 mod data;
 mod error;
@@ -30,7 +31,8 @@ mod verify;
 mod worker;
 
 pub use calibrate::calibrate;
+pub use check_output::check_output;
 pub use error::RunError;
-pub use execute::{Context, NoWatch, Watch, dry_run, execute};
+pub use execute::{Context, NoWatch, Watch, dry_run, execute, unstarted};
 pub use layout::{FileSpec, Layout};
 pub use resolve::{Resolved, TargetKind, WorkerPlacement, resolve};

@@ -52,8 +52,14 @@ impl<'a> Observer<'a> {
             cpu: context.machine.watch_cpu_times(),
             asleep,
         };
-        out.last = out.state(start);
+        // The workers have begun, so what they have counted by now belongs to the first interval: counters start empty.
+        out.last = State { total: Measurements::default(), ..out.state(start) };
         out
+    }
+
+    /// The warm-up has ended: what it used belongs to no interval.
+    pub(crate) fn begin_again(&mut self) {
+        self.last = State { total: Measurements::default(), ..self.state(self.start) };
     }
 
     /// Nanoseconds until the next edge.

@@ -1,21 +1,28 @@
 //! From resolved files to files that a run can measure: approved, created, sized, filled, cached as asked, and marked as Fathom's.
 
 mod fill;
+mod fill_plan;
 mod lineage;
+mod seal;
+mod undo;
 
 use fill::fill_file;
+use fill_plan::{FillPlan, Present, fill_plan};
 pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
+pub(crate) use seal::seal;
 
+use crate::check_output;
 use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
-use crate::safety::{self, Access, Approval, Mark, WriteRequest};
+use crate::safety::{self, Access, Approval, FileId, Mark, WriteRequest};
 use engine::sys;
 use record::{Fill, Residency};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use undo::Undo;
 use workload::{Cache, EngineName, Fadvise, Workload};
 
 /// A file that is ready.
@@ -26,6 +33,7 @@ pub(crate) struct ReadyFile {
     pub(crate) owner: Option<u32>,
     pub(crate) content: FileContent,
     pub(crate) approval: Approval,
+    id: FileId,
     /// Fathom's own: sealed again when the run ends.
     pub(crate) mark: Option<Mark>,
 }
@@ -37,6 +45,7 @@ pub(crate) struct Prepared {
     pub(crate) fill: Option<Fill>,
     pub(crate) residency_before: Option<u64>,
     pub(crate) notices: Vec<String>,
+    pub(crate) undo: Undo,
 }
 
 /// What is told while files are being written, in bytes done and to do.
@@ -60,37 +69,25 @@ pub(crate) fn use_of(workload: &Workload) -> Use {
 /// A refusal or unsuitable target before anything is touched; an I/O failure while filling, after which new files are removed.
 pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress: Progress<'_>) -> Result<Prepared, RunError> {
     let workload = &resolved.effective;
-    if !workload.files.meta.is_empty() {
-        for dir in &resolved.layout.dirs {
-            std::fs::create_dir_all(dir).map_err(RunError::io("cannot create the directory", dir))?;
-        }
-        return Ok(Prepared::default());
-    }
-    let mut plans = Vec::with_capacity(resolved.layout.files.len());
-    for (index, spec) in (0..).zip(&resolved.layout.files) {
-        plans.push(plan(index, spec, resolved)?);
-    }
-    for dir in &resolved.layout.dirs {
-        std::fs::create_dir_all(dir).map_err(RunError::io("cannot create the directory", dir))?;
-    }
     let mut out = Prepared::default();
+    if !workload.files.meta.is_empty() {
+        out.undo.make_dirs(&resolved.layout.dirs)?;
+        return Ok(out);
+    }
+    let plans = plans(resolved)?;
+    out.undo.make_dirs(&resolved.layout.dirs)?;
     let to_do: u64 = plans.iter().map(FilePlan::bytes_to_write).sum();
     let (mut done, before) = (0, clock_ns());
     for plan in plans {
-        let path = plan.path.clone();
-        let created = plan.approval.is_new();
         let mut tell = |bytes: u64| progress(done + bytes, to_do);
-        let ready = make_ready(plan, workload, &mut tell).inspect_err(|_| {
-            if created {
-                let _nothing_to_lose = std::fs::remove_file(&path);
-            }
-        })?;
+        let ready = make_ready(plan, workload, &mut out.undo, &mut tell)?;
         done += ready.1;
         out.notices.extend(ready.0.approval.notes.iter().map(ToString::to_string));
+        out.notices.extend(ready.0.content.remark(&ready.0.path).filter(|_| workload.verify.on && !use_of(workload).writes));
         out.files.push(ready.0);
     }
     if done > 0 {
-        out.fill = Some(Fill { bytes: done, elapsed_ns: clock_ns().saturating_sub(before), reason: "reads must not meet holes".into() });
+        out.fill = Some(Fill { bytes: done, elapsed_ns: clock_ns().saturating_sub(before), reason: fill_reason(workload).into() });
     }
     out.residency_before = settle_cache(workload, &mut out)?;
     if let Some(place) = &workload.files.export_layout_manifest {
@@ -99,6 +96,31 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
         std::fs::write(place, manifest(root, &files)).map_err(RunError::io("cannot write the layout manifest", place))?;
     }
     Ok(out)
+}
+
+/// Approves every file and says how many bytes would be written before the run, touching nothing.
+///
+/// # Errors
+/// What [`prepare`] would refuse.
+pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
+    if resolved.effective.files.meta.is_empty() { Ok(plans(resolved)?.iter().map(FilePlan::bytes_to_write).sum()) } else { Ok(0) }
+}
+
+fn plans(resolved: &Resolved) -> Result<Vec<FilePlan>, RunError> {
+    resolved.effective.files.export_layout_manifest.as_deref().map_or(Ok(()), check_output)?;
+    (0..).zip(&resolved.layout.files).map(|(index, spec)| plan(index, spec, resolved)).collect()
+}
+
+fn fill_reason(workload: &Workload) -> &'static str {
+    if workload.files.fill.refill == Some(true) {
+        "--refill"
+    } else if workload.verify.on {
+        "reads must find the verified pattern"
+    } else if workload.engine == EngineName::Mmap {
+        "a mapping needs blocks under it"
+    } else {
+        "reads must not meet holes"
+    }
 }
 
 /// What will be done to one file.
@@ -115,14 +137,6 @@ struct FilePlan {
     will_be_written: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FillPlan {
-    Nothing,
-    Whole,
-    /// Only what is missing: holes and the part beyond the present end.
-    Holes,
-}
-
 impl FilePlan {
     fn bytes_to_write(&self) -> u64 {
         if self.fill == FillPlan::Nothing { 0 } else { self.bytes }
@@ -134,6 +148,9 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     let io = use_of(workload);
     let present = std::fs::metadata(&spec.path).ok();
     let is_device = resolved.kind == TargetKind::BlockDevice;
+    if present.as_ref().is_some_and(std::fs::Metadata::is_file) {
+        File::open(&spec.path).map_err(RunError::io("cannot open", &spec.path))?;
+    }
     let has = match &present {
         Some(_) if is_device => device_bytes(&spec.path)?,
         Some(facts) => facts.len(),
@@ -141,7 +158,11 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     };
     let bytes = match spec.bytes {
         Some(asked) if is_device && asked > has => {
-            return Err(RunError::Unsuitable(format!("{} has {} bytes, --file-size {asked} is beyond its end", spec.path.display(), has)));
+            return Err(RunError::Unsuitable(format!(
+                "{} has {} bytes, --file-size {asked} is beyond its end; give at most that",
+                spec.path.display(),
+                has
+            )));
         }
         Some(asked) => asked,
         None if has > 0 => has,
@@ -150,7 +171,7 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     let smallest = workload.blocks.largest().0 + workload.files.offset.0;
     if bytes < smallest {
         return Err(RunError::Unsuitable(format!(
-            "{} has {bytes} bytes, less than one block of {} at --offset {}",
+            "{} has {bytes} bytes, less than one block of {} at --offset {}; lower these, or choose a longer target",
             spec.path.display(),
             workload.blocks.largest(),
             workload.files.offset
@@ -177,76 +198,6 @@ fn creatable(path: &Path, resolved: &Resolved) -> PathBuf {
     let existing = path.ancestors().skip(1).find(|dir| dir.is_dir() || dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let parent = path.parent().unwrap_or(Path::new(""));
     if existing == parent { path.to_path_buf() } else { existing.join(".fathom-new-file") }
-}
-
-struct Present {
-    exists: bool,
-    bytes: u64,
-    is_device: bool,
-}
-
-fn fill_plan(
-    spec: &FileSpec,
-    workload: &Workload,
-    io: Use,
-    present: &Present,
-    bytes: u64,
-    content: &FileContent,
-) -> Result<FillPlan, RunError> {
-    let ours = content.mark.is_some() || !present.exists || present.bytes == 0;
-    let refill = workload.files.fill.refill;
-    if refill == Some(true) {
-        return Ok(FillPlan::Whole);
-    }
-    let needs_data = io.reads || workload.engine == EngineName::Mmap;
-    if present.is_device || !needs_data {
-        return Ok(FillPlan::Nothing);
-    }
-    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !content.holds(workload) {
-        if !io.writes {
-            return Err(RunError::Unsuitable(format!(
-                "{} does not hold the pattern {} in every block ({}), so reads cannot be verified against it; write it first with --write-percent 100 --duration 0s --verify --verify-pattern {}, or add --refill",
-                spec.path.display(),
-                pattern_label(workload),
-                content.describe(),
-                workload.verify.pattern.word()
-            )));
-        }
-        return Ok(FillPlan::Whole);
-    }
-    let missing = missing_bytes(&spec.path, present, bytes)?;
-    if missing == 0 {
-        return Ok(FillPlan::Nothing);
-    }
-    let share = 100.0 * missing as f64 / bytes as f64;
-    if refill == Some(false) {
-        if present.bytes < bytes {
-            return Err(RunError::Unsuitable(format!(
-                "{} has {} of {bytes} bytes and --no-refill forbids to write the rest; give --file-size {}",
-                spec.path.display(),
-                present.bytes,
-                present.bytes
-            )));
-        }
-        return Ok(FillPlan::Nothing);
-    }
-    if !ours && workload.files.allow_destroy.is_none() {
-        return Err(RunError::Unsuitable(format!(
-            "{}: {share:.0} % of {bytes} bytes are holes or beyond its end ({missing} bytes), so reads would measure no storage, and the file is not Fathom's to fill; give --file-size within its {} bytes, fill it with --allow-destroy {}, or measure the holes with --no-refill",
-            spec.path.display(),
-            present.bytes,
-            spec.path.display()
-        )));
-    }
-    Ok(FillPlan::Holes)
-}
-
-fn missing_bytes(path: &Path, present: &Present, bytes: u64) -> Result<u64, RunError> {
-    if !present.exists {
-        return Ok(bytes);
-    }
-    let file = File::open(path).map_err(RunError::io("cannot open", path))?;
-    Ok(fill::holes(&file, bytes).iter().map(|(start, end)| end - start).sum())
 }
 
 /// O_DIRECT needs the alignment that the file itself reports.
@@ -276,12 +227,15 @@ fn device_bytes(path: &Path) -> Result<u64, RunError> {
     sys::block_device_size(&file).map_err(RunError::io("cannot ask the size of", path))
 }
 
-fn make_ready(plan: FilePlan, workload: &Workload, tell: &mut dyn FnMut(u64)) -> Result<(ReadyFile, u64), RunError> {
+fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut dyn FnMut(u64)) -> Result<(ReadyFile, u64), RunError> {
     let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written } = plan;
     let mut written = 0;
     let mut mark = None;
     if will_be_written {
         let file = open_for_write(&path, &approval)?;
+        if approval.is_new() {
+            undo.made(&path, FileId::of(&file.metadata().map_err(RunError::io("cannot look at", &path))?));
+        }
         if !is_device {
             let unsealed = content.begin(bytes.max(std::fs::metadata(&path).map_or(0, |m| m.len())), workload);
             safety::write_mark(&path, &unsealed, &RealProbe)?;
@@ -296,7 +250,8 @@ fn make_ready(plan: FilePlan, workload: &Workload, tell: &mut dyn FnMut(u64)) ->
             mark = mark.map(|mark| content.stamp(mark));
         }
     }
-    Ok((ReadyFile { path, bytes, owner, content, approval, mark }, written))
+    let id = FileId::of(&std::fs::metadata(&path).map_err(RunError::io("cannot look at", &path))?);
+    Ok((ReadyFile { path, bytes, owner, content, approval, id, mark }, written))
 }
 
 fn open_for_write(path: &Path, approval: &Approval) -> Result<File, RunError> {
@@ -333,7 +288,7 @@ fn settle_cache(workload: &Workload, prepared: &mut Prepared) -> Result<Option<u
             file.sync_all().map_err(RunError::io("cannot sync", &ready.path))?;
             sys::fadvise(&file, sys::Advice::DontNeed).map_err(RunError::io("cannot evict", &ready.path))?;
         } else if workload.cache == Cache::Warm {
-            fill::read_whole(&file, ready.bytes).map_err(RunError::io("cannot read", &ready.path))?;
+            fill::read_whole(&file, &ready.path, ready.bytes)?;
         }
         let Ok(bytes) = sys::resident_bytes(&file, ready.bytes) else { return Ok(None) };
         resident += bytes;
@@ -387,19 +342,4 @@ pub(crate) fn open_for_run(path: &Path, workload: &Workload) -> Result<File, Run
         sys::fadvise(&file, advice).map_err(RunError::io("cannot advise", path))?;
     }
     Ok(file)
-}
-
-/// Seals the marks of all files that this run wrote, as far as possible.
-pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool) {
-    let io = use_of(workload);
-    for ready in &mut prepared.files {
-        let Some(mark) = ready.mark.take() else { continue };
-        if io.writes {
-            ready.content.wrote(workload, completed);
-        }
-        let mark = ready.content.stamp(mark);
-        if let Ok(facts) = std::fs::metadata(&ready.path) {
-            let _an_unsealed_mark_still_says_that_the_file_is_ours = safety::write_mark(&ready.path, &mark.sealed(&facts), &RealProbe);
-        }
-    }
 }

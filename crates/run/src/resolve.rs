@@ -260,6 +260,11 @@ fn check_storage(effective: &mut Workload, storage: Option<&StorageLayer>, chang
         effective.cache = Cache::AsIs;
         changes.differ("cache", "cold".into(), "as-is".into(), format!("{file_system} is memory: there is nothing to evict to"));
     }
+    if effective.ring.iopoll && storage.device.as_ref().is_some_and(|device| device.polling == Some(false)) {
+        return unsuitable(
+            "--iopoll: the device under the target has no poll queues (nvme.poll_queues, virtio_blk.poll_queues); drop --iopoll",
+        );
+    }
     let sector = storage.device.as_ref().and_then(|device| device.logical_block_bytes);
     if let Some(sector) = sector.filter(|_| effective.durability.open.direct) {
         for (what, bytes) in
@@ -285,4 +290,14 @@ pub(crate) fn is_best_effort(workload: &Workload) -> bool {
 #[must_use]
 pub(crate) fn target_names(targets: &[PathBuf]) -> String {
     targets.iter().map(|target| target.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Every option of a workload that has a value.
+pub(crate) fn shown(workload: &Workload) -> std::collections::BTreeMap<String, String> {
+    let targets = target_names(&workload.targets);
+    workload::settings::shown(workload)
+        .into_iter()
+        .map(|(key, text)| (key.to_owned(), text))
+        .chain([("target".to_owned(), targets)])
+        .collect()
 }

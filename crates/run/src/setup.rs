@@ -62,7 +62,10 @@ impl Shared {
         let groups = groups(workload, prepared, io);
         for (index, group) in groups.iter().enumerate() {
             let workers = if groups.len() > 1 { 1 } else { u64::from(workload.threads) };
-            if group.space.blocks() < workers && (workload.files.sharing == FileSharing::Partitioned || workload.stop.complete) {
+            if workload.files.meta.is_empty()
+                && group.space.blocks() < workers
+                && (workload.files.sharing == FileSharing::Partitioned || workload.stop.complete)
+            {
                 return Err(RunError::Unsuitable(format!(
                     "{} blocks of {} are fewer than the {workers} workers that would share them (group {index}); lower --threads or raise --file-size",
                     group.space.blocks(),

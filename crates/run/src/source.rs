@@ -27,6 +27,7 @@ pub(crate) struct Source {
     flush: Flush,
     end_flush: Vec<u32>,
     script: Option<Script>,
+    flushes: bool,
     rng: Rng,
 }
 
@@ -102,6 +103,7 @@ impl Source {
             flush: Flush { every: plan.flush, ..Flush::default() },
             end_flush: Vec::new(),
             script: None,
+            flushes: plan.flush != FlushEvery::default(),
             rng: Rng::new(plan.seed, u64::from(plan.worker)),
         }
     }
@@ -115,9 +117,6 @@ impl Source {
     /// The next operation; `None` when every block of a complete order was used.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Drawn> {
-        if let Some(flush) = self.flush.due() {
-            return Some(flush);
-        }
         if let Some(script) = &mut self.script {
             return script.next();
         }
@@ -143,6 +142,12 @@ impl Source {
                 None => *order = None,
             }
         }
+    }
+
+    /// The flush that the writes so far have made due.
+    #[inline]
+    pub(crate) fn next_flush(&mut self) -> Option<Drawn> {
+        if self.flushes { self.flush.due() } else { None }
     }
 
     /// From now on, a flush of each of these files and then nothing.
@@ -229,7 +234,7 @@ mod tests {
     #[test]
     fn a_flush_follows_every_nth_write_on_the_file_written() {
         let mut source = Source::new(SourcePlan { flush: FlushEvery { fsync: 3, fdatasync: 0 }, ..plan(false, true) });
-        let ops: Vec<Op> = (0..8).map(|_| source.next().unwrap().op).collect();
+        let ops: Vec<Op> = (0..8).map(|_| source.next_flush().or_else(|| source.next()).unwrap().op).collect();
         assert_eq!(ops, [Op::Write, Op::Write, Op::Write, Op::Fsync, Op::Write, Op::Write, Op::Write, Op::Fsync]);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::verify::{FailureLog, Mismatch};
 use engine::Op;
+use engine::sys::{self, Usage};
 use record::LoopAccount;
 use std::collections::BTreeMap;
 
@@ -33,6 +34,8 @@ pub(crate) struct Tally {
     pub unsent: u64,
     pub abandoned: u64,
     pub verification: FailureLog,
+    /// Use of the worker's thread when the measured time began.
+    pub usage_before: Usage,
     in_flight_ns: u128,
     submissions: u64,
     submitted: u64,
@@ -48,6 +51,7 @@ impl Tally {
     pub(crate) fn start(&mut self, now: u64) {
         self.started = now;
         self.ended = now;
+        self.usage_before = sys::usage_of_thread();
     }
 
     /// The measured time begins; what was counted was warm-up.

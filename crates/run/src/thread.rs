@@ -1,6 +1,6 @@
 //! One worker thread: placed, set up, started together with the others, and taken apart.
 
-use crate::access::Rng;
+use crate::access::{Rng, Share};
 use crate::content::Content;
 use crate::error::RunError;
 use crate::locks::Locks;
@@ -69,7 +69,11 @@ impl WorkerTask {
         let (files, bytes) = self.open_files()?;
         match workload.engine {
             EngineName::Auto => Err(RunError::Unsuitable("the engine was not decided".into())),
-            EngineName::Nbd => self.measure(NbdEngine::connect(&nbd_url(workload)?, depth, block)?, None, ready),
+            EngineName::Nbd => {
+                let engine = NbdEngine::connect(&nbd_url(workload)?, depth, block)?;
+                let engine = if workload.durability.open.dsync { engine.with_stable_writes()? } else { engine };
+                self.measure(engine, None, ready)
+            }
             EngineName::Sync => self.measure(SyncEngine::new(files, depth, block)?, None, ready),
             EngineName::Libaio => self.measure(LibaioEngine::new(files, depth, block)?, None, ready),
             EngineName::Null => self.measure(NullEngine::new(depth, block)?, None, ready),
@@ -140,9 +144,9 @@ impl WorkerTask {
         let mut report = WorkerReport { features, ..WorkerReport::default() };
         let mut plan = self.plan(start, content, locks, None);
         let sched = || Machine::at(Path::new("/")).thread_sched(sys::thread_id());
-        let (before, sched_before) = (sys::usage_of_thread(), sched());
+        let sched_before = sched();
         let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
-        report.usage = difference(sys::usage_of_thread(), before);
+        report.usage = difference(sys::usage_of_thread(), report.tally.usage_before);
         report.run_queue_wait_ns = sched().zip(sched_before).and_then(|(after, before)| after.since(&before).wait_ns);
         self.finish(report, outcome, plan)
     }
@@ -173,9 +177,8 @@ impl WorkerTask {
         let mut report = WorkerReport::default();
         let tick = Some(Tick { every_ns: self.interval_ns, edge: &mut edge });
         let mut plan = self.plan(0, content, None, tick);
-        let before = sys::usage_of_thread();
         let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally);
-        report.usage = difference(sys::usage_of_thread(), before);
+        report.usage = difference(sys::usage_of_thread(), report.tally.usage_before);
         let mut report = self.finish(report, outcome, plan)?;
         edge(clock.now());
         report.series = series;
@@ -197,8 +200,9 @@ impl WorkerTask {
         let (shared, workload) = (&*self.shared, &self.shared.workload);
         let (group, _, _) = shared.group_of(self.index);
         let warmup_ends = start + workload.stop.warmup.0;
-        let share =
-            |total: u64| total / u64::from(workload.threads) + u64::from(u64::from(self.index) < total % u64::from(workload.threads));
+        // Dealt out in whole blocks, so that all workers together exceed the total by less than one.
+        let block = workload.blocks.smallest().0;
+        let share = |total: u64| Share::part(total.div_ceil(block), self.index, workload.threads).len().saturating_mul(block);
         let end_flush = if workload.durability.end_fsync { (0..).take(group.files.len().max(1)).collect() } else { Vec::new() };
         WorkerPlan {
             batching: Batching {

@@ -72,6 +72,18 @@ struct InFlight {
 
 const IDLE: InFlight = InFlight { drawn: Drawn { op: Op::Read, file: 0, offset: 0, len: 0 }, intended: 0, issued: 0 };
 
+/// What a running worker does next.
+enum Draw {
+    Operation {
+        drawn: Drawn,
+        intended: u64,
+    },
+    /// Nothing before this time.
+    At(u64),
+    /// Every block of a complete order was used, or every byte that was asked for.
+    Complete,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Running,
@@ -114,6 +126,8 @@ struct Loop<'a, 'p, E, C> {
     counters: &'p LiveCounters,
     stage: Stage,
     bytes_left: u64,
+    /// Nothing was left to start.
+    complete: bool,
     now: u64,
     next_tick: u64,
     work_before_submit: bool,
@@ -137,6 +151,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             counters,
             stage: Stage::Running,
             bytes_left: plan.stop.bytes,
+            complete: false,
             now,
             next_tick: plan.tick.as_ref().map_or(u64::MAX, |tick| now + tick.every_ns),
             work_before_submit: plan.content.takes_time() || plan.locks.is_some(),
@@ -154,7 +169,9 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.tally.ended = self.tally.ended.max(self.plan.stop.ends);
         }
         let end = self.plan.stop.ends.min(self.now);
-        self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+        if !self.complete {
+            self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+        }
         outcome
     }
 
@@ -180,12 +197,13 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     /// What a point in time decides: warm-up over, time over, interval over.
     #[inline]
     fn edge(&mut self) {
-        if self.stage == Stage::Running && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed) || self.bytes_left == 0) {
+        if self.stage == Stage::Running && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed)) {
             self.finish();
         }
         if !std::ptr::eq(self.counters, self.plan.measured) && self.now >= self.plan.stop.warmup_ends {
             self.counters = self.plan.measured;
             self.tally.restart(self.now);
+            self.bytes_left = if self.bytes_left == u64::MAX { u64::MAX } else { self.bytes_left.saturating_sub(self.bytes_begun()) };
         }
         while self.now >= self.next_tick {
             if let Some(tick) = &mut self.plan.tick {
@@ -193,6 +211,13 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                 self.next_tick += tick.every_ns;
             }
         }
+    }
+
+    /// Bytes of operations that have begun and not ended: begun in the warm-up, they end in the measured time and count there.
+    fn bytes_begun(&self) -> u64 {
+        let all: u64 = self.slots.iter().map(|slot| u64::from(slot.drawn.len)).sum();
+        let ended: u64 = self.idle.iter().map(|slot| u64::from(self.slots[*slot as usize].drawn.len)).sum();
+        all - ended
     }
 
     fn finish(&mut self) {
@@ -210,15 +235,14 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         while self.batch.len() < self.plan.batching.submit as usize {
             let Some(&slot) = self.idle.last() else { return PATIENCE_NS };
             let (drawn, intended) = match self.stage {
-                Stage::Running => match self.plan.pace.due(self.now) {
-                    Due::Now { intended } => match self.plan.source.next() {
-                        Some(drawn) => (drawn, intended),
-                        None => {
-                            self.finish();
-                            continue;
-                        }
-                    },
-                    Due::At(time) => return time.min(self.plan.stop.ends).saturating_sub(self.now).clamp(1, PATIENCE_NS),
+                Stage::Running => match self.draw() {
+                    Draw::Operation { drawn, intended } => (drawn, intended),
+                    Draw::At(time) => return time.min(self.plan.stop.ends).saturating_sub(self.now).clamp(1, PATIENCE_NS),
+                    Draw::Complete => {
+                        self.complete = true;
+                        self.finish();
+                        continue;
+                    }
                 },
                 // A flush must cover what was written, so everything else has to end first.
                 Stage::Flushing if self.idle.len() < self.slots.len() => return PATIENCE_NS,
@@ -233,11 +257,30 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             };
             self.idle.pop();
             self.start(slot, drawn, intended);
-            if self.bytes_left == 0 {
-                self.finish();
-            }
         }
-        PATIENCE_NS
+        // A full batch with slots to spare: hand it over and fill on, so that the depth is reached before anything is waited for.
+        if self.idle.is_empty() { PATIENCE_NS } else { 0 }
+    }
+
+    /// The next operation of a running worker. A flush follows its write at once and is no event of the pace.
+    #[inline]
+    fn draw(&mut self) -> Draw {
+        if let Some(drawn) = self.plan.source.next_flush() {
+            return Draw::Operation { drawn, intended: self.now };
+        }
+        if self.bytes_left == 0 {
+            return Draw::Complete;
+        }
+        match self.plan.pace.due(self.now) {
+            Due::At(time) => Draw::At(time),
+            Due::Now { intended } => match self.plan.source.next() {
+                Some(drawn) => {
+                    self.plan.pace.started(u64::from(drawn.len));
+                    Draw::Operation { drawn, intended }
+                }
+                None => Draw::Complete,
+            },
+        }
     }
 
     #[inline]
@@ -245,7 +288,6 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         if self.bytes_left != u64::MAX && std::ptr::eq(self.counters, self.plan.measured) {
             self.bytes_left = self.bytes_left.saturating_sub(u64::from(drawn.len));
         }
-        self.plan.pace.started(u64::from(drawn.len));
         if drawn.op == Op::Write {
             self.plan.content.prepare(&mut self.engine.buffer(slot)[..drawn.len as usize], slot, &drawn);
         } else if drawn.op == Op::Read {
@@ -282,7 +324,11 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             }
         }
         self.tally.submitted(accepted);
-        self.batch.drain(..accepted);
+        if accepted == self.batch.len() {
+            self.batch.clear();
+        } else {
+            self.batch.drain(..accepted);
+        }
         Ok(())
     }
 

@@ -32,12 +32,12 @@ pub fn parse_config(text: &str, base: &Workload, overrides: &[(String, String)])
     let mut out = Vec::new();
     match phases {
         None => out.push(Phase { name: "run".into(), workload: common }),
-        Some(Value::Array(items)) => {
+        Some(Value::Array(items)) if items.iter().any(Value::is_table) => {
             for (index, item) in items.iter().enumerate() {
                 out.push(phase(item, index, &common)?);
             }
         }
-        Some(_) => return Err(SpecError::Value { key: "phase".into(), reason: "must be written as [[phase]] tables".into() }),
+        Some(_) => return Err(not_tables()),
     }
     for phase in &mut out {
         for (key, value) in overrides {
@@ -47,9 +47,13 @@ pub fn parse_config(text: &str, base: &Workload, overrides: &[(String, String)])
     Ok(out.into_iter().map(|phase| Stage(vec![phase])).collect())
 }
 
+fn not_tables() -> SpecError {
+    SpecError::Value { key: "phase".into(), reason: "must be written as [[phase]] tables".into() }
+}
+
 fn phase(item: &Value, index: usize, common: &Workload) -> Result<Phase, SpecError> {
     let at = |source: SpecError, name: &str| SpecError::At { place: format!("phase {name}"), source: Box::new(source) };
-    let mut table = item.as_table().cloned().unwrap_or_default();
+    let mut table = item.as_table().cloned().ok_or_else(|| at(not_tables(), &(index + 1).to_string()))?;
     let name = match table.remove("name") {
         Some(Value::String(name)) => name,
         Some(other) => return Err(at(SpecError::Value { key: "name".into(), reason: format!("{other} is not text") }, "?")),
@@ -104,6 +108,14 @@ mod tests {
     fn a_bad_key_names_its_phase() {
         let error = parse_config("[[phase]]\nname = \"fill\"\nthread = 3\n", &Workload::default(), &[]).unwrap_err();
         assert_eq!(error.to_string(), "phase fill: unknown option \"thread\", did you mean \"threads\"?");
+    }
+
+    #[test]
+    fn phases_that_are_no_tables_are_refused() {
+        for text in ["phase = 1\n", "phase = []\n", "phase = [1]\n", "phase = [{ threads = 2 }, 3]\n"] {
+            let error = parse_config(text, &Workload::default(), &[]).unwrap_err().to_string();
+            assert!(error.ends_with("--phase: must be written as [[phase]] tables"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -239,7 +239,7 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "no-refill",
         None,
-        "Never write before the run; a read that would meet holes is then refused",
+        "Never write before the run: reads may then meet holes, and a file that is too short is refused",
         |w, k, t| if switch(k, t)? {
             w.files.fill.refill = Some(false)
         },
@@ -514,7 +514,7 @@ pub static SETTINGS: &[Setting] = &[
         Some("SIZE"),
         "Bytes a second over all workers, open loop",
         |w, k, t| w.pace.rate_bytes = Some(quantity(k, ByteRate::parse(t))?),
-        |w| w.pace.rate_bytes.map(|r| r.0.to_string())
+        |w| w.pace.rate_bytes.map(|r| units::lossless::f64_to_u64_saturating(r.0).to_string())
     ),
     row!(
         Pace,
@@ -668,6 +668,14 @@ mod tests {
             assert_eq!(again, changed, "--{} shows {text:?}", setting.key);
             assert_ne!(setting.show(&Workload::default()), Some(text), "--{} shows the same as the default", setting.key);
         }
+    }
+
+    #[test]
+    fn the_largest_byte_rate_reads_back() {
+        let setting = find("rate-bytes").unwrap();
+        let mut workload = Workload::default();
+        setting.apply(&mut workload, &u64::MAX.to_string()).unwrap();
+        assert_eq!(setting.show(&workload), Some(u64::MAX.to_string()));
     }
 
     #[test]

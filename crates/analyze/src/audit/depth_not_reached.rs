@@ -1,6 +1,7 @@
 //! A queue depth is an upper bound; what was in flight on average says what was measured.
 
 use super::finding;
+use crate::figures::sum_of_transfers;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
@@ -10,10 +11,15 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let worker_ns = record.generator.worker_ns as f64;
     let depth = effective.number("queue-depth").unwrap_or(1);
-    if depth < 2 || worker_ns == 0.0 || effective.is_open_loop() || effective.thinks() {
+    if depth < 2 || effective.is_open_loop() || effective.thinks() {
         return Vec::new();
     }
-    let mean = record.generator.in_flight_ns as f64 / worker_ns;
+    let threads = effective.number("threads").unwrap_or(1).max(1) as f64;
+    let counted = (worker_ns > 0.0).then(|| record.generator.in_flight_ns as f64 / worker_ns);
+    // Little's law, where nobody counted: rate times latency.
+    let Some(mean) = counted.or_else(|| Some(sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))? / threads)) else {
+        return Vec::new();
+    };
     if mean >= LEAST_SHARE * depth as f64 {
         return Vec::new();
     }
@@ -51,5 +57,17 @@ mod tests {
     #[test]
     fn a_full_queue_is_not_found() {
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn what_a_document_says_is_held_against_littles_law() {
+        let of = |mean_ns| {
+            let summary = record::Summary { per_second: Some(4061.0), mean_ns: Some(mean_ns), ..record::Summary::default() };
+            let mut record = super::super::example::quoted("read", summary);
+            set(&mut record, "queue-depth", "8");
+            record
+        };
+        assert_eq!(only(&check(&of(250_000.0))), "asked for 8 operations in flight a worker, had 1.0 on average");
+        assert_eq!(check(&of(1_970_000.0)), []);
     }
 }

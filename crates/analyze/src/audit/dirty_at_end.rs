@@ -1,9 +1,11 @@
 //! A buffered write that was never flushed was not written.
 
 use super::{counted, finding, percent, ratio};
+use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Bytes;
+use units::lossless::f64_to_u64_saturating;
 
 const RULE: &str = "dirty_at_end";
 const MOST_SHARE: f64 = 0.1;
@@ -11,7 +13,9 @@ const ADVICE: &str = "put the flush inside the measured time with --end-fsync or
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let written = counted(record, "write").bytes;
+    let written = of_kind(record, "write")
+        .and_then(|f| f.bytes().or_else(|| Some(f64_to_u64_saturating(f.bytes_per_second()? * effective.measured_ns()? as f64 / 1e9))));
+    let written = written.unwrap_or_default();
     let stable = ["direct", "sync", "dsync"].iter().any(|key| effective.is_on(key));
     let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
     if written == 0 || stable || in_memory || !effective.uses_local_storage() {
@@ -24,7 +28,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         let message = format!("{} were still dirty in memory at the end, {} of what was written", Bytes(grown), percent(share));
         return vec![finding(RULE, Severity::Warning, message, ADVICE)];
     }
-    if ["fsync", "fdatasync"].iter().all(|kind| counted(record, kind).count == 0) {
+    let asked = effective.is_on("end-fsync") || ["fsync", "fdatasync"].iter().any(|key| effective.number(key).is_some_and(|n| n > 0));
+    if !(record.source.is_some() && asked) && ["fsync", "fdatasync"].iter().all(|kind| counted(record, kind).count == 0) {
         let message = format!("{} were written and nothing was flushed: these writes are promises", Bytes(written));
         return vec![finding(RULE, Severity::Warning, message, ADVICE)];
     }
@@ -62,6 +67,15 @@ mod tests {
         assert_eq!(check(&flushed()), []);
         let mut record = writing();
         set(&mut record, "dsync", "true");
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_document_that_says_nothing_of_a_flush_is_found() {
+        let mut record =
+            super::super::example::quoted("write", record::Summary { bytes_per_second: Some(1.42e9), ..record::Summary::default() });
+        assert_eq!(only(&check(&record)), "13.2 GiB were written and nothing was flushed: these writes are promises");
+        set(&mut record, "end-fsync", "true");
         assert_eq!(check(&record), []);
     }
 }

@@ -1,19 +1,19 @@
 //! Records to try rules on.
 
 use crate::Finding;
-use record::{BlockDevice, DeviceAccount, Histogram, LoopAccount, Operations, Record, StorageLayer, WorkerAccount};
+use record::{BlockDevice, DeviceAccount, Histogram, LoopAccount, Operations, Record, Source, StorageLayer, Summary, Trial, WorkerAccount};
 
-pub(super) const SECOND: u64 = 1_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// `count` operations of 4096 bytes, each of `latency_ns`.
-pub(super) fn blocks(count: u64, latency_ns: u64) -> Operations {
+pub(crate) fn blocks(count: u64, latency_ns: u64) -> Operations {
     let mut latency = Histogram::default();
     latency.record_many(latency_ns, count);
     Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), latency, ..Operations::default() }
 }
 
 /// Direct random reads at depth 32 of a disk for 10 s: every account agrees with every other.
-pub(super) fn sound() -> Record {
+pub(crate) fn sound() -> Record {
     let reads = 100_000;
     let mut record = Record { elapsed_ns: 10 * SECOND, ..Record::default() };
     // Little's law: 32 in flight for 10 s are 3.2 ms for each of 100,000.
@@ -42,7 +42,7 @@ pub(super) fn sound() -> Record {
 }
 
 /// Buffered writes at depth 1 for 10 s on the same disk.
-pub(super) fn writing() -> Record {
+pub(crate) fn writing() -> Record {
     let mut record = sound();
     record.operations = record::Measurements::default();
     record.operations.insert("write", blocks(100_000, 100_000));
@@ -54,12 +54,28 @@ pub(super) fn writing() -> Record {
     record
 }
 
-pub(super) fn set(record: &mut Record, key: &str, value: &str) {
+pub(crate) fn set(record: &mut Record, key: &str, value: &str) {
     record.effective.insert(key.to_owned(), value.to_owned());
 }
 
+/// What a document says of one kind of operation, measured for 10 s.
+pub(crate) fn quoted(kind: &str, summary: Summary) -> Record {
+    Record {
+        elapsed_ns: 10 * SECOND,
+        summaries: [(kind.to_owned(), summary)].into(),
+        source: Some(Source { tool: "document".into(), format: "document".into(), ..Source::default() }),
+        ..Record::default()
+    }
+}
+
+/// A record's place in an experiment of one row.
+pub(crate) fn placed(record: Record, arm: &str, block: u32, slot: u32) -> Record {
+    let trial = Trial { plan: "plan".into(), arm: arm.into(), row: "row".into(), block, slot };
+    Record { trial: Some(trial), ..record }
+}
+
 /// The message of the one finding.
-pub(super) fn only(found: &[Finding]) -> &str {
+pub(crate) fn only(found: &[Finding]) -> &str {
     assert_eq!(found.len(), 1, "{found:?}");
     &found[0].message
 }

@@ -12,7 +12,12 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let depth = effective.number("queue-depth").unwrap_or(1);
     let asked_for = effective.number("reap-batch").is_some_and(|batch| batch >= depth);
-    let explained = asked_for || effective.is_open_loop() || effective.thinks() || effective.text("engine") == Some("null");
+    // A device that ends whole batches at once looks the same; its reads and writes do not run inside the submission.
+    let explained = asked_for
+        || effective.is_on("direct")
+        || effective.is_open_loop()
+        || effective.thinks()
+        || effective.text("engine") == Some("null");
     let generator = &record.generator;
     if depth < 2 || explained || generator.reaps < LEAST_REAPS {
         return Vec::new();
@@ -36,12 +41,20 @@ mod tests {
     fn inline() -> Record {
         let mut record = sound();
         record.generator.reaps_to_empty = record.generator.reaps;
+        set(&mut record, "direct", "false");
         record
     }
 
     #[test]
     fn a_cached_target_behind_a_deep_queue_is_found() {
         assert!(only(&check(&inline())).starts_with("100% of reaps emptied a queue of 32"));
+    }
+
+    #[test]
+    fn a_direct_run_ends_whole_batches_without_completing_inline() {
+        let mut record = inline();
+        set(&mut record, "direct", "true");
+        assert_eq!(check(&record), []);
     }
 
     #[test]

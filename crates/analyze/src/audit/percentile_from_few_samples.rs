@@ -1,6 +1,7 @@
 //! A percentile is only as good as the number of samples above it.
 
 use super::finding;
+use crate::figures::{Figures, figures};
 use crate::{Finding, Severity};
 use record::Record;
 
@@ -17,20 +18,21 @@ pub fn percentile_has_support(count: u64, percent: f64) -> bool {
 }
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let poor: Vec<String> = record
-        .operations
-        .kinds()
-        .filter(|(_, operations)| operations.count > 0)
-        .filter_map(|(kind, operations)| {
-            let lowest = SHOWN_PERCENTILES.into_iter().find(|percent| !percentile_has_support(operations.count, *percent))?;
-            Some(format!("{kind} from p{lowest} on ({} operations)", operations.count))
-        })
-        .collect();
+    let poor: Vec<String> = figures(record).filter_map(|figures| unsupported(&figures)).collect();
     if poor.is_empty() {
         return Vec::new();
     }
     let message = format!("fewer than 10 samples lie above these percentiles: {}", poor.join(", "));
     vec![finding("percentile_from_few_samples", Severity::Warning, message, "run longer, or quote a lower percentile")]
+}
+
+/// The first percentile shown that too few samples support.
+fn unsupported(figures: &Figures<'_>) -> Option<String> {
+    let samples = figures.samples().filter(|samples| *samples > 0)?;
+    let stated = figures.stated_percentiles();
+    let shown = if figures.is_counted() { &SHOWN_PERCENTILES[..] } else { &stated };
+    let lowest = shown.iter().find(|percent| !percentile_has_support(samples, **percent))?;
+    Some(format!("{} from p{lowest} on ({samples} operations)", figures.kind))
 }
 
 #[cfg(test)]
@@ -53,5 +55,15 @@ mod tests {
         {
             assert_eq!(percentile_has_support(count, percent), enough, "{count} {percent}");
         }
+    }
+
+    #[test]
+    fn the_percentiles_of_a_document_are_held_against_its_counts() {
+        let of = |count| {
+            let percentiles_ns = ["50", "95", "99"].map(|p| (p.to_owned(), 1e6)).into();
+            super::super::example::quoted("delete", record::Summary { count: Some(count), percentiles_ns, ..record::Summary::default() })
+        };
+        assert!(only(&check(&of(234))).contains("delete from p99 on (234 operations)"));
+        assert_eq!(check(&of(1000)), []);
     }
 }

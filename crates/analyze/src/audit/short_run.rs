@@ -1,18 +1,19 @@
 //! Caches, write-back and devices need seconds to settle.
 
 use super::finding;
-use crate::{Finding, Severity};
+use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Nanos;
 
 const LEAST_NS: u64 = 5_000_000_000;
+/// Of a figure that somebody published.
+const LEAST_QUOTED_NS: u64 = 30_000_000_000;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    if record.elapsed_ns == 0 || record.elapsed_ns >= LEAST_NS {
-        return Vec::new();
-    }
-    let message = format!("{} of measured time shows the start of a run, not its steady state", Nanos(record.elapsed_ns));
-    vec![finding("short_run", Severity::Note, message, "run for 30 s or longer, with --warmup, before quoting a rate")]
+    let (least, severity) = if record.source.is_some() { (LEAST_QUOTED_NS, Severity::Warning) } else { (LEAST_NS, Severity::Note) };
+    let Some(measured) = Effective::of(record).measured_ns().filter(|measured| *measured < least) else { return Vec::new() };
+    let message = format!("{} of measured time shows the start of a run, not its steady state", Nanos(measured));
+    vec![finding("short_run", severity, message, "run for 30 s or longer, with --warmup, before quoting a rate")]
 }
 
 #[cfg(test)]
@@ -25,5 +26,12 @@ mod tests {
         let record = Record { elapsed_ns: 400_000_000, ..sound() };
         assert_eq!(only(&check(&record)), "400 ms of measured time shows the start of a run, not its steady state");
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn a_published_figure_needs_half_a_minute() {
+        let record = super::super::example::quoted("read", record::Summary::default());
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
+        assert_eq!(check(&Record { elapsed_ns: 30_000_000_000, ..record }), []);
     }
 }

@@ -7,7 +7,9 @@ use record::Record;
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let checked = record.verification.as_ref().map_or(0, |verification| verification.operations);
     let asked = Effective::of(record).is_on("verify") || record.verification.is_some();
-    if !asked || checked > 0 {
+    // Other tools verify without an account of it.
+    let unknown = record.source.is_some() && record.verification.is_none();
+    if !asked || checked > 0 || unknown {
         return Vec::new();
     }
     let reads = counted(record, "read").count;
@@ -38,6 +40,13 @@ mod tests {
         let mut record = writing();
         record.verification = Some(Verification::default());
         assert_eq!(check(&record)[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn another_tool_that_keeps_no_account_is_not_accused() {
+        let mut record = Record { source: Some(record::Source::default()), ..sound() };
+        set(&mut record, "verify", "true");
+        assert_eq!(check(&record), []);
     }
 
     #[test]

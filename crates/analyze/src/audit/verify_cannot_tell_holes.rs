@@ -1,11 +1,13 @@
 //! Zeros are also what a hole, a trimmed block and a file that was never written give.
 
 use super::finding;
-use crate::{Finding, Severity};
+use crate::{Effective, Finding, Severity};
 use record::Record;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    if record.verification.as_ref().is_none_or(|verification| verification.pattern != "zeros") {
+    let effective = Effective::of(record);
+    let asked = || effective.text("verify-pattern").filter(|_| effective.is_on("verify"));
+    if record.verification.as_ref().map(|verification| verification.pattern.as_str()).or_else(asked) != Some("zeros") {
         return Vec::new();
     }
     let message = "the pattern is zeros: this verification would pass on a file that was never written".to_owned();
@@ -31,5 +33,14 @@ mod tests {
     fn the_message_says_why() {
         let verification = Some(Verification { pattern: "zeros".into(), ..Verification::default() });
         assert!(only(&check(&Record { verification, ..sound() })).contains("never written"));
+    }
+
+    #[test]
+    fn a_document_that_asks_for_zeros_is_found() {
+        let mut record = super::super::example::quoted("read", record::Summary::default());
+        super::super::example::set(&mut record, "verify-pattern", "zeros");
+        assert_eq!(check(&record), []);
+        super::super::example::set(&mut record, "verify", "true");
+        assert_eq!(check(&record).len(), 1);
     }
 }

@@ -98,6 +98,9 @@ fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
 }
 
 fn qemu_form(rest: &str) -> Result<NbdUrl, &'static str> {
+    if rest.contains('\0') {
+        return Err("NUL is no part of an address");
+    }
     let (address, export) = rest.split_once(":exportname=").unwrap_or((rest, ""));
     let address = match address.strip_prefix("unix:") {
         Some("") => return Err("the path of the socket is empty"),
@@ -121,8 +124,11 @@ fn host_and_port(authority: &str) -> Result<Address, &'static str> {
         None if port.is_empty() => DEFAULT_PORT,
         None => return Err("only :PORT may follow the host"),
     };
-    if host.is_empty() || host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if host.is_empty() {
         return Err("the host is missing");
+    }
+    if host.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#[]".contains(c)) {
+        return Err("the host has a character that no host name has");
     }
     Ok(Address::Tcp { host: host.into(), port })
 }
@@ -231,11 +237,15 @@ mod tests {
             ("nbd+unix:///disk?socket=/a&socket=/b", "only parameter"),
             ("nbd:unix:", "empty"),
             ("nbd:host", "nbd:HOST:PORT"),
+            ("nbd:host/x:99", "no host name"),
+            ("nbd:[[x]:99", "no host name"),
+            ("nbd://a b/", "no host name"),
         ] {
             let error = NbdUrl::parse(text).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains(text), "{text}: {error}");
         }
         assert!(NbdUrl::parse(&format!("nbd://host/{}", "x".repeat(4097))).is_err());
+        assert!(NbdUrl::parse("nbd:unix:/run/s:exportname=a\0").unwrap_err().to_string().contains("NUL"));
     }
 
     proptest! {

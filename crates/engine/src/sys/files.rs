@@ -106,6 +106,17 @@ pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
     (result == 0 && answer.stx_mask & libc::STATX_DIOALIGN != 0).then_some((answer.stx_dio_mem_align, answer.stx_dio_offset_align))
 }
 
+/// Whether this process may write to a file, or make files in a directory, without trying it.
+///
+/// # Errors
+/// The reason why not: no permission, a read-only file system, or no such path.
+pub fn may_write(path: &Path) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let wanted = if path.is_dir() { libc::W_OK | libc::X_OK } else { libc::W_OK };
+    // SAFETY: the name ends with a zero byte.
+    checked(libc::c_long::from(unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) })).map(drop)
+}
+
 /// Reserves blocks of a file and extends it.
 ///
 /// # Errors

@@ -57,6 +57,8 @@ pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
 pub(crate) struct FileMap {
     base: NonNull<u8>,
     bytes: usize,
+    /// Of the mapped file, which the map's owner keeps open.
+    fd: RawFd,
     writable: bool,
 }
 
@@ -73,7 +75,7 @@ impl FileMap {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { base, bytes, writable })
+        Ok(Self { base, bytes, fd, writable })
     }
 
     pub(crate) fn advise(&self, advice: MapAdvice) -> io::Result<()> {
@@ -100,7 +102,7 @@ impl FileMap {
         let Some(start) = self.range(offset, into.len()) else { return -i64::from(libc::EINVAL) };
         // SAFETY: the range lies inside the mapping; a page that is gone is replaced by the handler and reported below.
         unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(start), into.as_mut_ptr(), into.len()) };
-        fault_or(into.len() as i64)
+        self.outcome(start, into.len())
     }
 
     /// Copies into the mapping; bytes, or a negative errno.
@@ -109,7 +111,35 @@ impl FileMap {
         let Some(start) = self.range(offset, from.len()).filter(|_| self.writable) else { return -i64::from(libc::EINVAL) };
         // SAFETY: as in `read`, and the mapping is writable.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.base.as_ptr().add(start), from.len()) };
-        fault_or(from.len() as i64)
+        self.outcome(start, from.len())
+    }
+
+    /// Bytes of a copy that has just ended, or EIO if a page of it was broken.
+    #[inline]
+    fn outcome(&self, start: usize, len: usize) -> i64 {
+        // Keeps the flag's reading after the copy: the handler runs inside it.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+        if FAULTED.with(|flag| flag.replace(false)) {
+            self.map_again(start, len);
+            return -i64::from(libc::EIO);
+        }
+        len as i64
+    }
+
+    /// Puts the file back where the handler put memory of its own, so that the next copy meets the file again and not zeros.
+    #[cold]
+    fn map_again(&self, start: usize, len: usize) {
+        let page = page_size();
+        let first = start & !(page - 1);
+        let bytes = (start + len).min(self.bytes) - first;
+        let access = if self.writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let offset = libc::off64_t::try_from(first).unwrap_or(libc::off64_t::MAX);
+        // SAFETY: the pages are part of this mapping, which no reference covers between calls. A refusal leaves them as they are: the file
+        // was mapped here before, so that it can only be lack of memory, which the next copy meets too.
+        unsafe {
+            let place = self.base.as_ptr().add(first);
+            libc::mmap64(place.cast(), bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, self.fd, offset)
+        };
     }
 
     /// Writes dirty pages back and waits; 0, or a negative errno.
@@ -131,13 +161,6 @@ impl Drop for FileMap {
 
 thread_local! {
     static FAULTED: Cell<bool> = const { Cell::new(false) };
-}
-
-#[inline]
-fn fault_or(done: i64) -> i64 {
-    // Keeps the flag's reading after the copy: the handler runs inside it.
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-    if FAULTED.with(|flag| flag.replace(false)) { -i64::from(libc::EIO) } else { done }
 }
 
 /// Puts a zero page where the mapping is broken, so that the copy goes on, and marks the thread. Only async-signal-safe calls.

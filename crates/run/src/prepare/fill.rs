@@ -3,7 +3,6 @@
 use crate::error::RunError;
 use engine::sys;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -28,9 +27,7 @@ pub(crate) fn fill_file(
     for &(start, end) in ranges {
         let mut at = start;
         while at < end {
-            if sys::caught_signal().is_some() {
-                return Err(RunError::Interrupted);
-            }
+            go_on()?;
             // Chunks end on multiples of their size, so that content keyed by block is made in whole blocks.
             let stop = (at / CHUNK as u64 + 1) * CHUNK as u64;
             let len = units::lossless::to_usize(end.min(stop) - at);
@@ -42,6 +39,10 @@ pub(crate) fn fill_file(
         }
     }
     Ok(written)
+}
+
+fn go_on() -> Result<(), RunError> {
+    sys::caught_signal().map_or(Ok(()), |(signal, _)| Err(RunError::Interrupted { signal }))
 }
 
 /// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what lies beyond its end. A file system that
@@ -70,11 +71,15 @@ pub(crate) fn holes(file: &File, bytes: u64) -> Vec<(u64, u64)> {
 }
 
 /// Reads a file once, so that the page cache holds what it can.
-pub(crate) fn read_whole(file: &File, bytes: u64) -> io::Result<()> {
+///
+/// # Errors
+/// The disk refuses, or a signal came.
+pub(crate) fn read_whole(file: &File, path: &Path, bytes: u64) -> Result<(), RunError> {
     let mut buffer = vec![0_u8; CHUNK];
     let mut at = 0;
     while at < bytes {
-        match file.read_at(&mut buffer, at)? {
+        go_on()?;
+        match file.read_at(&mut buffer, at).map_err(RunError::io("cannot read", path))? {
             0 => break,
             n => at += n as u64,
         }

@@ -14,9 +14,24 @@ use workload::{DataPattern, VerifyPattern, Workload};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileContent {
     pub(crate) mark: Option<Mark>,
-    /// What every block holds; `None`: mixed or unknown.
+    /// What every block held when Fathom last ended a run on it; `None`: mixed or unknown.
     pattern: Option<String>,
+    state: State,
     pub(crate) lineage: Option<KnownLineage>,
+}
+
+/// How far a mark can be believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// No mark, or none that speaks of content.
+    #[default]
+    Unknown,
+    /// The run that wrote last did not end.
+    Unfinished,
+    /// The file is as Fathom left it.
+    AsLeft,
+    /// Somebody wrote to it since.
+    Touched,
 }
 
 /// The run and the generations of verified blocks in a file.
@@ -68,16 +83,40 @@ impl FileContent {
             return Ok(Self::default());
         }
         let Some(mark) = read_mark(path, &RealProbe)? else { return Ok(Self::default()) };
-        let sealed = mark.still_describes(&facts).is_ok() && mark.modified.is_some();
+        let state = match (mark.modified, mark.still_describes(&facts)) {
+            (None, _) => State::Unfinished,
+            (Some(_), Ok(())) => State::AsLeft,
+            (Some(_), Err(_)) => State::Touched,
+        };
+        let sealed = state != State::Unfinished;
         let pattern = mark.pattern.clone().filter(|_| sealed);
         let run_id = mark.run.as_deref().and_then(|text| u64::from_str_radix(text, 16).ok());
         let lineage = run_id.filter(|_| sealed).map(|run_id| KnownLineage { run_id, oldest: mark.oldest, newest: mark.generation });
-        Ok(Self { mark: Some(mark), pattern, lineage })
+        Ok(Self { mark: Some(mark), pattern, state, lineage })
     }
 
     /// Whether every block holds what this workload verifies.
     pub(crate) fn holds(&self, workload: &Workload) -> bool {
         self.pattern.as_deref() == Some(pattern_label(workload).as_str())
+    }
+
+    /// Whether it is certain that some block does not hold what this workload verifies, so that a failed check would mean nothing.
+    pub(crate) fn certainly_lacks(&self, workload: &Workload) -> bool {
+        matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload)
+    }
+
+    /// What a reader of a verification of this file must know.
+    pub(crate) fn remark(&self, path: &Path) -> Option<String> {
+        match self.state {
+            State::Unknown | State::AsLeft => None,
+            State::Unfinished => Some(format!(
+                "{}: the run that wrote it last did not end, so any generation of a block is taken for current",
+                path.display()
+            )),
+            State::Touched => {
+                Some(format!("{}: somebody wrote to it since Fathom did; it is verified against what Fathom wrote", path.display()))
+            }
+        }
     }
 
     pub(crate) fn describe(&self) -> String {

@@ -194,7 +194,7 @@ fn no_target(effective: &Workload) -> Result<(), RunError> {
     let given = [
         ("--direct", open.direct),
         ("--sync", open.sync),
-        ("--dsync", open.dsync),
+        ("--dsync", open.dsync && effective.engine != EngineName::Nbd),
         ("--fadvise", !effective.fadvise.is_empty()),
         ("--lock-mode", effective.lock_mode != LockMode::None),
         ("--cache", effective.cache != workload::Cache::AsIs),

@@ -63,6 +63,13 @@ impl Header {
         sound.then_some(header)
     }
 
+    /// The header of a unit whose fields are whole, whatever its payload is.
+    pub(super) fn of_sound_fields(unit: &Unit) -> Option<Self> {
+        let (fields, sum) = read_fields(unit);
+        let header = Self::from_fields(&fields);
+        (header.fields() == fields && checksum(&fields) == sum).then_some(header)
+    }
+
     /// What the fields say, sound or not.
     pub(super) fn as_found(unit: &Unit) -> Self {
         Self::from_fields(&read_fields(unit).0)
@@ -71,6 +78,11 @@ impl Header {
     /// The same write's header at another place of its file.
     pub(super) fn moved_to(self, place: BlockAddress) -> Self {
         Self { place, ..self }
+    }
+
+    /// Whether the block of this header's write has a unit at this place.
+    pub(super) fn covers(&self, place: BlockAddress) -> bool {
+        place.offset >= self.block_start && place.offset - self.block_start < self.block_len
     }
 
     pub(super) fn same_block(&self, other: &Self) -> bool {

@@ -6,6 +6,8 @@ use crate::data::{Fill, first_difference, is_all, matches_addressed, within};
 
 /// Zeros in a shorter piece of a sector are changed bytes, no hole.
 pub(super) const SHORTEST_HOLE: usize = 16;
+/// Where more generations than this may be in a block, a mixture is looked for among the oldest, the newest and those beside it.
+const MOST_GENERATIONS: u64 = 16;
 
 pub(super) fn check_addressed(buf: &[u8], fill: Fill, seed: u64, at: BlockAddress) -> Result<(), Mismatch> {
     if matches_addressed(buf, fill, seed, at.offset) {
@@ -66,6 +68,9 @@ impl Block<'_> {
     fn judge(&self) -> Result<(), Mismatch> {
         for (index, unit) in self.units.iter().enumerate() {
             let Some(header) = Header::of_intact(unit) else {
+                if self.is_lawful_mixture(index) {
+                    continue;
+                }
                 let kind = if is_all(unit, 0) { MismatchKind::Holes } else { MismatchKind::Corrupt };
                 return Err(self.mismatch(index, kind, &self.nearest_permitted(index)));
             };
@@ -131,6 +136,36 @@ impl Block<'_> {
         })?;
         let right = Header { version: beside, ..*header };
         Some((MismatchKind::Torn { found: header.version, beside }, right))
+    }
+
+    /// Whether requests in flight can have left this unit: each of its bytes is that of a write that may be there. Memory is copied in pieces
+    /// smaller than a unit, and nothing keeps a reader of the page cache from seeing half a copy.
+    fn is_lawful_mixture(&self, index: usize) -> bool {
+        if self.expected.tearing == Tearing::Fault {
+            return false;
+        }
+        let (place, unit) = (self.place(index), &self.units[index]);
+        let Expected { oldest, newest, run, tearing: _ } = self.expected;
+        let known = match run {
+            ExpectedRun::This(run_id) => Some(run_id),
+            ExpectedRun::Any => None,
+        };
+        let far = newest.saturating_sub(oldest) > MOST_GENERATIONS;
+        let generations = (oldest..=newest).take(if far { 1 } else { usize::MAX }).chain(far.then_some(newest));
+        let by_generation = known.into_iter().flat_map(|run_id| generations.clone().map(move |generation| (run_id, generation)));
+        let expected = by_generation.map(|(run_id, generation)| self.expected_header(place, run_id, generation));
+        let before = self.units[..index].iter().rev().find_map(Header::of_intact);
+        let after = self.units[index + 1..].iter().find_map(Header::of_intact);
+        let beside = [before, after].into_iter().flatten().filter(|header| header.covers(place)).map(|header| header.moved_to(place));
+        let mut explained = [false; HEADER_UNIT];
+        for candidate in Header::of_sound_fields(unit).into_iter().chain(beside).chain(expected) {
+            if self.fault(&candidate, place).is_none() {
+                let mut wanted = [0; HEADER_UNIT];
+                candidate.write(&mut wanted);
+                explained.iter_mut().zip(wanted.iter().zip(unit)).for_each(|(explained, (wanted, found))| *explained |= wanted == found);
+            }
+        }
+        explained.iter().all(|explained| *explained)
     }
 
     /// The permitted header of a unit without a readable one: the candidate with the fewest differing bytes.
@@ -288,6 +323,34 @@ mod tests {
         let both = Expected::between(4, 5, RUN);
         assert_eq!(kind(&buf, both), MismatchKind::Torn { found: version(4), beside: version(5) });
         assert_eq!(check_headers(&buf, AT, both.overlapping()), Ok(()));
+    }
+
+    #[test]
+    fn overlapping_copies_may_meet_at_any_byte() {
+        let both = Expected::between(4, 5, RUN);
+        for (first, second) in [(block(4), block(5)), (block(5), block(4))] {
+            for cut in (0..=4096).step_by(5) {
+                let buf = [&first[..cut], &second[cut..]].concat();
+                assert_eq!(check_headers(&buf, AT, both.overlapping()), Ok(()), "cut at {cut}");
+                let unknown = Expected { oldest: 0, newest: u64::MAX, run: ExpectedRun::Any, tearing: Tearing::Allowed };
+                let between_units = (512..4096 - 512).contains(&cut);
+                assert!(!between_units || check_headers(&buf, AT, unknown).is_ok(), "the units beside it tell both writes, cut at {cut}");
+            }
+            let inside = [&first[..700], &second[700..]].concat();
+            assert_eq!(kind(&inside, both), MismatchKind::Corrupt, "without overlap it is a fault");
+        }
+    }
+
+    #[test]
+    fn overlap_excuses_no_damaged_byte() {
+        let (old, new) = (block(4), block(5));
+        let both = Expected::between(4, 5, RUN).overlapping();
+        for at in (0..4096).step_by(5) {
+            let mut buf = [&new[..700], &old[700..]].concat();
+            // A byte that neither of the two writes has at this place.
+            buf[at] = (1..=3).map(|step| new[at].wrapping_add(step)).find(|byte| *byte != old[at]).unwrap();
+            assert!(check_headers(&buf, AT, both).is_err(), "byte {at}");
+        }
     }
 
     #[test]

@@ -6,10 +6,13 @@ use crate::SpecError;
 
 /// Far deeper than anybody nests, far shallower than what would exhaust the stack.
 const DEEPEST_INCLUDE: usize = 16;
+/// Files that include one another several times multiply with every level; nobody needs as many as this.
+const MOST_INCLUDES: usize = 1000;
 
 /// Splits a job file into its sections.
 pub(super) fn sections(text: &str, file: &str, outside: &Outside<'_>) -> Result<Vec<Section>, SpecError> {
     let mut out: Vec<Section> = Vec::new();
+    let mut includes = Includes { depth: 0, files: &mut 0 };
     for (line, place) in numbered(text, file) {
         let line = without_comment(line).map_err(|reason| place.error(reason))?;
         if line.is_empty() {
@@ -25,7 +28,7 @@ pub(super) fn sections(text: &str, file: &str, outside: &Outside<'_>) -> Result<
             continue;
         }
         let section = out.last_mut().ok_or_else(|| place.error(format!("{line:?} stands before the first [section]")))?;
-        add_line(line, place, file, outside, 0, &mut section.entries)?;
+        add_line(line, place, file, outside, &mut includes, &mut section.entries)?;
     }
     Ok(out)
 }
@@ -34,10 +37,23 @@ fn numbered<'t>(text: &'t str, file: &str) -> impl Iterator<Item = (&'t str, Pla
     text.lines().zip(1..).map(move |(text, line)| (text, Place::Line { file: file.to_owned(), line }))
 }
 
+/// Where one stands among included files: how deep, and how many there were so far.
+struct Includes<'a> {
+    depth: usize,
+    files: &'a mut usize,
+}
+
 /// Adds one option, or the options of an included file.
-fn add_line(line: &str, place: Place, file: &str, outside: &Outside<'_>, depth: usize, out: &mut Vec<Entry>) -> Result<(), SpecError> {
+fn add_line(
+    line: &str,
+    place: Place,
+    file: &str,
+    outside: &Outside<'_>,
+    includes: &mut Includes<'_>,
+    out: &mut Vec<Entry>,
+) -> Result<(), SpecError> {
     match line.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) {
-        Some(path) => include(path.trim(), &place, file, outside, depth, out),
+        Some(path) => include(path.trim(), &place, file, outside, includes, out),
         None => {
             out.push(entry(line, place, outside)?);
             Ok(())
@@ -46,9 +62,20 @@ fn add_line(line: &str, place: Place, file: &str, outside: &Outside<'_>, depth: 
 }
 
 /// fio looks for an included file where it stands and then beside the file that includes it.
-fn include(path: &str, place: &Place, file: &str, outside: &Outside<'_>, depth: usize, out: &mut Vec<Entry>) -> Result<(), SpecError> {
-    if depth >= DEEPEST_INCLUDE {
+fn include(
+    path: &str,
+    place: &Place,
+    file: &str,
+    outside: &Outside<'_>,
+    includes: &mut Includes<'_>,
+    out: &mut Vec<Entry>,
+) -> Result<(), SpecError> {
+    if includes.depth >= DEEPEST_INCLUDE {
         return Err(place.error(format!("files include one another more than {DEEPEST_INCLUDE} deep")));
+    }
+    *includes.files += 1;
+    if *includes.files > MOST_INCLUDES {
+        return Err(place.error(format!("more than {MOST_INCLUDES} files are included")));
     }
     let beside = file.rsplit_once('/').map(|(folder, _)| format!("{folder}/{path}"));
     let (text, name) = match ((outside.read)(path), beside) {
@@ -59,13 +86,14 @@ fn include(path: &str, place: &Place, file: &str, outside: &Outside<'_>, depth: 
         },
         (Err(source), None) => return Err(place.error(format!("cannot include {path}: {source}"))),
     };
+    let mut within = Includes { depth: includes.depth + 1, files: includes.files };
     for (line, place) in numbered(&text, &name) {
         let line = without_comment(line).map_err(|reason| place.error(reason))?;
         if line.starts_with('[') {
             return Err(place.error("an included file cannot open a section"));
         }
         if !line.is_empty() {
-            add_line(line, place, &name, outside, depth + 1, out)?;
+            add_line(line, place, &name, outside, &mut within, out)?;
         }
     }
     Ok(())
@@ -188,9 +216,17 @@ mod tests {
 
     #[test]
     fn bad_includes_are_refused_where_they_stand() {
-        let files = with_files(&[("loop.inc", "include loop.inc\n"), ("section.inc", "\n[x]\n")]);
+        let (many, too_many) = ("include b.inc\n".repeat(40), "include c.inc\n".repeat(40));
+        let files = with_files(&[
+            ("loop.inc", "include loop.inc\n"),
+            ("section.inc", "\n[x]\n"),
+            ("a.inc", &many),
+            ("b.inc", &too_many),
+            ("c.inc", "rw=read\n"),
+        ]);
         for (name, expected) in [
             ("loop.inc", "loop.inc:1: files include one another more than 16 deep"),
+            ("a.inc", "b.inc:15: more than 1000 files are included"),
             ("section.inc", "section.inc:2: an included file cannot open a section"),
             ("none.inc", "job.fio:2: cannot include none.inc: entity not found"),
         ] {

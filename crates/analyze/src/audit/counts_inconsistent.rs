@@ -1,0 +1,106 @@
+//! Counts, rates and times that a source states must fit each other.
+
+use super::finding;
+use crate::figures::{Figures, figures};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+use units::Nanos;
+
+const RULE: &str = "counts_inconsistent";
+/// Published figures have two or three digits, and their time is rounded.
+const TOLERANCE: f64 = 0.1;
+const ADVICE: &str = "at least one of these figures is not what it is called: take them from the raw output of the tool, and ask which";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let block = Effective::of(record).block_bytes();
+    let messages = figures(record).flat_map(|figures| contradictions(record, &figures, block)).chain(objects(record));
+    messages.map(|message| finding(RULE, Severity::Invalid, message, ADVICE)).collect()
+}
+
+fn contradictions(record: &Record, figures: &Figures<'_>, block: Option<u64>) -> Vec<String> {
+    let seconds = record.elapsed_ns as f64 / 1e9;
+    let kind = figures.kind;
+    let mut out = Vec::new();
+    let mut compare = |amount: Option<u64>, rate: Option<f64>, what: &str| {
+        let (Some(amount), Some(rate)) = (amount.filter(|_| seconds > 0.0), rate) else { return };
+        let product = rate * seconds;
+        // One operation more or less at the ends.
+        if (amount as f64 - product).abs() > (product * TOLERANCE).max(2.0) {
+            let time = Nanos(record.elapsed_ns);
+            out.push(format!("{kind}: {amount} {what} in {time} are not the stated {rate:.4} a second, which give {product:.0}"));
+        }
+    };
+    compare(figures.count(), figures.stated_per_second(), "operations");
+    compare(figures.bytes(), figures.stated_bytes_per_second(), "bytes");
+    let sized = block.zip(figures.bytes()).zip(figures.count()).filter(|_| matches!(kind, "read" | "write"));
+    if let Some(((block, bytes), count)) = sized {
+        let product = count as f64 * block as f64;
+        if figures.both().is_none() && (bytes as f64 - product).abs() > product * TOLERANCE {
+            out.push(format!("{kind}: {bytes} bytes are not {count} operations of {block} bytes"));
+        }
+    }
+    out
+}
+
+/// An object costs at least one request.
+fn objects(record: &Record) -> Vec<String> {
+    let tried = |f: &Figures<'_>| f.count().map(|count| count.saturating_add(f.errors().unwrap_or(0)));
+    let most = figures(record).filter_map(|f| tried(&f)).max();
+    let named = figures(record).flat_map(|f| f.others().collect::<Vec<_>>()).chain(figureless(record));
+    let objects: Vec<f64> = named.filter(|(name, _)| name.to_ascii_lowercase().contains("objects")).map(|(_, value)| value).collect();
+    let too_many = most.into_iter().flat_map(|most| objects.iter().filter(move |objects| **objects > most as f64).map(move |o| (most, *o)));
+    too_many.take(1).map(|(most, objects)| format!("{objects} objects from {most} requests")).collect()
+}
+
+/// The figures of summaries that are of no kind of operation.
+fn figureless(record: &Record) -> impl Iterator<Item = (&str, f64)> {
+    let operations: Vec<&str> = figures(record).map(|f| f.kind).collect();
+    let others = record.summaries.iter().filter(move |(kind, _)| !operations.contains(&kind.as_str()));
+    others.flat_map(|(_, summary)| summary.figures.iter().map(|(name, value)| (name.as_str(), *value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, quoted, set, sound};
+    use super::*;
+    use record::Summary;
+
+    #[test]
+    fn more_objects_than_requests_are_found() {
+        let summary =
+            Summary { count: Some(2604), errors: Some(1), figures: [("objects_created".to_owned(), 3014.0)].into(), ..Summary::default() };
+        assert_eq!(only(&check(&quoted("request", summary.clone()))), "3014 objects from 2605 requests");
+        let fewer = Summary { figures: [("objects_created".to_owned(), 2600.0)].into(), ..summary };
+        assert_eq!(check(&quoted("request", fewer)), []);
+    }
+
+    #[test]
+    fn a_count_that_is_not_the_rate_times_the_time_is_found() {
+        let summary = Summary { count: Some(7000), per_second: Some(1000.0), ..Summary::default() };
+        assert_eq!(
+            only(&check(&quoted("read", summary))),
+            "read: 7000 operations in 10 s are not the stated 1000.0000 a second, which give 10000"
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_not_operations_times_their_size_are_found() {
+        let mut record = quoted("read", Summary { count: Some(1000), bytes: Some(1 << 20), ..Summary::default() });
+        assert_eq!(check(&record), []);
+        set(&mut record, "block-size", "4k");
+        assert_eq!(only(&check(&record)), "read: 1048576 bytes are not 1000 operations of 4096 bytes");
+    }
+
+    #[test]
+    fn rounded_figures_and_our_own_are_silent() {
+        let summary = Summary {
+            count: Some(4_820_100),
+            per_second: Some(482_000.0),
+            bytes_per_second: Some(1.974e9),
+            bytes: Some(19_756_849_562),
+            ..Summary::default()
+        };
+        assert_eq!(check(&quoted("read", summary)), []);
+        assert_eq!(check(&sound()), []);
+    }
+}

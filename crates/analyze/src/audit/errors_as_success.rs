@@ -1,0 +1,69 @@
+//! One failure is no success of 100 %.
+
+use super::finding;
+use crate::figures::{Figures, figures};
+use crate::{Finding, Severity};
+use record::{Record, Status};
+
+const RULE: &str = "errors_as_success";
+const ADVICE: &str = "show the number of failures beside the rate, and look at what failed before comparing";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    figures(record).filter_map(|figures| judge(record, &figures)).collect()
+}
+
+fn judge(record: &Record, figures: &Figures<'_>) -> Option<Finding> {
+    let errors = figures.errors().filter(|errors| *errors > 0)?;
+    let all = figures.count().map(|count| format!(" of {}", count.saturating_add(errors))).unwrap_or_default();
+    let kind = figures.kind;
+    if let Some(said) = said_success(figures) {
+        return Some(finding(RULE, Severity::Invalid, format!("{kind}: {errors}{all} failed, shown as a success of {said}"), ADVICE));
+    }
+    let passed = record.source.is_some() && record.outcome.status == Status::Ok;
+    let message = || format!("{kind}: {errors}{all} failed, and the run counts as a success");
+    passed.then(|| finding(RULE, Severity::Warning, message(), ADVICE))
+}
+
+/// A success that the source calls whole.
+fn said_success(figures: &Figures<'_>) -> Option<String> {
+    let named = |name: &str| name.to_ascii_lowercase().contains("success");
+    let written = figures.as_written().filter(|(name, _)| named(name)).find(|(_, text)| {
+        let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
+        number == Some(if text.contains('%') { 100.0 } else { 1.0 })
+    });
+    let stated = || figures.others().any(|(name, value)| named(name) && matches!(value, 1.0 | 100.0)).then(|| "100%".to_owned());
+    written.map(|(_, text)| text.to_owned()).or_else(stated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, quoted, sound};
+    use super::*;
+    use record::Summary;
+
+    fn failed(errors: u64, success: &str) -> Record {
+        let as_written = [("success_rate".to_owned(), success.to_owned())].into();
+        quoted("put", Summary { count: Some(2604), errors: Some(errors), as_written, ..Summary::default() })
+    }
+
+    #[test]
+    fn a_failure_beside_a_hundred_per_cent_is_found() {
+        let found = check(&failed(1, "100%"));
+        assert_eq!(only(&found), "put: 1 of 2605 failed, shown as a success of 100%");
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn failures_in_a_run_that_passed_are_a_warning() {
+        assert_eq!(check(&failed(1, "99.96%"))[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn no_failure_and_a_failed_run_are_silent() {
+        assert_eq!(check(&failed(0, "100%")), []);
+        let mut record = failed(1, "99.96%");
+        record.outcome.status = Status::Failed;
+        assert_eq!(check(&record), []);
+        assert_eq!(check(&sound()), []);
+    }
+}

@@ -1,0 +1,104 @@
+//! Users that mostly sleep measure their own sleep, whatever the target does.
+
+use super::{finding, percent};
+use crate::figures::{Figures, figures};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+
+const LEAST_SHARE: f64 = 0.2;
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let load = effective.real("users").filter(|users| *users >= 1.0);
+    let workers = || {
+        let [threads, depth] = ["threads", "queue-depth"].map(|key| effective.real(key).unwrap_or(1.0));
+        effective.thinks().then_some(threads * depth)
+    };
+    let Some(users) = load.or_else(workers).filter(|_| !effective.is_open_loop()) else { return Vec::new() };
+    // An iteration holds its own pauses.
+    let kinds: Vec<Figures<'_>> = figures(record).filter(|f| !f.kind.starts_with("iteration")).collect();
+    let mut busy: Vec<(f64, bool)> = kinds.iter().filter_map(waiting).collect();
+    if busy.is_empty() {
+        busy.extend(apart(&kinds));
+    }
+    if busy.is_empty() {
+        return Vec::new();
+    }
+    let waiting: f64 = busy.iter().map(|(waiting, _)| waiting).sum();
+    if waiting / users >= LEAST_SHARE {
+        return Vec::new();
+    }
+    let at_most = if busy.iter().any(|(_, is_mean)| !is_mean) { "at most " } else { "" };
+    let (severity, who) = if load.is_some() { (Severity::Invalid, "users") } else { (Severity::Warning, "workers") };
+    let share = percent(waiting / users);
+    let message = format!(
+        "{at_most}{waiting:.2} of {users} {who} were waiting for the target at a time ({share}): the rate is that of the pauses between operations"
+    );
+    let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
+    vec![finding("pacing_bound", severity, message, advice)]
+}
+
+/// Little's law: how many were waiting on average, and whether that is from a mean; a p95 is an upper bound of the mean of nearly any latency.
+fn waiting(figures: &Figures<'_>) -> Option<(f64, bool)> {
+    let rate = figures.per_second()?;
+    let mean = figures.mean_service_ns().map(|ns| (ns, true));
+    mean.or_else(|| Some((figures.percentile_ns(95.0)?, false))).map(|(ns, is_mean)| (rate * ns / 1e9, is_mean))
+}
+
+/// Where rates and latencies stand at different kinds: the rate of all with the longest latency, an upper bound.
+fn apart(kinds: &[Figures<'_>]) -> Option<(f64, bool)> {
+    let rates: Vec<f64> = kinds.iter().filter_map(Figures::per_second).collect();
+    let longest = kinds.iter().filter_map(|f| f.percentile_ns(95.0).or_else(|| f.mean_service_ns())).fold(0.0_f64, f64::max);
+    (!rates.is_empty() && longest > 0.0).then(|| (rates.iter().sum::<f64>() * longest / 1e9, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, quoted, set, sound};
+    use super::*;
+    use record::Summary;
+
+    fn upload(p95_ns: f64) -> Record {
+        let percentiles_ns = [("95".to_owned(), p95_ns)].into();
+        let mut record = quoted("put", Summary { per_second: Some(23.2), percentiles_ns, ..Summary::default() });
+        set(&mut record, "users", "50");
+        record
+    }
+
+    #[test]
+    fn users_that_sleep_are_found() {
+        let found = check(&upload(11.5e6));
+        assert!(only(&found).starts_with("at most 0.27 of 50 users were waiting for the target at a time (0.5%)"));
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn users_that_wait_and_unknown_users_are_silent() {
+        assert_eq!(check(&upload(500e6)), []);
+        let mut unknown = upload(11.5e6);
+        unknown.effective.clear();
+        assert_eq!(check(&unknown), []);
+    }
+
+    #[test]
+    fn a_think_time_that_was_asked_for_is_a_warning() {
+        let mut record = sound();
+        assert_eq!(check(&record), []);
+        set(&mut record, "think-time", "1ms");
+        assert_eq!(check(&record), []);
+        record.operations = record::Measurements::default();
+        record.operations.insert("read", super::super::example::blocks(100_000, 3_200));
+        let found = check(&record);
+        assert!(only(&found).starts_with("0.03 of 32 workers"));
+        assert_eq!(found[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_rate_and_a_latency_of_different_kinds_bound_it() {
+        let mut record = upload(11.5e6);
+        let put = record.summaries.get_mut("put").unwrap();
+        put.per_second = None;
+        record.summaries.insert("request".into(), Summary { per_second: Some(23.2), ..Summary::default() });
+        assert!(only(&check(&record)).starts_with("at most 0.27 of 50 users"));
+    }
+}

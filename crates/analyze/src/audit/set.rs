@@ -1,0 +1,304 @@
+//! Rules over several records: what they say together that none says alone.
+
+use super::finding;
+use crate::figures::{Figures, figures};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+use std::collections::BTreeMap;
+
+mod baseline_is_outlier;
+mod cache_against_direct;
+mod cells_missing;
+mod claim_contradicts_data;
+mod compared_with_nothing;
+mod control_fails;
+mod depth_inversion;
+mod effect_below_mde;
+mod effect_flips_sign;
+mod environment_differs;
+mod environment_unrecorded;
+mod faster_than_medium;
+mod latency_at_unequal_load;
+mod many_comparisons;
+mod no_repetition;
+mod order_aliased;
+mod same_setup_two_numbers;
+mod size_mix;
+mod unequal_durations;
+mod unit_mix;
+
+/// A finding and the record that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Index among the records that were audited; `None`: about several of them together.
+    pub record: Option<usize>,
+    pub finding: Finding,
+}
+
+type Slot<'a> = (usize, &'a Record);
+/// An arm and its slots.
+type Arm<'a> = (&'a str, Vec<Slot<'a>>);
+
+/// Records that may be compared: the slots of one plan, or all records that belong to none.
+struct Experiment<'a> {
+    /// Whether a plan, or the document that they come from, compares them.
+    is_placed: bool,
+    slots: Vec<Slot<'a>>,
+    /// What the same sources conclude.
+    claims: Vec<Slot<'a>>,
+}
+
+const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 20] = [
+    no_repetition::check,
+    order_aliased::check,
+    control_fails::check,
+    environment_differs::check,
+    size_mix::check,
+    cache_against_direct::check,
+    faster_than_medium::check,
+    environment_unrecorded::check,
+    depth_inversion::check,
+    unit_mix::check,
+    same_setup_two_numbers::check,
+    unequal_durations::check,
+    latency_at_unequal_load::check,
+    effect_below_mde::check,
+    baseline_is_outlier::check,
+    effect_flips_sign::check,
+    many_comparisons::check,
+    claim_contradicts_data::check,
+    cells_missing::check,
+    compared_with_nothing::check,
+];
+
+/// What records say against themselves and against each other: the gravest first, of one severity in the order of the records, what is
+/// about several of them before what is about one.
+#[must_use]
+pub fn audit(records: &[Record]) -> Vec<Located> {
+    let alone = records
+        .iter()
+        .enumerate()
+        .flat_map(|(index, record)| super::self_check(record).into_iter().map(move |finding| Located { record: Some(index), finding }));
+    let experiments = Experiment::all(records);
+    let together = experiments.iter().flat_map(|experiment| RULES.iter().flat_map(|rule| rule(experiment)));
+    let mut out: Vec<Located> = together.chain(alone).collect();
+    out.sort_by_key(|located| (located.finding.severity, located.record));
+    out
+}
+
+impl<'a> Experiment<'a> {
+    fn all(records: &'a [Record]) -> Vec<Self> {
+        let mut plans: BTreeMap<Option<&str>, Vec<Slot<'a>>> = BTreeMap::new();
+        for slot in records.iter().enumerate() {
+            plans.entry(plan(slot.1)).or_default().push(slot);
+        }
+        let split = |(plan, slots): (Option<&str>, Vec<Slot<'a>>)| {
+            let (claims, slots): (Vec<_>, Vec<_>) = slots.into_iter().partition(|(_, record)| record.kind == super::CLAIM);
+            Self { is_placed: plan.is_some(), slots, claims }
+        };
+        plans.into_iter().map(split).collect()
+    }
+
+    /// What is wrong with a comparison is grave only where a plan says that there is one.
+    fn severity(&self) -> Severity {
+        if self.is_placed { Severity::Invalid } else { Severity::Warning }
+    }
+
+    /// Slots by arm, arms in the order of their first record.
+    fn arms(&self) -> Vec<Arm<'a>> {
+        grouped(&self.slots, arm)
+    }
+
+    /// Slots by row, and within a row by arm. Records without a place have no row in common.
+    fn rows(&self) -> Vec<(&'a str, Vec<Arm<'a>>)> {
+        if !self.is_placed {
+            return Vec::new();
+        }
+        grouped(&self.slots, row).into_iter().map(|(row, slots)| (row, grouped(&slots, arm))).collect()
+    }
+}
+
+/// What a record is one of several of: the arm of its plan, else its name.
+fn arm(record: &Record) -> &str {
+    place(record).map_or(record.name.as_str(), |(arm, _)| arm)
+}
+
+fn row(record: &Record) -> &str {
+    place(record).map_or("", |(_, row)| row)
+}
+
+/// Arm and row: of the plan, or as a document's figures are named, `arm | row`.
+fn place(record: &Record) -> Option<(&str, &str)> {
+    let planned = record.trial.as_ref().map(|trial| (trial.arm.as_str(), trial.row.as_str()));
+    planned.or_else(|| record.name.split_once(" | ").filter(|_| is_of_document(record)))
+}
+
+/// What holds records together: a plan, or one document.
+fn plan(record: &Record) -> Option<&str> {
+    let document = || Some(record.source.as_ref()?.file.as_deref().unwrap_or_default()).filter(|_| is_of_document(record));
+    record.trial.as_ref().map(|trial| trial.plan.as_str()).or_else(document)
+}
+
+fn is_of_document(record: &Record) -> bool {
+    record.source.as_ref().is_some_and(|source| source.tool == "document")
+}
+
+/// Slots with the same key, keys in the order of their first slot.
+fn grouped<'a, K: PartialEq>(slots: &[Slot<'a>], key: impl Fn(&'a Record) -> K) -> Vec<(K, Vec<Slot<'a>>)> {
+    let mut out: Vec<(K, Vec<Slot<'a>>)> = Vec::new();
+    for slot in slots {
+        let of = key(slot.1);
+        match out.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, group)) => group.push(*slot),
+            None => out.push((of, vec![*slot])),
+        }
+    }
+    out
+}
+
+/// Whether an arm is what others are compared with, by its name.
+fn is_baseline(arm: &str) -> bool {
+    let arm = arm.to_ascii_lowercase();
+    arm == "base" || arm.starts_with("baseline")
+}
+
+/// The result of a record, by what it counts: operations a second, else bytes a second.
+fn level(record: &Record) -> Option<(&'static str, f64)> {
+    let sum = |figure: fn(&Figures<'_>) -> Option<f64>| {
+        let values: Vec<f64> = figures(record).filter(|f| !f.kind.starts_with("iteration")).filter_map(|f| figure(&f)).collect();
+        Some(values.iter().sum()).filter(|sum: &f64| !values.is_empty() && *sum > 0.0)
+    };
+    let operations = sum(|f| f.per_second()).map(|rate| ("operations", rate));
+    operations.or_else(|| sum(|f| f.bytes_per_second()).map(|rate| ("bytes", rate)))
+}
+
+/// The middle result of slots that count the same.
+fn typical(slots: &[Slot<'_>]) -> Option<(&'static str, f64)> {
+    let levels: Vec<(&'static str, f64)> = slots.iter().filter_map(|(_, record)| level(record)).collect();
+    let unit = levels.first()?.0;
+    levels.iter().all(|(other, _)| *other == unit).then(|| (unit, median(levels.iter().map(|(_, rate)| *rate).collect())))
+}
+
+/// The middle value; the mean of two; not a number for nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n.is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
+        _ => values[middle],
+    }
+}
+
+/// `ln(arm / base)` of each block that has both.
+fn differences(base: &[Slot<'_>], arm: &[Slot<'_>]) -> Vec<f64> {
+    let of = |slots: &[Slot<'_>]| -> BTreeMap<u32, (&'static str, f64)> {
+        slots.iter().filter_map(|(_, record)| Some((record.trial.as_ref()?.block, level(record)?))).collect()
+    };
+    let (base, arm) = (of(base), of(arm));
+    let pairs = arm.into_iter().filter_map(|(block, arm)| Some((*base.get(&block)?, arm)));
+    pairs.filter(|(base, arm)| base.0 == arm.0).map(|(base, arm)| (arm.1 / base.1).ln()).collect()
+}
+
+/// Blocks, or repeated records where there is no plan.
+fn repetitions(slots: &[Slot<'_>]) -> usize {
+    let blocks: std::collections::BTreeSet<u32> = slots.iter().filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.block)).collect();
+    if blocks.is_empty() { slots.len() } else { blocks.len() }
+}
+
+/// Whether two records did the same work apart from the options named.
+fn same_settings(a: &Record, b: &Record, except: &[&str]) -> bool {
+    let of = |record: &'_ Record| {
+        record.effective.clone().into_iter().filter(|(key, _)| !except.contains(&key.as_str())).collect::<BTreeMap<_, _>>()
+    };
+    of(a) == of(b)
+}
+
+/// Whether two records used the same target of the same machine, as far as both say.
+fn same_place(a: &Record, b: &Record) -> bool {
+    let paths = |record: &Record| record.targets.iter().map(|target| target.path.clone()).collect::<Vec<_>>();
+    let still = |record: &Record| record::Environment { moment: record::Moment::default(), ..record.environment.clone() };
+    paths(a) == paths(b) && still(a) == still(b)
+}
+
+/// The names of up to three records, and how many more.
+fn names(slots: &[Slot<'_>]) -> String {
+    let name = |record: &Record| match (place(record), record.name.is_empty()) {
+        (Some((arm, row)), _) => format!("{row} of {arm}"),
+        (None, false) => record.name.clone(),
+        (None, true) => "a record without a name".to_owned(),
+    };
+    let mut all: Vec<String> = slots.iter().map(|(_, record)| name(record)).collect();
+    all.dedup();
+    let more = all.len().saturating_sub(3);
+    let shown = all.into_iter().take(3).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// A number that a claim names.
+fn claimed(claim: &Record, name: &str) -> Option<f64> {
+    claim.summaries.values().find_map(|summary| summary.figures.get(name).copied())
+}
+
+fn about(record: Option<usize>, rule: &'static str, severity: Severity, message: String, advice: &str) -> Located {
+    Located { record, finding: finding(rule, severity, message, advice) }
+}
+
+fn is_direct(record: &Record) -> Option<bool> {
+    Effective::of(record).text("direct")?.parse().ok()
+}
+
+#[cfg(test)]
+fn run_on(rule: fn(&Experiment<'_>) -> Vec<Located>, records: &[Record]) -> Vec<Finding> {
+    Experiment::all(records).iter().flat_map(rule).map(|located| located.finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{placed, sound};
+    use super::*;
+
+    /// Two arms with the same result in eight randomised blocks.
+    fn clean() -> Vec<Record> {
+        let order = [0, 1, 1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0];
+        let slots = order.into_iter().zip(0_u32..);
+        slots
+            .map(|(arm, slot)| {
+                let mut record = sound();
+                record.elapsed_ns += u64::from(slot % 5) * 1_000_000;
+                placed(record, ["baseline", "candidate"][arm], slot / 2, slot)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_sound_experiment_raises_nothing_but_notes() {
+        let found: Vec<Located> = audit(&clean()).into_iter().filter(|located| located.finding.severity != Severity::Note).collect();
+        assert!(found.iter().all(|located| located.finding.rule == "effect_below_mde"), "{found:?}");
+    }
+
+    #[test]
+    fn nothing_and_empty_records_accuse_nobody() {
+        assert_eq!(audit(&[]), []);
+        let rules: Vec<&str> = audit(&[Record::default(), Record::default()]).into_iter().map(|l| l.finding.rule).collect();
+        assert_eq!(rules, ["single_observation"; 2]);
+    }
+
+    #[test]
+    fn the_gravest_is_first_and_what_one_record_says_is_located() {
+        let mut records = vec![sound(), sound()];
+        records[1].devices[0].read_bytes /= 10;
+        let found = audit(&records);
+        assert!(found.is_sorted_by_key(|located| located.finding.severity));
+        assert_eq!((found[0].record, found[0].finding.rule), (Some(1), "device_disagrees"));
+    }
+
+    #[test]
+    fn several_plans_are_several_experiments() {
+        let mut records = clean();
+        records[0].trial.as_mut().unwrap().plan = "other".into();
+        records.push(sound());
+        let all = Experiment::all(&records);
+        assert_eq!(all.iter().map(|e| (e.is_placed, e.slots.len())).collect::<Vec<_>>(), [(false, 1), (true, 1), (true, 15)]);
+    }
+}

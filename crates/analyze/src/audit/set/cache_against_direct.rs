@@ -1,0 +1,61 @@
+//! The same work without O_DIRECT, much faster: the page cache answered.
+
+use super::{Experiment, Located, about, is_direct, level, same_place, same_settings};
+use crate::{Effective, Severity};
+
+const MOST_FACTOR: f64 = 2.0;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let of = |direct| experiment.slots.iter().filter(move |(_, record)| is_direct(record) == Some(direct));
+    let pairs = of(false).filter_map(|(index, buffered)| {
+        let alike = of(true).filter(|(_, r)| same_settings(r, buffered, &["direct", "cache", "seed"]) && same_place(r, buffered));
+        let alike =
+            alike.filter_map(|(_, record)| level(record)).filter(|(unit, _)| level(buffered).is_some_and(|(ours, _)| ours == *unit));
+        let best = alike.map(|(_, rate)| rate).fold(0.0_f64, f64::max);
+        let factor = level(buffered)?.1 / best;
+        (best > 0.0 && factor > MOST_FACTOR).then_some((*index, *buffered, factor))
+    });
+    pairs
+        .map(|(index, record, factor)| {
+            let asked = Effective::of(record).text("cache") == Some("warm");
+            let severity = if asked { Severity::Note } else { Severity::Invalid };
+            let message = format!("{factor:.0} times the direct result of the same work: the page cache answered, not the device");
+            let advice =
+                "call it a result of the cache (--cache warm), or measure the device with --direct or with a flush in the measured time";
+            about(Some(index), "served_from_cache", severity, message, advice)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, quoted, set};
+    use super::super::run_on;
+    use super::*;
+    use record::{Record, Summary};
+
+    fn write(direct: &str, per_second: f64) -> Record {
+        let mut record = quoted("write", Summary { per_second: Some(per_second), ..Summary::default() });
+        set(&mut record, "block-size", "4k");
+        set(&mut record, "direct", direct);
+        record
+    }
+
+    #[test]
+    fn a_buffered_result_far_above_the_direct_one_is_found() {
+        let found = run_on(check, &[write("false", 363_000.0), write("true", 5960.0), write("true", 4000.0)]);
+        assert_eq!(only(&found), "61 times the direct result of the same work: the page cache answered, not the device");
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn a_warm_cache_other_work_and_equal_results_are_not_accused() {
+        let mut warm = write("false", 363_000.0);
+        set(&mut warm, "cache", "warm");
+        assert_eq!(run_on(check, &[warm, write("true", 5960.0)])[0].severity, Severity::Note);
+        let mut large = write("false", 363_000.0);
+        set(&mut large, "block-size", "1M");
+        assert_eq!(run_on(check, &[large, write("true", 5960.0)]), []);
+        assert_eq!(run_on(check, &[write("false", 6000.0), write("true", 5960.0)]), []);
+    }
+}

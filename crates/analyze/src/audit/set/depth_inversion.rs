@@ -1,0 +1,94 @@
+//! More operations in flight do not make a target slower; another path does.
+
+use super::{Experiment, Located, about, arm, median, place, row, same_place};
+use crate::figures::{sum_of_transfers, transfers};
+use crate::{Effective, Severity};
+use record::Record;
+use units::Rate;
+
+const LEAST_SHARE: f64 = 0.9;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let known: Vec<(usize, &Record, u64)> = experiment
+        .slots
+        .iter()
+        .filter_map(|(index, record)| Some((*index, *record, Effective::of(record).number("queue-depth")?)))
+        .collect();
+    let deep = known.iter().filter(|(index, record, depth)| *depth > 1 && is_first(&known, *index, record, *depth));
+    deep.filter_map(|(index, record, depth)| {
+        let (shallow, one) = of_depth(&known, record, 1)?;
+        let (at_depth, _) = of_depth(&known, record, *depth)?;
+        (at_depth < LEAST_SHARE * shallow).then(|| {
+            let name = if place(record).is_some() { format!("{}: ", arm(record)) } else { String::new() };
+            let message = format!(
+                "{name}{} at depth {depth} is {:.2} times the {} at depth 1 ({}): a deeper queue is slower, so these may be different paths",
+                Rate(at_depth),
+                at_depth / shallow,
+                Rate(shallow),
+                one
+            );
+            let advice = "look for caches that answer at depth 1 and for a split or throttle at depth; compare engines, sizes and what the device counted";
+            about(Some(*index), "depth_inversion", Severity::Warning, message, advice)
+        })
+    })
+    .collect()
+}
+
+/// The middle rate of the records like this one at a depth, and the name of one of them.
+fn of_depth(known: &[(usize, &Record, u64)], like: &Record, depth: u64) -> Option<(f64, String)> {
+    let alike: Vec<&Record> = known.iter().filter(|(_, r, d)| *d == depth && is_like(r, like)).map(|(_, r, _)| *r).collect();
+    let rates: Vec<f64> = alike.iter().filter_map(|record| sum_of_transfers(record, |f| f.per_second())).collect();
+    let name = alike.first().map(|first| if row(first).is_empty() { first.name.clone() } else { row(first).to_owned() })?;
+    Some((median(rates), name)).filter(|(rate, _)| *rate > 0.0)
+}
+
+fn is_first(known: &[(usize, &Record, u64)], index: usize, record: &Record, depth: u64) -> bool {
+    !known.iter().any(|(other, r, d)| *other < index && *d == depth && is_like(r, record))
+}
+
+/// The same access to the same place, whatever the depth.
+fn is_like(a: &Record, b: &Record) -> bool {
+    const ACCESS: [&str; 4] = ["block-size", "random", "direct", "threads"];
+    let kinds = |record: &Record| transfers(record).map(|f| f.kind.to_owned()).collect::<Vec<_>>();
+    let text = |record: &Record| ACCESS.map(|key| record.effective.get(key).cloned());
+    let paced = |record: &Record| Effective::of(record).thinks() || Effective::of(record).is_open_loop();
+    a.effective.contains_key("block-size")
+        && text(a) == text(b)
+        && kinds(a) == kinds(b)
+        && a.source.as_ref().map(|s| &s.file) == b.source.as_ref().map(|s| &s.file)
+        && place(a).map(|(arm, _)| arm) == place(b).map(|(arm, _)| arm)
+        && same_place(a, b)
+        && !paced(a)
+        && !paced(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, quoted, set};
+    use super::super::run_on;
+    use super::*;
+    use record::Summary;
+
+    fn at(depth: &str, per_second: f64) -> Record {
+        let mut record = quoted("read", Summary { per_second: Some(per_second), ..Summary::default() });
+        record.name = format!("Q{depth}");
+        set(&mut record, "queue-depth", depth);
+        set(&mut record, "block-size", "1M");
+        record
+    }
+
+    #[test]
+    fn a_deep_queue_below_depth_1_is_found_once() {
+        let records = [at("8", 7831.0), at("1", 24_900.0), at("8", 7800.0)];
+        let found = run_on(check, &records);
+        assert!(only(&found).starts_with("7.82 K/s at depth 8 is 0.31 times the 24.9 K/s at depth 1 (Q1)"), "{found:?}");
+    }
+
+    #[test]
+    fn nearly_equal_rates_and_other_sizes_are_silent() {
+        assert_eq!(run_on(check, &[at("8", 4061.0), at("1", 4120.0)]), []);
+        let mut small = at("1", 647_000.0);
+        set(&mut small, "block-size", "4k");
+        assert_eq!(run_on(check, &[at("8", 7831.0), small]), []);
+    }
+}

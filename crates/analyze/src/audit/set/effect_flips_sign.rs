@@ -1,0 +1,68 @@
+//! An arm that is better, worse and better again along an axis shows noise, or an interaction that nobody named.
+
+use super::{Experiment, Located, about, is_baseline, typical};
+use crate::Severity;
+
+/// Effects below it are no sign at all.
+const LEAST_EFFECT: f64 = 0.05;
+const MOST_CHANGES: usize = 1;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let rows = experiment.rows();
+    let arms = experiment.arms();
+    let others = arms.iter().map(|(arm, _)| *arm).filter(|arm| !is_baseline(arm));
+    others
+        .filter_map(|arm| {
+            let effects: Vec<f64> = rows
+                .iter()
+                .filter_map(|(_, arms)| {
+                    let of = |wanted: &dyn Fn(&str) -> bool| typical(&arms.iter().find(|(name, _)| wanted(name))?.1);
+                    let (base, ours) = (of(&is_baseline)?, of(&|name| name == arm)?);
+                    (base.0 == ours.0).then(|| ours.1 / base.1 - 1.0)
+                })
+                .collect();
+            let signs: Vec<bool> = effects.iter().filter(|effect| effect.abs() > LEAST_EFFECT).map(|effect| *effect > 0.0).collect();
+            let changes = signs.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            (changes > MOST_CHANGES).then(|| {
+                let list: Vec<String> = effects.iter().map(|effect| format!("{:+.0}", effect * 100.0)).collect();
+                let message = format!("{arm}: {} % beside the baseline along the rows: noise or an interaction", list.join(", "));
+                let advice =
+                    "quote no single row and no mean of them: repeat the rows in blocks, and ask whether the effect depends on the row";
+                about(None, "effect_flips_sign", Severity::Warning, message, advice)
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, quoted};
+    use super::super::run_on;
+    use super::*;
+    use record::{Record, Summary};
+
+    fn matrix(effects: &[f64]) -> Vec<Record> {
+        let of = |rate| quoted("put", Summary { bytes_per_second: Some(rate), ..Summary::default() });
+        let rows = effects.iter().zip(0_u32..);
+        rows.flat_map(|(effect, row)| {
+            [("baseline", 100.0), ("new", 100.0 * (1.0 + effect))].map(|(arm, rate)| {
+                let mut record = placed(of(rate), arm, 0, row);
+                record.trial.as_mut().unwrap().row = format!("row {row}");
+                record
+            })
+        })
+        .collect()
+    }
+
+    #[test]
+    fn an_effect_that_changes_sign_twice_is_found() {
+        let found = run_on(check, &matrix(&[0.043, -0.427, 0.211, -0.198, -0.222]));
+        assert_eq!(only(&found), "new: +4, -43, +21, -20, -22 % beside the baseline along the rows: noise or an interaction");
+    }
+
+    #[test]
+    fn a_steady_effect_and_one_turn_are_silent() {
+        assert_eq!(run_on(check, &matrix(&[-0.1, -0.2, -0.1, 0.02])), []);
+        assert_eq!(run_on(check, &matrix(&[-0.1, -0.2, 0.1, 0.2])), []);
+    }
+}

@@ -1,0 +1,61 @@
+//! Fewer than six blocks have no interval, and what has no interval cannot be compared.
+
+use super::{Experiment, Located, about, arm, grouped, names, repetitions, row};
+
+/// From six pairs on the exact signed-rank law has an interval of 95 %.
+const FEWEST: usize = 6;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let are_quoted = experiment.slots.iter().any(|(_, record)| record.source.is_some());
+    if !experiment.is_placed && !are_quoted {
+        return Vec::new();
+    }
+    let cells = grouped(&experiment.slots, |record| (arm(record), row(record)));
+    let few: Vec<_> = cells.iter().filter(|(_, slots)| repetitions(slots) < FEWEST).collect();
+    let Some(fewest) = few.iter().map(|(_, slots)| repetitions(slots)).min() else { return Vec::new() };
+    let firsts: Vec<_> = few.iter().filter_map(|(_, slots)| slots.first().copied()).collect();
+    let message = format!(
+        "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
+        few.len(),
+        cells.len(),
+        names(&firsts)
+    );
+    let advice = "repeat every arm in at least six randomised blocks of fresh runs; until then no difference is more than an anecdote";
+    let record = if let [(index, _)] = firsts[..] { Some(index) } else { None };
+    vec![about(record, "no_repetition", experiment.severity(), message, advice)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, quoted, sound};
+    use super::super::run_on;
+    use super::*;
+    use crate::Severity;
+    use record::Record;
+
+    fn blocks(n: u32) -> Vec<Record> {
+        (0..n).flat_map(|block| ["a", "b"].map(|arm| placed(sound(), arm, block, 2 * block))).collect()
+    }
+
+    #[test]
+    fn one_run_an_arm_of_a_plan_invalidates() {
+        let found = run_on(check, &blocks(1));
+        assert!(only(&found).starts_with("2 of 2 results have fewer than 6 repetitions, the fewest 1"));
+        assert_eq!(found[0].severity, Severity::Invalid);
+        assert_eq!(run_on(check, &blocks(5)).len(), 1);
+    }
+
+    #[test]
+    fn imported_single_runs_are_a_warning_and_published_ones_compare() {
+        let mut record = quoted("read", record::Summary::default());
+        assert_eq!(run_on(check, std::slice::from_ref(&record))[0].severity, Severity::Invalid);
+        record.source.as_mut().unwrap().tool = "fio".into();
+        assert_eq!(run_on(check, &[record])[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn six_blocks_and_our_own_single_runs_are_silent() {
+        assert_eq!(run_on(check, &blocks(6)), []);
+        assert_eq!(run_on(check, &[sound(), sound()]), []);
+    }
+}

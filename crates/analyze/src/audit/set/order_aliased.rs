@@ -1,0 +1,100 @@
+//! If each arm ran in a time of its own, time and arm cannot be told apart.
+
+use super::{Experiment, Located, about, arm};
+use record::Record;
+
+/// Probability that a slot of one arm ran before one of another: beyond it time explains the arm.
+const MOST_EARLIER: f64 = 0.9;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let mut slots: Vec<(Moment<'_>, &str)> = experiment.slots.iter().filter_map(|(_, r)| Some((moment(r)?, arm(r)))).collect();
+    if slots.len() < experiment.slots.len() {
+        return Vec::new();
+    }
+    slots.sort();
+    let tied = slots.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
+    if tied {
+        return Vec::new();
+    }
+    let mut arms: Vec<&str> = Vec::new();
+    slots.iter().for_each(|(_, arm)| {
+        if !arms.contains(arm) {
+            arms.push(arm)
+        }
+    });
+    let order: Vec<usize> = slots.iter().filter_map(|(_, arm)| arms.iter().position(|known| known == arm)).collect();
+    let repeated = arms.iter().enumerate().filter(|(index, _)| order.iter().filter(|arm| *arm == index).count() >= 2).count();
+    if repeated < 2 {
+        return Vec::new();
+    }
+    let windows = 1 + order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let message = if windows == arms.len() {
+        format!("each of {} arms ran in one window of time: time and arm cannot be separated", arms.len())
+    } else if let Some((a, b)) = apart(&order, arms.len()) {
+        format!("nearly all runs of {:?} came before those of {:?}: time and arm cannot be separated", arms[a], arms[b])
+    } else {
+        return Vec::new();
+    };
+    let advice = "run one slot of every arm in each block, in random order; neither more runs nor a discarded first one repairs this order";
+    vec![about(None, "order_aliased", experiment.severity(), message, advice)]
+}
+
+/// Place in the order of the runs: as planned, else as begun.
+type Moment<'a> = (u32, &'a str);
+
+fn moment(record: &Record) -> Option<Moment<'_>> {
+    let started = record.started_at.as_str();
+    match &record.trial {
+        Some(trial) => Some((trial.slot, "")),
+        None => Some((0, started)).filter(|_| !started.is_empty()),
+    }
+}
+
+/// Two arms of at least two slots of which one mostly ran before the other: area under the curve of time against arm.
+fn apart(order: &[usize], arms: usize) -> Option<(usize, usize)> {
+    let times = |arm: usize| order.iter().enumerate().filter(move |(_, of)| **of == arm).map(|(time, _)| time);
+    let pairs = (0..arms).flat_map(|a| (0..arms).map(move |b| (a, b))).filter(|(a, b)| a != b);
+    pairs.filter(|(a, b)| times(*a).count() >= 2 && times(*b).count() >= 2).find(|(a, b)| {
+        let earlier: usize = times(*a).map(|time| times(*b).filter(|other| time < *other).count()).sum();
+        earlier as f64 > MOST_EARLIER * (times(*a).count() * times(*b).count()) as f64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, sound};
+    use super::super::run_on;
+    use super::*;
+    use crate::Severity;
+
+    fn order(arms: &str) -> Vec<Record> {
+        arms.chars().zip(0_u32..).map(|(arm, slot)| placed(sound(), &arm.to_string(), slot, slot)).collect()
+    }
+
+    #[test]
+    fn arm_after_arm_is_found() {
+        let found = run_on(check, &order("aaabbbccc"));
+        assert_eq!(only(&found), "each of 3 arms ran in one window of time: time and arm cannot be separated");
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn one_exchange_does_not_help() {
+        assert!(only(&run_on(check, &order("aaabaabbbbb"))).starts_with("nearly all runs of \"a\" came before those of \"b\""));
+    }
+
+    #[test]
+    fn blocks_and_single_runs_are_silent() {
+        for arms in ["abbabaab", "abab", "abc", "aaaa", "aab"] {
+            assert_eq!(run_on(check, &order(arms)), [], "{arms}");
+        }
+    }
+
+    #[test]
+    fn without_a_plan_the_time_of_the_start_counts() {
+        let mut records: Vec<Record> = ["x", "x", "y", "y"].map(|name| Record { name: name.into(), ..sound() }).into();
+        assert_eq!(run_on(check, &records), []);
+        records.iter_mut().zip(1..).for_each(|(record, hour)| record.started_at = format!("2026-01-30T0{hour}:00:00Z"));
+        assert_eq!(run_on(check, &records)[0].severity, Severity::Warning);
+    }
+}

@@ -1,0 +1,83 @@
+//! One command with two results has a spread that no single result shows.
+
+use super::{Experiment, Located, about, grouped, level, names, repetitions, same_place, same_settings};
+use crate::Severity;
+use record::Record;
+use units::{ByteRate, Rate};
+
+const MOST_SPREAD: f64 = 1.1;
+/// From here on repetitions have an interval that says it better.
+const ENOUGH: usize = 6;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let described: Vec<_> = experiment
+        .slots
+        .iter()
+        .filter(|(_, r)| ["block-size", "threads"].iter().all(|key| r.effective.contains_key(*key)))
+        .copied()
+        .collect();
+    let groups = grouped(&described, Setup);
+    groups
+        .into_iter()
+        .filter(|(_, slots)| slots.len() > 1 && repetitions(slots) < ENOUGH)
+        .filter_map(|(_, slots)| {
+            let levels: Vec<(&str, f64)> = slots.iter().filter_map(|(_, record)| level(record)).collect();
+            let unit = levels.first()?.0;
+            let of = levels.iter().filter(|(other, _)| *other == unit).map(|(_, rate)| *rate);
+            let (low, high) = of.fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(rate), high.max(rate)));
+            (high > low * MOST_SPREAD).then(|| {
+                let show = |rate: f64| if unit == "bytes" { ByteRate(rate).to_string() } else { Rate(rate).to_string() };
+                let change = (1.0 - low / high) * 100.0;
+                let message = format!("the same setup gave {} and {}, {change:.0}% less ({})", show(high), show(low), names(&slots));
+                let advice = "no difference below this spread means anything: find out what changed between the runs, and repeat in blocks";
+                about(None, "same_setup_two_numbers", Severity::Warning, message, advice)
+            })
+        })
+        .collect()
+}
+
+/// A record as far as it decides what is measured.
+struct Setup<'a>(&'a Record);
+
+impl PartialEq for Setup<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let tool = |record: &Record| record.source.as_ref().map(|source| (source.tool.clone(), source.version.clone()));
+        let slot = |record: &Record| record.trial.as_ref().map(|trial| (trial.arm.clone(), trial.row.clone()));
+        slot(self.0) == slot(other.0)
+            && same_settings(self.0, other.0, &["seed"])
+            && same_place(self.0, other.0)
+            && tool(self.0) == tool(other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, quoted, set};
+    use super::super::run_on;
+    use super::*;
+    use record::Summary;
+
+    fn run(per_second: f64) -> Record {
+        let mut record = quoted("write", Summary { per_second: Some(per_second), ..Summary::default() });
+        for (key, value) in [("block-size", "4k"), ("threads", "4"), ("direct", "true")] {
+            set(&mut record, key, value);
+        }
+        record.name = "direct".into();
+        record
+    }
+
+    #[test]
+    fn two_results_of_one_command_are_found() {
+        assert_eq!(only(&run_on(check, &[run(5960.0), run(4000.0)])), "the same setup gave 5.96 K/s and 4.00 K/s, 33% less (direct)");
+    }
+
+    #[test]
+    fn scatter_other_settings_and_many_repetitions_are_silent() {
+        assert_eq!(run_on(check, &[run(5960.0), run(5700.0)]), []);
+        let mut buffered = run(363_000.0);
+        set(&mut buffered, "direct", "false");
+        assert_eq!(run_on(check, &[run(5960.0), buffered]), []);
+        let many: Vec<Record> = (0..6).map(|i| run(4000.0 + 400.0 * f64::from(i))).collect();
+        assert_eq!(run_on(check, &many), []);
+    }
+}

@@ -1,0 +1,131 @@
+//! What fits into a cache measures the cache.
+
+use super::finding;
+use crate::figures::{sum_of_transfers, transfers};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+use units::Bytes;
+
+const RULE: &str = "working_set";
+/// Disks and controllers have write and read caches of 64 MiB and more.
+const DEVICE_CACHE: u64 = 64 << 20;
+const MANY_PASSES: f64 = 100.0;
+const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let Some(size) = bytes_used(record).filter(|_| Effective::of(record).uses_local_storage()) else { return Vec::new() };
+    if Effective::of(record).text("cache") == Some("warm") {
+        return Vec::new();
+    }
+    why_small(record, size).map(|message| finding(RULE, Severity::Warning, message, ADVICE)).into_iter().collect()
+}
+
+fn why_small(record: &Record, size: u64) -> Option<String> {
+    let shown = Bytes(size);
+    let cpu = &record.environment.cpu;
+    let is_direct = Effective::of(record).is_on("direct");
+    let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    // A direct transfer from a device does not go through the caches of the CPU.
+    let caches = [("L2", cpu.l2_bytes), ("L3", cpu.l3_bytes)].into_iter().filter(|_| in_memory || !is_direct);
+    if let Some((name, cache)) = caches.filter_map(|(name, bytes)| Some((name, bytes?))).find(|(_, bytes)| size <= *bytes) {
+        return Some(format!("the data of {shown} fit into the {name} cache of {} of the CPU", Bytes(cache)));
+    }
+    let moved = transfers(record).next().and_then(|_| {
+        let amount = sum_of_transfers(record, |f| Some(f.bytes()? as f64));
+        amount.or_else(|| Some(sum_of_transfers(record, |f| f.bytes_per_second())? * Effective::of(record).measured_ns()? as f64 / 1e9))
+    });
+    let passes = moved.unwrap_or_default() / size as f64;
+    if size <= DEVICE_CACHE && passes >= MANY_PASSES {
+        return Some(format!(
+            "the data of {shown} were passed over {passes:.0} times: the smallest cache of a disk or controller holds them"
+        ));
+    }
+    // The kernel's own account of the reads says it better than their size.
+    let accounted = in_memory || !record.devices.is_empty() || record.process.storage_read_bytes.is_some();
+    let memory = record.environment.memory.total_bytes?;
+    let buffered = !is_direct && !accounted;
+    let fits = buffered && size <= memory.saturating_mul(2);
+    fits.then(|| {
+        format!("the data of {shown} are less than twice the memory of {}: the page cache can hold much or all of them", Bytes(memory))
+    })
+}
+
+/// Bytes of all targets, as the run found them or as it was asked.
+fn bytes_used(record: &Record) -> Option<u64> {
+    let found: u64 = record.targets.iter().map(|target| target.bytes).sum();
+    let effective = Effective::of(record);
+    let asked = || {
+        let size = Bytes::parse(effective.text("file-size")?).ok()?.0;
+        let files = effective.number("num-files").unwrap_or(1).max(1);
+        let files = if effective.text("file-distribution") == Some("per-worker") {
+            files.max(effective.number("threads").unwrap_or(1))
+        } else {
+            files
+        };
+        size.checked_mul(files)
+    };
+    // Of a KB that may be 1000 or 1024 bytes the larger: an upper bound.
+    let object = || Bytes::parse(&effective.text("object-size")?.replace("KB", "KiB").replace("MB", "MiB")).ok();
+    let objects = || object()?.0.checked_mul(effective.number("seed-objects")?);
+    Some(found).filter(|bytes| *bytes > 0).or_else(asked).or_else(objects).filter(|bytes| *bytes > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, quoted, set, sound};
+    use super::*;
+    use record::{Summary, TargetFact};
+
+    fn ublk() -> Record {
+        let mut record = quoted("read", Summary { bytes: Some(19_756_849_562), ..Summary::default() });
+        set(&mut record, "file-size", "4M");
+        set(&mut record, "direct", "true");
+        record
+    }
+
+    #[test]
+    fn many_passes_over_little_are_found() {
+        assert!(only(&check(&ublk())).starts_with("the data of 4 MiB were passed over 4710 times"));
+        let mut large = ublk();
+        set(&mut large, "file-size", "1G");
+        assert_eq!(check(&large), []);
+    }
+
+    #[test]
+    fn a_known_cache_of_the_cpu_is_named() {
+        let mut record = ublk();
+        record.environment.cpu.l3_bytes = Some(32 << 20);
+        assert!(only(&check(&record)).contains("passed over"), "direct transfers do not use it");
+        record.environment.storage.get_or_insert_default().is_memory = Some(true);
+        assert_eq!(only(&check(&record)), "the data of 4 MiB fit into the L3 cache of 32 MiB of the CPU");
+    }
+
+    #[test]
+    fn buffered_data_are_held_against_the_memory_unless_the_kernel_counted() {
+        let mut record = quoted("get", Summary { count: Some(71_730), ..Summary::default() });
+        record.targets = vec![TargetFact { files: 11, bytes: 5_500_000, ..TargetFact::default() }];
+        assert_eq!(check(&record), []);
+        record.environment.memory.total_bytes = Some(125 << 30);
+        assert!(only(&check(&record)).contains("less than twice the memory of 125 GiB"));
+        record.process.storage_read_bytes = Some(1);
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_warm_cache_says_so_itself() {
+        let mut record = ublk();
+        set(&mut record, "cache", "warm");
+        assert_eq!(check(&record), []);
+        assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn objects_that_a_load_test_reads_again_are_counted() {
+        let mut record = quoted("get", Summary { count: Some(71_730), ..Summary::default() });
+        record.environment.memory.total_bytes = Some(125 << 30);
+        set(&mut record, "object-size", "502 KB");
+        assert_eq!(check(&record), []);
+        set(&mut record, "seed-objects", "11");
+        assert!(only(&check(&record)).starts_with("the data of 5522 KiB"));
+    }
+}

@@ -1,0 +1,52 @@
+//! `fathom import`: results of other tools as records.
+
+use crate::exit::Usage;
+use crate::output::tell;
+use crate::run::path;
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use import::{Format, import, import_as};
+use record::{Record, Store};
+use std::path::PathBuf;
+
+pub(crate) fn command() -> Command {
+    let formats = Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    Command::new("import")
+        .about("Turns results of fio, k6, warp, IOPulse, hyperfine and elbencho into records; what they lack stays unknown")
+        .arg(
+            Arg::new("file")
+                .required(true)
+                .num_args(1..)
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Results of another tool"),
+        )
+        .arg(Arg::new("format").long("format").value_name("NAME").help(format!("Instead of recognising it: {formats}")))
+        .arg(path("records", "FILE.jsonl", "Append the records there instead of printing them"))
+}
+
+/// Runs the verb.
+pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    let format =
+        matches.get_one::<String>("format").map(|name| name.parse::<Format>().map_err(|e| Usage(format!("--format: {e}")))).transpose()?;
+    let mut records: Vec<Record> = Vec::new();
+    for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
+        let name = file.display().to_string();
+        let bytes = std::fs::read(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
+        let found = match format {
+            Some(format) => import_as(format, &bytes, &name),
+            None => import(&bytes, &name),
+        };
+        records.extend(found.map_err(|e| Usage(e.to_string()))?);
+    }
+    match matches.get_one::<PathBuf>("records") {
+        Some(file) => {
+            let mut store = Store::open(file)?;
+            for record in &records {
+                store.append(record)?;
+            }
+        }
+        None => tell(&records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?.join("\n"))?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,244 @@
+//! The options of a fio job: as typed, and by our names.
+
+use crate::error::Fault;
+use crate::node::Node;
+use std::collections::BTreeMap;
+use units::fio::{FioSize, FioTimeUnit, size, time};
+use units::{Bytes, Nanos};
+
+/// Options as typed, by fio's first name; those that were not typed are absent from fio's output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options(BTreeMap<String, String>);
+
+/// Second names, and the first.
+const ALIASES: [(&str, &str); 8] = [
+    ("blocksize", "bs"),
+    ("blocksize_range", "bsrange"),
+    ("readwrite", "rw"),
+    ("timeout", "runtime"),
+    ("io_limit", "io_size"),
+    ("nr_files", "nrfiles"),
+    ("allrandrepeat", "randrepeat"),
+    ("iodepth_batch_complete", "iodepth_batch_complete_min"),
+];
+
+/// fio's documented defaults, which its output leaves out.
+const DEFAULTS: [(&str, &str); 6] =
+    [("bs", "4k"), ("iodepth", "1"), ("numjobs", "1"), ("direct", "0"), ("rw", "read"), ("rwmixread", "50")];
+
+impl Options {
+    pub(super) fn read(node: &Node<'_>) -> Result<Self, Fault> {
+        let mut out = BTreeMap::new();
+        // The name of the section, and the port of the client whose options these are: no text, and no option.
+        for (key, value) in node.members()?.filter(|(key, _)| !matches!(*key, "name" | "port")) {
+            let first = ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, first)| first);
+            out.insert(first.to_owned(), value.text()?.to_owned());
+        }
+        Ok(Self(out))
+    }
+
+    /// These global options under a job's own.
+    pub(super) fn overridden_by(mut self, own: Self) -> Self {
+        self.0.extend(own.0);
+        self
+    }
+
+    pub(super) fn asked(&self) -> BTreeMap<String, String> {
+        self.0.clone()
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    fn or_default(&self, key: &str) -> &str {
+        let default = DEFAULTS.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value);
+        self.text(key).unwrap_or(default)
+    }
+
+    /// A switch without a value is on.
+    fn is_on(&self, key: &str) -> bool {
+        self.text(key).is_some_and(|text| !matches!(text, "0" | "none"))
+    }
+
+    /// Processes or threads that run this job at once.
+    pub(super) fn clones(&self) -> u64 {
+        self.or_default("numjobs").parse().unwrap_or(1)
+    }
+
+    /// Which call the sync latencies are of.
+    pub(super) fn sync_kind(&self) -> &'static str {
+        match (self.is_on("fsync"), self.is_on("fdatasync")) {
+            (true, false) => "fsync",
+            (false, true) => "fdatasync",
+            _ => "sync",
+        }
+    }
+
+    fn kb_base(&self) -> u32 {
+        if self.text("kb_base") == Some("1000") { 1000 } else { 1024 }
+    }
+
+    fn bytes(&self, text: &str) -> Option<u64> {
+        match size(text, self.kb_base()) {
+            Ok(FioSize::Bytes(bytes)) => Some(bytes),
+            Ok(FioSize::Percent(_)) | Err(_) => None,
+        }
+    }
+
+    /// The one size of all operations; `None` where there are several.
+    pub(super) fn block_bytes(&self) -> Option<u64> {
+        if self.text("bsrange").is_some() || self.text("bssplit").is_some() {
+            return None;
+        }
+        let mut sizes = self.or_default("bs").split(',').filter(|part| !part.is_empty()).map(|part| self.bytes(part));
+        let first = sizes.next()??;
+        sizes.all(|size| size == Some(first)).then_some(first)
+    }
+
+    /// What was in force, by our names, and what the reader must know of it.
+    pub(super) fn effective(&self, merged: u32) -> (BTreeMap<String, String>, Vec<String>) {
+        let mut out = BTreeMap::new();
+        let mut set = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                out.insert(key.to_owned(), value);
+            }
+        };
+        let several = || self.text("bsrange").or(self.text("bssplit")).unwrap_or(self.or_default("bs")).to_owned();
+        set("block-size", Some(self.block_bytes().map_or_else(several, |bytes| Bytes(bytes).exact())));
+        set("queue-depth", Some(self.or_default("iodepth").to_owned()));
+        let threads = if merged > 1 { u64::from(merged) } else { self.clones() };
+        set("threads", Some(threads.to_string()));
+        set("engine", self.text("ioengine").map(str::to_owned));
+        let direct = self.is_on("direct") || self.text("buffered") == Some("0");
+        set("direct", Some(direct.to_string()));
+        let (random, reads) = self.pattern();
+        set("random", random.map(|random| random.to_string()));
+        set("read-percent", reads);
+        set(
+            "file-size",
+            self.text("size").filter(|_| self.text("nrfiles").is_none()).and_then(|t| self.bytes(t)).map(|b| Bytes(b).exact()),
+        );
+        for (key, name, unit) in [
+            ("runtime", "duration", FioTimeUnit::Seconds),
+            ("ramp_time", "warmup", FioTimeUnit::Seconds),
+            ("thinktime", "think-time", FioTimeUnit::Micros),
+        ] {
+            let micros = self.text(key).and_then(|text| time(text, unit).ok()).filter(|micros| *micros > 0);
+            set(name, micros.and_then(|micros| micros.checked_mul(1000)).map(|ns| Nanos(ns).exact()));
+        }
+        for (key, name) in [("fsync", "fsync"), ("fdatasync", "fdatasync"), ("rate_iops", "rate-iops")] {
+            set(name, self.text(key).filter(|text| *text != "0").map(str::to_owned));
+        }
+        set("rate-bytes", self.text("rate").and_then(|text| self.bytes(text)).map(|bytes| Bytes(bytes).exact()));
+        for (key, name, on) in [
+            ("end_fsync", "end-fsync", self.is_on("end_fsync")),
+            ("sync", "sync", matches!(self.text("sync"), Some("1" | "sync"))),
+            ("sync", "dsync", self.text("sync") == Some("dsync")),
+            ("verify", "verify", self.is_on("verify") && self.text("verify") != Some("null")),
+        ] {
+            set(name, self.text(key).map(|_| on.to_string()));
+        }
+        set("write-pattern", self.is_on("zero_buffers").then(|| "zeros".to_owned()));
+        self.distribution(&mut set);
+        let absent: Vec<&str> =
+            DEFAULTS.iter().map(|(key, _)| *key).filter(|key| self.text(key).is_none() && *key != "rwmixread").collect();
+        let notice = format!("fio prints only options that were typed; these stand at its documented defaults: {}", absent.join(", "));
+        (out, if absent.is_empty() { Vec::new() } else { vec![notice] })
+    }
+
+    /// Whether the order is random, and the percentage of reads.
+    fn pattern(&self) -> (Option<bool>, Option<String>) {
+        let rw = self.or_default("rw").split(':').next().unwrap_or_default();
+        let reads = match rw {
+            "read" | "randread" => Some("100".to_owned()),
+            "write" | "randwrite" => Some("0".to_owned()),
+            "rw" | "readwrite" | "randrw" => match self.text("rwmixwrite").and_then(|text| text.parse::<u8>().ok()) {
+                Some(writes) if self.text("rwmixread").is_none() => Some(100_u8.saturating_sub(writes).to_string()),
+                _ => Some(self.or_default("rwmixread").to_owned()),
+            },
+            _ => None,
+        };
+        let known = reads.is_some() || rw.contains("trim");
+        (known.then(|| rw.starts_with("rand")), reads)
+    }
+
+    fn distribution(&self, set: &mut impl FnMut(&str, Option<String>)) {
+        let Some(text) = self.text("random_distribution") else { return };
+        let mut parts = text.split(':');
+        let name = match parts.next().unwrap_or_default() {
+            "random" => "uniform",
+            "normal" => "gaussian",
+            other => other,
+        };
+        set("distribution", Some(name.to_owned()));
+        let parameter = match name {
+            "zipf" => "zipf-theta",
+            "pareto" => "pareto-h",
+            _ => return,
+        };
+        set(parameter, parts.next().map(str::to_owned));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Options {
+        Options(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    fn effective(pairs: &[(&str, &str)], key: &str) -> Option<String> {
+        of(pairs).effective(1).0.remove(key)
+    }
+
+    #[test]
+    fn sizes_are_read_as_fio_reads_them() {
+        assert_eq!(of(&[("bs", "4k,4096")]).block_bytes(), Some(4096));
+        assert_eq!(of(&[("bs", "4k,8k")]).block_bytes(), None);
+        assert_eq!(of(&[("bs", "4k"), ("kb_base", "1000")]).block_bytes(), Some(4000));
+        assert_eq!(of(&[("bs", "4k"), ("bssplit", "4k/50:8k/50")]).block_bytes(), None);
+        assert_eq!(effective(&[("bsrange", "4k-16k")], "block-size").as_deref(), Some("4k-16k"));
+    }
+
+    #[test]
+    fn documented_defaults_are_entered_and_named() {
+        let (effective, notices) = of(&[("rw", "randread"), ("bs", "1M")]).effective(1);
+        assert_eq!((effective["queue-depth"].as_str(), effective["direct"].as_str()), ("1", "false"));
+        assert!(notices[0].ends_with("iodepth, numjobs, direct"), "{notices:?}");
+        assert_eq!(effective.get("engine"), None, "it differs between systems");
+    }
+
+    #[test]
+    fn the_mix_follows_the_pattern() {
+        for (pairs, random, reads) in [
+            (&[("rw", "randrw"), ("rwmixread", "70")][..], "true", Some("70")),
+            (&[("rw", "rw"), ("rwmixwrite", "10")], "false", Some("90")),
+            (&[("rw", "readwrite:4")], "false", Some("50")),
+            (&[("rw", "write")], "false", Some("0")),
+            (&[("rw", "randtrim")], "true", None),
+        ] {
+            assert_eq!(
+                (effective(pairs, "random").as_deref(), effective(pairs, "read-percent").as_deref()),
+                (Some(random), reads),
+                "{pairs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_of_their_option() {
+        assert_eq!(effective(&[("runtime", "10")], "duration").as_deref(), Some("10s"));
+        assert_eq!(effective(&[("thinktime", "50")], "think-time").as_deref(), Some("50us"));
+        assert_eq!(effective(&[("runtime", "0")], "duration"), None);
+    }
+
+    #[test]
+    fn several_durability_options_are_told_apart() {
+        assert_eq!(of(&[("fsync", "1"), ("fdatasync", "0")]).sync_kind(), "fsync");
+        assert_eq!(of(&[("fsync", "1"), ("fdatasync", "4")]).sync_kind(), "sync");
+        assert_eq!(effective(&[("sync", "dsync")], "dsync").as_deref(), Some("true"));
+        assert_eq!(effective(&[("direct", "")], "direct").as_deref(), Some("true"), "a switch without a value is on");
+    }
+}

@@ -1,0 +1,98 @@
+//! What must be written before a run, so that it measures storage and not holes.
+
+use super::{FileContent, Use, fill, pattern_label};
+use crate::error::RunError;
+use crate::layout::FileSpec;
+use std::fs::File;
+use std::path::Path;
+use workload::{EngineName, Workload};
+
+/// How much of a file is written before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FillPlan {
+    Nothing,
+    Whole,
+    /// Only what is missing: holes and the part beyond the present end.
+    Holes,
+}
+
+/// What a target is before it is touched.
+pub(super) struct Present {
+    pub(super) exists: bool,
+    pub(super) bytes: u64,
+    pub(super) is_device: bool,
+}
+
+pub(super) fn fill_plan(
+    spec: &FileSpec,
+    workload: &Workload,
+    io: Use,
+    present: &Present,
+    bytes: u64,
+    content: &FileContent,
+) -> Result<FillPlan, RunError> {
+    let ours = content.mark.is_some() || !present.exists || present.bytes == 0;
+    let refill = workload.files.fill.refill;
+    if refill == Some(true) {
+        return Ok(FillPlan::Whole);
+    }
+    let needs_data = io.reads || workload.engine == EngineName::Mmap;
+    if present.is_device || !needs_data {
+        return Ok(FillPlan::Nothing);
+    }
+    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !content.holds(workload) {
+        if !io.writes && !content.certainly_lacks(workload) {
+            return Ok(FillPlan::Nothing);
+        }
+        if !io.writes {
+            return Err(RunError::Unsuitable(format!(
+                "{} does not hold the pattern {} in every block ({}), so reads cannot be verified against it; write it first with --write-percent 100 --duration 0s --verify --verify-pattern {}, or add --refill",
+                spec.path.display(),
+                pattern_label(workload),
+                content.describe(),
+                workload.verify.pattern.word()
+            )));
+        }
+        return Ok(FillPlan::Whole);
+    }
+    let missing = missing_bytes(&spec.path, present, bytes)?;
+    // A verifying read is to find what is missing, not to put it there.
+    if missing == 0 || (workload.verify.on && !io.writes && present.bytes >= bytes) {
+        return Ok(FillPlan::Nothing);
+    }
+    let share = 100.0 * missing as f64 / bytes as f64;
+    if refill == Some(false) {
+        if present.bytes == 0 {
+            return Err(RunError::Unsuitable(format!(
+                "{} holds nothing to read, and --no-refill forbids to write it; drop --no-refill",
+                spec.path.display()
+            )));
+        }
+        if present.bytes < bytes {
+            return Err(RunError::Unsuitable(format!(
+                "{} has {} of {bytes} bytes and --no-refill forbids to write the rest; give --file-size {}",
+                spec.path.display(),
+                present.bytes,
+                present.bytes
+            )));
+        }
+        return Ok(FillPlan::Nothing);
+    }
+    if !ours && workload.files.allow_destroy.is_none() {
+        return Err(RunError::Unsuitable(format!(
+            "{}: {share:.0} % of {bytes} bytes are holes or beyond its end ({missing} bytes), so reads would measure no storage, and the file is not Fathom's to fill; give --file-size within its {} bytes, fill it with --allow-destroy {}, or measure the holes with --no-refill",
+            spec.path.display(),
+            present.bytes,
+            spec.path.display()
+        )));
+    }
+    Ok(FillPlan::Holes)
+}
+
+fn missing_bytes(path: &Path, present: &Present, bytes: u64) -> Result<u64, RunError> {
+    if !present.exists {
+        return Ok(bytes);
+    }
+    let file = File::open(path).map_err(RunError::io("cannot open", path))?;
+    Ok(fill::holes(&file, bytes).iter().map(|(start, end)| end - start).sum())
+}

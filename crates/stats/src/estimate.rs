@@ -1,0 +1,74 @@
+use std::fmt;
+
+/// A number with its uncertainty: no number leaves this crate without one.
+///
+/// Effects are natural logarithms of ratios (`ln(arm / baseline)`), so `100 * point.exp_m1()` is per cent; quantiles are in the unit of
+/// their sample. `low` and `high` are infinite where `n` is too small for an interval of this level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    pub point: f64,
+    pub low: f64,
+    pub high: f64,
+    /// Nominal coverage, for example 0.95.
+    pub level: f64,
+    /// Units of analysis: blocks, never samples within a slot.
+    pub n: usize,
+    pub method: Method,
+}
+
+/// Where an [`Estimate`] comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Hodges-Lehmann point with the interval of the signed-rank law.
+    HodgesLehmann,
+    /// Mean with Student's t: assumes normal differences.
+    PairedT,
+    /// Difference of arm means with the residual variance of all arms: assumes normal, equally spread residuals.
+    PooledT,
+    /// Sample quantile with the binomial interval of its order statistics: assumes independent observations.
+    OrderStatistics,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HodgesLehmann => "Hodges-Lehmann, signed-rank interval",
+            Self::PairedT => "parametric, paired t",
+            Self::PooledT => "parametric, pooled t",
+            Self::OrderStatistics => "order statistics, if observations were independent",
+        })
+    }
+}
+
+impl Estimate {
+    /// Half the width of the interval, in the unit of the point; infinite without an interval.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        0.5 * (self.high - self.low)
+    }
+
+    /// Whether `value` lies in the closed interval.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The same estimate of the quantity with the opposite sign.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self { point: -self.point, low: -self.high, high: -self.low, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negation_swaps_and_flips_the_bounds() {
+        let estimate = Estimate { point: 1.0, low: -2.0, high: 3.0, level: 0.95, n: 6, method: Method::PairedT };
+        let negated = estimate.negated();
+        assert_eq!((negated.point, negated.low, negated.high), (-1.0, -3.0, 2.0));
+        assert_eq!((negated.half_width(), negated.contains(2.0), negated.contains(2.1)), (2.5, true, false));
+    }
+}

@@ -1,0 +1,12 @@
+//! NBD addresses: what is read is written as a URI that reads back.
+#![no_main]
+
+use engine::NbdUrl;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    match NbdUrl::parse(text) {
+        Ok(url) => assert_eq!(NbdUrl::parse(&url.to_string()).expect("it reads its own form"), url),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
