@@ -124,6 +124,19 @@ pub trait Engine {
     /// The whole buffer of an idle slot.
     fn buffer(&mut self, slot: Slot) -> &mut [u8];
 
+    /// Whether [`Engine::perform`] works.
+    const PERFORMS: bool = false;
+
+    /// Whether [`Engine::perform`] is a system call, which orders what comes after it.
+    const CALLS: bool = false;
+
+    /// Carries out one request at once and returns its result, without slots and batches; `None` from engines that cannot.
+    #[inline]
+    fn perform(&mut self, request: &Request) -> Option<i64> {
+        let _asynchronous = request;
+        None
+    }
+
     /// Hands over requests in order; returns how many were accepted, at least one of a non-empty batch.
     ///
     /// # Errors

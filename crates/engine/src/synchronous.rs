@@ -21,29 +21,38 @@ impl SyncEngine {
 }
 
 impl Engine for SyncEngine {
+    const PERFORMS: bool = true;
+    const CALLS: bool = true;
+
     fn buffer(&mut self, slot: Slot) -> &mut [u8] {
         self.arena.buffer(slot)
     }
 
     #[inline]
+    fn perform(&mut self, request: &Request) -> Option<i64> {
+        let fd = self.files[request.file as usize].as_raw_fd();
+        let address = self.arena.address(request.slot);
+        let len = request.len as usize;
+        debug_assert!(len <= self.arena.buffer(request.slot).len(), "request longer than its buffer");
+        // SAFETY: the slot's buffer is at least `len` bytes and idle, so the kernel is its only user during the call.
+        let result = unsafe {
+            match request.op {
+                Op::Read => sys::pread(fd, address, len, request.offset),
+                Op::Write => sys::pwrite(fd, address, len, request.offset),
+                Op::Fsync => sys::fsync(fd),
+                Op::Fdatasync => sys::fdatasync(fd),
+                Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
+                    unreachable!("metadata operations are the metadata engine's")
+                }
+            }
+        };
+        Some(result)
+    }
+
+    #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         for request in batch {
-            let fd = self.files[request.file as usize].as_raw_fd();
-            let address = self.arena.address(request.slot);
-            let len = request.len as usize;
-            debug_assert!(len <= self.arena.buffer(request.slot).len(), "request longer than its buffer");
-            // SAFETY: the slot's buffer is at least `len` bytes and idle, so the kernel is its only user during the call.
-            let result = unsafe {
-                match request.op {
-                    Op::Read => sys::pread(fd, address, len, request.offset),
-                    Op::Write => sys::pwrite(fd, address, len, request.offset),
-                    Op::Fsync => sys::fsync(fd),
-                    Op::Fdatasync => sys::fdatasync(fd),
-                    Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => {
-                        unreachable!("metadata operations go to MetaEngine")
-                    }
-                }
-            };
+            let result = self.perform(request).expect("a blocking call always has a result");
             self.ready.push(Completion { slot: request.slot, result });
         }
         Ok(batch.len())

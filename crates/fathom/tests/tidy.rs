@@ -446,7 +446,8 @@ fn every_flag_that_a_document_names_exists() {
             Command::new(env!("CARGO_BIN_EXE_fathom")).args([verb, "--help"]).output().expect("the binary was built for this test");
         String::from_utf8(output.stdout).expect("help is text")
     };
-    let mut known: BTreeSet<String> = ["run", "calibrate"].iter().flat_map(|verb| flags(&help(verb))).collect();
+    let mut known: BTreeSet<String> =
+        ["run", "compare", "audit", "import", "calibrate"].iter().flat_map(|verb| flags(&help(verb))).collect();
     known.extend(FOREIGN_FLAGS.map(str::to_owned));
     let mut found = Vec::new();
     for name in ["README.md", "METHODOLOGY.md", "LIMITS.md"] {

@@ -87,6 +87,12 @@ impl Pace {
         self
     }
 
+    /// Whether an operation is due whenever the last one has ended.
+    #[must_use]
+    pub(crate) fn is_free(&self) -> bool {
+        self.open.is_none() && self.think.is_none()
+    }
+
     /// Whether latency counts from an intended start of its own.
     #[must_use]
     pub(crate) fn is_open(&self) -> bool {

@@ -144,6 +144,11 @@ impl Source {
         }
     }
 
+    /// Whether anything but reads and writes can come.
+    pub(crate) fn has_other_operations(&self) -> bool {
+        self.flushes || self.script.is_some()
+    }
+
     /// The flush that the writes so far have made due.
     #[inline]
     pub(crate) fn next_flush(&mut self) -> Option<Drawn> {

@@ -77,6 +77,16 @@ impl Tally {
         self.in_flight_ns += u128::from(now - before) * in_flight as u128;
     }
 
+    /// From `begun` to `now` there was always one operation in flight, `operations` in all.
+    pub(crate) fn sprinted(&mut self, begun: u64, now: u64, operations: u64) {
+        self.in_flight(begun, now, 1);
+        self.submissions += operations;
+        self.submitted += operations;
+        self.reaps += operations;
+        self.reaps_to_empty += operations;
+        self.ended = now;
+    }
+
     /// Of `in_flight` operations `done` ended at `now`.
     #[inline]
     pub(crate) fn reaped(&mut self, now: u64, in_flight: usize, done: usize) {

@@ -3,65 +3,23 @@
 //! After its first turn the loop allocates nothing, takes no lock and formats nothing; it reads the clock when a batch has been reaped and once
 //! more before a submission if anything but drawing offsets happened in between.
 
-use crate::content::Content;
-use crate::locks::Locks;
-use crate::pace::{Due, Pace};
-use crate::source::{Drawn, Source};
+mod direct;
+mod plan;
+
+pub(crate) use plan::{Batching, StopRule, Tick, WorkerPlan};
+
+use crate::pace::Due;
+use crate::source::Drawn;
 use crate::tally::{Failure, Tally};
 use engine::{Clock, Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use workload::ThinkMode;
 
 /// Below this distance to a due time the loop polls: a sleep would end too late.
 const POLL_NS: u64 = 70_000;
 /// Longest wait before the stop flag is looked at again.
 const PATIENCE_NS: u64 = 100_000_000;
-
-/// When a worker stops; times on its clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StopRule {
-    pub warmup_ends: u64,
-    /// `u64::MAX`: no time limit.
-    pub ends: u64,
-    /// `u64::MAX`: no byte limit.
-    pub bytes: u64,
-    /// Failed operations that end the run; `u64::MAX`: none does.
-    pub errors: u64,
-}
-
-/// Batching of one worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Batching {
-    pub depth: u32,
-    pub submit: u32,
-    pub reap: u32,
-}
-
-/// Everything one worker needs but its engine and clock.
-pub(crate) struct WorkerPlan<'a> {
-    pub batching: Batching,
-    pub source: Source,
-    pub pace: Pace,
-    pub think_mode: ThinkMode,
-    pub stop: StopRule,
-    pub content: Content<'a>,
-    pub locks: Option<Locks>,
-    /// Files to flush inside the measured time when the run ends.
-    pub end_flush: Vec<u32>,
-    pub warmup: &'a LiveCounters,
-    pub measured: &'a LiveCounters,
-    /// Ends every worker.
-    pub halt: &'a AtomicBool,
-    /// Called with the virtual time at every interval edge; only under a virtual clock.
-    pub tick: Option<Tick<'a>>,
-}
-
-/// An observer of virtual time.
-pub(crate) struct Tick<'a> {
-    pub every_ns: u64,
-    pub edge: &'a mut dyn FnMut(u64),
-}
 
 #[derive(Clone, Copy)]
 struct InFlight {
@@ -131,6 +89,8 @@ struct Loop<'a, 'p, E, C> {
     now: u64,
     next_tick: u64,
     work_before_submit: bool,
+    /// Whether [`Loop::sprint`] does all that a turn would.
+    direct_path: bool,
     /// How long before a due time sleeping gives way to polling.
     margin: u64,
 }
@@ -155,6 +115,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             now,
             next_tick: plan.tick.as_ref().map_or(u64::MAX, |tick| now + tick.every_ns),
             work_before_submit: plan.content.takes_time() || plan.locks.is_some(),
+            direct_path: E::PERFORMS && direct::is_open(plan),
             margin: margin(clock, plan),
             plan,
         }
@@ -178,6 +139,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     fn turn(&mut self) -> Result<(), EngineError> {
         loop {
             self.edge();
+            if self.direct_path && self.stage == Stage::Running {
+                self.sprint();
+                continue;
+            }
             let wait = self.fill();
             if self.stage == Stage::Draining && self.in_flight() == 0 && self.batch.is_empty() {
                 return Ok(());
@@ -388,12 +353,16 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                 self.tally.verified(&outcome);
             }
         } else {
-            kind.failed();
-            self.tally.failed(Failure { op: drawn.op, file: drawn.file, offset: drawn.offset, len: drawn.len, result: completion.result });
-            if self.tally.failures() >= self.plan.stop.errors {
-                self.plan.halt.store(true, Relaxed);
-            }
+            self.fail(drawn, completion.result);
         }
         self.plan.pace.ended(self.now, latency);
+    }
+
+    fn fail(&mut self, drawn: Drawn, result: i64) {
+        self.counters.kind(drawn.op as usize).failed();
+        self.tally.failed(Failure { op: drawn.op, file: drawn.file, offset: drawn.offset, len: drawn.len, result });
+        if self.tally.failures() >= self.plan.stop.errors {
+            self.plan.halt.store(true, Relaxed);
+        }
     }
 }
