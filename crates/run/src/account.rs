@@ -64,16 +64,16 @@ impl Accounts {
     }
 
     fn process(&self) -> ProcessAccount {
-        let (a, b) = (&self.after.usage, &self.before.usage);
+        let usage = self.after.usage.since(&self.before.usage);
         let io = self.after.io.as_ref().zip(self.before.io.as_ref()).and_then(|(after, before)| after.since(before));
         ProcessAccount {
-            user_ns: a.user_ns - b.user_ns,
-            system_ns: a.system_ns - b.system_ns,
-            major_faults: a.major_faults - b.major_faults,
-            minor_faults: a.minor_faults - b.minor_faults,
-            voluntary_switches: a.voluntary_switches - b.voluntary_switches,
-            involuntary_switches: a.involuntary_switches - b.involuntary_switches,
-            max_resident_bytes: a.max_resident_kib * 1024,
+            user_ns: usage.user_ns,
+            system_ns: usage.system_ns,
+            major_faults: usage.major_faults,
+            minor_faults: usage.minor_faults,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            max_resident_bytes: usage.max_resident_kib * 1024,
             storage_read_bytes: io.as_ref().map(|io| io.read_bytes),
             storage_written_bytes: io.as_ref().map(|io| io.write_bytes),
         }

@@ -146,7 +146,7 @@ impl WorkerTask {
         let sched = || Machine::at(Path::new("/")).thread_sched(sys::thread_id());
         let sched_before = sched();
         let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
-        report.usage = difference(sys::usage_of_thread(), report.tally.usage_before);
+        report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         report.run_queue_wait_ns = sched().zip(sched_before).and_then(|(after, before)| after.since(&before).wait_ns);
         self.finish(report, outcome, plan)
     }
@@ -178,7 +178,7 @@ impl WorkerTask {
         let tick = Some(Tick { every_ns: self.interval_ns, edge: &mut edge });
         let mut plan = self.plan(0, content, None, tick);
         let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally);
-        report.usage = difference(sys::usage_of_thread(), report.tally.usage_before);
+        report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
         let mut report = self.finish(report, outcome, plan)?;
         edge(clock.now());
         report.series = series;
@@ -243,18 +243,6 @@ impl WorkerTask {
             report.lock_wait = Some(locks.wait);
         }
         Ok(report)
-    }
-}
-
-fn difference(after: Usage, before: Usage) -> Usage {
-    Usage {
-        user_ns: after.user_ns - before.user_ns,
-        system_ns: after.system_ns - before.system_ns,
-        minor_faults: after.minor_faults - before.minor_faults,
-        major_faults: after.major_faults - before.major_faults,
-        voluntary_switches: after.voluntary_switches - before.voluntary_switches,
-        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
-        max_resident_kib: after.max_resident_kib,
     }
 }
 

@@ -79,6 +79,22 @@ pub struct Usage {
     pub max_resident_kib: u64,
 }
 
+impl Usage {
+    /// The growth since `earlier`; the largest size is the present one.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns - earlier.user_ns,
+            system_ns: self.system_ns - earlier.system_ns,
+            minor_faults: self.minor_faults - earlier.minor_faults,
+            major_faults: self.major_faults - earlier.major_faults,
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            max_resident_kib: self.max_resident_kib,
+        }
+    }
+}
+
 fn usage(who: libc::c_int) -> Usage {
     // SAFETY: an all-zero rusage is valid, and the kernel fills it.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
