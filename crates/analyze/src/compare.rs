@@ -10,7 +10,7 @@ mod metric;
 pub use differences::{Disagreement, environment_differences, workload_differences};
 pub use metric::Metric;
 
-use record::{Record, Status};
+use record::{Record, Status, Stopping};
 use stats::{Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -137,7 +137,7 @@ fn row_comparison(row: &str, sides: &[Vec<&Record>; 2], question: &Question, inv
 
 /// Level of the interval: that of the look, where the experiment was stopped by looking; 95 % where its length was fixed.
 fn level(base: &[&Record], blocks: usize) -> f64 {
-    let sequential = base.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.plan.starts_with("open/")));
+    let sequential = base.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open));
     let threshold = if sequential { Thresholds::open().at(blocks, 1) } else { None };
     1.0 - threshold.unwrap_or(0.05)
 }
@@ -181,7 +181,7 @@ mod tests {
             started_at: format!("2026-01-01T00:{:02}:{:02}.000Z", slot / 60, slot % 60),
             elapsed_ns: 1_000_000_000,
             operations,
-            trial: Some(Trial { plan: "fixed/1".into(), arm: arm.into(), row: "row".into(), block, slot }),
+            trial: Some(Trial { plan: "fixed/1".into(), arm: arm.into(), row: "row".into(), block, slot, ..Trial::default() }),
             ..Record::default()
         }
     }

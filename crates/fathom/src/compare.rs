@@ -7,7 +7,7 @@ use analyze::{Comparison, Metric, Question, compare};
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use engine::Clock;
-use record::{Record, Status, Store, Trial};
+use record::{Record, Role, Status, Stopping, Store, Trial};
 use run::{NoWatch, execute};
 use stats::{LOOKS, Thresholds, Verdict, rng::Rng};
 use std::collections::BTreeSet;
@@ -210,6 +210,8 @@ impl Experiment {
                     row: "run".into(),
                     block,
                     slot: 2 * block + position,
+                    role: [Role::Baseline, Role::Candidate][arm],
+                    stopping: Stopping::Open,
                 });
                 if let Some(store) = &mut self.store {
                     store.append(&record)?;

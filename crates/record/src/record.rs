@@ -75,6 +75,35 @@ pub struct Trial {
     pub block: u32,
     /// Position in the order of all slots, from 0.
     pub slot: u32,
+    /// What the arm is compared as.
+    #[serde(default)]
+    pub role: Role,
+    /// When the experiment may end, which decides at which level its intervals hold.
+    #[serde(default)]
+    pub stopping: Stopping,
+}
+
+/// What an arm is compared as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    #[default]
+    Candidate,
+    /// What the others are compared with.
+    Baseline,
+    /// The baseline a second time under another name: what differs between the two is error.
+    Control,
+}
+
+/// How an experiment decides to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopping {
+    /// After a number of blocks that was fixed before the first.
+    #[default]
+    Fixed,
+    /// At the first permitted look that decides; it may go on later.
+    Open,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

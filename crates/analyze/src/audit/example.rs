@@ -70,7 +70,7 @@ pub(crate) fn quoted(kind: &str, summary: Summary) -> Record {
 
 /// A record's place in an experiment of one row.
 pub(crate) fn placed(record: Record, arm: &str, block: u32, slot: u32) -> Record {
-    let trial = Trial { plan: "plan".into(), arm: arm.into(), row: "row".into(), block, slot };
+    let trial = Trial { plan: "plan".into(), arm: arm.into(), row: "row".into(), block, slot, ..Trial::default() };
     Record { trial: Some(trial), ..record }
 }
 
