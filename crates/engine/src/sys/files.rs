@@ -13,38 +13,39 @@ fn signed(offset: u64) -> libc::off64_t {
     libc::off64_t::try_from(offset).unwrap_or(libc::off64_t::MAX)
 }
 
-fn outcome(result: libc::ssize_t) -> i64 {
-    if result >= 0 { result as i64 } else { -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+fn outcome(result: i64) -> i64 {
+    if result >= 0 { result } else { -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
 }
 
-/// `pread`; returns bytes or a negative errno.
+/// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function is a point of cancellation, which costs
+/// two atomic exchanges a call in a process of several threads.
 ///
 /// # Safety
 /// `address` is valid for writing `len` bytes and nobody else uses them.
 #[inline]
 pub(crate) unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
-    outcome(unsafe { libc::pread64(fd, address.cast(), len, signed(offset)) })
+    outcome(unsafe { libc::syscall(libc::SYS_pread64, fd, address, len, signed(offset)) })
 }
 
-/// `pwrite`; returns bytes or a negative errno.
+/// `pwrite`; returns bytes or a negative errno. As [`pread`].
 ///
 /// # Safety
 /// `address` is valid for reading `len` bytes and nobody writes them.
 #[inline]
 pub(crate) unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
-    outcome(unsafe { libc::pwrite64(fd, address.cast(), len, signed(offset)) })
+    outcome(unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, len, signed(offset)) })
 }
 
 pub(crate) fn fsync(fd: RawFd) -> i64 {
     // SAFETY: no memory is passed.
-    outcome(unsafe { libc::fsync(fd) } as libc::ssize_t)
+    outcome(unsafe { libc::fsync(fd) }.into())
 }
 
 pub(crate) fn fdatasync(fd: RawFd) -> i64 {
     // SAFETY: no memory is passed.
-    outcome(unsafe { libc::fdatasync(fd) } as libc::ssize_t)
+    outcome(unsafe { libc::fdatasync(fd) }.into())
 }
 
 /// Open flag that skips access times; refused for files of other users.
