@@ -6,7 +6,7 @@
 use crate::sys;
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A source of nanoseconds since an arbitrary start.
 pub trait Clock: Clone {
@@ -157,8 +157,22 @@ fn ordered_tsc() -> u64 {
 /// Seconds and nanoseconds since 1970, for stamping records; never for measuring.
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "this module owns the wall clock")]
-pub fn wall_time() -> std::time::SystemTime {
-    std::time::SystemTime::now()
+pub fn wall_time() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Waits until whatever is written from now on gets a later time than `modified`: kernels before 6.13 give all writes within one tick
+/// (1 to 10 ms) the same time. Returns whether it did; a time beyond the next ticks, of another machine's clock, is not waited for.
+pub fn outwait_file_time(modified: SystemTime) -> bool {
+    let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // One tick ends the present moment; the others are for sleeps that a signal ended early.
+    for _ in 0..4 {
+        if sys::file_clock() > modified {
+            return true;
+        }
+        sys::sleep_ns(u64::try_from(sys::file_clock_tick().as_nanos()).unwrap_or(0).min(10_000_000));
+    }
+    sys::file_clock() > modified
 }
 
 /// Time that passes only when somebody advances it; shared by a worker and its `sim` engine.
@@ -201,6 +215,17 @@ mod tests {
             last = now;
         }
         assert!(clock.drift_ns().unsigned_abs() < 10_000_000, "drift {} ns", clock.drift_ns());
+    }
+
+    #[test]
+    fn after_the_wait_the_clock_of_files_has_passed_the_time_that_was_given() {
+        for _ in 0..3 {
+            let present = SystemTime::UNIX_EPOCH + sys::file_clock();
+            assert!(outwait_file_time(present));
+            assert!(SystemTime::UNIX_EPOCH + sys::file_clock() > present);
+        }
+        assert!(outwait_file_time(SystemTime::UNIX_EPOCH), "the past needs no waiting");
+        assert!(!outwait_file_time(wall_time() + Duration::from_secs(3600)), "the future is not waited for");
     }
 
     #[test]

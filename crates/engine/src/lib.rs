@@ -24,7 +24,7 @@ pub use clock::{Clock, MachineClock, VirtualClock};
 pub use error::EngineError;
 pub use libaio::LibaioEngine;
 pub use mapped::{MapAdvice, MmapEngine};
-pub use meta::{MetaEngine, OwnedFile};
+pub use meta::MetaEngine;
 pub use nbd::{BlockSizes, NbdEngine, NbdFault, NbdUrl};
 pub use null::NullEngine;
 pub use sim::{SimEngine, SimModel};

@@ -1,34 +1,14 @@
 //! Operations on names instead of data: one blocking call after the other, as the synchronous engine does it.
 //!
-//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it), or adopted after checking that an earlier engine
-//! created it, is ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no system call.
+//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it) is ever renamed or removed, and a rename never
+//! replaces. Anything else ends with EPERM and no system call.
 
 use crate::{Completion, Engine, EngineError, Op, Request, Slot, sys};
-use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
-/// A file that an engine created, so that a later engine may rename and remove it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedFile {
-    pub path: PathBuf,
-    pub device: u64,
-    pub inode: u64,
-    /// `None` where the file system keeps no time of birth.
-    pub born: Option<SystemTime>,
-}
-
-impl OwnedFile {
-    fn at(path: &Path) -> io::Result<Self> {
-        let found = fs::symlink_metadata(path)?;
-        Ok(Self { path: path.into(), device: found.dev(), inode: found.ino(), born: found.created().ok() })
-    }
-}
 
 /// A place in the list of paths and the name under which its file is found.
 #[derive(Debug)]
@@ -70,32 +50,6 @@ impl MetaEngine {
             .collect::<io::Result<_>>()
             .map_err(|source| EngineError::Call { call: "taking a path", source })?;
         Ok(Self { entries, file_bytes, ready: Vec::with_capacity(1) })
-    }
-
-    /// The files that exist and are this engine's, by their current names.
-    #[must_use]
-    pub fn owned(&self) -> Vec<OwnedFile> {
-        self.entries.iter().filter(|entry| entry.is_ours).filter_map(|entry| OwnedFile::at(entry.current()).ok()).collect()
-    }
-
-    /// Takes over files that an earlier engine owned and that are under one of this engine's names, unless another file has taken the place;
-    /// returns how many.
-    pub fn adopt(&mut self, files: &[OwnedFile]) -> usize {
-        let by_path: HashMap<&Path, &OwnedFile> = files.iter().map(|file| (file.path.as_path(), file)).collect();
-        let is_the_same = |path: &Path| by_path.get(path).is_some_and(|file| OwnedFile::at(path).is_ok_and(|found| found == **file));
-        let mut adopted = 0;
-        for entry in self.entries.iter_mut().filter(|entry| !entry.is_ours) {
-            for is_renamed in [false, true] {
-                entry.is_renamed = is_renamed;
-                entry.is_ours = is_the_same(entry.current());
-                if entry.is_ours {
-                    adopted += 1;
-                    break;
-                }
-            }
-            entry.is_renamed &= entry.is_ours;
-        }
-        adopted
     }
 
     fn perform(&mut self, request: &Request) -> io::Result<()> {
@@ -182,7 +136,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn engine(root: &Path, names: &[&str]) -> MetaEngine {
         MetaEngine::new(names.iter().map(|name| root.join(name)).collect(), 0).unwrap()
@@ -304,35 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn a_later_engine_adopts_what_is_unchanged_and_nothing_else() {
-        let root = tempfile::tempdir().unwrap();
-        let list = ["kept", "moved", "replaced", "foreign"];
-        let mut first = engine(root.path(), &list);
-        for file in 0..3 {
-            assert_eq!(results(&mut first, file, [Op::Create]), [0]);
-        }
-        assert_eq!(results(&mut first, 1, [Op::Rename]), [0]);
-        let owned = first.owned();
-        assert_eq!(owned.len(), 3);
-        let replaced = root.path().join("replaced");
-        let parked = File::open(&replaced).unwrap();
-        fs::remove_file(&replaced).unwrap();
-        for theirs in ["replaced", "foreign"] {
-            fs::write(root.path().join(theirs), "precious").unwrap();
-        }
-        drop(parked);
-        let mut second = engine(root.path(), &list);
-        assert_eq!((second.adopt(&owned), second.adopt(&owned)), (2, 0));
-        for file in 0..2 {
-            assert_eq!(results(&mut second, file, [Op::Stat, Op::Unlink]), [0; 2]);
-        }
-        for file in 2..4 {
-            assert_eq!(results(&mut second, file, [Op::Stat, Op::Unlink]), [0, errno(libc::EPERM)]);
-        }
-        assert_eq!(names(root.path()), ["foreign", "replaced"]);
-    }
-
-    #[test]
     fn a_path_with_nul_is_refused() {
         assert!(MetaEngine::new(vec![PathBuf::from("a\0b")], 0).is_err());
     }
@@ -353,7 +278,7 @@ mod tests {
             for (file, op) in steps {
                 results(&mut engine, file, [op]);
                 let mut seen: Vec<PathBuf> = foreign.iter().map(|name| root.path().join(name)).collect();
-                seen.extend(engine.owned().into_iter().map(|file| file.path));
+                seen.extend(engine.entries.iter().filter(|entry| entry.is_ours).map(|entry| entry.current().to_path_buf()));
                 seen.sort();
                 prop_assert_eq!(names(root.path()), seen.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect::<Vec<_>>());
                 let left = listing(root.path());

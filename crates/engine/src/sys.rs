@@ -8,7 +8,7 @@ mod process;
 mod rename;
 
 pub use files::{
-    Advice, LockKind, block_device_size, block_sector_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise,
+    Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise,
     fallocate, loop_backing, may_write, next_data, next_hole, noatime_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, sync_flag,
     write_xattr,
 };
@@ -19,7 +19,7 @@ pub(crate) use poll::{Readiness, wait_ready};
 pub use process::{
     Usage, catch_signals, caught_signal, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread,
 };
-pub(crate) use process::{monotonic_ns, sleep_ns};
+pub(crate) use process::{file_clock, file_clock_tick, monotonic_ns, sleep_ns};
 pub(crate) use rename::rename_no_replace;
 
 use std::io;

@@ -124,13 +124,12 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
     Ok(Asked { stages, output, notices: Vec::new() })
 }
 
-/// An error of a TOML file with the file's name.
-fn in_file(error: SpecError, file: &Path) -> SpecError {
-    let place = file.display().to_string();
-    if let SpecError::Syntax { line, reason, .. } = error {
-        return SpecError::Syntax { file: place, line, reason };
+/// An error of a TOML file with the file's name; one of a flag as it is.
+fn in_file(mut error: SpecError, of: &Path) -> SpecError {
+    if let SpecError::Syntax { file, .. } | SpecError::Line { file, .. } = &mut error {
+        *file = of.display().to_string();
     }
-    SpecError::At { place, source: Box::new(error) }
+    error
 }
 
 /// Runs the phases of a stage at the same time.

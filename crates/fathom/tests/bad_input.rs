@@ -598,11 +598,11 @@ fn a_broken_configuration_is_refused_with_its_place() {
     $ fathom run --config broken.toml
     broken.toml:3: extra `=`, expected nothing
     $ fathom run --config unknown.toml
-    unknown.toml: unknown option "queue-dept", did you mean "queue-depth"?
+    unknown.toml:2: unknown option "queue-dept", did you mean "queue-depth"?
     $ fathom run --config phase.toml
-    phase.toml: phase load: --threads: "0" is not a whole number from 1 to 65536
+    phase.toml:4: phase load: --threads: "0" is not a whole number from 1 to 65536
     $ fathom run --config table.toml
-    table.toml: --phase: must be written as [[phase]] tables
+    table.toml:1: --phase: must be written as [[phase]] tables
     $ fathom run --config none.toml
     cannot read none.toml: No such file or directory (os error 2)
     "#);

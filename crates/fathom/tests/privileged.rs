@@ -61,6 +61,25 @@ fn privileged_direct_random_reads_of_a_device_are_counted_by_the_device_too() {
 
 #[test]
 #[ignore = "needs root"]
+fn privileged_a_warm_up_is_left_out_of_the_counters_of_the_device() {
+    if !has(&["losetup"]) {
+        return;
+    }
+    let ground = Ground::new();
+    let Some(device) = Device::looped(&ground, "image", 16 * MIB) else { return };
+    let pace = ["--rate-iops", "1000", "--warmup", "2s", "--duration", "400ms"];
+    ground.fathom(&[&["run", &device.path, "--direct", "--random", "--records", "r.jsonl"], &pace[..]].concat()).expect(0);
+    let record = ground.record("r.jsonl");
+    let account = record.devices.iter().find(|account| account.name == device.name()).unwrap();
+    let measured = record.operations.bytes();
+    assert!(record.warmup.bytes() > 3 * measured, "the warm-up does far more");
+    assert!((measured / 5..measured * 2).contains(&account.read_bytes), "{} of {measured} bytes", account.read_bytes);
+    let (reads, counted) = (account.reads, operations(&record, "read").count);
+    assert!((counted / 5..counted * 2).contains(&reads), "{reads} of {counted} reads");
+}
+
+#[test]
+#[ignore = "needs root"]
 fn privileged_a_device_is_written_to_only_when_it_is_named() {
     if !has(&["losetup", "mkfs.ext4"]) {
         return;

@@ -534,3 +534,55 @@ fn options_of_placement_leave_their_trace() {
 fn options_of_observation_leave_their_trace() {
     sweep(Heading::Observation);
 }
+
+/// Holds an account of a run against what the run itself did: it may miss the first moments, and has no room for a warm-up of many times the work.
+#[track_caller]
+fn assert_of_the_measured_part(what: &str, counted: u64, measured: u64) {
+    let share = counted as f64 / measured as f64;
+    assert!((0.02..2.0).contains(&share), "{what}: {counted} counted, {measured} measured");
+}
+
+#[test]
+fn a_warm_up_is_left_out_of_the_bytes_that_the_kernel_counts() {
+    let place = Place::new();
+    if !has_direct(&place) {
+        return;
+    }
+    let record =
+        place.measure("f --file-size 8M --direct --random --write-percent 50 --rate-iops 1000 --warmup 2s --duration 400ms --seed 1");
+    let moved = |name: &str| kind(&record, name).bytes;
+    assert!(record.warmup.bytes() > 3 * record.operations.bytes(), "the warm-up does far more: {}", record.warmup.bytes());
+    // Sandboxes may withhold /proc/self/io.
+    if let (Some(read), Some(written)) = (record.process.storage_read_bytes, record.process.storage_written_bytes) {
+        assert_of_the_measured_part("bytes read", read, moved("read"));
+        assert_of_the_measured_part("bytes written", written, moved("write"));
+    }
+}
+
+#[test]
+fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
+    let place = Place::new();
+    let record = place.measure("--engine null --warmup 2s --duration 400ms");
+    assert!(record.warmup.count() > 0);
+    let worker = &record.workers[0];
+    // One thread without I/O is always on a CPU or waits for one, so that its operations take the time that it was given.
+    let per_operation = |user: u64, system: u64| (user + system) / transfers(&record).max(1);
+    let elapsed = record.elapsed_ns / transfers(&record).max(1);
+    assert_of_the_measured_part(
+        "CPU of the process an operation",
+        per_operation(record.process.user_ns, record.process.system_ns),
+        elapsed,
+    );
+    assert_of_the_measured_part("CPU of the worker an operation", per_operation(worker.user_ns, worker.system_ns), elapsed);
+}
+
+#[test]
+fn a_target_that_the_engine_does_not_use_is_told_and_not_made() {
+    let place = Place::new();
+    for engine in ["null", "sim"] {
+        let record = place.measure(&format!("unused --engine {engine} --total-bytes 1M"));
+        let notice = format!("the target unused is not used by engine {engine}: nothing is opened or made");
+        assert!(record.notices.contains(&notice), "{:?}", record.notices);
+        assert!(!place.path("unused").exists());
+    }
+}

@@ -19,7 +19,9 @@ pub fn calibrate(clock: &MachineClock, budget_ns: u64) -> Result<Calibration, En
     let mut out =
         Calibration { clock: clock.source().into(), clock_read_ns: clock_read_ns(clock, budget_ns / 4), ..Calibration::default() };
     for depth in [1, 32] {
-        out.null_operation_ns.insert(format!("depth {depth}"), null_operation_ns(clock, depth, budget_ns)?);
+        if let Some(cost) = null_operation_ns(clock, depth, budget_ns)? {
+            out.null_operation_ns.insert(format!("depth {depth}"), cost);
+        }
     }
     out.sleep_overshoot_ns = Some(sleep_overshoot_ns(clock));
     Ok(out)
@@ -50,7 +52,25 @@ fn sleep_overshoot_ns(clock: &MachineClock) -> u64 {
     late[late.len() / 2]
 }
 
-fn null_operation_ns(clock: &MachineClock, depth: u32, budget_ns: u64) -> Result<f64, EngineError> {
+/// How often a round is repeated that the scheduler has spoilt.
+const TRIES: u32 = 5;
+
+/// Time of one operation in the loop; `None` where the scheduler left no round whole.
+///
+/// A worker that loses its CPU from before the end of the warm-up to after the end of the round measures nothing, and nothing divided by no
+/// operations is not a cost of 0 ns.
+fn null_operation_ns<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<Option<f64>, EngineError> {
+    for _ in 0..TRIES {
+        let (elapsed_ns, operations) = null_round(clock, depth, budget_ns)?;
+        if operations > 0 && elapsed_ns > 0 {
+            return Ok(Some(elapsed_ns as f64 / operations as f64));
+        }
+    }
+    Ok(None)
+}
+
+/// Measured time and operations of the loop over the null engine.
+fn null_round<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<(u64, u64), EngineError> {
     const BLOCKS: u64 = 1 << 18;
     let kinds = Op::ALL.map(|op| (op.name(), op == Op::Read));
     let (warmup, measured) = (LiveCounters::new(&kinds, false), LiveCounters::new(&kinds, false));
@@ -62,6 +82,7 @@ fn null_operation_ns(clock: &MachineClock, depth: u32, budget_ns: u64) -> Result
         writes: None,
         read_share: 1.0,
         lengths: vec![(4096, 100)],
+        bytes: u64::MAX,
         flush: FlushEvery::default(),
         seed: 1,
         worker: 0,
@@ -85,6 +106,62 @@ fn null_operation_ns(clock: &MachineClock, depth: u32, budget_ns: u64) -> Result
     };
     let mut tally = Tally::default();
     work(&mut engine, clock, &mut plan, &mut tally)?;
-    let operations = measured.snapshot().count().max(1);
-    Ok(tally.ended.saturating_sub(tally.started) as f64 / operations as f64)
+    Ok((tally.ended.saturating_sub(tally.started), measured.snapshot().count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A clock that a tick passes on at each reading, and on which `pauses` readings find that the CPU was away for a second.
+    #[derive(Clone)]
+    struct Interrupted {
+        now: Rc<Cell<u64>>,
+        pauses: Rc<Cell<u64>>,
+    }
+
+    impl Interrupted {
+        fn new(pauses: u64) -> Self {
+            Self { now: Rc::new(Cell::new(0)), pauses: Rc::new(Cell::new(pauses)) }
+        }
+    }
+
+    impl Clock for Interrupted {
+        fn now(&self) -> u64 {
+            // The first reading of a round is its start; a worker that loses the CPU right after it finds the round over.
+            let away = self.pauses.get() > 0 && !self.now.get().is_multiple_of(1_000_000_000);
+            self.pauses.set(self.pauses.get() - u64::from(away));
+            let step = if away { 1_000_000_000 - self.now.get() % 1_000_000_000 } else { 10 };
+            self.now.set(self.now.get() + step);
+            self.now.get()
+        }
+
+        fn sleep_until(&self, deadline: u64) {
+            self.now.set(self.now.get().max(deadline));
+        }
+
+        fn is_virtual(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_round_in_which_nothing_ran_is_measured_again_and_is_no_cost_of_nothing() {
+        let cost = null_operation_ns(&Interrupted::new(0), 1, 100_000).unwrap();
+        assert!(cost.is_some_and(|ns| ns >= 10.0), "{cost:?}");
+        assert_eq!(null_round(&Interrupted::new(1), 1, 100_000).unwrap().1, 0, "the round is spoilt");
+        for pauses in 1..4 {
+            assert_eq!(null_operation_ns(&Interrupted::new(pauses), 1, 100_000).unwrap(), cost, "{pauses} pauses");
+        }
+        assert_eq!(null_operation_ns(&Interrupted::new(u64::MAX), 1, 100_000).unwrap(), None);
+    }
+
+    #[test]
+    fn every_calibration_has_both_depths_and_none_costs_nothing() {
+        let calibration = calibrate(&MachineClock::monotonic(), 200_000).unwrap();
+        assert!(calibration.null_operation_ns.values().all(|ns| *ns > 0.0), "{calibration:?}");
+        assert!(calibration.clock_read_ns > 0.0);
+    }
 }

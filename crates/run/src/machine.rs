@@ -110,19 +110,6 @@ impl Machine {
         }
     }
 
-    /// Clock ticks a second: the unit of [`CpuTicks`] and of a thread's user and system time.
-    #[must_use]
-    pub fn ticks_per_second(&self) -> Option<u64> {
-        memory::auxiliary(&self.tree, memory::AT_CLKTCK)
-    }
-
-    /// The id of the calling thread, for [`Machine::thread_sched`].
-    #[must_use]
-    pub fn current_thread(&self) -> Option<u32> {
-        let link = std::fs::read_link(self.tree.path("/proc/thread-self")).ok()?;
-        link.file_name()?.to_str()?.parse().ok()
-    }
-
     /// The counters of a block device or partition.
     #[must_use]
     pub fn disk_counters(&self, major: u32, minor: u32) -> Option<DiskCounters> {
@@ -304,7 +291,6 @@ mod tests {
         let (mut environment, readings) = read_all(&machine);
         assert_eq!(readings, 0);
         assert_eq!((machine.online_cpus(), machine.allowed_cpus()), (None, None));
-        assert_eq!((machine.ticks_per_second(), machine.current_thread()), (None, None));
         let expected = StorageLayer { path: Some("/home/x".to_owned()), ..StorageLayer::default() };
         assert_eq!(environment.storage.take(), Some(expected));
         assert_eq!(environment.system.architecture.take().as_deref(), Some(std::env::consts::ARCH));
@@ -411,7 +397,7 @@ mod tests {
         if let (Some(before), Some(after)) = (before, watch.as_mut().and_then(Probe::read)) {
             assert!(after.since(&before).unwrap().wchar >= 100_000);
         }
-        let thread = machine.current_thread().unwrap();
+        let thread = engine::sys::thread_id();
         let sched = machine.thread_sched(thread).unwrap();
         assert!(sched.user_ticks.is_some() && sched.voluntary_switches.is_some());
         assert!(sched.since(&sched).user_ticks == Some(0));

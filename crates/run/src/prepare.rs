@@ -16,7 +16,7 @@ use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
-use crate::safety::{self, Access, Approval, FileId, Mark, WriteRequest};
+use crate::safety::{self, Access, Approval, FileId, Mark, Referent, WriteRequest};
 use engine::sys;
 use record::{Fill, Residency};
 use std::fs::{File, OpenOptions};
@@ -33,7 +33,8 @@ pub(crate) struct ReadyFile {
     pub(crate) owner: Option<u32>,
     pub(crate) content: FileContent,
     pub(crate) approval: Approval,
-    id: FileId,
+    /// What was approved; whoever opens the path again must find the same.
+    pub(crate) referent: Referent,
     /// Fathom's own: sealed again when the run ends.
     pub(crate) mark: Option<Mark>,
 }
@@ -231,13 +232,14 @@ fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut d
     let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written } = plan;
     let mut written = 0;
     let mut mark = None;
+    let file = open_approved(&path, &approval, will_be_written)?;
+    let facts = file.metadata().map_err(RunError::io("cannot look at", &path))?;
     if will_be_written {
-        let file = open_for_write(&path, &approval)?;
         if approval.is_new() {
-            undo.made(&path, FileId::of(&file.metadata().map_err(RunError::io("cannot look at", &path))?));
+            undo.made(&path, FileId::of(&facts));
         }
         if !is_device {
-            let unsealed = content.begin(bytes.max(std::fs::metadata(&path).map_or(0, |m| m.len())), workload);
+            let unsealed = content.begin(bytes.max(facts.len()), workload);
             safety::write_mark(&path, &unsealed, &RealProbe)?;
             mark = Some(unsealed);
             size_file(&file, &path, bytes, workload)?;
@@ -250,17 +252,13 @@ fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut d
             mark = mark.map(|mark| content.stamp(mark));
         }
     }
-    let id = FileId::of(&std::fs::metadata(&path).map_err(RunError::io("cannot look at", &path))?);
-    Ok((ReadyFile { path, bytes, owner, content, approval, id, mark }, written))
+    Ok((ReadyFile { path, bytes, owner, content, approval, referent: Referent::of(&facts), mark }, written))
 }
 
-fn open_for_write(path: &Path, approval: &Approval) -> Result<File, RunError> {
+fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    if approval.is_new() {
-        options.create_new(true);
-    }
-    let file = options.open(path).map_err(RunError::io("cannot open for writing", path))?;
+    options.read(true).write(to_write).create_new(to_write && approval.is_new());
+    let file = options.open(path).map_err(RunError::io(if to_write { "cannot open for writing" } else { "cannot open" }, path))?;
     if !approval.is_new() {
         safety::recheck(&file, approval)?;
     }
@@ -315,8 +313,8 @@ pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
     })
 }
 
-/// Opens a file as the workload says, with access times left alone where that is permitted.
-pub(crate) fn open_for_run(path: &Path, workload: &Workload) -> Result<File, RunError> {
+/// Opens a file as the workload says, with access times left alone where that is permitted, unless it is not the one that was approved.
+pub(crate) fn open_for_run(path: &Path, referent: Option<Referent>, workload: &Workload) -> Result<File, RunError> {
     let open = &workload.durability.open;
     let mut flags = 0;
     for (on, flag) in [(open.direct, sys::direct_flag()), (open.sync, sys::sync_flag()), (open.dsync, sys::dsync_flag())] {
@@ -331,6 +329,7 @@ pub(crate) fn open_for_run(path: &Path, workload: &Workload) -> Result<File, Run
         other => other,
     };
     let file = file.map_err(RunError::io("cannot open", path))?;
+    referent.map_or(Ok(()), |referent| referent.recheck(&file, path))?;
     for word in &workload.fadvise {
         let advice = match word {
             Fadvise::Sequential => sys::Advice::Sequential,

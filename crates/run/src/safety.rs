@@ -5,10 +5,11 @@
 //! cannot be read, a device counts as in use.
 //!
 //! The order is: [`check`], open [`Approval::path`] (with `create_new` where [`Approval::is_new`]), [`recheck`] the open
-//! file, write; the [`Approval`] is kept until the end, because it holds a device's exclusive claim.
+//! file, write; whoever opens the path again compares the [`Referent`]. The [`Approval`] is kept until the end for its claim.
 
 mod block_device;
 mod owner;
+mod referent;
 mod signature;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
 pub use owner::{Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, read_mark, remove_sidecar, write_mark};
+pub use referent::Referent;
 pub use signature::{HEAD_BYTES, Kind, Place, Signature, TAIL_BYTES, signature, signature_of};
 
 /// The system calls that `std` lacks.

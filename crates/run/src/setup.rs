@@ -8,6 +8,7 @@ use crate::heat::{Bitmap, Heat};
 use crate::pace::{Pace, Spacing, Tempo, ThinkTime};
 use crate::prepare::{FileContent, Prepared, ReadyFile, Use, data_fill, use_of, verify_pattern};
 use crate::resolve::Resolved;
+use crate::safety::Referent;
 use crate::source::{FlushEvery, Source, SourcePlan};
 use crate::verify::{Expected, Verifier, self_check};
 use engine::Op;
@@ -39,6 +40,8 @@ pub(crate) struct Group {
 pub(crate) struct GroupFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// What the path must lead to; `None` for what is not opened.
+    pub(crate) referent: Option<Referent>,
     verified: Option<VerifiedFile>,
 }
 
@@ -122,6 +125,14 @@ impl Shared {
         script(&self.workload.files.meta).into_iter().map(|op| (op, if op == Op::Readdir { files..all } else { 0..files })).collect()
     }
 
+    /// Bytes that a worker is to move, `u64::MAX` without a total: dealt out in whole blocks of the smallest size, so that all workers together
+    /// exceed the total by less than one.
+    pub(crate) fn share_of_bytes(&self, worker: u32) -> u64 {
+        let block = self.workload.blocks.smallest().0;
+        let share = |total: u64| Share::part(total.div_ceil(block), worker, self.workload.threads).len().saturating_mul(block);
+        self.workload.stop.total_bytes.map_or(u64::MAX, |total| share(total.0))
+    }
+
     pub(crate) fn source(&self, worker: u32) -> Source {
         let source = self.data_source(worker);
         if self.workload.files.meta.is_empty() { source } else { source.scripted(self.steps(worker)) }
@@ -139,6 +150,7 @@ impl Shared {
             writes: io.writes.then(|| order(STREAM_WRITE_SHUFFLE)),
             read_share: workload.access.read_percent.map_or(100.0, |p| p.0) / 100.0,
             lengths,
+            bytes: if workload.stop.warmup.0 > 0 { u64::MAX } else { self.share_of_bytes(worker) },
             flush: FlushEvery { fsync: workload.durability.fsync, fdatasync: workload.durability.fdatasync },
             seed: workload.seed,
             worker,
@@ -232,7 +244,7 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
         let mut only = group(Vec::new(), &[bytes]);
         if workload.engine == EngineName::Nbd {
             let url = workload.targets.first().cloned().unwrap_or_default();
-            only.files.push(GroupFile { verified: verified_file(workload, 0, &FileContent::default()), path: url, bytes });
+            only.files.push(GroupFile { verified: verified_file(workload, 0, &FileContent::default()), path: url, bytes, referent: None });
         }
         return vec![only];
     }
@@ -250,7 +262,12 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
 }
 
 fn group_file(workload: &Workload, id: u32, ready: &ReadyFile) -> GroupFile {
-    GroupFile { path: ready.path.clone(), bytes: ready.bytes, verified: verified_file(workload, id, &ready.content) }
+    GroupFile {
+        path: ready.path.clone(),
+        bytes: ready.bytes,
+        referent: Some(ready.referent),
+        verified: verified_file(workload, id, &ready.content),
+    }
 }
 
 fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<VerifiedFile> {

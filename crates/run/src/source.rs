@@ -24,6 +24,8 @@ pub(crate) struct Source {
     /// Length in units of the space, and the cumulative draw below which it is chosen.
     lengths: Vec<(u64, u32)>,
     unit: u32,
+    /// No block is longer than what is left of these bytes.
+    bytes_left: u64,
     flush: Flush,
     end_flush: Vec<u32>,
     script: Option<Script>,
@@ -73,6 +75,8 @@ pub(crate) struct SourcePlan {
     pub writes: Option<Order>,
     pub read_share: f64,
     pub lengths: Vec<(u32, u32)>,
+    /// Bytes after which the worker stops, so that a mix of lengths does not go beyond; `u64::MAX`: no such end.
+    pub bytes: u64,
     pub flush: FlushEvery,
     pub seed: u64,
     pub worker: u32,
@@ -100,6 +104,7 @@ impl Source {
             read_threshold: units::lossless::f64_to_u64_saturating(plan.read_share * 2_f64.powi(64)),
             lengths,
             unit,
+            bytes_left: plan.bytes,
             flush: Flush { every: plan.flush, ..Flush::default() },
             end_flush: Vec::new(),
             script: None,
@@ -137,6 +142,9 @@ impl Source {
                     if op == Op::Write {
                         self.flush.wrote(file);
                     }
+                    if self.bytes_left != u64::MAX {
+                        self.bytes_left = self.bytes_left.saturating_sub(u64::from(len));
+                    }
                     return Some(Drawn { op, file, offset, len });
                 }
                 None => *order = None,
@@ -171,7 +179,15 @@ impl Source {
             return *units;
         }
         let draw = self.rng.next_u64();
-        self.lengths.iter().find(|(below, _)| draw <= *below).map_or(1, |(_, units)| *units)
+        let units = self.lengths.iter().find(|(below, _)| draw <= *below).map_or(1, |(_, units)| *units);
+        if u64::from(units) * u64::from(self.unit) <= self.bytes_left { units } else { self.longest_that_fits() }
+    }
+
+    /// Units of the longest block within what is left; a single one where nothing is.
+    #[cold]
+    fn longest_that_fits(&self) -> u32 {
+        let left = self.bytes_left / u64::from(self.unit);
+        self.lengths.iter().map(|(_, units)| *units).filter(|units| u64::from(*units) <= left).max().unwrap_or(1)
     }
 }
 
@@ -213,6 +229,7 @@ mod tests {
             writes: writes.then(random),
             read_share: 0.7,
             lengths: vec![(4096, 100)],
+            bytes: u64::MAX,
             flush: FlushEvery::default(),
             seed: 1,
             worker: 0,
@@ -234,6 +251,21 @@ mod tests {
         let n = 100_000;
         let small = (0..n).filter(|_| source.next().unwrap().len == 4096).count() as f64;
         assert!((small - 0.6 * f64::from(n)).abs() < 5.0 * (f64::from(n) * 0.24).sqrt(), "{small} small");
+    }
+
+    #[test]
+    fn the_last_blocks_of_a_mix_are_no_longer_than_what_is_left() {
+        for (bytes, seed) in (1..60).map(|n| (n * 4096, n)) {
+            let mut source =
+                Source::new(SourcePlan { lengths: vec![(4096, 10), (16_384, 40), (65_536, 50)], bytes, seed, ..plan(true, true) });
+            let (mut moved, mut lengths) = (0, Vec::new());
+            while moved < bytes {
+                let len = source.next().unwrap().len;
+                lengths.push(len);
+                moved += u64::from(len);
+            }
+            assert_eq!(moved, bytes, "{lengths:?}");
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! One worker thread: placed, set up, started together with the others, and taken apart.
 
-use crate::access::{Rng, Share};
+use crate::access::Rng;
 use crate::content::Content;
 use crate::error::RunError;
 use crate::locks::Locks;
 use crate::machine::Machine;
 use crate::prepare::{open_for_run, use_of};
 use crate::resolve::{WorkerPlacement, nbd_url};
-use crate::setup::Shared;
+use crate::setup::{GroupFile, Shared};
 use crate::tally::Tally;
 use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::sys::{self, Usage};
@@ -114,7 +114,8 @@ impl WorkerTask {
             return Ok((Vec::new(), Vec::new()));
         }
         let (group, _, _) = self.shared.group_of(self.index);
-        let files = group.files.iter().map(|file| open_for_run(&file.path, &self.shared.workload)).collect::<Result<_, _>>()?;
+        let open = |file: &GroupFile| open_for_run(&file.path, file.referent, &self.shared.workload);
+        let files = group.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok((files, group.files.iter().map(|file| file.bytes).collect()))
     }
 
@@ -124,15 +125,15 @@ impl WorkerTask {
             return Ok(None);
         }
         let (group, _, _) = self.shared.group_of(self.index);
-        let open = |path: &Path| {
+        let open = |file: &GroupFile| {
             // An exclusive lock needs a descriptor that may write; none is written through this one.
-            File::options()
-                .read(true)
-                .write(use_of(&self.shared.workload).writes)
-                .open(path)
-                .map_err(RunError::io("cannot open for locking", path))
+            let writes = use_of(&self.shared.workload).writes;
+            let opened = File::options().read(true).write(writes).open(&file.path);
+            let opened = opened.map_err(RunError::io("cannot open for locking", &file.path))?;
+            file.referent.map_or(Ok(()), |referent| referent.recheck(&opened, &file.path))?;
+            Ok::<_, RunError>(opened)
         };
-        let files = group.files.iter().map(|file| open(&file.path)).collect::<Result<_, _>>()?;
+        let files = group.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Some(Locks::new(files, mode == LockMode::Full)))
     }
 
@@ -200,9 +201,6 @@ impl WorkerTask {
         let (shared, workload) = (&*self.shared, &self.shared.workload);
         let (group, _, _) = shared.group_of(self.index);
         let warmup_ends = start + workload.stop.warmup.0;
-        // Dealt out in whole blocks, so that all workers together exceed the total by less than one.
-        let block = workload.blocks.smallest().0;
-        let share = |total: u64| Share::part(total.div_ceil(block), self.index, workload.threads).len().saturating_mul(block);
         let end_flush = if workload.durability.end_fsync { (0..).take(group.files.len().max(1)).collect() } else { Vec::new() };
         WorkerPlan {
             batching: Batching {
@@ -216,7 +214,7 @@ impl WorkerTask {
             stop: StopRule {
                 warmup_ends,
                 ends: workload.stop.duration.map_or(u64::MAX, |duration| warmup_ends.saturating_add(duration.0)),
-                bytes: workload.stop.total_bytes.map_or(u64::MAX, |total| share(total.0)),
+                bytes: shared.share_of_bytes(self.index),
                 errors: match (workload.continue_on_error, workload.max_errors) {
                     (false, _) => 1,
                     (true, 0) => u64::MAX,
@@ -254,5 +252,58 @@ fn map_advice(word: Madvise) -> MapAdvice {
         Madvise::DontNeed => MapAdvice::DontNeed,
         Madvise::HugePage => MapAdvice::HugePage,
         Madvise::NoHugePage => MapAdvice::NoHugePage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prepare::prepare;
+    use crate::resolve::resolve;
+    use crate::safety::Refusal;
+    use units::Bytes;
+    use workload::Workload;
+
+    /// Runs a worker on a target that `meanwhile` does something to after it was approved and prepared.
+    fn run_after(change: impl FnOnce(&Path), asked: &dyn Fn(&mut Workload)) -> Result<WorkerReport, RunError> {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("f");
+        let mut workload = Workload { targets: vec![target.clone()], ..Workload::default() };
+        workload.files.size = Some(Bytes(1 << 16));
+        workload.stop.total_bytes = Some(Bytes(1 << 16));
+        asked(&mut workload);
+        let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
+        let prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
+        let shared = Shared::new(&resolved, &prepared).unwrap();
+        change(&target);
+        let task = WorkerTask {
+            shared,
+            index: 0,
+            placement: WorkerPlacement::default(),
+            clock: MachineClock::monotonic(),
+            interval_ns: 1_000_000_000,
+        };
+        task.run(|| Gate::Open(task.clock.now()))
+    }
+
+    #[test]
+    fn a_file_that_took_the_place_of_the_approved_one_is_not_touched() {
+        let writing = |workload: &mut Workload| workload.access.read_percent = Some(units::Percent(0.0));
+        let locking = |workload: &mut Workload| workload.lock_mode = LockMode::Full;
+        run_after(|_| {}, &writing).unwrap();
+        for asked in [&writing as &dyn Fn(&mut Workload), &|_| {}, &locking] {
+            let mut kept = Vec::new();
+            let swap = |target: &Path| {
+                let other = target.with_file_name("somebody's");
+                std::fs::write(&other, vec![7; 1 << 16]).unwrap();
+                std::fs::rename(&other, target).unwrap();
+                kept.push(File::open(target).unwrap());
+            };
+            let error = run_after(swap, asked).unwrap_err();
+            assert!(matches!(error, RunError::Refused(Refusal::Changed { .. })), "{error}");
+            let mut content = Vec::new();
+            std::io::Read::read_to_end(&mut &kept[0], &mut content).unwrap();
+            assert_eq!(content, vec![7; 1 << 16]);
+        }
     }
 }

@@ -314,6 +314,7 @@ fn total_bytes_are_exact_to_one_block() {
         for threads in ["1", "3", "7"] {
             for total in [(1, "1"), (BLOCK, "4k"), (BLOCK + 1, "4097"), (100 * BLOCK, "400k"), (100 * BLOCK + 1, "409601")] {
                 exact(way, threads, total, &[]);
+                exact(way, threads, total, &[("block-size", "4k/30:64k/70"), ("random", "true")]);
             }
             // What is in flight when the warm-up ends counts as measured, so the total has to have room for it.
             exact(way, threads, (4 << 20, "4m"), &[("warmup", "1ms")]);

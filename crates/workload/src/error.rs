@@ -15,6 +15,8 @@ pub enum SpecError {
     Conflict(String),
     #[error("{file}:{line}: {reason}")]
     Syntax { file: String, line: usize, reason: String },
+    #[error("{file}:{line}: {source}")]
+    Line { file: String, line: usize, source: Box<SpecError> },
     /// A text of another tool that Fathom cannot express or that this tool would not take either.
     #[error("{0}")]
     Foreign(String),

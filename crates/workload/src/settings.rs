@@ -8,6 +8,7 @@ use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod parse;
+pub(crate) use parse::nearest;
 use parse::{block_sizes, number, show_blocks, switch, words_list};
 
 /// Where an option stands in the help text.
@@ -82,7 +83,7 @@ pub fn find(key: &str) -> Option<&'static Setting> {
 pub fn apply(workload: &mut Workload, key: &str, text: &str) -> Result<(), SpecError> {
     match find(key) {
         Some(setting) => setting.apply(workload, text),
-        None => Err(SpecError::UnknownKey { key: key.into(), suggestion: parse::nearest(key, SETTINGS.iter().map(|s| s.key)) }),
+        None => Err(SpecError::UnknownKey { key: key.into(), suggestion: nearest(key, SETTINGS.iter().map(|s| s.key)) }),
     }
 }
 

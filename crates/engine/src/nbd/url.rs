@@ -3,7 +3,7 @@
 use crate::EngineError;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The port that IANA assigns to NBD.
 const DEFAULT_PORT: u16 = 10_809;
@@ -51,15 +51,6 @@ impl NbdUrl {
     #[must_use]
     pub fn export(&self) -> &str {
         &self.export
-    }
-
-    /// The socket of a server on this machine; `None` for TCP.
-    #[must_use]
-    pub fn socket(&self) -> Option<&Path> {
-        match &self.address {
-            Address::Unix(path) => Some(path),
-            Address::Tcp { .. } => None,
-        }
     }
 }
 

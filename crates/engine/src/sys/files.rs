@@ -223,18 +223,6 @@ pub fn block_device_size(file: &File) -> io::Result<u64> {
     checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })).map(|_| bytes)
 }
 
-/// Logical sector size of a block device in bytes.
-///
-/// # Errors
-/// Not a block device.
-pub fn block_sector_size(file: &File) -> io::Result<u32> {
-    const BLKSSZGET: libc::c_ulong = 0x1268;
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one int.
-    checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKSSZGET, &raw mut bytes) }))?;
-    u32::try_from(bytes).map_err(io::Error::other)
-}
-
 /// Value of an extended attribute; `None` when absent.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use super::checked;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 #[inline]
@@ -11,6 +12,26 @@ pub(crate) fn monotonic_ns() -> u64 {
     // SAFETY: the kernel writes one timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+fn duration(time: libc::timespec) -> Duration {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// The reading of the clock that stamps files, since 1970: it stands still between the ticks of the kernel.
+pub(crate) fn file_clock() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
+    duration(time)
+}
+
+/// Time between two ticks of [`file_clock`].
+pub(crate) fn file_clock_tick() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec.
+    unsafe { libc::clock_getres(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
+    duration(time)
 }
 
 /// Sleeps once; a signal ends it early.
