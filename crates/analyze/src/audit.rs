@@ -6,7 +6,10 @@ use units::Percent;
 
 mod bytes_and_blocks;
 mod clock_drift;
+mod compressible_data;
+mod coordinated_omission;
 mod counts_inconsistent;
+mod cpu_frequency;
 mod depth_not_reached;
 mod device_disagrees;
 mod dirty_at_end;
@@ -14,15 +17,24 @@ mod elapsed;
 mod errors_as_success;
 #[cfg(test)]
 pub(crate) mod example;
+mod failures_in_latency;
+mod foreign_io;
+mod generator_bound;
+mod hidden_layers;
 mod inline_completion;
 mod label_vs_pattern;
 mod latency_below_io;
 mod little_law;
 mod medium_limit;
 mod memory_target;
+mod never_written;
+mod not_steady;
 mod pacing_bound;
 mod percentile_from_few_samples;
+mod provider_limit;
+mod ramp_in_percentile;
 mod rate_not_kept;
+mod series;
 mod served_from_cache;
 mod set;
 mod shared_random_writes;
@@ -30,14 +42,16 @@ mod short_run;
 mod single_observation;
 mod starved;
 mod summary_contradicts_data;
+mod target_on_same_host;
 mod verified_nothing;
 mod verify_cannot_tell_holes;
+mod warm_up_in_data;
 mod working_set;
 
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 26] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 39] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -64,6 +78,19 @@ const RULES: [fn(&Record) -> Vec<Finding>; 26] = [
     summary_contradicts_data::check,
     working_set::check,
     medium_limit::check,
+    never_written::check,
+    not_steady::check,
+    generator_bound::check,
+    target_on_same_host::check,
+    coordinated_omission::check,
+    ramp_in_percentile::check,
+    failures_in_latency::check,
+    warm_up_in_data::check,
+    provider_limit::check,
+    foreign_io::check,
+    cpu_frequency::check,
+    compressible_data::check,
+    hidden_layers::check,
 ];
 
 /// Kind of a record that measures nothing: what a document concludes, with the figures that it names.
@@ -92,6 +119,11 @@ fn percent(share: f64) -> String {
 
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
+}
+
+/// Whether the target is known to lie in memory.
+fn in_memory(record: &Record) -> bool {
+    record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true))
 }
 
 /// What was counted of a kind; nothing where the kind does not occur.

@@ -1,18 +1,24 @@
 //! A verdict between a base and a candidate, from records alone.
 //!
-//! Records are paired by the blocks of their experiment. Where they come from none, they must at least not have run one arm after the other:
-//! then time and arm cannot be separated, and there is no verdict. Differences are logarithms of ratios (trust is about ratios, and drift
-//! multiplies); estimate, interval and verdict are those of crate `stats`.
+//! Records are paired by the blocks of their experiment, complete attempts only. Where they come from none, they must at least not have run
+//! one arm after the other: then time and arm cannot be separated, and there is no verdict. Differences are logarithms of ratios (trust is
+//! about ratios, and drift multiplies); estimate, interval and verdict are those of crate `stats`. An experiment that stops when it knows is
+//! judged by the blocks of its last permitted look and by no later ones.
 
+mod arms;
 mod differences;
 mod metric;
+mod pairs;
 
+pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compare_arms};
 pub use differences::{Disagreement, environment_differences, workload_differences};
 pub use metric::Metric;
 
+use crate::Located;
+use pairs::{Block, matched};
 use record::{Record, Status, Stopping};
-use stats::{Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge};
-use std::collections::{BTreeMap, BTreeSet};
+use stats::{Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge, outlying};
+use std::collections::BTreeSet;
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +34,10 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowComparison {
     pub row: String,
-    /// Complete blocks.
+    /// Complete blocks that are judged.
     pub blocks: usize,
+    /// Complete blocks after the last permitted look, which are not.
+    pub unused_blocks: usize,
     /// Medians of the metric over blocks.
     pub base: Option<f64>,
     pub candidate: Option<f64>,
@@ -38,6 +46,17 @@ pub struct RowComparison {
     pub verdict: Verdict,
     /// The logarithms of candidate / base, block by block.
     pub differences: Vec<f64>,
+    /// What the verdict would be without outlying blocks; `None` where no block stands out.
+    pub sensitivity: Option<Sensitivity>,
+}
+
+/// A comparison without the blocks that stand out. It shows what hangs on them; the verdict uses all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// Indices of the outlying blocks among the differences.
+    pub outlying: Vec<usize>,
+    pub effect: Option<Estimate>,
+    pub verdict: Verdict,
 }
 
 /// Base and candidate over all rows.
@@ -54,34 +73,78 @@ pub struct Comparison {
 /// Compares two sets of records.
 #[must_use]
 pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Comparison {
-    let mut left_out = Vec::new();
-    let sides = [usable(base, "base", &mut left_out), usable(candidate, "candidate", &mut left_out)];
-    let environment = environment_differences(&sides[0], &sides[1]);
-    let workload = workload_differences(&sides[0], &sides[1]);
-    let undeclared: Vec<&str> = workload.iter().map(|d| d.key.as_str()).filter(|key| !question.factors.contains(*key)).collect();
-    let invalid = (!undeclared.is_empty())
-        .then(|| {
-            Reason::Audit(format!(
-                "different workloads: {}; declare them with --factor if they are what is compared",
-                undeclared.join(", ")
-            ))
-        })
-        .or_else(|| foreign_host(&environment))
-        .or_else(|| unequal_failures(base, candidate));
-    let names: BTreeSet<&str> = sides.iter().flatten().map(|record| row_of(record)).collect();
-    let rows = names.into_iter().map(|row| row_comparison(row, &sides, question, invalid.clone())).collect();
-    Comparison { question: question.clone(), rows, environment, workload, left_out }
+    let sides = [base.iter().collect::<Vec<_>>(), candidate.iter().collect()];
+    let ground = Ground::of(&sides, ["base", "candidate"], question);
+    let names: BTreeSet<&str> = ground.usable.iter().flatten().map(|record| row_of(record)).collect();
+    let row = |name: &str| {
+        let [base, candidate] = ground.usable.each_ref().map(|side| of_row(side, name));
+        // Failed ones say where an attempt at a block ended.
+        let blocks = matched(&of_row(&sides[0], name), None, &of_row(&sides[1], name));
+        let allowed = Allowed::of_one(blocks.len(), is_open(&base));
+        let invalid = ground.invalid.clone().or_else(|| aliased(&[&base, &candidate])).or_else(|| unpaired(&base, &candidate, &blocks));
+        judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
+    };
+    let rows = names.into_iter().map(row).collect();
+    Comparison { question: question.clone(), rows, environment: ground.environment, workload: ground.workload, left_out: ground.left_out }
+}
+
+/// As [`compare`], and what the audit of the records says: a severe finding leaves no verdict.
+#[must_use]
+pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Question) -> (Comparison, Vec<Located>) {
+    let mut found = compare(base, candidate, question);
+    let records: Vec<Record> = base.iter().chain(candidate).cloned().collect();
+    let findings = arms::findings(&records, question);
+    if let Some(reason) = arms::accused(&findings, |index| records[index].outcome.status == Status::Ok) {
+        for row in found.rows.iter_mut().filter(|row| !matches!(row.verdict, Verdict::Invalid(_))) {
+            row.verdict = Verdict::Invalid(reason.clone());
+            row.sensitivity = None;
+        }
+    }
+    (found, findings)
+}
+
+/// What is true of two sides whatever their rows.
+struct Ground<'a> {
+    usable: [Vec<&'a Record>; 2],
+    environment: Vec<Disagreement>,
+    workload: Vec<Disagreement>,
+    left_out: Vec<String>,
+    invalid: Option<Reason>,
+}
+
+impl<'a> Ground<'a> {
+    fn of(sides: &[Vec<&'a Record>; 2], names: [&str; 2], question: &Question) -> Self {
+        let mut left_out = Vec::new();
+        let usable = [0, 1].map(|side| usable(&sides[side], names[side], &mut left_out));
+        let environment = environment_differences(&usable[0], &usable[1]);
+        let workload = workload_differences(&usable[0], &usable[1]);
+        let undeclared: Vec<&str> = workload.iter().map(|d| d.key.as_str()).filter(|key| !question.factors.contains(*key)).collect();
+        let invalid = (!undeclared.is_empty())
+            .then(|| {
+                Reason::Audit(format!(
+                    "different workloads: {}; declare them with --factor if they are what is compared",
+                    undeclared.join(", ")
+                ))
+            })
+            .or_else(|| foreign_host(&environment))
+            .or_else(|| unequal_failures(&sides[0], &sides[1]));
+        Self { usable, environment, workload, left_out, invalid }
+    }
 }
 
 fn row_of(record: &Record) -> &str {
     record.trial.as_ref().map_or(record.name.as_str(), |trial| trial.row.as_str())
 }
 
-fn usable<'a>(records: &'a [Record], side: &str, left_out: &mut Vec<String>) -> Vec<&'a Record> {
+fn of_row<'a>(records: &[&'a Record], row: &str) -> Vec<&'a Record> {
+    records.iter().copied().filter(|record| row_of(record) == row).collect()
+}
+
+fn usable<'a>(records: &[&'a Record], side: &str, left_out: &mut Vec<String>) -> Vec<&'a Record> {
     let mut out = Vec::new();
     for record in records {
         if record.outcome.status == Status::Ok {
-            out.push(record);
+            out.push(*record);
         } else {
             let why = record.outcome.message.as_deref().unwrap_or("it did not end well");
             left_out.push(format!("{side} {} ({}): {why}", record.name, record.started_at));
@@ -97,8 +160,8 @@ fn foreign_host(environment: &[Disagreement]) -> Option<Reason> {
     (!found.is_empty()).then(|| Reason::Audit(format!("the environments differ ({}), so the cause is unknown", found.join(", "))))
 }
 
-fn unequal_failures(base: &[Record], candidate: &[Record]) -> Option<Reason> {
-    let count = |records: &[Record]| {
+fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
+    let count = |records: &[&Record]| {
         let failed = records.iter().filter(|record| record.outcome.status != Status::Ok).count() as u64;
         [failed, records.len() as u64 - failed]
     };
@@ -106,61 +169,120 @@ fn unequal_failures(base: &[Record], candidate: &[Record]) -> Option<Reason> {
     (p < stats::UNEQUAL_ALPHA).then_some(Reason::UnequalFailures { p })
 }
 
-fn row_comparison(row: &str, sides: &[Vec<&Record>; 2], question: &Question, invalid: Option<Reason>) -> RowComparison {
-    let of = |side: usize| -> Vec<&Record> { sides[side].iter().copied().filter(|record| row_of(record) == row).collect() };
-    let (base, candidate) = (of(0), of(1));
-    let pairs = pairs(&base, &candidate);
-    let values: Vec<(f64, f64)> = pairs
-        .iter()
-        .filter_map(|(a, b)| Some((question.metric.of(a)?, question.metric.of(b)?)))
-        .filter(|(a, b)| a.is_finite() && b.is_finite() && *a > 0.0 && *b > 0.0)
-        .collect();
-    let differences: Vec<f64> = values.iter().map(|(a, b)| (b / a).ln()).collect();
-    let level = level(&base, differences.len());
-    let effect = effect(&differences, level);
-    let reason = invalid
-        .or_else(|| aliased(&base, &candidate))
-        .or_else(|| (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: differences.len() }));
+/// How blocks are judged, beside the question.
+struct Judgement {
+    level: f64,
+    unused_blocks: usize,
+    invalid: Option<Reason>,
+}
+
+/// The blocks that may be judged, and the level at which.
+struct Allowed {
+    blocks: usize,
+    level: f64,
+    too_early: bool,
+}
+
+impl Allowed {
+    /// One row, one comparison: all blocks at 95 % where the length was fixed; those of the last permitted look, at its level, where the
+    /// experiment stops when it knows. Before its first look nothing may be said.
+    fn of_one(measured: usize, open: bool) -> Self {
+        if !open {
+            return Self { blocks: measured, level: 0.95, too_early: false };
+        }
+        let thresholds = Thresholds::open();
+        let look = thresholds.last_look(measured);
+        let level = look.and_then(|look| thresholds.at(look, 1)).map(|p| 1.0 - p);
+        Self { blocks: look.unwrap_or(0), level: level.unwrap_or(0.95), too_early: level.is_none() }
+    }
+
+    fn judgement(&self, measured: usize, invalid: Option<Reason>) -> Judgement {
+        let invalid = invalid.or_else(|| self.too_early.then(|| before_first_look(measured)));
+        Judgement { level: self.level, unused_blocks: measured - self.blocks, invalid }
+    }
+}
+
+fn before_first_look(measured: usize) -> Reason {
+    Reason::Audit(format!(
+        "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {}; let it run on, or fix its length with --blocks",
+        stats::FIRST_LOOK
+    ))
+}
+
+fn is_open(records: &[&Record]) -> bool {
+    records.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open))
+}
+
+/// The verdict on blocks, of one row or of several. A block without the metric makes it invalid: leaving it out would be a choice by result.
+fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question) -> RowComparison {
+    let values: Vec<(f64, f64)> = blocks.iter().filter_map(|block| block.values(&question.metric)).collect();
+    let differences: Vec<f64> = values.iter().map(|(base, candidate)| candidate - base).collect();
+    let estimate = effect(&differences, how.level);
     let better = if question.metric.higher_is_better() { Better::Higher } else { Better::Lower };
-    let median =
-        |side: fn(&(f64, f64)) -> f64| (!values.is_empty()).then(|| stats::sample::median(&values.iter().map(side).collect::<Vec<_>>()));
+    let invalid = how
+        .invalid
+        .clone()
+        .or_else(|| (values.len() < blocks.len()).then(|| without_metric(blocks, question)))
+        .or_else(|| (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: differences.len() }));
+    let median = |side: fn(&(f64, f64)) -> f64| {
+        (!values.is_empty()).then(|| stats::sample::median(&values.iter().map(side).collect::<Vec<_>>()).exp())
+    };
+    let sensitivity = if invalid.is_some() { None } else { sensitivity(&differences, how.level, question.margin, better) };
     RowComparison {
-        row: row.to_owned(),
+        row: name.to_owned(),
         blocks: differences.len(),
+        unused_blocks: how.unused_blocks,
         base: median(|v| v.0),
         candidate: median(|v| v.1),
-        verdict: judge(effect.as_ref(), reason, question.margin, better),
-        effect,
+        verdict: judge(estimate.as_ref(), invalid, question.margin, better),
+        effect: estimate,
         differences,
+        sensitivity,
     }
 }
 
-/// Level of the interval: that of the look, where the experiment was stopped by looking; 95 % where its length was fixed.
-fn level(base: &[&Record], blocks: usize) -> f64 {
-    let sequential = base.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open));
-    let threshold = if sequential { Thresholds::open().at(blocks, 1) } else { None };
-    1.0 - threshold.unwrap_or(0.05)
+fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {
+    let lacking = blocks.iter().filter(|block| block.values(&question.metric).is_none()).count();
+    Reason::Audit(format!(
+        "{lacking} of {} blocks have no {}, or too few operations for it; choose another --metric, or longer slots",
+        blocks.len(),
+        question.metric.name()
+    ))
 }
 
-/// Records of one block belong together; without an experiment, neighbours in time do.
-fn pairs<'a>(base: &[&'a Record], candidate: &[&'a Record]) -> Vec<(&'a Record, &'a Record)> {
-    let block = |record: &Record| record.trial.as_ref().map(|trial| (trial.plan.clone(), trial.block));
-    if base.iter().chain(candidate).all(|record| record.trial.is_some()) {
-        let by_block: BTreeMap<_, &Record> = candidate.iter().map(|record| (block(record), *record)).collect();
-        return base.iter().filter_map(|a| by_block.get(&block(a)).map(|b| (*a, *b))).collect();
+fn sensitivity(differences: &[f64], level: f64, margin: f64, better: Better) -> Option<Sensitivity> {
+    let outlying = outlying(differences);
+    if outlying.is_empty() {
+        return None;
     }
-    let in_time = |records: &[&'a Record]| {
-        let mut sorted = records.to_vec();
-        sorted.sort_by(|a, b| a.started_at.cmp(&b.started_at));
-        sorted
+    let rest: Vec<f64> = (0..differences.len()).filter(|i| !outlying.contains(i)).map(|i| differences[i]).collect();
+    let effect = effect(&rest, level);
+    let too_few = (rest.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: rest.len() });
+    Some(Sensitivity { outlying, verdict: judge(effect.as_ref(), too_few, margin, better), effect })
+}
+
+/// Blocks that no attempt of any experiment completed have their reason in how the records came about.
+fn unpaired(base: &[&Record], candidate: &[&Record], blocks: &[Block<'_>]) -> Option<Reason> {
+    let plans = |records: &[&Record]| -> BTreeSet<String> {
+        records.iter().filter_map(|record| record.trial.as_ref().map(|trial| trial.plan.clone())).collect()
     };
-    in_time(base).into_iter().zip(in_time(candidate)).collect()
+    let (of_base, of_candidate) = (plans(base), plans(candidate));
+    let strangers = blocks.is_empty() && !of_base.is_empty() && !of_candidate.is_empty() && of_base.is_disjoint(&of_candidate);
+    let list = |plans: &BTreeSet<String>| plans.iter().cloned().collect::<Vec<_>>().join(", ");
+    strangers.then(|| {
+        Reason::Audit(format!(
+            "the sides come from different experiments (plans {} and {}), so no block holds both; measure them in one: fathom compare --run",
+            list(&of_base),
+            list(&of_candidate)
+        ))
+    })
 }
 
-fn aliased(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
-    let mut in_time: Vec<(&str, usize)> = Vec::new();
-    for (arm, records) in [base, candidate].into_iter().enumerate() {
-        in_time.extend(records.iter().map(|record| (record.started_at.as_str(), arm)));
+/// Whether one of the arms ran before another, from all their records.
+fn aliased(arms: &[&[&Record]]) -> Option<Reason> {
+    let mut in_time: Vec<((&str, u32), usize)> = Vec::new();
+    for (arm, records) in arms.iter().enumerate() {
+        in_time.extend(records.iter().map(|record| (pairs::moment(record), arm)));
     }
     in_time.sort_unstable();
     let arms: Vec<usize> = in_time.into_iter().map(|(_, arm)| arm).collect();
@@ -227,6 +349,93 @@ mod tests {
         let found = compare(&base, &candidate, &question());
         assert_eq!(found.rows[0].verdict, Verdict::Invalid(Reason::TooFewBlocks { n: 5 }));
         assert_eq!(found.left_out.len(), 1);
+    }
+
+    fn open(records: &mut [Record]) {
+        for record in records {
+            record.trial.as_mut().unwrap().stopping = Stopping::Open;
+        }
+    }
+
+    #[test]
+    fn an_open_experiment_is_judged_by_its_last_permitted_look_alone() {
+        let (mut base, mut candidate) = experiment(14, 1.1);
+        open(&mut base);
+        open(&mut candidate);
+        let row = &compare(&base, &candidate, &question()).rows[0];
+        assert_eq!((row.blocks, row.unused_blocks, row.differences.len()), (12, 2, 12));
+        let level = row.effect.as_ref().map(|effect| effect.level);
+        assert_eq!(level, Thresholds::open().at(12, 1).map(|p| 1.0 - p));
+        assert_eq!(row.verdict, Verdict::Faster { by_margin: true });
+    }
+
+    #[test]
+    fn before_its_first_look_an_open_experiment_has_no_verdict() {
+        let (mut base, mut candidate) = experiment(7, 1.5);
+        assert_eq!(compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Faster { by_margin: true });
+        open(&mut base);
+        open(&mut candidate);
+        let row = &compare(&base, &candidate, &question()).rows[0];
+        assert!(matches!(&row.verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look is after 8")), "{row:?}");
+        assert_eq!((row.effect.as_ref(), row.unused_blocks), (None, 7));
+    }
+
+    #[test]
+    fn of_a_repeated_block_only_the_last_complete_attempt_is_paired() {
+        let (mut base, mut candidate) = experiment(6, 1.1);
+        // A first attempt at block 5 in which the base was ten times as fast and the candidate failed.
+        let (mut early, mut failed) = (trial("base", 5, 10, 120_000), trial("candidate", 5, 11, 1));
+        failed.outcome.status = Status::Failed;
+        for (record, seconds) in [(&mut early, 41), (&mut failed, 42), (base.last_mut().unwrap(), 43), (candidate.last_mut().unwrap(), 44)]
+        {
+            record.started_at = format!("2026-01-01T00:00:{seconds}.000Z");
+        }
+        base.insert(0, early);
+        candidate.push(failed);
+        let row = &compare(&base, &candidate, &question()).rows[0];
+        assert_eq!((row.blocks, &row.verdict), (6, &Verdict::Faster { by_margin: true }));
+        // Without its second attempt the block does not count, though each side has a good record of it.
+        base.pop();
+        let row = &compare(&base, &candidate, &question()).rows[0];
+        assert_eq!(row.verdict, Verdict::Invalid(Reason::TooFewBlocks { n: 5 }));
+    }
+
+    #[test]
+    fn a_block_without_the_metric_is_no_reason_to_leave_it_out() {
+        let (base, mut candidate) = experiment(10, 1.1);
+        candidate[3].elapsed_ns = 0;
+        let found = compare(&base, &candidate, &question());
+        assert!(
+            matches!(&found.rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.starts_with("1 of 10 blocks have no operations"))
+        );
+    }
+
+    #[test]
+    fn an_outlying_block_stays_in_the_verdict_and_is_shown_beside_it() {
+        let (base, mut candidate) = experiment(10, 1.0);
+        assert_eq!(compare(&base, &candidate, &question()).rows[0].sensitivity, None);
+        candidate[4] = trial("candidate", 4, 9, 100);
+        let row = &compare(&base, &candidate, &question()).rows[0];
+        let sensitivity = row.sensitivity.as_ref().unwrap();
+        assert_eq!((row.differences.len(), sensitivity.outlying.as_slice()), (10, [4].as_slice()));
+        assert!(matches!(sensitivity.verdict, Verdict::Equivalent { .. }));
+    }
+
+    #[test]
+    fn sides_of_two_experiments_share_no_block() {
+        let (base, mut candidate) = experiment(10, 1.1);
+        candidate.iter_mut().for_each(|record| record.trial.as_mut().unwrap().plan = "another".into());
+        let found = compare(&base, &candidate, &question());
+        assert!(matches!(&found.rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("another")), "{:?}", found.rows);
+    }
+
+    #[test]
+    fn what_the_audit_calls_invalid_has_no_verdict() {
+        let (mut base, candidate) = experiment(10, 1.1);
+        base[2].operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        let (found, findings) = compare_audited(&base, &candidate, &question());
+        assert!(matches!(found.rows[0].verdict, Verdict::Invalid(Reason::Audit(_))), "{:?}", found.rows[0].verdict);
+        assert!(!findings.is_empty());
     }
 
     #[test]

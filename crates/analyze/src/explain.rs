@@ -3,6 +3,8 @@
 use crate::Severity;
 
 mod alone;
+mod conduct;
+mod experiment;
 mod stated;
 mod together;
 
@@ -20,26 +22,27 @@ pub struct RuleText {
     pub text: &'static str,
 }
 
+/// Of one record's own accounts, of how it went, of stated figures, of several records together, and of experiments.
+const PARTS: [&[RuleText]; 5] = [&alone::RULES, &conduct::RULES, &stated::RULES, &together::RULES, &experiment::RULES];
 const RULES: [RuleText; COUNT] = joined();
-const COUNT: usize = alone::RULES.len() + stated::RULES.len() + together::RULES.len();
+const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
 
 const fn joined() -> [RuleText; COUNT] {
-    let mut out = [alone::RULES[0]; COUNT];
-    let mut at = 0;
-    while at < COUNT {
-        out[at] = if at < alone::RULES.len() {
-            alone::RULES[at]
-        } else if at < alone::RULES.len() + stated::RULES.len() {
-            stated::RULES[at - alone::RULES.len()]
-        } else {
-            together::RULES[at - alone::RULES.len() - stated::RULES.len()]
-        };
-        at += 1;
+    let mut out = [PARTS[0][0]; COUNT];
+    let (mut at, mut part) = (0, 0);
+    while part < PARTS.len() {
+        let mut index = 0;
+        while index < PARTS[part].len() {
+            out[at] = PARTS[part][index];
+            at += 1;
+            index += 1;
+        }
+        part += 1;
     }
     out
 }
 
-/// Every rule: of one record's own accounts, of stated figures, and of several records together.
+/// Every rule.
 #[must_use]
 pub fn rules() -> &'static [RuleText] {
     &RULES

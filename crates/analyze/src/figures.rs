@@ -120,6 +120,18 @@ impl<'a> Figures<'a> {
         counted.or_else(|| self.summary?.percentiles_ns.get(&percent.to_string()).copied())
     }
 
+    /// The longest latency in nanoseconds.
+    pub(crate) fn max_ns(&self) -> Option<f64> {
+        let histogram = self.operations.map(|o| &o.latency).filter(|h| !h.is_empty()).or_else(|| self.summary?.latency.as_ref());
+        histogram.and_then(|histogram| histogram.max()).map(|ns| ns as f64).or_else(|| self.summary?.max_ns)
+    }
+
+    /// How many latencies there are, where they are counted apart from operations.
+    pub(crate) fn latencies(&self) -> Option<u64> {
+        let histogram = self.operations.map(|o| &o.latency).filter(|h| !h.is_empty()).or_else(|| self.summary?.latency.as_ref());
+        histogram.map(record::Histogram::count).or_else(|| self.summary?.samples)
+    }
+
     /// The percentiles that a foreign source shows.
     pub(crate) fn stated_percentiles(&self) -> Vec<f64> {
         let texts = self.summary.into_iter().flat_map(|summary| summary.percentiles_ns.keys());

@@ -9,14 +9,20 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod circumstances;
 mod compare;
 mod effective;
 mod explain;
 mod figures;
 mod finding;
+mod study;
 
 pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};
-pub use compare::{Comparison, Disagreement, Metric, Question, RowComparison, compare, environment_differences, workload_differences};
+pub use compare::{
+    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Metric, NoExperiment, Question, RowComparison, Sensitivity,
+    compare, compare_arms, compare_audited, environment_differences, workload_differences,
+};
 pub use effective::Effective;
 pub use explain::{RuleText, explain, rules};
 pub use finding::{Finding, Severity};
+pub use study::{Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Study, StudyArm, StudyOptions, StudyRow, study};

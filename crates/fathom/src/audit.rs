@@ -7,10 +7,13 @@ use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
+use report::Page;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-const WIDTH: usize = 100;
+/// So many records may say the same before it is said once for all.
+const MOST_ALIKE: usize = 3;
 /// The measurement is invalid.
 const INVALID: i32 = 4;
 
@@ -26,7 +29,8 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Files of records, as --records of a run writes them"),
         )
-        .arg(switch("json", "One JSON array of findings"))
+        .arg(switch("all", "Every finding, also where many records have the same"))
+        .arg(switch("json", "One JSON array of findings, all of them"))
 }
 
 /// Runs the verb: 4 if anything is invalid.
@@ -47,7 +51,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         records.extend(read.records);
     }
     let found = analyze::audit(&records);
-    tell(&if matches.get_flag("json") { json(&found, &records, &places)? } else { text(&found, &records, &places) })?;
+    let shows_all = matches.get_flag("all");
+    tell(&if matches.get_flag("json") { json(&found, &records, &places)? } else { text(&found, &records, &places, shows_all) })?;
     let is_invalid = found.iter().any(|located| located.finding.severity == Severity::Invalid);
     Ok(if is_invalid { INVALID } else { 0 })
 }
@@ -74,31 +79,53 @@ fn json(found: &[Located], records: &[Record], places: &[String]) -> Result<Stri
     Ok(serde_json::to_string_pretty(&entries)?)
 }
 
-/// Findings about several records first, then those of each record in order.
-fn text(found: &[Located], records: &[Record], places: &[String]) -> String {
-    let mut out = String::new();
-    let groups = std::iter::once(None).chain((0..records.len()).map(Some));
-    for group in groups {
-        let findings: Vec<&Finding> = found.iter().filter(|located| located.record == group).map(|located| &located.finding).collect();
+/// What many records say once, unless every finding is asked for; then findings about several records, then those of each record in order.
+fn text(found: &[Located], records: &[Record], places: &[String], shows_all: bool) -> String {
+    let mut page = Page::default();
+    let repeated: Vec<(Severity, &str)> = if shows_all { Vec::new() } else { repeated(found) };
+    let is_repeated = |located: &&Located| repeated.contains(&key(located));
+    for kind in &repeated {
+        let of: Vec<&Located> = found.iter().filter(|located| key(located) == *kind).collect();
+        let share = format!(" ({} of {} records, so or alike; --all shows each)", with_record(&of), records.len());
+        of.iter().take(1).for_each(|located| show(&mut page, "", &located.finding, &share));
+    }
+    page.gap();
+    for group in std::iter::once(None).chain((0..records.len()).map(Some)) {
+        let findings: Vec<&Located> = found.iter().filter(|located| located.record == group && !is_repeated(located)).collect();
         if findings.is_empty() {
             continue;
         }
-        let heading = match group {
+        page.line(&match group {
             None => format!("{} records together", records.len()),
             Some(index) if records[index].name.is_empty() => places[index].clone(),
             Some(index) => format!("{} ({})", records[index].name, places[index]),
-        };
-        out.push_str(&heading);
-        out.push('\n');
-        for finding in findings {
-            wrapped(&mut out, "  ", 4, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
-            wrapped(&mut out, "    ", 10, &format!("help: {}", finding.advice));
-        }
-        out.push('\n');
+        });
+        findings.iter().for_each(|located| show(&mut page, "  ", &located.finding, ""));
+        page.gap();
     }
-    out.push_str(&closing(found, records.len()));
-    let visible = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-    out.chars().map(visible).collect()
+    page.line(&closing(found, records.len()));
+    page.finish()
+}
+
+fn show(page: &mut Page, margin: &str, finding: &Finding, end: &str) {
+    let indent = margin.len();
+    page.wrapped(margin, indent + 2, &format!("{}[{}]: {}{end}", finding.severity, finding.rule, finding.message));
+    page.wrapped(&format!("{margin}  "), indent + 8, &format!("help: {}", finding.advice));
+}
+
+fn key(located: &Located) -> (Severity, &'static str) {
+    (located.finding.severity, located.finding.rule)
+}
+
+fn with_record(found: &[&Located]) -> usize {
+    found.iter().filter_map(|located| located.record).collect::<BTreeSet<usize>>().len()
+}
+
+/// What more records than can be read one by one say, the gravest first.
+fn repeated(found: &[Located]) -> Vec<(Severity, &'static str)> {
+    let keys: BTreeSet<(Severity, &'static str)> = found.iter().map(key).collect();
+    let records = |kind: &(Severity, &str)| with_record(&found.iter().filter(|located| key(located) == *kind).collect::<Vec<_>>());
+    keys.into_iter().filter(|kind| records(kind) > MOST_ALIKE).collect()
 }
 
 fn closing(found: &[Located], records: usize) -> String {
@@ -108,26 +135,5 @@ fn closing(found: &[Located], records: usize) -> String {
         .map(|severity| (severity, count(severity)))
         .map(|(severity, n)| format!("{n} {severity}"))
         .collect();
-    format!("{records} record{}: {}; `fathom explain RULE` says more\n", if records == 1 { "" } else { "s" }, counts.join(", "))
-}
-
-/// `text` after `start`, broken between words, further lines indented.
-fn wrapped(out: &mut String, start: &str, indent: usize, text: &str) {
-    let mut line = start.to_owned();
-    let mut is_bare = true;
-    for word in text.split_whitespace() {
-        if !is_bare && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-            line = " ".repeat(indent);
-            is_bare = true;
-        }
-        if !is_bare {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_bare = false;
-    }
-    out.push_str(&line);
-    out.push('\n');
+    format!("{records} record{}: {}; `fathom explain RULE` says more", if records == 1 { "" } else { "s" }, counts.join(", "))
 }

@@ -11,10 +11,14 @@ mod fio;
 mod flags;
 mod import;
 mod live;
+mod load;
 mod man;
 mod metrics;
 mod output;
+mod profile;
+mod report;
 mod run;
+mod serve;
 
 use clap::Command;
 use std::ffi::OsString;
@@ -49,24 +53,32 @@ fn command() -> Command {
         .about("Measures storage and says whether the number can be believed")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(profile::command())
         .subcommand(run::command("run"))
+        .subcommand(load::command())
         .subcommand(compare::command())
         .subcommand(import::command())
+        .subcommand(report::command())
         .subcommand(audit::command())
         .subcommand(explain::command())
         .subcommand(calibrate::command())
+        .subcommand(serve::command())
         .subcommand(man::completions_command())
         .subcommand(man::man_command())
 }
 
 fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
     match matches.subcommand() {
+        Some(("profile", matches)) => profile::run(matches),
         Some(("run", matches)) => run::run(matches),
+        Some(("load", matches)) => load::run(matches),
         Some(("compare", matches)) => compare::run(matches),
         Some(("import", matches)) => import::run(matches),
+        Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),
         Some(("explain", matches)) => explain::run(matches),
         Some(("calibrate", matches)) => calibrate::run(matches),
+        Some(("serve", matches)) => serve::run(matches),
         Some(("completions", matches)) => man::completions(matches, &mut command()),
         Some(("man", matches)) => man::man(matches, command()),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),

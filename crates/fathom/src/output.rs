@@ -140,12 +140,16 @@ impl Output {
 
     /// Writes everything that was asked for, the rest also where one part cannot be written.
     pub(crate) fn finish(&self, records: &[Record]) -> Result<()> {
+        self.finish_as(records, &|record| report::terminal(record, &analyze::self_check(record), &self.text), "")
+    }
+
+    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all records.
+    pub(crate) fn finish_as(&self, records: &[Record], text: &dyn Fn(&Record) -> String, after: &str) -> Result<()> {
         let result = match self.format {
-            Format::Text => records
-                .iter()
-                .map(|record| report::terminal(record, &analyze::self_check(record), &self.text))
-                .collect::<Vec<_>>()
-                .join("\n"),
+            Format::Text => {
+                let texts = records.iter().map(text).chain((!after.is_empty()).then(|| after.to_owned()));
+                texts.collect::<Vec<_>>().join("\n")
+            }
             Format::Json => report::json(records),
             Format::FioJson { plus } => {
                 let document = report::fio_json(records, &report::FioOptions { bins: plus, ..self.fio_options.clone() });

@@ -67,6 +67,19 @@ fn a_damaged_line_is_told_and_the_rest_is_audited() {
 }
 
 #[test]
+fn what_many_records_say_is_said_once_unless_all_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = stored(directory.path(), &["a", "b", "c", "d", "e"].map(sound));
+    let count = |arguments: &[&str]| {
+        let text = out(&fathom(&[&["audit", path.to_str().unwrap()], arguments].concat()));
+        assert!(text.contains("5 records: 0 invalid, 0 warning, 5 note"), "{text}");
+        (text.matches("note[single_observation]").count(), text.contains("5 of 5 records"))
+    };
+    assert_eq!(count(&[]), (1, true));
+    assert_eq!(count(&["--all"]), (5, false));
+}
+
+#[test]
 fn json_holds_every_finding_with_its_place() {
     let directory = tempfile::tempdir().unwrap();
     let path = stored(directory.path(), &[sound("a"), sound("b")]);

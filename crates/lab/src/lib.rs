@@ -1,9 +1,19 @@
 //! Experiments: arms and rows measured in blocks of random order, one fresh run a slot.
 //!
 //! A [`Plan`] says everything before the first slot: what is compared, under which circumstances, in which order, and when it may end.
+//! [`run`] carries it out. What holds whatever happens:
+//! * A slot is one fresh run. What it measured, or why it failed, is handed over as a record before the next slot begins.
+//! * The order inside a block is random, so the sign of a difference between equal arms is a fair coin.
+//! * A block in which a slot failed is repeated as a whole, in a new order, under the same number: a pair is never made of two attempts.
+//! * What a slot wrote is on the device before the next slot begins, or the next record says that it is not.
+//!
 //! Deliberately absent: judging. Whether the numbers suffice is asked of the caller at the looks that the plan permits.
 #![forbid(unsafe_code)]
 
+mod drain;
+mod execute;
 mod plan;
+pub mod profile;
 
-pub use plan::{Arm, Plan, Row};
+pub use execute::{Ended, KeepError, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run};
+pub use plan::{Arm, Plan, Row, Turn};

@@ -36,7 +36,8 @@ pub fn bucket_edges(bucket: usize) -> (u64, u64) {
 /// A finished histogram of nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    counts: Vec<u64>,
+    /// Bucket and count, ascending, none of them zero: most histograms use few of the buckets, and a store may hold a hundred thousand.
+    counts: Vec<(usize, u64)>,
     count: u64,
     sum: u128,
     min: u64,
@@ -60,23 +61,29 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        if self.counts.is_empty() {
-            self.counts = vec![0; BUCKETS];
-        }
-        self.counts[bucket_of(value)] += n;
+        self.add(bucket_of(value), n);
         self.count += n;
         self.sum += u128::from(value) * u128::from(n);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
+    fn add(&mut self, bucket: usize, n: u64) {
+        match self.counts.binary_search_by_key(&bucket, |(at, _)| *at) {
+            Ok(place) => self.counts[place].1 += n,
+            Err(place) => self.counts.insert(place, (bucket, n)),
+        }
+    }
+
     /// Adds all of `other`; associative and commutative, with the default as identity.
     pub fn merge(&mut self, other: &Self) {
-        if self.counts.is_empty() && other.count > 0 {
-            self.counts = vec![0; BUCKETS];
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        let mine = std::mem::take(&mut self.counts);
+        self.counts.reserve(mine.len().max(other.counts.len()));
+        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.counts.iter().copied().peekable());
+        while let Some(&(bucket, _)) = mine.peek().into_iter().chain(theirs.peek()).min_by_key(|(bucket, _)| *bucket) {
+            let here = |entry: &(usize, u64)| entry.0 == bucket;
+            let count = mine.next_if(here).map_or(0, |(_, n)| n) + theirs.next_if(here).map_or(0, |(_, n)| n);
+            self.counts.push((bucket, count));
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -87,8 +94,8 @@ impl Histogram {
     /// Moves the minimum and the maximum into the first and the last bucket that hold a value.
     fn settle_extremes(&mut self) {
         let edges = |bucket: Option<usize>| bucket.map(bucket_edges).map(|(low, width)| (low, low + (width - 1)));
-        let first = edges(self.counts.iter().position(|count| *count > 0));
-        let last = edges(self.counts.iter().rposition(|count| *count > 0));
+        let first = edges(self.counts.first().map(|(bucket, _)| *bucket));
+        let last = edges(self.counts.last().map(|(bucket, _)| *bucket));
         let (Some((lowest, low_end)), Some((high_start, highest))) = (first, last) else { return };
         (self.min, self.max) = (self.min.clamp(lowest, low_end), self.max.clamp(high_start, highest));
         if self.min > self.max {
@@ -101,15 +108,13 @@ impl Histogram {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut out = Self::default();
-        for (bucket, &count) in self.counts.iter().enumerate() {
-            let before = earlier.counts.get(bucket).copied().unwrap_or(0);
-            let added = count.saturating_sub(before);
+        let mut former = earlier.counts.iter().copied().peekable();
+        for &(bucket, count) in &self.counts {
+            while former.next_if(|(at, _)| *at < bucket).is_some() {}
+            let added = count.saturating_sub(former.next_if(|(at, _)| *at == bucket).map_or(0, |(_, n)| n));
             if added > 0 {
                 let (low, width) = bucket_edges(bucket);
-                if out.counts.is_empty() {
-                    out.counts = vec![0; BUCKETS];
-                }
-                out.counts[bucket] = added;
+                out.counts.push((bucket, added));
                 out.count += added;
                 out.min = out.min.min(low.max(self.min));
                 out.max = out.max.max((low + (width - 1)).min(self.max));
@@ -185,7 +190,7 @@ impl Histogram {
 
     /// The non-empty buckets in order: lowest value, number of values it covers, count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(bucket, &count)| {
+        self.counts.iter().map(|&(bucket, count)| {
             let (low, width) = bucket_edges(bucket);
             (low, width, count)
         })
@@ -217,7 +222,7 @@ impl Serialize for Histogram {
             sum: self.sum,
             min: self.min(),
             max: self.max(),
-            buckets: self.counts.iter().enumerate().filter(|(_, c)| **c > 0).map(|(b, c)| (b, *c)).collect(),
+            buckets: self.counts.clone(),
         }
         .serialize(serializer)
     }
@@ -236,11 +241,11 @@ impl<'de> Deserialize<'de> for Histogram {
             if bucket >= BUCKETS {
                 return Err(D::Error::custom(format!("histogram bucket {bucket} is beyond the last, {}", BUCKETS - 1)));
             }
-            if out.counts.is_empty() {
-                out.counts = vec![0; BUCKETS];
+            if count == 0 {
+                continue;
             }
             total = total.checked_add(count).filter(|n| *n <= MOST_VALUES).ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
-            out.counts[bucket] += count;
+            out.add(bucket, count);
         }
         if total != stored.count {
             return Err(D::Error::custom(format!("histogram buckets hold {total} values, its count says {}", stored.count)));
@@ -303,10 +308,9 @@ impl LiveHistogram {
     #[must_use]
     pub fn snapshot(&self) -> Histogram {
         let mut out = Histogram::default();
-        let counts: Vec<u64> = self.cells.iter().map(|cell| cell.load(Relaxed)).collect();
-        out.count = counts.iter().sum();
+        out.counts = self.cells.iter().map(|cell| cell.load(Relaxed)).enumerate().filter(|(_, n)| *n > 0).collect();
+        out.count = out.counts.iter().map(|(_, n)| n).sum();
         if out.count > 0 {
-            out.counts = counts;
             out.sum = u128::from(self.sum.load(Relaxed));
             out.min = self.min.load(Relaxed);
             out.max = self.max.load(Relaxed);

@@ -1,6 +1,6 @@
 //! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
 
-use crate::{Environment, Histogram, Measurements, Source, Summary};
+use crate::{Environment, Histogram, LoadAccount, Measurements, Source, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -60,6 +60,9 @@ pub struct Record {
     /// Where the numbers come from, if not from Fathom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+    /// What a load on an object store or HTTP service has beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadAccount>,
 }
 
 /// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
@@ -81,6 +84,11 @@ pub struct Trial {
     /// When the experiment may end, which decides at which level its intervals hold.
     #[serde(default)]
     pub stopping: Stopping,
+    /// Places of the arm and of the row in the plan's own lists, from 0: reports keep the order of the plan, not that of chance.
+    #[serde(default)]
+    pub arm_number: u32,
+    #[serde(default)]
+    pub row_number: u32,
 }
 
 /// What an arm is compared as.

@@ -1,27 +1,137 @@
-//! A comparison as text: verdict sentences first, then what else differs.
+//! A comparison as text: verdict sentences first, then what stands beside them.
 
-use analyze::{Comparison, RowComparison};
-use stats::{Estimate, Reason, Verdict};
+use analyze::{ArmComparison, ArmsComparison, Comparison, Located, RowComparison};
+use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// The text of a comparison between two named sides.
+/// Below this p the machine's behaviour over the blocks is said (trust, section 3.9).
+const DRIFT_ALPHA: f64 = 0.01;
+/// Below this p an effect depends on its row.
+const ROW_ALPHA: f64 = 0.05;
+
+/// The text of a comparison between two named sides, with what the audit of so many records found.
 #[must_use]
-pub fn comparison_text(base: &str, candidate: &str, found: &Comparison) -> String {
+pub fn comparison_text(base: &str, candidate: &str, found: &Comparison, findings: &[Located], records: usize) -> String {
     let mut out = format!("{candidate} against {base}: {}, margin {}\n", found.question.metric.name(), percent(found.question.margin));
     for row in &found.rows {
-        let _infallible = write!(out, "\n{}\n  {}\n", row.row, sentence(row, found.question.margin));
-        if let (Some(base), Some(candidate)) = (row.base, row.candidate) {
-            let _infallible = writeln!(out, "  medians {} and {} over {} blocks", figure(base), figure(candidate), row.blocks);
-        }
+        out.push('\n');
+        row_text(&mut out, row, found.question.margin);
     }
     if found.rows.is_empty() {
         out.push_str("\nnothing to compare: no record ended well\n");
     }
-    list(&mut out, "workload differs", &found.workload);
-    list(&mut out, "environment differs", &found.environment);
-    for text in &found.left_out {
+    differences_text(&mut out, found);
+    left_out_text(&mut out, &found.left_out);
+    findings_text(&mut out, findings, records);
+    out
+}
+
+/// The text of an experiment: every candidate over all rows, then row by row, then what the machine did, then the audit.
+#[must_use]
+pub fn arms_text(found: &ArmsComparison) -> String {
+    let mut out = String::new();
+    for candidate in &found.candidates {
+        candidate_text(&mut out, &found.base, candidate);
+    }
+    if let Some(control) = &found.control {
+        let verb = if control.p < CONTROL_ALPHA { "differ" } else { "agree" };
+        let _infallible =
+            writeln!(out, "control: {} and {} {verb} (p = {:.3}, {} blocks)", found.base, control.arm, control.p, control.blocks);
+    }
+    found.drift.iter().flat_map(drift_lines).for_each(|line| {
+        let _infallible = writeln!(out, "machine: {line}");
+    });
+    left_out_text(&mut out, &found.left_out);
+    findings_text(&mut out, &found.findings, found.records);
+    out
+}
+
+fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
+    let question = &of.comparison.question;
+    let _infallible = writeln!(out, "{} against {base}: {}, margin {}\n", of.candidate, question.metric.name(), percent(question.margin));
+    row_text(out, &of.pooled, question.margin);
+    if let Some(p) = of.depends_on_row.filter(|p| *p < ROW_ALPHA) {
+        let _infallible = writeln!(out, "  The effect depends on the row (p = {p:.4}): read the rows, not all of them together.");
+    }
+    if of.comparison.rows.len() > 1 {
+        of.comparison.rows.iter().for_each(|row| row_text(out, row, question.margin));
+    }
+    differences_text(out, &of.comparison);
+    out.push('\n');
+}
+
+fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
+    let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, margin));
+    if let (Some(base), Some(candidate)) = (row.base, row.candidate) {
+        let _infallible = writeln!(out, "  medians {} and {} over {} blocks", figure(base), figure(candidate), row.blocks);
+    }
+    if let Some(without) = &row.sensitivity {
+        let numbers: Vec<String> = without.outlying.iter().map(|index| (index + 1).to_string()).collect();
+        let rest = RowComparison {
+            blocks: row.blocks - numbers.len(),
+            effect: without.effect,
+            verdict: without.verdict.clone(),
+            sensitivity: None,
+            ..row.clone()
+        };
+        let (noun, these) = if numbers.len() == 1 { ("block", "stands") } else { ("blocks", "stand") };
+        let _infallible = writeln!(out, "  {noun} {} {these} out; without: {}", numbers.join(", "), sentence(&rest, margin));
+    }
+    if row.unused_blocks > 0 {
+        let (noun, are) = if row.unused_blocks == 1 { ("block", "is") } else { ("blocks", "are") };
+        let _infallible = writeln!(out, "  {} {noun} after the last permitted look {are} left out", row.unused_blocks);
+    }
+}
+
+fn differences_text(out: &mut String, found: &Comparison) {
+    list(out, "workload differs", &found.workload);
+    list(out, "environment differs", &found.environment);
+}
+
+fn left_out_text(out: &mut String, left_out: &[String]) {
+    for text in left_out {
         let _infallible = writeln!(out, "left out: {text}");
     }
+}
+
+/// One entry a rule: the gravest finding speaks for it, with the number of records in which it fires.
+fn findings_text(out: &mut String, findings: &[Located], records: usize) {
+    let mut rules: Vec<&str> = Vec::new();
+    for Located { finding, .. } in findings {
+        if rules.contains(&finding.rule) {
+            continue;
+        }
+        rules.push(finding.rule);
+        let fired: BTreeSet<usize> =
+            findings.iter().filter(|other| other.finding.rule == finding.rule).filter_map(|other| other.record).collect();
+        let share = if fired.is_empty() { String::new() } else { format!(" in {} of {records} records", fired.len()) };
+        let title = if rules.len() == 1 && !out.ends_with("\n\n") { "\n" } else { "" };
+        let _infallible =
+            writeln!(out, "{title}{}[{}]{share}: {}\n  help: {}", finding.severity, finding.rule, finding.message, finding.advice);
+    }
+}
+
+/// What disturbed the blocks. None of it is a reason against ratios within blocks.
+fn drift_lines(drift: &Drift) -> Vec<String> {
+    let below = |p: Option<f64>| p.filter(|p| *p < DRIFT_ALPHA);
+    let mut out = Vec::new();
+    if let Some((change, p)) = drift.change.zip(below(drift.trend_p)) {
+        let not_portable =
+            if change.exp_m1().abs() > PORTABLE_CHANGE { ": ratios are valid, absolute numbers are not portable" } else { "" };
+        out.push(format!("levels moved by {} over the run (p = {p:.4}){not_portable}", signed(change)));
+    }
+    let says: [(Option<f64>, &str); 5] = [
+        (drift.runs_p, "levels of neighbouring blocks go together: something slow disturbs the machine"),
+        (
+            drift.variance_p.filter(|_| drift.variance_ratio.is_some_and(|ratio| ratio > 1.0)),
+            "blocks differ more than slots within a block: pairs take it out",
+        ),
+        (drift.position_p, "the place in a block matters: something runs in step with the blocks; longer slots or a longer --settle help"),
+        (drift.spread_p, "the noise changed between the first and the second half"),
+        (drift.predecessor_p, "what ran before matters: carry-over; longer slots or a longer --settle help"),
+    ];
+    out.extend(says.into_iter().filter_map(|(p, text)| below(p).map(|p| format!("{text} (p = {p:.4})"))));
     out
 }
 
@@ -49,7 +159,8 @@ pub fn sentence(row: &RowComparison, margin: f64) -> String {
         Verdict::Inconclusive { mde, more } => {
             let more =
                 more.as_ref().map(|more| format!(" About {} to {} more blocks would decide.", more.fewest, more.most)).unwrap_or_default();
-            format!("Cannot tell: {effect}, {} blocks. Would have seen {} or more.{more}", row.blocks, percent(mde.exp_m1()))
+            let seen = if mde.is_finite() { format!(" Would have seen {} or more.", percent(mde.exp_m1())) } else { String::new() };
+            format!("Cannot tell: {effect}, {} blocks.{seen}{more}", row.blocks)
         }
     }
 }
@@ -77,7 +188,17 @@ fn reason_text(reason: &Reason) -> String {
 /// `+8.3 % [+5.6, +11.2]`: a ratio effect from its logarithm.
 fn shown(effect: &Estimate) -> String {
     let ratio = |log: f64| 100.0 * log.exp_m1();
-    format!("{:+.1} % [{:+.1}, {:+.1}]", ratio(effect.point), ratio(effect.low), ratio(effect.high))
+    let (low, high) = (ratio(effect.low), ratio(effect.high));
+    if high.is_finite() {
+        format!("{:+.1} % [{low:+.1}, {high:+.1}]", ratio(effect.point))
+    } else {
+        format!("{} [no interval yet]", signed(effect.point))
+    }
+}
+
+/// `+8.3 %` from the logarithm of a ratio.
+fn signed(log: f64) -> String {
+    format!("{:+.1} %", 100.0 * log.exp_m1())
 }
 
 fn percent(share: f64) -> String {
@@ -91,6 +212,7 @@ fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use analyze::{ControlCheck, Finding, Metric, Question, Sensitivity, Severity};
     use stats::Method;
 
     fn row(verdict: Verdict) -> RowComparison {
@@ -103,6 +225,8 @@ mod tests {
             effect: Some(effect),
             verdict,
             differences: vec![],
+            unused_blocks: 0,
+            sensitivity: None,
         }
     }
 
@@ -115,5 +239,82 @@ mod tests {
         );
         let unsure = sentence(&row(Verdict::Inconclusive { mde: 0.1_f64.ln_1p(), more: None }), 0.05);
         assert!(unsure.starts_with("Cannot tell: +8.3 % [+5.6, +11.2], 12 blocks. Would have seen 10.0 % or more."), "{unsure}");
+    }
+
+    fn located(record: Option<usize>, rule: &'static str) -> Located {
+        let finding = Finding { rule, severity: Severity::Warning, message: "said".into(), advice: "do".into() };
+        Located { record, finding }
+    }
+
+    fn question() -> Question {
+        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::new() }
+    }
+
+    #[test]
+    fn an_experiment_reads_from_its_verdict_to_its_audit() {
+        let comparison = Comparison {
+            question: question(),
+            rows: vec![row(Verdict::Faster { by_margin: false }); 2],
+            environment: vec![],
+            workload: vec![],
+            left_out: vec![],
+        };
+        let mut pooled = row(Verdict::Faster { by_margin: false });
+        (pooled.base, pooled.candidate, pooled.unused_blocks) = (None, None, 2);
+        pooled.sensitivity =
+            Some(Sensitivity { outlying: vec![4], effect: pooled.effect, verdict: Verdict::Equivalent { different: false } });
+        let drift = Drift {
+            variance_ratio: Some(3.0),
+            variance_p: Some(0.5),
+            change: Some(-0.2),
+            trend_p: Some(0.001),
+            runs_p: None,
+            position_p: Some(0.002),
+            spread_p: None,
+            predecessor_p: None,
+        };
+        let found = ArmsComparison {
+            question: question(),
+            base: "a".into(),
+            candidates: vec![ArmComparison { candidate: "b".into(), pooled, comparison, depends_on_row: Some(0.01) }],
+            control: Some(ControlCheck { arm: "a (control)".into(), p: 0.4, blocks: 24 }),
+            drift: Some(drift),
+            findings: vec![located(Some(1), "x"), located(Some(2), "x"), located(None, "y")],
+            records: 90,
+            left_out: vec!["one".into()],
+        };
+        let expected = "\
+b against a: operations a second, margin 5.0 %
+
+r
+  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  block 5 stands out; without: Within 5.0 %: +8.3 % [+5.6, +11.2], 11 blocks.
+  2 blocks after the last permitted look are left out
+  The effect depends on the row (p = 0.0100): read the rows, not all of them together.
+r
+  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  medians 1.00K and 1.08K over 12 blocks
+r
+  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  medians 1.00K and 1.08K over 12 blocks
+
+control: a and a (control) agree (p = 0.400, 24 blocks)
+machine: levels moved by -18.1 % over the run (p = 0.0010): ratios are valid, absolute numbers are not portable
+machine: the place in a block matters: something runs in step with the blocks; longer slots or a longer --settle help (p = 0.0020)
+left out: one
+
+warning[x] in 2 of 90 records: said
+  help: do
+warning[y]: said
+  help: do
+";
+        assert_eq!(arms_text(&found), expected);
+    }
+
+    #[test]
+    fn an_interval_without_ends_is_not_printed_as_one() {
+        let mut unsure = row(Verdict::Inconclusive { mde: f64::INFINITY, more: None });
+        unsure.effect = unsure.effect.map(|effect| Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..effect });
+        assert_eq!(sentence(&unsure, 0.05), "Cannot tell: +8.3 % [no interval yet], 12 blocks.");
     }
 }

@@ -115,7 +115,8 @@ fn decimal(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.1}"))
 }
 
-fn push_row(out: &mut String, cells: &[String]) {
+/// Adds one line; cells are quoted where they must be.
+pub(crate) fn push_row(out: &mut String, cells: &[String]) {
     for (position, cell) in cells.iter().enumerate() {
         if position > 0 {
             out.push(',');

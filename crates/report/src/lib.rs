@@ -14,18 +14,23 @@ mod csv;
 mod example;
 mod fio_json;
 mod hdr_log;
+mod html;
 mod json;
 mod moment;
+mod plot;
 mod prometheus;
+mod study;
 mod terminal;
 
-pub use comparison::{comparison_text, sentence};
+pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};
 pub use fio_json::{FioOptions, fio_json};
 pub use hdr_log::{HdrLogError, hdr_log};
+pub use html::html;
 pub use json::{histograms_json, json};
 pub use prometheus::prometheus;
-pub use terminal::{TerminalOptions, terminal};
+pub use study::{is_study, study_csv, study_json, study_markdown};
+pub use terminal::{Page, TerminalOptions, study_text, terminal};
 
 /// `amount` in `elapsed_ns` as a rate a second; 0 if no time passed.
 fn per_second(amount: u64, elapsed_ns: u64) -> f64 {

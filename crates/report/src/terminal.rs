@@ -12,9 +12,11 @@ mod histogram;
 mod lead;
 mod page;
 mod rates;
+mod study;
 mod verdict;
 
-use page::Page;
+pub use page::Page;
+pub use study::study_text;
 
 /// What the summary shows beyond its core.
 #[derive(Clone, Debug, Default, PartialEq)]

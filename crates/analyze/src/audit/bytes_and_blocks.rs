@@ -16,13 +16,17 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 fn contradictions(kind: &str, operations: &Operations, block: Option<u64>) -> Vec<String> {
     let Operations { count, bytes, .. } = *operations;
     let mut out = Vec::new();
-    let [smallest, largest] = [operations.smallest_bytes, operations.largest_bytes].map(|size| size.unwrap_or(0));
+    // Without a smallest and a largest nobody looked; without operations there is none.
+    let sizes = operations.smallest_bytes.zip(operations.largest_bytes);
     let bound = |size: u64| u128::from(count) * u128::from(size);
-    if !(bound(smallest)..=bound(largest)).contains(&u128::from(bytes)) {
+    if let Some((smallest, largest)) = sizes.filter(|(least, most)| !(bound(*least)..=bound(*most)).contains(&u128::from(bytes))) {
         out.push(format!("{kind}: {bytes} bytes do not fit {count} operations of {smallest} to {largest} bytes"));
     }
-    if let Some(block) = block.filter(|block| largest > *block) {
+    if let (Some(block), Some(largest)) = (block, operations.largest_bytes.filter(|largest| block.is_some_and(|block| *largest > block))) {
         out.push(format!("{kind}: an operation of {largest} bytes with one block size of {block} bytes"));
+    }
+    if count == 0 && bytes > 0 {
+        out.push(format!("{kind}: {bytes} bytes of no operation"));
     }
     let samples = operations.latency.count();
     if samples != count {
@@ -50,6 +54,19 @@ mod tests {
         record.operations.insert("read", Operations { bytes: 65_536, largest_bytes: Some(65_536), ..blocks(1, 3_200_000) });
         record.operations.insert("fsync", Operations { bytes: 0, smallest_bytes: Some(0), largest_bytes: Some(0), ..blocks(3, 1000) });
         assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn unknown_sizes_accuse_nobody_and_bytes_need_an_operation() {
+        let mut imported = sound();
+        imported.operations = record::Measurements::default();
+        set(&mut imported, "block-size", "4k/50:64k/50");
+        imported
+            .operations
+            .insert("read", Operations { bytes: 9_000_000, smallest_bytes: None, largest_bytes: None, ..blocks(1000, 1000) });
+        assert_eq!(check(&imported), []);
+        imported.operations.insert("write", Operations { bytes: 1, ..Operations::default() });
+        assert_eq!(only(&check(&imported)), "write: 1 bytes of no operation");
     }
 
     #[test]

@@ -5,21 +5,39 @@ use crate::{Finding, Severity};
 use record::Record;
 use units::Nanos;
 
+const RULE: &str = "clock_drift";
 /// A jump that an ordinary latency would show as an outlier.
 const MOST_NS: u64 = 1_000_000;
 /// The kernel slews its clock by at most 500 parts in a million (adjtimex(2)); two clocks further apart are broken.
 const SLEW_DIVISOR: u64 = 2000;
 
+/// Clocks that are read across a bus, about a microsecond each time (Documentation/timers/hpet.rst), or that tick in milliseconds.
+const SLOW: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
+
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(drift) = record.calibration.clock_drift_ns else { return Vec::new() };
-    let drift = drift.unsigned_abs();
+    moved_apart(record).into_iter().chain(slow_source(record)).collect()
+}
+
+fn moved_apart(record: &Record) -> Option<Finding> {
+    let drift = record.calibration.clock_drift_ns?.unsigned_abs();
     if drift <= MOST_NS.max(record.elapsed_ns / SLEW_DIVISOR) {
-        return Vec::new();
+        return None;
     }
     let message = format!("the clock of this run and CLOCK_MONOTONIC moved apart by {} within {}", Nanos(drift), Nanos(record.elapsed_ns));
     let advice =
         "latencies and rates are wrong by as much: check the clock source of this machine, and whether it was suspended or migrated";
-    vec![finding("clock_drift", Severity::Warning, message, advice)]
+    Some(finding(RULE, Severity::Warning, message, advice))
+}
+
+fn slow_source(record: &Record) -> Option<Finding> {
+    let source = record.environment.system.clocksource.as_deref().filter(|source| SLOW.contains(source))?;
+    let message = format!("the clock source is {source}: each reading costs about a microsecond, or is no finer than a millisecond");
+    Some(finding(
+        RULE,
+        Severity::Warning,
+        message,
+        "boot with clocksource=tsc where the CPU has a constant one; otherwise trust no latency below 10 µs",
+    ))
 }
 
 #[cfg(test)]
@@ -34,6 +52,15 @@ mod tests {
             record.calibration.clock_drift_ns = Some(drift);
             assert_eq!(only(&check(&record)), "the clock of this run and CLOCK_MONOTONIC moved apart by 40 ms within 10 s");
         }
+    }
+
+    #[test]
+    fn a_clock_across_a_bus_is_found() {
+        let mut record = sound();
+        record.environment.system.clocksource = Some("tsc".into());
+        assert_eq!(check(&record), []);
+        record.environment.system.clocksource = Some("hpet".into());
+        assert!(only(&check(&record)).starts_with("the clock source is hpet"));
     }
 
     #[test]

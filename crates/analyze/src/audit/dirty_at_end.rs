@@ -17,7 +17,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .and_then(|f| f.bytes().or_else(|| Some(f64_to_u64_saturating(f.bytes_per_second()? * effective.measured_ns()? as f64 / 1e9))));
     let written = written.unwrap_or_default();
     let stable = ["direct", "sync", "dsync"].iter().any(|key| effective.is_on(key));
-    let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    let in_memory = super::in_memory(record);
     if written == 0 || stable || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! One failure is no success of 100 %.
 
 use super::finding;
-use crate::figures::{Figures, figures};
+use crate::figures::{Figures, figures, of_kind as of_name};
 use crate::{Finding, Severity};
 use record::{Record, Status};
 
@@ -9,7 +9,17 @@ const RULE: &str = "errors_as_success";
 const ADVICE: &str = "show the number of failures beside the rate, and look at what failed before comparing";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    figures(record).filter_map(|figures| judge(record, &figures)).collect()
+    let kinds = figures(record).filter_map(|figures| judge(record, &figures));
+    let found: Vec<Finding> = kinds.collect();
+    if found.is_empty() { listed(record).into_iter().collect() } else { found }
+}
+
+/// Errors that are listed beside a success that leaves no room for them.
+fn listed(record: &Record) -> Option<Finding> {
+    let error = record.errors.first()?;
+    let said = record.summaries.keys().find_map(|name| said_success(&of_name(record, name)?))?;
+    let message = format!("{} ({}) stands beside a success of {said}", error.error, error.operation);
+    Some(finding(RULE, Severity::Invalid, message, ADVICE))
 }
 
 fn judge(record: &Record, figures: &Figures<'_>) -> Option<Finding> {
@@ -51,6 +61,15 @@ mod tests {
         let found = check(&failed(1, "100%"));
         assert_eq!(only(&found), "put: 1 of 2605 failed, shown as a success of 100%");
         assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn an_error_that_is_listed_beside_a_hundred_per_cent_is_found() {
+        let mut record = failed(0, "100%");
+        record.errors = vec![record::ErrorCount { operation: "put".into(), error: "HTTP 400".into(), ..record::ErrorCount::default() }];
+        assert_eq!(only(&check(&record)), "HTTP 400 (put) stands beside a success of 100%");
+        record.summaries.get_mut("put").unwrap().as_written.clear();
+        assert_eq!(check(&record), [], "nobody called it whole");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Records to try rules on.
 
 use crate::Finding;
-use record::{BlockDevice, DeviceAccount, Histogram, LoopAccount, Operations, Record, Source, StorageLayer, Summary, Trial, WorkerAccount};
+use record::{
+    BlockDevice, DeviceAccount, Histogram, Interval, LoopAccount, Operations, Record, Source, StorageLayer, Summary, Trial, WorkerAccount,
+};
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
@@ -51,6 +53,21 @@ pub(crate) fn writing() -> Record {
         set(&mut record, key, value);
     }
     record.devices[0].read_bytes = 0;
+    record
+}
+
+/// The sound record with a series of as many seconds as there are rates.
+pub(crate) fn with_rates(rates: &[u64]) -> Record {
+    let mut record = sound();
+    record.interval_ns = SECOND;
+    record.series = (0..)
+        .zip(rates)
+        .map(|(second, rate)| {
+            let mut interval = Interval { start_ns: second * SECOND, end_ns: (second + 1) * SECOND, ..Interval::default() };
+            interval.operations.insert("read", blocks(*rate, 3_200_000));
+            interval
+        })
+        .collect();
     record
 }
 

@@ -29,8 +29,7 @@ fn judge(record: &Record, figures: &Figures<'_>, null_ns: f64) -> Option<Finding
         Some(mean) => (mean, "a mean latency of"),
         None => (alone_ns(effective, figures)?, "one operation after the other, each taking"),
     };
-    let said = effective.text("cache") == Some("warm")
-        || record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    let said = effective.text("cache") == Some("warm") || super::in_memory(record);
     let message = |limit: &str| format!("{}: {how} {} is {limit}", figures.kind, micros(mean));
     if mean < COPY_NS || mean < null_ns * NULL_FACTOR {
         let severity = if said { Severity::Warning } else { Severity::Invalid };

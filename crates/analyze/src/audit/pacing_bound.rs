@@ -7,35 +7,57 @@ use record::Record;
 
 const LEAST_SHARE: f64 = 0.2;
 
+/// How many of those that offer the load wait for the target at a time.
+pub(super) struct Waiting {
+    pub(super) at_a_time: f64,
+    pub(super) of: f64,
+    /// From a mean, and not from a percentile above it.
+    pub(super) is_exact: bool,
+    of_users: bool,
+}
+
+impl Waiting {
+    pub(super) fn share(&self) -> f64 {
+        self.at_a_time / self.of
+    }
+
+    pub(super) fn at_most(&self) -> &'static str {
+        if self.is_exact { "" } else { "at most " }
+    }
+}
+
 pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let Some(load) = waiting_users(record).filter(|load| load.share() < LEAST_SHARE) else { return Vec::new() };
+    let (severity, who) = if load.of_users { (Severity::Invalid, "users") } else { (Severity::Warning, "workers") };
+    let message = format!(
+        "{}{:.2} of {} {who} were waiting for the target at a time ({}): the rate is that of the pauses between operations",
+        load.at_most(),
+        load.at_a_time,
+        load.of,
+        percent(load.share())
+    );
+    let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
+    vec![finding("pacing_bound", severity, message, advice)]
+}
+
+/// Of a closed loop of users, or of workers that pause.
+pub(super) fn waiting_users(record: &Record) -> Option<Waiting> {
     let effective = Effective::of(record);
     let load = effective.real("users").filter(|users| *users >= 1.0);
     let workers = || {
         let [threads, depth] = ["threads", "queue-depth"].map(|key| effective.real(key).unwrap_or(1.0));
         effective.thinks().then_some(threads * depth)
     };
-    let Some(users) = load.or_else(workers).filter(|_| !effective.is_open_loop()) else { return Vec::new() };
+    let of = load.or_else(workers).filter(|_| !effective.is_open_loop())?;
     // An iteration holds its own pauses.
     let kinds: Vec<Figures<'_>> = figures(record).filter(|f| !f.kind.starts_with("iteration")).collect();
     let mut busy: Vec<(f64, bool)> = kinds.iter().filter_map(waiting).collect();
     if busy.is_empty() {
         busy.extend(apart(&kinds));
     }
-    if busy.is_empty() {
-        return Vec::new();
-    }
-    let waiting: f64 = busy.iter().map(|(waiting, _)| waiting).sum();
-    if waiting / users >= LEAST_SHARE {
-        return Vec::new();
-    }
-    let at_most = if busy.iter().any(|(_, is_mean)| !is_mean) { "at most " } else { "" };
-    let (severity, who) = if load.is_some() { (Severity::Invalid, "users") } else { (Severity::Warning, "workers") };
-    let share = percent(waiting / users);
-    let message = format!(
-        "{at_most}{waiting:.2} of {users} {who} were waiting for the target at a time ({share}): the rate is that of the pauses between operations"
-    );
-    let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
-    vec![finding("pacing_bound", severity, message, advice)]
+    let at_a_time = busy.iter().map(|(waiting, _)| waiting).sum();
+    let is_exact = busy.iter().all(|(_, is_mean)| *is_mean);
+    (!busy.is_empty()).then_some(Waiting { at_a_time, of, is_exact, of_users: load.is_some() })
 }
 
 /// Little's law: how many were waiting on average, and whether that is from a mean; a p95 is an upper bound of the mean of nearly any latency.

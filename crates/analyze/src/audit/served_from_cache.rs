@@ -9,7 +9,7 @@ const LEAST_SHARE: f64 = 0.5;
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let read = counted(record, "read").bytes;
-    let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    let in_memory = super::in_memory(record);
     if read == 0 || effective.is_on("direct") || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }

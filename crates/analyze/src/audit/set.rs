@@ -4,28 +4,41 @@ use super::finding;
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+mod ageing;
 mod baseline_is_outlier;
 mod cache_against_direct;
 mod cells_missing;
+mod change_not_exercised;
 mod claim_contradicts_data;
 mod compared_with_nothing;
 mod control_fails;
 mod depth_inversion;
+mod drift;
 mod effect_below_mde;
 mod effect_flips_sign;
 mod environment_differs;
 mod environment_unrecorded;
 mod faster_than_medium;
+mod first_block_cold;
 mod latency_at_unequal_load;
 mod many_comparisons;
 mod no_repetition;
+mod one_sided;
 mod order_aliased;
+mod provenance_mismatch;
+mod pseudo_replication;
 mod same_setup_two_numbers;
+mod saturation_not_seen;
+mod short_slots;
 mod size_mix;
+mod steady_state_not_shown;
+mod steal_unrecorded;
 mod unequal_durations;
 mod unit_mix;
+mod unregistered_stopping;
+mod verified_elsewhere;
 
 /// A finding and the record that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +61,7 @@ struct Experiment<'a> {
     claims: Vec<Slot<'a>>,
 }
 
-const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 20] = [
+const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 33] = [
     no_repetition::check,
     order_aliased::check,
     control_fails::check,
@@ -69,6 +82,19 @@ const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 20] = [
     claim_contradicts_data::check,
     cells_missing::check,
     compared_with_nothing::check,
+    verified_elsewhere::check,
+    change_not_exercised::check,
+    provenance_mismatch::check,
+    pseudo_replication::check,
+    unregistered_stopping::check,
+    steady_state_not_shown::check,
+    drift::check,
+    first_block_cold::check,
+    ageing::check,
+    one_sided::check,
+    saturation_not_seen::check,
+    steal_unrecorded::check,
+    short_slots::check,
 ];
 
 /// What records say against themselves and against each other: the gravest first, of one severity in the order of the records, what is
@@ -80,6 +106,11 @@ pub fn audit(records: &[Record]) -> Vec<Located> {
         .enumerate()
         .flat_map(|(index, record)| super::self_check(record).into_iter().map(move |finding| Located { record: Some(index), finding }));
     let experiments = Experiment::all(records);
+    let repeated: BTreeSet<usize> = experiments.iter().flat_map(Experiment::repeated).collect();
+    // What is repeated is no single observation; whether it is repeated often enough is another rule's matter.
+    let alone = alone.filter(|located| {
+        located.finding.rule != super::single_observation::RULE || located.record.is_none_or(|index| !repeated.contains(&index))
+    });
     let together = experiments.iter().flat_map(|experiment| RULES.iter().flat_map(|rule| rule(experiment)));
     let mut out: Vec<Located> = together.chain(alone).collect();
     out.sort_by_key(|located| (located.finding.severity, located.record));
@@ -102,6 +133,13 @@ impl<'a> Experiment<'a> {
     /// What is wrong with a comparison is grave only where a plan says that there is one.
     fn severity(&self) -> Severity {
         if self.is_placed { Severity::Invalid } else { Severity::Warning }
+    }
+
+    /// The slots that stand beside another block of the same arm and row.
+    fn repeated(&self) -> Vec<usize> {
+        let planned: Vec<Slot<'a>> = self.slots.iter().filter(|(_, record)| record.trial.is_some()).copied().collect();
+        let cells = grouped(&planned, |record| (arm(record), row(record)));
+        cells.into_iter().filter(|(_, slots)| repetitions(slots) > 1).flat_map(|(_, slots)| slots).map(|(index, _)| index).collect()
     }
 
     /// Slots by arm, arms in the order of their first record.
@@ -202,23 +240,27 @@ fn differences(base: &[Slot<'_>], arm: &[Slot<'_>]) -> Vec<f64> {
 
 /// Blocks, or repeated records where there is no plan.
 fn repetitions(slots: &[Slot<'_>]) -> usize {
-    let blocks: std::collections::BTreeSet<u32> = slots.iter().filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.block)).collect();
+    let blocks: BTreeSet<u32> = slots.iter().filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.block)).collect();
     if blocks.is_empty() { slots.len() } else { blocks.len() }
 }
 
 /// Whether two records did the same work apart from the options named.
 fn same_settings(a: &Record, b: &Record, except: &[&str]) -> bool {
-    let of = |record: &'_ Record| {
-        record.effective.clone().into_iter().filter(|(key, _)| !except.contains(&key.as_str())).collect::<BTreeMap<_, _>>()
-    };
-    of(a) == of(b)
+    fn counted<'a>(record: &'a Record, except: &'a [&'a str]) -> impl Iterator<Item = (&'a String, &'a String)> {
+        record.effective.iter().filter(move |(key, _)| !except.contains(&key.as_str()))
+    }
+    counted(a, except).eq(counted(b, except))
+}
+
+/// Whether two records did the same work in the same place, but for the page cache between.
+fn is_same_work(a: &Record, b: &Record) -> bool {
+    same_settings(a, b, &["direct", "cache", "seed"]) && same_place(a, b)
 }
 
 /// Whether two records used the same target of the same machine, as far as both say.
 fn same_place(a: &Record, b: &Record) -> bool {
-    let paths = |record: &Record| record.targets.iter().map(|target| target.path.clone()).collect::<Vec<_>>();
-    let still = |record: &Record| record::Environment { moment: record::Moment::default(), ..record.environment.clone() };
-    paths(a) == paths(b) && still(a) == still(b)
+    let same_paths = a.targets.iter().map(|target| &target.path).eq(b.targets.iter().map(|target| &target.path));
+    same_paths && crate::circumstances::is_same_but_for_the_moment(&a.environment, &b.environment)
 }
 
 /// The names of up to three records, and how many more.
@@ -238,6 +280,12 @@ fn names(slots: &[Slot<'_>]) -> String {
 /// A number that a claim names.
 fn claimed(claim: &Record, name: &str) -> Option<f64> {
     claim.summaries.values().find_map(|summary| summary.figures.get(name).copied())
+}
+
+/// A number that a claim names by a word of its name.
+fn claimed_like<'a>(claim: &'a Record, word: &str) -> Option<(&'a str, f64)> {
+    let mut figures = claim.summaries.values().flat_map(|summary| summary.figures.iter());
+    figures.find(|(name, _)| name.contains(word)).map(|(name, value)| (name.as_str(), *value))
 }
 
 fn about(record: Option<usize>, rule: &'static str, severity: Severity, message: String, advice: &str) -> Located {
@@ -275,6 +323,14 @@ mod tests {
     fn a_sound_experiment_raises_nothing_but_notes() {
         let found: Vec<Located> = audit(&clean()).into_iter().filter(|located| located.finding.severity != Severity::Note).collect();
         assert!(found.iter().all(|located| located.finding.rule == "effect_below_mde"), "{found:?}");
+    }
+
+    #[test]
+    fn a_slot_beside_others_of_its_arm_is_no_single_observation() {
+        let single = |records: &[Record]| audit(records).iter().filter(|located| located.finding.rule == "single_observation").count();
+        assert_eq!(single(&clean()), 0);
+        assert_eq!(single(&clean()[..2]), 2, "one block of two arms");
+        assert_eq!(single(&[sound(), sound()]), 2, "records of no plan");
     }
 
     #[test]

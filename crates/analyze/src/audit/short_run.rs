@@ -5,15 +5,26 @@ use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Nanos;
 
+pub(super) const RULE: &str = "short_run";
+pub(super) const ADVICE: &str = "run for 30 s or longer, with --warmup, before quoting a rate";
 const LEAST_NS: u64 = 5_000_000_000;
 /// Of a figure that somebody published.
 const LEAST_QUOTED_NS: u64 = 30_000_000_000;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let (least, severity) = if record.source.is_some() { (LEAST_QUOTED_NS, Severity::Warning) } else { (LEAST_NS, Severity::Note) };
+    // A slot is as short as its plan made it; what counts is what its slots add to.
+    if record.trial.is_some() {
+        return Vec::new();
+    }
+    let (least, severity) = least(record);
     let Some(measured) = Effective::of(record).measured_ns().filter(|measured| *measured < least) else { return Vec::new() };
     let message = format!("{} of measured time shows the start of a run, not its steady state", Nanos(measured));
-    vec![finding("short_run", severity, message, "run for 30 s or longer, with --warmup, before quoting a rate")]
+    vec![finding(RULE, severity, message, ADVICE)]
+}
+
+/// The shortest time that shows more than a start, and how grave less is.
+pub(super) fn least(record: &Record) -> (u64, Severity) {
+    if record.source.is_some() { (LEAST_QUOTED_NS, Severity::Warning) } else { (LEAST_NS, Severity::Note) }
 }
 
 #[cfg(test)]
@@ -26,6 +37,11 @@ mod tests {
         let record = Record { elapsed_ns: 400_000_000, ..sound() };
         assert_eq!(only(&check(&record)), "400 ms of measured time shows the start of a run, not its steady state");
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn a_slot_is_judged_with_the_others_of_its_plan() {
+        assert_eq!(check(&super::super::example::placed(Record { elapsed_ns: 400_000_000, ..sound() }, "a", 0, 0)), []);
     }
 
     #[test]

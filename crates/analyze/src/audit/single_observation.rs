@@ -4,13 +4,15 @@ use super::finding;
 use crate::{Finding, Severity};
 use record::Record;
 
+pub(super) const RULE: &str = "single_observation";
+
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     if record.kind == super::CLAIM {
         return Vec::new();
     }
     let message = "single observation: no interval".to_owned();
     let advice = "one run cannot say how far the next would differ: repeat in fresh runs before comparing or quoting";
-    vec![finding("single_observation", Severity::Note, message, advice)]
+    vec![finding(RULE, Severity::Note, message, advice)]
 }
 
 #[cfg(test)]

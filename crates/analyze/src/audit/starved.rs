@@ -1,16 +1,19 @@
 //! A generator without CPU measures the scheduler.
 
 use super::{finding, percent, ratio};
-use crate::{Finding, Severity};
+use crate::{Effective, Finding, Severity};
 use record::Record;
 
-const RULE: &str = "starved";
+pub(super) const RULE: &str = "starved";
 const MOST_WAIT: f64 = 0.05;
 const MOST_STEAL: f64 = 0.01;
 const MOST_THROTTLED: f64 = 0.01;
+/// A megabyte of pages of 4 KiB.
+const MOST_SWAPPED: u64 = 256;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    if record.elapsed_ns == 0 {
+    // Virtual time stands still while the CPU is away.
+    if record.elapsed_ns == 0 || Effective::of(record).text("engine") == Some("sim") {
         return Vec::new();
     }
     let mut out = Vec::new();
@@ -27,6 +30,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if throttled > MOST_THROTTLED {
         let message = format!("the control group's CPU quota stopped this process for {} of the time", percent(throttled));
         out.push(finding(RULE, Severity::Warning, message, "raise the CPU limit of the container"));
+    }
+    if let Some(pages) = record.machine.swapped_pages.filter(|pages| *pages > MOST_SWAPPED) {
+        let message = format!("{pages} pages were swapped in or out during the run");
+        out.push(finding(RULE, Severity::Warning, message, "free memory first: a machine that swaps does I/O of its own and stops for it"));
     }
     out
 }
@@ -48,9 +55,21 @@ mod tests {
         let mut record = sound();
         record.machine.steal_share = Some(0.07);
         assert_eq!(only(&check(&record)), "the hypervisor took 7% of this machine's CPU time");
+        let mut modelled = record.clone();
+        super::super::example::set(&mut modelled, "engine", "sim");
+        assert_eq!(check(&modelled), []);
         record.machine.steal_share = Some(0.009);
         record.machine.throttled_ns = Some(SECOND / 2);
         assert!(only(&check(&record)).contains("stopped this process for 5%"));
+    }
+
+    #[test]
+    fn a_machine_that_swaps_is_found() {
+        let mut record = sound();
+        record.machine.swapped_pages = Some(256);
+        assert_eq!(check(&record), []);
+        record.machine.swapped_pages = Some(4000);
+        assert_eq!(only(&check(&record)), "4000 pages were swapped in or out during the run");
     }
 
     #[test]

@@ -24,7 +24,7 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
     let shown = Bytes(size);
     let cpu = &record.environment.cpu;
     let is_direct = Effective::of(record).is_on("direct");
-    let in_memory = record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true));
+    let in_memory = super::in_memory(record);
     // A direct transfer from a device does not go through the caches of the CPU.
     let caches = [("L2", cpu.l2_bytes), ("L3", cpu.l3_bytes)].into_iter().filter(|_| in_memory || !is_direct);
     if let Some((name, cache)) = caches.filter_map(|(name, bytes)| Some((name, bytes?))).find(|(_, bytes)| size <= *bytes) {

@@ -1,7 +1,7 @@
 //! What else differs between two sets of records.
 
+use crate::circumstances::environment_facts;
 use record::Record;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fact on which the two sides disagree; each side's values, joined.
@@ -40,32 +40,7 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
 /// Facts of the environment that differ, but for those of the moment.
 #[must_use]
 pub fn environment_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disagreement> {
-    let facts = |records: &[&Record]| {
-        let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for record in records {
-            let Ok(Value::Object(mut environment)) = serde_json::to_value(&record.environment) else { continue };
-            environment.remove("moment");
-            flatten("", &Value::Object(environment), &mut out);
-        }
-        out
-    };
-    disagreements(&facts(base), &facts(candidate)).into_iter().filter(|d| !d.key.ends_with(".path") && d.key != "storage.path").collect()
-}
-
-fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, BTreeSet<String>>) {
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, inner, out);
-            }
-        }
-        Value::Null => {}
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            out.entry(path.to_owned()).or_default().insert(text);
-        }
-    }
+    disagreements(&environment_facts(base), &environment_facts(candidate))
 }
 
 fn disagreements(base: &BTreeMap<String, BTreeSet<String>>, candidate: &BTreeMap<String, BTreeSet<String>>) -> Vec<Disagreement> {
@@ -77,4 +52,34 @@ fn disagreements(base: &BTreeMap<String, BTreeSet<String>>, candidate: &BTreeMap
         .filter(|key| base.get(*key) != candidate.get(*key))
         .map(|key| Disagreement { key: key.clone(), base: show(base, key), candidate: show(candidate, key) })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Moment, StorageLayer};
+
+    fn on(model: &str) -> Record {
+        let mut record = Record::default();
+        record.environment.cpu.model = Some(model.into());
+        record
+    }
+
+    #[test]
+    fn facts_that_differ_are_named_with_both_values() {
+        let (a, b) = (on("i7"), on("M1"));
+        let found = environment_differences(&[&a], &[&b, &a]);
+        assert_eq!(found, [Disagreement { key: "cpu.model".into(), base: "i7".into(), candidate: "M1 | i7".into() }]);
+        assert_eq!(environment_differences(&[&a], &[&Record::default()])[0].candidate, "unknown");
+    }
+
+    #[test]
+    fn the_moment_and_the_path_of_the_target_may_differ() {
+        let mut other = on("i7");
+        other.environment.moment = Moment { uptime_seconds: Some(7), ..Moment::default() };
+        other.environment.storage = Some(StorageLayer { path: Some("/b".into()), ..StorageLayer::default() });
+        let mut one = on("i7");
+        one.environment.storage = Some(StorageLayer { path: Some("/a".into()), ..StorageLayer::default() });
+        assert_eq!(environment_differences(&[&one], &[&other]), []);
+    }
 }

@@ -48,16 +48,19 @@ impl Metric {
     /// (trust: at least ten above it).
     #[must_use]
     pub fn of(&self, record: &Record) -> Option<f64> {
-        let all = record.operations.kinds().map(|(_, operations)| operations).cloned().reduce(|mut sum, part| {
-            sum.merge(&part);
-            sum
-        });
+        // Only where a latency is asked for: histograms are large.
+        let all = || {
+            record.operations.kinds().map(|(_, operations)| operations).cloned().reduce(|mut sum, part| {
+                sum.merge(&part);
+                sum
+            })
+        };
         match self {
             Self::OperationsPerSecond => record.operations_per_second().filter(|x| *x > 0.0),
             Self::BytesPerSecond => record.bytes_per_second().filter(|x| *x > 0.0),
-            Self::MeanLatency => all?.latency.mean(),
+            Self::MeanLatency => all()?.latency.mean(),
             Self::LatencyPercentile(percent) => {
-                let (Operations { latency, .. }, q) = (all?, percent / 100.0);
+                let (Operations { latency, .. }, q) = (all()?, percent / 100.0);
                 stats::quantile_has_support(latency.count(), q).then(|| latency.quantile(q)).flatten()
             }
             Self::CpuPerOperation => {

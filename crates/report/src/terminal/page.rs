@@ -8,19 +8,19 @@ pub(super) const WIDTH: usize = 100;
 const INDENT: usize = 14;
 const GAP: &str = "  ";
 
-/// A text under construction.
+/// A text for people under construction, at most a hundred columns wide; control characters of what it is given do not reach the reader.
 #[derive(Default)]
-pub(super) struct Page(String);
+pub struct Page(String);
 
 impl Page {
     /// One line as it is.
-    pub(super) fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: &str) {
         self.0.push_str(text.trim_end());
         self.0.push('\n');
     }
 
     /// An empty line, unless nothing or an empty line is before it.
-    pub(super) fn gap(&mut self) {
+    pub fn gap(&mut self) {
         if !self.0.is_empty() && !self.0.ends_with("\n\n") {
             self.0.push('\n');
         }
@@ -32,7 +32,7 @@ impl Page {
     }
 
     /// `text` after `start`, further lines indented.
-    pub(super) fn wrapped(&mut self, start: &str, indent: usize, text: &str) {
+    pub fn wrapped(&mut self, start: &str, indent: usize, text: &str) {
         let mut line = start.to_owned();
         let mut is_bare = true;
         for word in text.split_whitespace() {
@@ -75,7 +75,8 @@ impl Page {
     }
 
     /// The text, its control characters replaced.
-    pub(super) fn finish(self) -> String {
+    #[must_use]
+    pub fn finish(self) -> String {
         let visible = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
         self.0.chars().map(visible).collect()
     }

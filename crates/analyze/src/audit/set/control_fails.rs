@@ -1,24 +1,50 @@
 //! Two arms that are the same must not differ.
 
-use super::{Experiment, Located, about, differences};
+use super::change_not_exercised::unexercised;
+use super::{Arm, Experiment, Located, Slot, about, claimed, differences, is_baseline, typical};
+use record::Role;
 use stats::{CONTROL_ALPHA, signed_rank};
+
+const RULE: &str = "control_fails";
+const ADVICE: &str = "the harness favours a position or a name: find out which before believing any difference of this experiment";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut out = Vec::new();
     for (row, arms) in experiment.rows() {
         for (control, slots) in &arms {
-            let Some(twin) = twin(control) else { continue };
-            let Some((_, of_twin)) = arms.iter().find(|(arm, _)| *arm == twin) else { continue };
+            let Some((twin, of_twin)) = arms.iter().find(|(arm, other)| arm != control && repeats(control, slots, arm, other)) else {
+                continue;
+            };
             let d: Vec<f64> = differences(of_twin, slots).into_iter().filter(|d| d.is_finite()).collect();
             let p = signed_rank(&d).p;
             if p < CONTROL_ALPHA {
                 let message = format!("{row}: {control} and {twin} are the same and differ (p = {p:.1e} over {} blocks)", d.len());
-                let advice = "the harness favours a position or a name: find out which before believing any difference of this experiment";
-                out.push(about(None, "control_fails", experiment.severity(), message, advice));
+                out.push(about(None, RULE, experiment.severity(), message, ADVICE));
             }
         }
+        out.extend(accidental(experiment, row, &arms));
     }
     out
+}
+
+/// An arm whose change the workload does not reach repeats the baseline: it must not differ by what the experiment itself says it can see.
+fn accidental(experiment: &Experiment<'_>, row: &str, arms: &[Arm<'_>]) -> Option<Located> {
+    let floor = experiment.claims.iter().find_map(|(_, claim)| claimed(claim, "detection_threshold_percent"))? / 100.0;
+    let base = typical(&arms.iter().find(|(arm, _)| is_baseline(arm))?.1)?;
+    arms.iter().filter(|(_, slots)| unexercised(slots).is_some()).find_map(|(arm, slots)| {
+        let (unit, rate) = typical(slots)?;
+        let effect = rate / base.1 - 1.0;
+        (unit == base.0 && effect.abs() > floor).then(|| {
+            let message = format!("{row}: what {arm} changes was not measured, and it is {:+.1}% beside the baseline", effect * 100.0);
+            about(None, RULE, experiment.severity(), message, ADVICE)
+        })
+    })
+}
+
+/// Whether an arm is another a second time: by their roles in the plan, else by its name.
+fn repeats(control: &str, slots: &[Slot<'_>], other: &str, others: &[Slot<'_>]) -> bool {
+    let has = |slots: &[Slot<'_>], role| slots.iter().any(|(_, record)| record.trial.as_ref().is_some_and(|trial| trial.role == role));
+    (has(slots, Role::Control) && has(others, Role::Baseline)) || twin(control) == Some(other)
 }
 
 /// The arm that a control repeats, by its name.
@@ -28,10 +54,10 @@ fn twin(arm: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::example::{only, placed, sound};
+    use super::super::super::example::{only, placed, quoted, set, sound};
     use super::super::run_on;
     use super::*;
-    use record::Record;
+    use record::{Record, Summary};
 
     fn blocks(control: &str, slower: u64) -> Vec<Record> {
         (0..12_u32)
@@ -48,6 +74,30 @@ mod tests {
         let found = run_on(check, &blocks("baseline (control)", 2));
         assert!(only(&found).starts_with("row: baseline (control) and baseline are the same and differ"));
         assert_eq!(found[0].severity, crate::Severity::Invalid);
+    }
+
+    #[test]
+    fn a_control_is_known_by_its_role_whatever_its_name() {
+        let mut records = blocks("again", 2);
+        for record in &mut records {
+            let trial = record.trial.as_mut().unwrap();
+            trial.role = if trial.arm == "again" { Role::Control } else { Role::Baseline };
+        }
+        assert!(only(&run_on(check, &records)).starts_with("row: again and baseline are the same and differ"));
+    }
+
+    #[test]
+    fn an_arm_that_the_workload_does_not_reach_must_stay_below_the_floor() {
+        let of = |arm: &str, rate: f64| placed(quoted("upload", Summary { bytes_per_second: Some(rate), ..Summary::default() }), arm, 0, 0);
+        let mut batch = of("batch", 83.09);
+        set(&mut batch, "expects", "download");
+        let figures = [("detection_threshold_percent".to_owned(), 25.0)].into();
+        let mut claim = placed(quoted("claim", Summary { figures, ..Summary::default() }), "", 0, 0);
+        claim.kind = super::super::super::CLAIM.into();
+        let found = run_on(check, &[of("baseline", 128.28), batch.clone(), claim.clone()]);
+        assert_eq!(only(&found), "row: what batch changes was not measured, and it is -35.2% beside the baseline");
+        batch.effective.clear();
+        assert_eq!(run_on(check, &[of("baseline", 128.28), batch, claim]), []);
     }
 
     #[test]

@@ -49,14 +49,13 @@ fn is_first(known: &[(usize, &Record, u64)], index: usize, record: &Record, dept
 /// The same access to the same place, whatever the depth.
 fn is_like(a: &Record, b: &Record) -> bool {
     const ACCESS: [&str; 4] = ["block-size", "random", "direct", "threads"];
-    let kinds = |record: &Record| transfers(record).map(|f| f.kind.to_owned()).collect::<Vec<_>>();
-    let text = |record: &Record| ACCESS.map(|key| record.effective.get(key).cloned());
     let paced = |record: &Record| Effective::of(record).thinks() || Effective::of(record).is_open_loop();
-    a.effective.contains_key("block-size")
-        && text(a) == text(b)
-        && kinds(a) == kinds(b)
+    // What is cheap to see first: all records of an experiment are held against each other.
+    place(a).map(|(arm, _)| arm) == place(b).map(|(arm, _)| arm)
+        && a.effective.contains_key("block-size")
+        && ACCESS.iter().all(|key| a.effective.get(*key) == b.effective.get(*key))
+        && transfers(a).map(|f| f.kind).eq(transfers(b).map(|f| f.kind))
         && a.source.as_ref().map(|s| &s.file) == b.source.as_ref().map(|s| &s.file)
-        && place(a).map(|(arm, _)| arm) == place(b).map(|(arm, _)| arm)
         && same_place(a, b)
         && !paced(a)
         && !paced(b)

@@ -1,59 +1,52 @@
 //! If several circumstances differ between arms, none of them is shown to be the cause.
 
-use super::{Experiment, Located, about};
+use super::{Experiment, Located, Slot, about};
+use crate::circumstances::environment_facts;
 use crate::{Effective, Severity};
-use record::Record;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A circumstance: its part of the machine, its name, and how to read it.
-struct Fact {
-    part: &'static str,
-    key: &'static str,
-    read: fn(&Record) -> Option<String>,
-}
-
-const FACTS: [Fact; 15] = [
-    Fact {
-        part: "machine",
-        key: "machine",
-        read: |r| r.environment.system.machine_fingerprint.clone().or(r.environment.system.hostname.clone()),
-    },
-    Fact { part: "cpu", key: "CPU", read: |r| r.environment.cpu.model.clone() },
-    Fact { part: "cpu", key: "number of CPUs", read: |r| r.environment.cpu.logical.map(|n| n.to_string()) },
-    Fact { part: "cpu", key: "governor", read: |r| r.environment.cpu.governor.clone() },
-    Fact { part: "memory", key: "memory", read: |r| r.environment.memory.total_bytes.map(|n| units::Bytes(n).to_string()) },
-    Fact { part: "system", key: "operating system", read: |r| r.environment.system.os_name.clone() },
-    Fact { part: "system", key: "kernel", read: |r| r.environment.system.kernel_release.clone() },
-    Fact { part: "system", key: "hypervisor", read: |r| r.environment.system.hypervisor.map(|on| on.to_string()) },
-    Fact { part: "container", key: "container", read: |r| Some(r.environment.system.container_hints.join(" ")) },
-    Fact { part: "storage", key: "file system", read: |r| named(&r.environment.storage.as_ref()?.file_system.as_ref()?.kind) },
-    Fact { part: "storage", key: "mount options", read: |r| named(&r.environment.storage.as_ref()?.file_system.as_ref()?.options) },
-    Fact { part: "storage", key: "device", read: |r| r.environment.storage.as_ref()?.device.as_ref()?.model.clone() },
-    Fact { part: "storage", key: "firmware", read: |r| r.environment.storage.as_ref()?.device.as_ref()?.firmware.clone() },
-    Fact { part: "storage", key: "scheduler", read: |r| r.environment.storage.as_ref()?.device.as_ref()?.scheduler.clone() },
-    Fact { part: "storage", key: "medium is memory", read: |r| r.environment.storage.as_ref()?.is_memory.map(|on| on.to_string()) },
+/// A circumstance: its part of the machine, what people call it, and its field in the environment.
+const FACTS: [(&str, &str, &str); 15] = [
+    ("machine", "machine", "system.hostname"),
+    ("cpu", "CPU", "cpu.model"),
+    ("cpu", "number of CPUs", "cpu.logical"),
+    ("cpu", "governor", "cpu.governor"),
+    ("memory", "memory", "memory.total_bytes"),
+    ("system", "operating system", "system.os_name"),
+    ("system", "kernel", "system.kernel_release"),
+    ("system", "hypervisor", "system.hypervisor"),
+    ("container", "container", "system.container_hints"),
+    ("storage", "file system", "storage.file_system.kind"),
+    ("storage", "mount options", "storage.file_system.options"),
+    ("storage", "device", "storage.device.model"),
+    ("storage", "firmware", "storage.device.firmware"),
+    ("storage", "scheduler", "storage.device.scheduler"),
+    ("storage", "medium is memory", "storage.is_memory"),
 ];
-const ENGINE: Fact = Fact { part: "engine", key: "engine", read: |r| Effective::of(r).text("engine").map(str::to_owned) };
-
-fn named(text: &str) -> Option<String> {
-    Some(text).filter(|text| !text.is_empty()).map(str::to_owned)
-}
+/// Says better than a name which machine it was, where it is known.
+const FINGERPRINT: &str = "system.machine_fingerprint";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let arms = experiment.arms();
     if arms.len() < 2 {
         return Vec::new();
     }
+    let facts: Vec<BTreeMap<String, BTreeSet<String>>> =
+        arms.iter().map(|(_, slots)| environment_facts(&slots.iter().map(|(_, record)| *record).collect::<Vec<_>>())).collect();
     let mut parts: BTreeSet<&str> = BTreeSet::new();
     let mut keys: Vec<String> = Vec::new();
-    for fact in FACTS.iter().chain([&ENGINE]) {
-        let values: Vec<BTreeSet<Option<String>>> =
-            arms.iter().map(|(_, slots)| slots.iter().map(|(_, record)| (fact.read)(record)).collect()).collect();
-        // The engine is a setting; it counts only beside a circumstance.
-        if values.windows(2).any(|pair| pair[0] != pair[1]) && (fact.part != ENGINE.part || !parts.is_empty()) {
-            parts.insert(fact.part);
-            keys.push(format!("{} ({})", fact.key, shown(values)));
+    for (part, name, field) in FACTS {
+        let values: Vec<BTreeSet<String>> = facts.iter().map(|facts| values(facts, field)).collect();
+        if values.windows(2).any(|pair| pair[0] != pair[1]) {
+            parts.insert(part);
+            keys.push(format!("{name} ({})", shown(values)));
         }
+    }
+    let engines: Vec<BTreeSet<String>> = arms.iter().map(|(_, slots)| engines(slots)).collect();
+    // The engine is a setting; it counts only beside a circumstance.
+    if !parts.is_empty() && engines.windows(2).any(|pair| pair[0] != pair[1]) {
+        parts.insert("engine");
+        keys.push(format!("engine ({})", shown(engines)));
     }
     let severity = match parts.len() {
         0 => return Vec::new(),
@@ -66,13 +59,30 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     vec![about(None, "environment_differs", severity, message, advice)]
 }
 
-fn shown(values: Vec<BTreeSet<Option<String>>>) -> String {
-    let distinct: BTreeSet<Option<String>> = values.into_iter().flatten().collect();
-    let (known, unknown): (Vec<_>, Vec<_>) = distinct.into_iter().partition(Option::is_some);
+/// The values of a field, as people write them; empty where it is unknown.
+fn values(facts: &BTreeMap<String, BTreeSet<String>>, field: &str) -> BTreeSet<String> {
+    let better = facts.get(FINGERPRINT).filter(|_| field == "system.hostname");
+    let texts = better.or_else(|| facts.get(field)).into_iter().flatten();
+    let worded = texts.map(|text| match (field, text.parse()) {
+        ("memory.total_bytes", Ok(bytes)) => units::Bytes(bytes).to_string(),
+        ("system.container_hints", _) => serde_json::from_str::<Vec<String>>(text).unwrap_or_default().join(" "),
+        _ => text.clone(),
+    });
+    worded.filter(|text| !text.is_empty() || field == "system.container_hints").collect()
+}
+
+fn engines(slots: &[Slot<'_>]) -> BTreeSet<String> {
+    slots.iter().filter_map(|(_, record)| Effective::of(record).text("engine")).map(str::to_owned).collect()
+}
+
+/// The distinct values, at most three of them; an arm without any does not know.
+fn shown(values: Vec<BTreeSet<String>>) -> String {
+    let unknown = values.iter().any(BTreeSet::is_empty);
+    let known: BTreeSet<String> = values.into_iter().flatten().collect();
     let more = known.len().saturating_sub(3);
-    let mut out: Vec<String> = known.into_iter().flatten().take(3).map(|text| if text.is_empty() { "none".into() } else { text }).collect();
+    let mut out: Vec<String> = known.into_iter().take(3).map(|text| if text.is_empty() { "none".into() } else { text }).collect();
     out.extend((more > 0).then(|| format!("{more} more")));
-    out.extend((!unknown.is_empty()).then(|| "unknown".to_owned()));
+    out.extend(unknown.then(|| "unknown".to_owned()));
     out.join("; ")
 }
 
@@ -81,6 +91,7 @@ mod tests {
     use super::super::super::example::{only, placed, set, sound};
     use super::super::run_on;
     use super::*;
+    use record::Record;
 
     fn two(change: impl Fn(&mut Record)) -> Vec<Record> {
         let mut second = sound();

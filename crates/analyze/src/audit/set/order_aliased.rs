@@ -2,9 +2,7 @@
 
 use super::{Experiment, Located, about, arm};
 use record::Record;
-
-/// Probability that a slot of one arm ran before one of another: beyond it time explains the arm.
-const MOST_EARLIER: f64 = 0.9;
+use stats::{Aliased, aliased_with_order};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut slots: Vec<(Moment<'_>, &str)> = experiment.slots.iter().filter_map(|(_, r)| Some((moment(r)?, arm(r)))).collect();
@@ -30,7 +28,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let windows = 1 + order.windows(2).filter(|pair| pair[0] != pair[1]).count();
     let message = if windows == arms.len() {
         format!("each of {} arms ran in one window of time: time and arm cannot be separated", arms.len())
-    } else if let Some((a, b)) = apart(&order, arms.len()) {
+    } else if let Some(Aliased { arms: (a, b), earlier }) = aliased_with_order(&order) {
+        let (a, b) = if earlier > 0.5 { (a, b) } else { (b, a) };
         format!("nearly all runs of {:?} came before those of {:?}: time and arm cannot be separated", arms[a], arms[b])
     } else {
         return Vec::new();
@@ -48,16 +47,6 @@ fn moment(record: &Record) -> Option<Moment<'_>> {
         Some(trial) => Some((trial.slot, "")),
         None => Some((0, started)).filter(|_| !started.is_empty()),
     }
-}
-
-/// Two arms of at least two slots of which one mostly ran before the other: area under the curve of time against arm.
-fn apart(order: &[usize], arms: usize) -> Option<(usize, usize)> {
-    let times = |arm: usize| order.iter().enumerate().filter(move |(_, of)| **of == arm).map(|(time, _)| time);
-    let pairs = (0..arms).flat_map(|a| (0..arms).map(move |b| (a, b))).filter(|(a, b)| a != b);
-    pairs.filter(|(a, b)| times(*a).count() >= 2 && times(*b).count() >= 2).find(|(a, b)| {
-        let earlier: usize = times(*a).map(|time| times(*b).filter(|other| time < *other).count()).sum();
-        earlier as f64 > MOST_EARLIER * (times(*a).count() * times(*b).count()) as f64
-    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,105 @@
+//! What others do on a device, the device cannot do for the run.
+
+use super::{counted, finding, percent, ratio};
+use crate::{Effective, Finding, Severity};
+use record::{BlockDevice, Record, StorageLayer, Transport};
+use units::Bytes;
+
+const RULE: &str = "foreign_io";
+const MOST_SHARE: f64 = 0.05;
+/// From here on the counters of direct I/O disagree, which is another rule's matter.
+const DISAGREES: f64 = 1.1;
+/// File system metadata and the system's own work move this much in any run.
+const SLACK: u64 = 4 << 20;
+const ADVICE: &str = "stop other work on the device, wait until arrays are idle and trims are done, and repeat";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    if !effective.uses_local_storage() {
+        return Vec::new();
+    }
+    let array = record.environment.storage.as_ref().and_then(|storage| busy_array(storage, record.source.is_some()));
+    array.into_iter().chain(others(record, effective)).map(|message| finding(RULE, Severity::Warning, message, ADVICE)).collect()
+}
+
+/// Bytes at the device that are not this process's.
+fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
+    let device = record.devices.first()?;
+    let pairs = if effective.is_on("direct") {
+        let own = |kind| Some(counted(record, kind).bytes);
+        [("read", own("read"), device.read_bytes), ("written", own("write"), device.written_bytes)]
+    } else {
+        // Buffered writes reach the device when the kernel sees fit, and those of others too.
+        [("read", record.process.storage_read_bytes, device.read_bytes), ("written", None, 0)]
+    };
+    pairs.into_iter().find_map(|(what, own, all)| {
+        let own = own?;
+        let foreign = all.saturating_sub(own);
+        let named_elsewhere = effective.is_on("direct") && own > 0 && ratio(all, own) > DISAGREES;
+        let share = ratio(foreign, all.max(1));
+        (foreign > SLACK && share > MOST_SHARE && !named_elsewhere)
+            .then(|| format!("{} of the {} {what} at {} were not this run's ({})", Bytes(foreign), Bytes(all), device.name, percent(share)))
+    })
+}
+
+/// An array that works for itself; of a record from elsewhere also one of which nobody looked.
+fn busy_array(layer: &StorageLayer, is_foreign: bool) -> Option<String> {
+    let of = |device: &BlockDevice| {
+        let name = device.name.as_deref().unwrap_or("the array");
+        match device.raid_activity.as_deref() {
+            Some("idle" | "none" | "") => None,
+            Some(activity) => Some(format!("{name} was busy with {activity}")),
+            None => {
+                (is_foreign && device.transport == Some(Transport::Md)).then(|| format!("whether {name} was resyncing is not recorded"))
+            }
+        }
+    };
+    layer.device.as_ref().and_then(of).or_else(|| layer.layers.iter().find_map(|below| busy_array(below, is_foreign)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, set, sound};
+    use super::*;
+
+    #[test]
+    fn reads_of_others_are_found() {
+        let mut record = sound();
+        set(&mut record, "direct", "false");
+        record.process.storage_read_bytes = Some(409_600_000);
+        assert_eq!(check(&record), []);
+        record.devices[0].read_bytes = 500_000_000;
+        assert_eq!(only(&check(&record)), "86.2 MiB of the 477 MiB read at nvme0n1 were not this run's (18.1%)");
+    }
+
+    #[test]
+    fn direct_transfers_are_held_against_the_device_until_the_counters_disagree() {
+        let mut record = sound();
+        record.devices[0].written_bytes = 100 << 20;
+        assert!(only(&check(&record)).contains("written at nvme0n1"));
+        let mut record = sound();
+        record.devices[0].read_bytes = 440_000_000;
+        assert!(only(&check(&record)).contains("read at nvme0n1"));
+        record.devices[0].read_bytes *= 2;
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn an_array_that_resyncs_is_found_below_other_layers() {
+        let mut record = sound();
+        let array = BlockDevice {
+            name: Some("md1".into()),
+            transport: Some(Transport::Md),
+            raid_activity: Some("resync".into()),
+            ..BlockDevice::default()
+        };
+        let below = StorageLayer { device: Some(array), ..StorageLayer::default() };
+        record.environment.storage.as_mut().unwrap().layers.push(below);
+        assert_eq!(only(&check(&record)), "md1 was busy with resync");
+        let storage = record.environment.storage.as_mut().unwrap();
+        storage.layers[0].device.as_mut().unwrap().raid_activity = None;
+        assert_eq!(check(&record), []);
+        record.source = Some(record::Source::default());
+        assert_eq!(only(&check(&record)), "whether md1 was resyncing is not recorded");
+    }
+}

@@ -1,0 +1,85 @@
+//! A hole is read without the device, and so is a block that was never written.
+
+use super::{counted, finding, percent, ratio};
+use crate::{Effective, Finding, Severity};
+use record::Record;
+
+const RULE: &str = "never_written";
+/// Direct reads that reached the device to this share met written blocks.
+const REACHED: f64 = 0.9;
+const ADVICE: &str = "write every block before reading it (--refill), and verify with a pattern that no hole has (header or random)";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let effective = Effective::of(record);
+    let holes = record.verification.as_ref().and_then(|v| Some((*v.by_kind.get("holes")?, v.operations))).filter(|(holes, _)| *holes > 0);
+    if let Some((holes, checked)) = holes {
+        let message = format!("{holes} of {checked} reads that were checked met holes ({})", percent(ratio(holes, checked.max(holes))));
+        return vec![finding(RULE, Severity::Invalid, message, ADVICE)];
+    }
+    let reads = effective.read_share().is_some_and(|share| share > 0.0);
+    let zeros = effective.is_on("verify") && effective.text("verify-pattern") == Some("zeros");
+    let why = if zeros {
+        "zeros pass the verification"
+    } else if effective.is_on("no-refill") {
+        "--no-refill left it as it was"
+    } else {
+        return Vec::new();
+    };
+    if !reads || !effective.uses_local_storage() || is_accounted(record, effective) {
+        return Vec::new();
+    }
+    let message = format!("nothing shows that the blocks read were ever written: {why}, and a hole gives zeros too");
+    vec![finding(RULE, Severity::Warning, message, ADVICE)]
+}
+
+/// Whether this run wrote the target, or the device saw the reads.
+fn is_accounted(record: &Record, effective: Effective<'_>) -> bool {
+    let bytes: u64 = record.targets.iter().map(|target| target.bytes).sum();
+    let filled = record.fill.as_ref().is_some_and(|fill| bytes > 0 && fill.bytes >= bytes);
+    let read = counted(record, "read").bytes;
+    let reached = record.devices.first().is_some_and(|device| read > 0 && ratio(device.read_bytes, read) >= REACHED);
+    filled || (effective.is_on("direct") && reached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, set, sound};
+    use super::*;
+    use record::{Fill, TargetFact, Verification};
+
+    fn zeros() -> Record {
+        let mut record = sound();
+        record.devices.clear();
+        set(&mut record, "verify", "true");
+        set(&mut record, "verify-pattern", "zeros");
+        record
+    }
+
+    #[test]
+    fn holes_that_verification_met_are_invalid() {
+        let mut record = sound();
+        let by_kind = [("holes".to_owned(), 38)].into();
+        record.verification = Some(Verification { operations: 100, failures: 38, by_kind, ..Verification::default() });
+        let found = check(&record);
+        assert_eq!(only(&found), "38 of 100 reads that were checked met holes (38%)");
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn zeros_prove_nothing_unless_somebody_wrote_them() {
+        assert!(only(&check(&zeros())).contains("zeros pass the verification"));
+        let mut filled = zeros();
+        filled.targets = vec![TargetFact { bytes: 4096, ..TargetFact::default() }];
+        filled.fill = Some(Fill { bytes: 4096, ..Fill::default() });
+        assert_eq!(check(&filled), []);
+    }
+
+    #[test]
+    fn a_target_left_as_it_was_is_found_unless_its_device_was_read() {
+        let mut record = sound();
+        set(&mut record, "no-refill", "true");
+        assert_eq!(check(&record), []);
+        record.devices.clear();
+        assert!(only(&check(&record)).contains("--no-refill"));
+    }
+}

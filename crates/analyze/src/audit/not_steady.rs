@@ -1,0 +1,69 @@
+//! A rate that moves within a run is not one number.
+
+use super::series::seconds;
+use super::{finding, percent};
+use crate::{Finding, Severity};
+use record::Record;
+use stats::warm_up::{mser5, regime_change, steady};
+
+pub(super) const RULE: &str = "not_steady";
+const ADVICE: &str =
+    "write until the rate has settled before measuring (--warmup), and run longer; if the burst is what is meant, quote its length with it";
+
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let Some(message) = why_not(record) else { return Vec::new() };
+    // In an experiment one slot of many may fail; how many do is judged there.
+    let severity = if message.is_jump && record.trial.is_none() { Severity::Invalid } else { Severity::Warning };
+    vec![finding(RULE, severity, message.text, ADVICE)]
+}
+
+pub(super) struct Unsteady {
+    text: String,
+    is_jump: bool,
+}
+
+/// What keeps the series from being steady, after the warm-up is cut; `None` also where the series cannot say.
+pub(super) fn why_not(record: &Record) -> Option<Unsteady> {
+    let series = seconds(record)?;
+    if let Some(jump) = regime_change(&series) {
+        let text = format!("the rate went to {:.2} times its level at {} s of {}", jump.ratio, jump.second, series.len());
+        return Some(Unsteady { text, is_jump: true });
+    }
+    let cut = mser5(&series);
+    // A cut at its limit found no steady part to keep.
+    let rest = steady(series.get(if cut.at_limit { 0 } else { cut.seconds }..)?)?;
+    (!rest.passes()).then(|| {
+        let [range, slope] = [rest.range, rest.excursion.abs()].map(percent);
+        let text = format!("five windows of the run differ by {range} of their mean, with a slope of {slope} over the run");
+        Unsteady { text, is_jump: false }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::{only, placed, with_rates};
+    use super::*;
+
+    #[test]
+    fn a_cache_that_fills_is_found_where_it_fills() {
+        let rates: Vec<u64> = (0..120).map(|second| if second < 80 { 3000 } else { 1000 }).collect();
+        let found = check(&with_rates(&rates));
+        assert_eq!(only(&found), "the rate went to 0.33 times its level at 80 s of 120");
+        assert_eq!(found[0].severity, Severity::Invalid);
+        assert_eq!(check(&placed(with_rates(&rates), "a", 0, 0))[0].severity, Severity::Warning, "one slot of many");
+    }
+
+    #[test]
+    fn a_rate_that_creeps_is_a_warning() {
+        let rates: Vec<u64> = (0..60).map(|second| 2000 + second * 10).collect();
+        let found = check(&with_rates(&rates));
+        assert!(only(&found).starts_with("five windows of the run differ by 2"), "{found:?}");
+        assert_eq!(found[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn a_steady_rate_and_a_warm_up_are_silent() {
+        assert_eq!(check(&with_rates(&(0..60).map(|second| 2000 + second % 7).collect::<Vec<_>>())), []);
+        assert_eq!(check(&with_rates(&(0..60).map(|second| if second < 5 { 500 } else { 2000 + second % 3 }).collect::<Vec<_>>())), []);
+    }
+}

@@ -1,0 +1,67 @@
+//! A target that fills up while it is measured is another one at the end.
+
+use super::{Experiment, Located, about, claimed_like};
+use crate::Severity;
+use record::Record;
+use units::Bytes;
+
+const RULE: &str = "ageing";
+/// Of the file system, and at least a gibibyte.
+const MOST_SHARE: u64 = 100;
+const LEAST: u64 = 1 << 30;
+const ADVICE: &str = "bring the target into the same state before every slot: delete what is left over, and check the free space";
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let said = experiment.claims.iter().find(|(_, claim)| claimed_like(claim, "leftover").is_some_and(|(_, value)| value > 0.0));
+    let said =
+        said.map(|(index, _)| about(Some(*index), RULE, Severity::Warning, "files were left over from slot to slot".to_owned(), ADVICE));
+    said.or_else(|| measured(experiment)).into_iter().collect()
+}
+
+/// Free space of the one file system that all slots ran on, first against last.
+fn measured(experiment: &Experiment<'_>) -> Option<Located> {
+    let mut slots: Vec<(u32, &Record)> = experiment.slots.iter().filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r))).collect();
+    slots.sort_by_key(|(slot, _)| *slot);
+    let space = |record: &Record| {
+        let file_system = record.environment.storage.as_ref()?.file_system.clone()?;
+        Some((file_system.source, file_system.mount_point, file_system.free_bytes?, file_system.total_bytes?))
+    };
+    let (first, last) = (space(slots.first()?.1)?, space(slots.last()?.1)?);
+    let used = first.2.saturating_sub(last.2);
+    ((&first.0, &first.1) == (&last.0, &last.1) && used > (first.3 / MOST_SHARE).max(LEAST)).then(|| {
+        let message = format!("{} of free space went away over {} slots: something was left over", Bytes(used), slots.len());
+        about(None, RULE, Severity::Warning, message, ADVICE)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, quoted, sound};
+    use super::super::run_on;
+    use super::*;
+    use record::{FileSystem, Summary};
+
+    fn slot(number: u32, free: u64) -> Record {
+        let mut record = sound();
+        let file_system = FileSystem { free_bytes: Some(free << 30), total_bytes: Some(100 << 30), ..FileSystem::default() };
+        record.environment.storage.as_mut().unwrap().file_system = Some(file_system);
+        placed(record, "a", number, number)
+    }
+
+    #[test]
+    fn space_that_goes_away_is_found() {
+        assert_eq!(
+            only(&run_on(check, &[slot(2, 29), slot(0, 40), slot(1, 35)])),
+            "11 GiB of free space went away over 3 slots: something was left over"
+        );
+        assert_eq!(run_on(check, &[slot(0, 40), slot(1, 39)]), []);
+    }
+
+    #[test]
+    fn leftovers_that_a_document_admits_are_found() {
+        let figures = [("leftover_files".to_owned(), 1.0)].into();
+        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        claim.kind = super::super::super::CLAIM.into();
+        assert_eq!(run_on(check, &[claim]).len(), 1);
+    }
+}

@@ -1,0 +1,63 @@
+//! A change can show itself only in operations that it changes.
+
+use super::{Experiment, Located, Slot, about};
+use crate::Effective;
+use crate::figures::figures;
+use std::collections::BTreeSet;
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let arms = experiment.arms().into_iter();
+    arms.filter_map(|(arm, slots)| {
+        let (expected, ran) = unexercised(&slots)?;
+        let message =
+            format!("{arm} is expected to change {expected}, and only {ran} was measured: beside the baseline this is an A/A test");
+        let advice = "measure the operations that the change is for; what differs here is error, and shows how great it is";
+        Some(about(None, "change_not_exercised", experiment.severity(), message, advice))
+    })
+    .collect()
+}
+
+/// What an arm is expected to change (the option `expects`) and what ran, where nothing of the former did.
+pub(super) fn unexercised(slots: &[Slot<'_>]) -> Option<(String, String)> {
+    let text = slots.iter().find_map(|(_, record)| Effective::of(record).text("expects"))?;
+    let expected: BTreeSet<&str> = text.split([',', ' ', '+']).filter(|word| !word.is_empty()).map(same).collect();
+    let ran: BTreeSet<&str> = slots.iter().flat_map(|(_, record)| figures(record).map(|f| f.kind)).collect();
+    let is_any = ran.iter().any(|kind| expected.contains(same(kind)));
+    (!expected.is_empty() && !ran.is_empty() && !is_any).then(|| (text.to_owned(), ran.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
+/// One name for what tools call by several.
+fn same(kind: &str) -> &str {
+    match kind {
+        "download" | "get" | "GET" | "read" => "read",
+        "upload" | "put" | "PUT" | "write" => "write",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, set, sound};
+    use super::super::run_on;
+    use super::*;
+    use record::Record;
+
+    fn arm(expects: &str) -> Record {
+        let mut record = sound();
+        set(&mut record, "expects", expects);
+        placed(record, "batch", 0, 0)
+    }
+
+    #[test]
+    fn a_workload_without_the_changed_operation_is_found() {
+        assert!(only(&run_on(check, &[arm("upload")])).starts_with("batch is expected to change upload, and only read was measured"));
+    }
+
+    #[test]
+    fn a_workload_with_it_by_any_name_is_silent() {
+        for expects in ["download", "read", "put, get"] {
+            assert_eq!(run_on(check, &[arm(expects)]), [], "{expects}");
+        }
+        assert_eq!(run_on(check, &[sound()]), []);
+    }
+}

@@ -1,0 +1,544 @@
+//! An experiment of several arms: every candidate against the baseline, as one family.
+//!
+//! The verdict on a candidate is that over all rows together, decided by Holm's step over the candidates at the permitted looks. Single
+//! rows are a second family, by Benjamini and Hochberg; one that it does not find different has an interval and no verdict of difference.
+
+use super::pairs::{Block, complete, logarithm, moment};
+use super::{Comparison, Ground, Judgement, Question, RowComparison, aliased, before_first_look, judged, row_of};
+use crate::{Located, Severity, audit};
+use record::{Record, Role, Stopping};
+use stats::{
+    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, drift, holm,
+    kruskal_wallis, mde, signed_rank,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The chance of any false difference among the candidates, and the share of false ones among the rows found different.
+const ALPHA: f64 = 0.05;
+/// The name of the comparison over all rows.
+const ALL_ROWS: &str = "all rows";
+/// Rules of the audit that a comparison answers itself, by blocks and with the level that its looks allow.
+const ANSWERED: [&str; 5] = ["no_repetition", "order_aliased", "control_fails", "environment_differs", "effect_below_mde"];
+/// Also answered where options were declared to be what is compared.
+const ANSWERED_BY_FACTORS: &str = "size_mix";
+
+/// All candidates of one experiment against its baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmsComparison {
+    pub question: Question,
+    pub base: String,
+    /// In the order of their names.
+    pub candidates: Vec<ArmComparison>,
+    pub control: Option<ControlCheck>,
+    /// What the machine did over the judged blocks; `None` below eight.
+    pub drift: Option<Drift>,
+    /// What the audit says that the comparison does not answer itself: of severity "invalid" and "warning", the gravest first.
+    pub findings: Vec<Located>,
+    /// How many records the experiment has.
+    pub records: usize,
+    /// Records that were left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// One candidate against the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmComparison {
+    pub candidate: String,
+    /// Over all rows together; with one row, that row.
+    pub pooled: RowComparison,
+    /// Row by row.
+    pub comparison: Comparison,
+    /// The p of "the effect is the same in all rows" (Kruskal-Wallis, Holm over candidates); `None` with one row.
+    pub depends_on_row: Option<f64>,
+}
+
+/// The baseline against itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControlCheck {
+    pub arm: String,
+    /// The smallest p of all rows together and of each.
+    pub p: f64,
+    pub blocks: usize,
+}
+
+/// Records that are no experiment that could be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoExperiment {
+    #[error(
+        "{of} of {records} records have no place in an experiment; `fathom compare --run` and `fathom profile` write such, and two files are compared as BASE CANDIDATE"
+    )]
+    NotPlaced { of: usize, records: usize },
+    #[error("{} experiments are in one place (plans {}); compare them one at a time, each from a file of its own", plans.len(), plans.join(", "))]
+    Several { plans: Vec<String> },
+    #[error("the experiment has {} arms with the role of the baseline{}; one is needed", names.len(), listed(names))]
+    Baselines { names: Vec<String> },
+    #[error("the experiment has no arm beside its baseline {base:?}, so nothing is compared")]
+    NoCandidate { base: String },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// Compares the arms of one experiment by their roles.
+///
+/// # Errors
+/// The records are not those of one experiment with one baseline and a candidate.
+pub fn compare_arms(records: &[Record], question: &Question) -> Result<ArmsComparison, NoExperiment> {
+    let cast = Cast::of(records)?;
+    let all = || records.iter().filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)));
+    let blocks = complete(all(), cast.arms());
+    let course = Course::of(records, &cast, blocks, question);
+    let findings = findings(records, question);
+    let control = course.control();
+    let common = course
+        .accused(&findings)
+        .or_else(|| control.as_ref().filter(|check| check.p < CONTROL_ALPHA).map(|check| Reason::ControlFailed { p: check.p }))
+        .or_else(|| course.too_early());
+    let candidates = course.candidates(common.as_ref());
+    let mut left_out: Vec<String> = course.left_out.clone();
+    left_out.extend(candidates.iter().flat_map(|of| of.comparison.left_out.iter().cloned()));
+    left_out.sort();
+    left_out.dedup();
+    Ok(ArmsComparison {
+        question: question.clone(),
+        base: cast.base.to_owned(),
+        candidates,
+        control,
+        drift: course.drift(),
+        findings,
+        records: records.len(),
+        left_out,
+    })
+}
+
+/// What the audit says of records that are compared and the comparison does not answer itself, but for notes.
+pub(super) fn findings(records: &[Record], question: &Question) -> Vec<Located> {
+    let is_answered = |rule: &str| ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty();
+    let mut out = audit(records);
+    out.retain(|located| located.finding.severity < Severity::Note && !is_answered(located.finding.rule));
+    out
+}
+
+/// The first severe finding about several records, or about one that counts, as the reason for no verdict.
+pub(super) fn accused(findings: &[Located], counts: impl Fn(usize) -> bool) -> Option<Reason> {
+    let concerns = |located: &&Located| located.finding.severity == Severity::Invalid && located.record.is_none_or(&counts);
+    let found = &findings.iter().find(concerns)?.finding;
+    Some(Reason::Audit(format!("{}: {}. Fix: {}", found.rule, found.message, found.advice)))
+}
+
+/// Who plays what.
+struct Cast<'a> {
+    base: &'a str,
+    control: Option<&'a str>,
+    candidates: Vec<&'a str>,
+}
+
+impl<'a> Cast<'a> {
+    fn of(records: &'a [Record]) -> Result<Self, NoExperiment> {
+        let trials: Vec<_> = records.iter().filter_map(|record| record.trial.as_ref()).collect();
+        if trials.len() < records.len() || trials.is_empty() {
+            return Err(NoExperiment::NotPlaced { of: records.len() - trials.len(), records: records.len() });
+        }
+        let plans: BTreeSet<&str> = trials.iter().map(|trial| trial.plan.as_str()).collect();
+        if plans.len() > 1 {
+            return Err(NoExperiment::Several { plans: plans.into_iter().map(str::to_owned).collect() });
+        }
+        let of_role =
+            |role: Role| -> BTreeSet<&str> { trials.iter().filter(|trial| trial.role == role).map(|trial| trial.arm.as_str()).collect() };
+        let baselines: Vec<&str> = of_role(Role::Baseline).into_iter().collect();
+        let [base] = baselines[..] else {
+            return Err(NoExperiment::Baselines { names: baselines.into_iter().map(str::to_owned).collect() });
+        };
+        let candidates: Vec<&str> = of_role(Role::Candidate).into_iter().collect();
+        let control = of_role(Role::Control).into_iter().next();
+        if candidates.is_empty() {
+            return Err(NoExperiment::NoCandidate { base: base.to_owned() });
+        }
+        Ok(Self { base, control, candidates })
+    }
+
+    fn arms(&self) -> usize {
+        1 + usize::from(self.control.is_some()) + self.candidates.len()
+    }
+}
+
+type Slots<'a> = BTreeMap<&'a str, &'a Record>;
+
+/// The complete blocks of an experiment, cut at its last permitted look.
+struct Course<'a> {
+    cast: &'a Cast<'a>,
+    question: &'a Question,
+    records: &'a [Record],
+    /// By row, in the order of their numbers.
+    rows: BTreeMap<&'a str, Vec<Slots<'a>>>,
+    /// Complete passes.
+    measured: usize,
+    /// Passes that are judged.
+    looked: usize,
+    is_open: bool,
+    left_out: Vec<String>,
+}
+
+impl<'a> Course<'a> {
+    fn of(records: &'a [Record], cast: &'a Cast<'a>, blocks: Vec<Slots<'a>>, question: &'a Question) -> Self {
+        let mut rows: BTreeMap<&str, Vec<Slots<'_>>> = records.iter().map(|record| (row_of(record), Vec::new())).collect();
+        let in_blocks = blocks.len() * cast.arms();
+        for slots in blocks {
+            let row = slots.values().next().map_or("", |record| row_of(record));
+            rows.entry(row).or_default().push(slots);
+        }
+        let measured = rows.values().map(Vec::len).min().unwrap_or(0);
+        let is_open = records.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open));
+        let looked = if is_open { Thresholds::open().last_look(measured).unwrap_or(0) } else { measured };
+        let ok = records.iter().filter(|record| record.outcome.status == record::Status::Ok).count();
+        let left_out =
+            (ok > in_blocks).then(|| format!("{} good records of blocks that were not completed", ok - in_blocks)).into_iter().collect();
+        Self { cast, question, records, rows, measured, looked, is_open, left_out }
+    }
+
+    fn judged_blocks(&self) -> impl Iterator<Item = (usize, &Slots<'a>)> {
+        self.rows.values().enumerate().flat_map(|(row, blocks)| blocks[..self.looked].iter().map(move |slots| (row, slots)))
+    }
+
+    fn too_early(&self) -> Option<Reason> {
+        (self.is_open && self.looked == 0).then(|| before_first_look(self.measured))
+    }
+
+    /// Severe findings about several records, or about one that is judged.
+    fn accused(&self, findings: &[Located]) -> Option<Reason> {
+        let judged: BTreeSet<*const Record> =
+            self.judged_blocks().flat_map(|(_, slots)| slots.values().map(|record| std::ptr::from_ref(*record))).collect();
+        accused(findings, |index| judged.contains(&std::ptr::from_ref(&self.records[index])))
+    }
+
+    fn control(&self) -> Option<ControlCheck> {
+        let arm = self.cast.control?;
+        let differences = |blocks: &[Slots<'a>]| -> Vec<f64> {
+            let of = |slots: &Slots<'a>, arm: &str| logarithm(slots[arm], &self.question.metric);
+            blocks.iter().filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?)).collect()
+        };
+        let by_row: Vec<Vec<f64>> = self.rows.values().map(|blocks| differences(&blocks[..self.looked])).collect();
+        let p = by_row.iter().map(|d| signed_rank(d).p).fold(signed_rank(&by_row.concat()).p, f64::min);
+        Some(ControlCheck { arm: arm.to_owned(), p, blocks: by_row.iter().map(Vec::len).sum() })
+    }
+
+    fn candidates(&self, common: Option<&Reason>) -> Vec<ArmComparison> {
+        let blocks: Vec<Vec<Vec<Block<'_>>>> = self.cast.candidates.iter().map(|arm| self.blocks_of(arm)).collect();
+        let levels = self.levels(&blocks);
+        let heterogeneity = self.heterogeneity(&blocks);
+        let mut out: Vec<ArmComparison> = Vec::new();
+        for (index, arm) in self.cast.candidates.iter().enumerate() {
+            let mut found = self.candidate(arm, &blocks[index], levels[index], common);
+            found.depends_on_row = heterogeneity.get(index).copied();
+            out.push(found);
+        }
+        if self.rows.len() > 1 {
+            self.decide_cells(&mut out);
+        } else {
+            for found in &mut out {
+                found.comparison.rows = vec![found.pooled.clone()];
+            }
+        }
+        out
+    }
+
+    /// Judged blocks of a candidate, row by row.
+    fn blocks_of(&self, arm: &str) -> Vec<Vec<Block<'a>>> {
+        let block = |slots: &Slots<'a>| Block {
+            base: slots[self.cast.base],
+            control: self.cast.control.map(|control| slots[control]),
+            candidate: slots[arm],
+        };
+        self.rows.values().map(|blocks| blocks[..self.looked].iter().map(block).collect()).collect()
+    }
+
+    /// The level of each candidate's interval over all rows: Holm's step over the candidates, at every look so far.
+    fn levels(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
+        let (rows, members) = (self.rows.len(), blocks.len());
+        let mut family = Family::new(self.thresholds(), members);
+        let looks: Vec<usize> = if self.is_open { looks_until(self.looked) } else { vec![self.looked] };
+        for look in looks {
+            let p = |of_rows: &Vec<Vec<Block<'_>>>| {
+                signed_rank(&of_rows.iter().flat_map(|row| self.differences(&row[..look])).collect::<Vec<_>>()).p
+            };
+            family.look(look * rows, &blocks.iter().map(p).collect::<Vec<_>>());
+        }
+        // A look that cannot decide among so many has an interval without ends.
+        (0..members).map(|member| family.level(member, self.looked * rows).unwrap_or(1.0)).collect()
+    }
+
+    fn thresholds(&self) -> Thresholds {
+        let whole = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let (rows, family) = (whole(self.rows.len()), whole(self.cast.candidates.len()));
+        let shipped = Thresholds::open();
+        if !self.is_open {
+            Thresholds::fixed(rows * whole(self.looked), ALPHA, family)
+        } else if rows == 1 && self.cast.candidates.len() <= shipped.family() {
+            shipped
+        } else {
+            // Later looks leave earlier ones unchanged, so those to come need not be drawn.
+            let looks: Vec<u32> = looks_until(self.looked.max(FIRST_LOOK as usize)).into_iter().map(|look| rows * whole(look)).collect();
+            Thresholds::calibrated(&looks, Spending::Open, ALPHA, family)
+        }
+    }
+
+    fn differences(&self, blocks: &[Block<'_>]) -> Vec<f64> {
+        blocks.iter().filter_map(|block| block.values(&self.question.metric)).map(|(base, candidate)| candidate - base).collect()
+    }
+
+    fn heterogeneity(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
+        if self.rows.len() < 2 {
+            return Vec::new();
+        }
+        let by_row = |of_rows: &Vec<Vec<Block<'_>>>| kruskal_wallis(&of_rows.iter().map(|row| self.differences(row)).collect::<Vec<_>>());
+        holm(&blocks.iter().map(|of_rows| by_row(of_rows).unwrap_or(1.0)).collect::<Vec<_>>())
+    }
+
+    fn candidate(&self, arm: &str, blocks: &[Vec<Block<'_>>], level: f64, common: Option<&Reason>) -> ArmComparison {
+        let of_arm = |name: &str| -> Vec<&Record> {
+            self.records.iter().filter(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == name)).collect()
+        };
+        let ground = Ground::of(&[of_arm(self.cast.base), of_arm(arm)], [self.cast.base, arm], self.question);
+        let side = |index: usize| ground.usable[index].as_slice();
+        let invalid = ground.invalid.clone().or_else(|| aliased(&[side(0), side(1)])).or_else(|| common.cloned());
+        let unused = self.measured - self.looked;
+        let of_pool = Judgement { level, unused_blocks: unused * self.rows.len(), invalid: invalid.clone() };
+        let name = if self.rows.len() == 1 { self.rows.keys().next().copied().unwrap_or_default() } else { ALL_ROWS };
+        let mut pooled = judged(name, &blocks.concat(), &of_pool, self.question);
+        if self.rows.len() > 1 {
+            // Levels of different rows have no common middle.
+            (pooled.base, pooled.candidate) = (None, None);
+        }
+        let cell_level = if self.is_open { Thresholds::open().at(self.looked, 1).map_or(level, |p| 1.0 - p) } else { 1.0 - ALPHA };
+        let of_cell = Judgement { level: cell_level, unused_blocks: unused, invalid };
+        let rows = self.rows.keys().zip(blocks).map(|(row, blocks)| judged(row, blocks, &of_cell, self.question)).collect();
+        let comparison = Comparison {
+            question: self.question.clone(),
+            rows,
+            environment: ground.environment,
+            workload: ground.workload,
+            left_out: ground.left_out,
+        };
+        ArmComparison { candidate: arm.to_owned(), pooled, comparison, depends_on_row: None }
+    }
+
+    /// Takes back the verdicts of difference on rows that the second family does not find different. At a look p stands to its threshold as
+    /// it would to 5 % in an experiment of fixed length.
+    fn decide_cells(&self, candidates: &mut [ArmComparison]) {
+        let mut cells: Vec<&mut RowComparison> = candidates.iter_mut().flat_map(|of| &mut of.comparison.rows).collect();
+        let scaled = |cell: &&mut RowComparison| {
+            let threshold = if self.is_open { Thresholds::open().at(self.looked, 1) } else { Some(ALPHA) };
+            (signed_rank(&cell.differences).p * ALPHA / threshold.unwrap_or(ALPHA)).min(1.0)
+        };
+        let adjusted = benjamini_hochberg(&cells.iter().map(scaled).collect::<Vec<_>>());
+        for (cell, q) in cells.iter_mut().zip(adjusted) {
+            let differs = matches!(cell.verdict, Verdict::Faster { .. } | Verdict::Slower { .. });
+            if let (true, Some(effect)) = (differs && q > ALPHA, &cell.effect) {
+                let target = effect.point.abs().max(self.question.margin.ln_1p());
+                cell.verdict = Verdict::Inconclusive {
+                    mde: mde::after(effect.half_width()),
+                    more: mde::more_blocks(effect.n, effect.half_width(), target),
+                };
+            }
+        }
+    }
+
+    fn drift(&self) -> Option<Drift> {
+        let mut blocks: Vec<(usize, Vec<&Record>)> = self
+            .judged_blocks()
+            .map(|(row, slots)| {
+                let mut in_time: Vec<&Record> = slots.values().copied().collect();
+                in_time.sort_by_key(|record| moment(record));
+                (row, in_time)
+            })
+            .collect();
+        blocks.sort_by_key(|(_, slots)| slots.first().map(|record| moment(record)));
+        let arms: Vec<&str> =
+            [Some(self.cast.base), self.cast.control].into_iter().flatten().chain(self.cast.candidates.iter().copied()).collect();
+        let slot = |record: &&Record| {
+            let arm = record.trial.as_ref().and_then(|trial| arms.iter().position(|name| *name == trial.arm))?;
+            Some((arm, logarithm(record, &self.question.metric)?))
+        };
+        let runs: Option<Vec<BlockRun>> = blocks
+            .iter()
+            .map(|(row, slots)| Some(BlockRun { config: *row, slots: slots.iter().map(slot).collect::<Option<_>>()? }))
+            .collect();
+        runs.filter(|runs| runs.len() >= FIRST_LOOK as usize).map(|runs| drift(&runs))
+    }
+}
+
+fn looks_until(passes: usize) -> Vec<usize> {
+    LOOKS.iter().filter_map(|look| usize::try_from(*look).ok()).take_while(|look| *look <= passes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Metric;
+    use record::{Measurements, Operations, SCHEMA, Status, Trial};
+    use stats::rng::Rng;
+
+    fn question() -> Question {
+        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::from(["engine".to_owned()]) }
+    }
+
+    fn slot(arm: &str, role: Role, row: &str, block: u32, slot: u32, per_second: f64) -> Record {
+        let count = units::lossless::f64_to_u64_saturating(per_second);
+        let mut operations = Measurements::default();
+        let mut read =
+            Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), ..Operations::default() };
+        (0..count).for_each(|_| read.latency.record(1_000_000));
+        operations.insert("read", read);
+        Record {
+            schema: SCHEMA,
+            name: row.into(),
+            started_at: format!("2026-01-01T{:02}:{:02}:{:02}.000Z", slot / 3600, slot / 60 % 60, slot % 60),
+            elapsed_ns: 1_000_000_000,
+            operations,
+            trial: Some(Trial { plan: "p".into(), arm: arm.into(), row: row.into(), block, slot, role, ..Trial::default() }),
+            ..Record::default()
+        }
+    }
+
+    /// Arms with their role and true ratio, measured in randomised blocks with 2 % noise.
+    fn experiment(arms: &[(&str, Role, f64)], rows: &[&str], passes: u32) -> Vec<Record> {
+        let mut rng = Rng::new(11);
+        let mut out = Vec::new();
+        for block in 0..passes {
+            for row in rows {
+                let mut order: Vec<usize> = (0..arms.len()).collect();
+                rng.shuffle(&mut order);
+                for arm in order {
+                    let (name, role, ratio) = arms[arm];
+                    let number = u32::try_from(out.len()).unwrap();
+                    out.push(slot(name, role, row, block, number, 2000.0 * ratio * (0.02 * rng.normal()).exp()));
+                }
+            }
+        }
+        out
+    }
+
+    const THREE: [(&str, Role, f64); 4] =
+        [("a", Role::Baseline, 1.0), ("a (control)", Role::Control, 1.0), ("same", Role::Candidate, 1.0), ("slow", Role::Candidate, 0.9)];
+
+    fn verdicts(found: &ArmsComparison) -> Vec<(&str, &Verdict)> {
+        found.candidates.iter().map(|of| (of.candidate.as_str(), &of.pooled.verdict)).collect()
+    }
+
+    #[test]
+    fn each_candidate_has_its_verdict_against_both_baselines() {
+        let found = compare_arms(&experiment(&THREE, &["r"], 20), &question()).unwrap();
+        assert_eq!(verdicts(&found), [("same", &Verdict::Equivalent { different: false }), ("slow", &Verdict::Slower { by_margin: true })]);
+        let control = found.control.as_ref().unwrap();
+        assert!(control.p > CONTROL_ALPHA && control.blocks == 20, "{control:?}");
+        assert_eq!(found.candidates[0].comparison.rows, [found.candidates[0].pooled.clone()]);
+        assert!(found.drift.is_some() && found.base == "a");
+        // The baseline of a block is the mean of both.
+        let mut moved = experiment(&THREE, &["r"], 20);
+        let first = moved.iter_mut().find(|r| r.trial.as_ref().unwrap().role == Role::Control).unwrap();
+        *first = Record { elapsed_ns: first.elapsed_ns / 2, ..first.clone() };
+        let again = compare_arms(&moved, &question()).unwrap();
+        let change = found.candidates[0].pooled.differences[0] - again.candidates[0].pooled.differences[0];
+        assert!((change - 0.5 * 2.0_f64.ln()).abs() < 1e-12, "{change}");
+    }
+
+    #[test]
+    fn a_baseline_that_differs_from_itself_leaves_no_verdict() {
+        let mut arms = THREE;
+        arms[1].2 = 1.2;
+        let found = compare_arms(&experiment(&arms, &["r"], 15), &question()).unwrap();
+        assert!(matches!(verdicts(&found)[1].1, Verdict::Invalid(Reason::ControlFailed { p }) if *p < CONTROL_ALPHA));
+    }
+
+    #[test]
+    fn rows_are_pooled_first_and_decided_as_a_second_family() {
+        let found = compare_arms(&experiment(&THREE, &["r", "s", "t"], 6), &question()).unwrap();
+        let [same, slow] = &found.candidates[..] else { panic!("two candidates") };
+        assert_eq!(
+            (slow.pooled.blocks, slow.pooled.row.as_str(), &slow.pooled.verdict),
+            (18, ALL_ROWS, &Verdict::Slower { by_margin: true })
+        );
+        assert_eq!(same.pooled.verdict, Verdict::Equivalent { different: false });
+        assert_eq!(
+            slow.comparison.rows.iter().map(|row| (row.row.as_str(), row.blocks)).collect::<Vec<_>>(),
+            [("r", 6), ("s", 6), ("t", 6)]
+        );
+        assert!(slow.depends_on_row.is_some_and(|p| p > 0.05));
+    }
+
+    #[test]
+    fn an_effect_in_one_row_alone_is_said_to_depend_on_the_row() {
+        let mut records = experiment(&THREE, &["r", "s"], 12);
+        for record in records.iter_mut().filter(|r| r.trial.as_ref().is_some_and(|t| t.row == "s" && t.arm == "slow")) {
+            record.elapsed_ns *= 2;
+        }
+        let found = compare_arms(&records, &question()).unwrap();
+        let slow = &found.candidates[1];
+        assert!(slow.depends_on_row.is_some_and(|p| p < 0.05), "{:?}", slow.depends_on_row);
+        assert!(found.candidates[0].depends_on_row.is_some_and(|p| p > 0.05));
+    }
+
+    #[test]
+    fn an_open_experiment_of_several_rows_is_cut_at_its_look_with_a_level_of_its_own() {
+        let mut records = experiment(&THREE, &["r", "s"], 9);
+        for record in &mut records {
+            record.trial.as_mut().unwrap().stopping = Stopping::Open;
+        }
+        let found = compare_arms(&records, &question()).unwrap();
+        let slow = &found.candidates[1];
+        assert_eq!((slow.pooled.blocks, slow.pooled.unused_blocks), (16, 2));
+        assert!(slow.pooled.effect.is_some_and(|effect| effect.level > 0.95), "{:?}", slow.pooled.effect);
+        assert_eq!(slow.pooled.verdict, Verdict::Slower { by_margin: true });
+        records.retain(|record| record.trial.as_ref().unwrap().block < 7);
+        let early = compare_arms(&records, &question()).unwrap();
+        assert!(matches!(&verdicts(&early)[1].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look")));
+    }
+
+    #[test]
+    fn many_candidates_cannot_be_decided_at_a_look_that_is_too_early_for_them() {
+        let mut arms = vec![("a", Role::Baseline, 1.0)];
+        arms.extend(["b", "c", "d", "e"].map(|name| (name, Role::Candidate, 0.5)));
+        let mut records = experiment(&arms, &["r"], 8);
+        for record in &mut records {
+            record.trial.as_mut().unwrap().stopping = Stopping::Open;
+        }
+        let found = compare_arms(&records, &question()).unwrap();
+        assert!(verdicts(&found).iter().all(|(_, verdict)| matches!(verdict, Verdict::Inconclusive { .. })), "{:?}", verdicts(&found));
+    }
+
+    #[test]
+    fn a_block_that_lacks_an_arm_counts_for_none() {
+        let mut records = experiment(&THREE, &["r"], 7);
+        let failed = records.iter_mut().rfind(|r| r.trial.as_ref().unwrap().arm == "slow").unwrap();
+        failed.outcome.status = Status::Failed;
+        let found = compare_arms(&records, &question()).unwrap();
+        assert_eq!(found.candidates[0].pooled.blocks, 6, "the pair of the other candidate is of no complete block");
+        assert!(found.left_out.iter().any(|text| text.contains("not completed")), "{:?}", found.left_out);
+    }
+
+    #[test]
+    fn severe_findings_leave_no_verdict_but_those_that_blocks_answer() {
+        let mut records = experiment(&THREE, &["r"], 10);
+        records[3].operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        let found = compare_arms(&records, &question()).unwrap();
+        assert!(matches!(&verdicts(&found)[0].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("Fix: ")));
+        let few = compare_arms(&experiment(&THREE, &["r"], 4), &question()).unwrap();
+        assert_eq!(verdicts(&few)[0].1, &Verdict::Invalid(Reason::TooFewBlocks { n: 4 }), "not the rule no_repetition");
+    }
+
+    #[test]
+    fn records_that_are_no_experiment_say_why() {
+        let refusal = |records: &[Record]| compare_arms(records, &question()).unwrap_err().to_string();
+        let good = experiment(&THREE, &["r"], 6);
+        assert!(refusal(&[]).contains("0 of 0 records"));
+        assert!(refusal(&[vec![Record::default()], good.clone()].concat()).starts_with("1 of 25 records have no place"));
+        let mut two = good.clone();
+        two[0].trial.as_mut().unwrap().plan = "q".into();
+        assert!(refusal(&two).contains("2 experiments are in one place (plans p, q)"));
+        let only = experiment(&THREE[..2], &["r"], 6);
+        assert!(refusal(&only).contains("no arm beside its baseline \"a\""));
+        let none = experiment(&THREE[2..], &["r"], 6);
+        assert!(refusal(&none).contains("0 arms with the role of the baseline"));
+    }
+}

@@ -1,0 +1,309 @@
+//! Records joined into one study: arms side by side in every row, each figure with its interval over blocks.
+//!
+//! A record counts once or is named among those left out, with the reason. Nothing is averaged that is not the same work: where records of
+//! one name did different work, the row is divided. The order is that of the plan or of the records, never that of the results.
+
+use crate::{Metric, RowComparison, Severity};
+use record::{Record, Role, Status};
+use stats::{BlockRun, Drift, Estimate};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod arms;
+mod cells;
+mod comparisons;
+mod curves;
+mod facts;
+mod findings;
+mod rows;
+mod unusable;
+
+/// From this many complete blocks on the machine's behaviour over them is diagnosed: the first permitted look.
+const FEWEST_FOR_DRIFT: usize = stats::FIRST_LOOK as usize;
+
+/// What is asked of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyOptions {
+    /// Where each record comes from, such as the name of its file; empty: nobody says.
+    pub labels: Vec<String>,
+    /// The arm that the others are compared with; else the one whose role it is, else the first.
+    pub baseline: Option<String>,
+    /// What is compared.
+    pub metric: Metric,
+    /// Differences below this ratio do not matter, 0.05 for 5 %.
+    pub margin: f64,
+    /// Options that are meant to differ between arms, beyond those in which arms of one plan differ.
+    pub factors: BTreeSet<String>,
+}
+
+impl Default for StudyOptions {
+    fn default() -> Self {
+        Self { labels: Vec::new(), baseline: None, metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::new() }
+    }
+}
+
+/// What records say together. Indices of records are those of the slice it was made from, indices of arms those of `arms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// In the order of the plan, else of their first record.
+    pub arms: Vec<StudyArm>,
+    /// Index of the arm that the others are compared with; `None` with fewer than two arms.
+    pub baseline: Option<usize>,
+    /// What is compared, and the ratio below which a difference does not matter.
+    pub metric: Metric,
+    pub margin: f64,
+    /// By arm, over all rows together, where the arms of one experiment of several rows are judged as one family.
+    pub overall: Vec<Option<RowComparison>>,
+    /// In the order of the plan, else of their first record.
+    pub rows: Vec<StudyRow>,
+    pub curves: Vec<Curve>,
+    /// Machine, system and storage, those known of no arm left out.
+    pub environments: Vec<Fact>,
+    /// The gravest first.
+    pub findings: Vec<GroupedFinding>,
+    pub left_out: Vec<LeftOut>,
+    /// What the reader must know of how the records were joined.
+    pub notes: Vec<String>,
+    /// How many records it was made from, with those left out.
+    pub records: usize,
+}
+
+/// One of the things that are set side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyArm {
+    pub name: String,
+    /// What a plan calls it; `None` outside experiments.
+    pub role: Option<Role>,
+    /// Those that count.
+    pub records: Vec<usize>,
+}
+
+/// One workload, or circumstance, over all arms. Every list by arm has one entry an arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyRow {
+    pub name: String,
+    /// Kinds of operations: `read`, `write`, …; `all` last, where they are also counted together.
+    pub operations: Vec<String>,
+    /// `None`: the arm has no record that counts in this row.
+    pub cells: Vec<Option<Cell>>,
+    /// Against the baseline; `None` for the baseline itself, and where one of the two has no cell.
+    pub comparisons: Vec<Option<RowComparison>>,
+    /// What the machine did over the blocks that every arm completed, by the compared metric; `None` below eight of them.
+    pub drift: Option<Drift>,
+    /// The effective options.
+    pub workload: Vec<Fact>,
+}
+
+/// One arm in one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Those that count, in the order of their blocks.
+    pub records: Vec<usize>,
+    /// Blocks; repeated records where there is no plan.
+    pub blocks: usize,
+    /// By kind of operation in the order of the row, and within a kind: bytes a second, operations a second, mean latency, p50, p95, p99,
+    /// p99.9, maximum, CPU an operation. What no record says is missing.
+    pub figures: Vec<Figure>,
+}
+
+impl Cell {
+    /// The figure of a kind of operation.
+    #[must_use]
+    pub fn figure(&self, kind: &str, metric: &Metric) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.kind == kind && figure.metric == *metric)
+    }
+}
+
+/// One metric of one kind of operation, over the blocks of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// `read`, `write`, …, or `all`.
+    pub kind: String,
+    /// [`Metric::LatencyPercentile`] of 100 is the maximum.
+    pub metric: Metric,
+    /// Blocks, numbered from 0 over all plans of the cell, and their values in the unit of the metric: ns, bytes or operations a second.
+    pub values: Vec<(u32, f64)>,
+    /// The estimate's point; without an estimate the Hodges-Lehmann point of the few values there are; of maxima the largest.
+    pub point: Option<f64>,
+    /// In the unit of the metric, estimated on logarithms; `None` below five blocks.
+    pub estimate: Option<Estimate>,
+    /// What its reader must know: `single observation`, `n = 4: too few for an interval`, `too few operations for p99`.
+    pub note: Option<String>,
+}
+
+/// A circumstance or option, arm by arm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Its name in plain words; of an option, the option.
+    pub key: String,
+    /// Several values within an arm are joined; `None` is unknown.
+    pub values: Vec<Option<String>>,
+    /// Whether arms differ, or only some are known, or an arm has several values.
+    pub differs: bool,
+}
+
+/// Rows of one arm that differ in nothing but how many operations are in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    pub name: String,
+    /// Index of the arm.
+    pub arm: usize,
+    /// Operations in flight (queue depth times threads) and the index of the row, ascending.
+    pub points: Vec<(u64, usize)>,
+}
+
+/// A rule and all records that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupedFinding {
+    pub rule: &'static str,
+    /// The gravest.
+    pub severity: Severity,
+    /// Of the gravest.
+    pub message: String,
+    pub advice: String,
+    /// Empty: about several records together.
+    pub records: Vec<usize>,
+    /// The record that the message is about; `None`: about several together.
+    pub example: Option<usize>,
+    /// How many records were audited.
+    pub of: usize,
+}
+
+/// A record that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub record: usize,
+    /// Its name, and when it was measured.
+    pub name: String,
+    pub reason: String,
+}
+
+/// Joins records into one study.
+#[must_use]
+pub fn study(records: &[Record], options: &StudyOptions) -> Study {
+    let (counting, left_out) = sorted_out(records);
+    let failed: Vec<usize> = left_out.iter().map(|left| left.record).filter(|index| records[*index].outcome.status != Status::Ok).collect();
+    let counting = in_order_of_plans(records, counting);
+    let placed_all: Vec<usize> = counting.iter().chain(&failed).copied().collect();
+    let (placed, mut arms) = arms::placed(records, &placed_all, options);
+    let (counted, lost) = placed.split_at(counting.len());
+    for slot in counted {
+        arms[slot.arm].records.push(slot.index);
+    }
+    let (rows, mut notes) = rows::rows(counted, arms.len());
+    let baseline = baseline(&arms, options, &mut notes);
+    let verdicts = match baseline {
+        Some(baseline) => {
+            let compared = comparisons::Compared { rows: &rows, placed: &placed, failed: lost, arms: &arms, baseline };
+            comparisons::verdicts(&compared, records, options)
+        }
+        None => vec![comparisons::Verdicts::default(); arms.len()],
+    };
+    let of_arm = |arm: usize| arms[arm].records.iter().map(|index| &records[*index]).collect::<Vec<_>>();
+    let environments = facts::environments(&(0..arms.len()).map(of_arm).collect::<Vec<_>>());
+    Study {
+        baseline,
+        metric: options.metric.clone(),
+        margin: options.margin,
+        curves: curves::curves(&rows, &arms),
+        overall: verdicts.iter().map(|of_arm| of_arm.overall.clone()).collect(),
+        rows: rows.iter().map(|row| study_row(row, baseline, &verdicts, &options.metric)).collect(),
+        environments,
+        findings: findings::grouped(crate::audit(records), records.len()),
+        arms,
+        left_out,
+        notes,
+        records: records.len(),
+    }
+}
+
+/// Slots of a plan in the order of its own lists, in the place of its first slot: in which order they ran was drawn by lot.
+fn in_order_of_plans(records: &[Record], mut indices: Vec<usize>) -> Vec<usize> {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    for &index in &indices {
+        if let Some(trial) = &records[index].trial {
+            first.entry(&trial.plan).or_insert(index);
+        }
+    }
+    indices.sort_by_key(|&index| match &records[index].trial {
+        Some(trial) => (first[trial.plan.as_str()], trial.row_number, trial.arm_number, index),
+        None => (index, 0, 0, index),
+    });
+    indices
+}
+
+/// Indices of the records that count, and the others with the reason.
+fn sorted_out(records: &[Record]) -> (Vec<usize>, Vec<LeftOut>) {
+    let mut counting = Vec::new();
+    let mut left_out = Vec::new();
+    let mut seen: BTreeMap<(&str, &str, &str), Vec<usize>> = BTreeMap::new();
+    for (index, record) in records.iter().enumerate() {
+        let same = seen.entry((&record.id, &record.started_at, &record.name)).or_default();
+        let twin = same.iter().find(|other| !record.id.is_empty() && records[**other] == *record);
+        let reason = twin.map(|other| format!("it is record {} a second time", other + 1)).or_else(|| unusable::unusable(record));
+        match reason {
+            Some(reason) => left_out.push(LeftOut { record: index, name: named(record), reason }),
+            None => {
+                counting.push(index);
+                same.push(index);
+            }
+        }
+    }
+    (counting, left_out)
+}
+
+fn named(record: &Record) -> String {
+    let name = match &record.trial {
+        Some(trial) => format!("{} of {}, block {}", trial.row, trial.arm, trial.block),
+        None => record.name.clone(),
+    };
+    if record.started_at.is_empty() { name } else { format!("{name} ({})", record.started_at) }
+}
+
+fn baseline(arms: &[StudyArm], options: &StudyOptions, notes: &mut Vec<String>) -> Option<usize> {
+    if arms.len() < 2 {
+        return None;
+    }
+    let named = options.baseline.as_ref().and_then(|name| arms.iter().position(|arm| arm.name == *name));
+    if let (Some(name), None) = (&options.baseline, named) {
+        notes.push(format!("no arm is called {name:?}"));
+    }
+    named.or_else(|| arms.iter().position(|arm| arm.role == Some(Role::Baseline))).or(Some(0))
+}
+
+fn study_row(row: &rows::Row<'_>, baseline: Option<usize>, verdicts: &[comparisons::Verdicts], metric: &Metric) -> StudyRow {
+    let operations = cells::kinds(row.slots.iter().flatten().map(|slot| slot.record));
+    let both = |arm: usize| baseline.is_some_and(|base| !row.slots[base].is_empty() && !row.slots[arm].is_empty());
+    let by_arm: Vec<Vec<&Record>> = row.slots.iter().map(|slots| slots.iter().map(|slot| slot.record).collect()).collect();
+    StudyRow {
+        name: row.name.clone(),
+        cells: row.slots.iter().map(|slots| cells::cell(slots, &operations)).collect(),
+        comparisons: (0..row.slots.len()).map(|arm| verdicts[arm].rows.get(&row.name).filter(|_| both(arm)).cloned()).collect(),
+        drift: row_drift(row, metric),
+        workload: facts::workload(&by_arm),
+        operations,
+    }
+}
+
+/// Diagnoses the blocks that every arm of the row completed in one experiment.
+fn row_drift(row: &rows::Row<'_>, metric: &Metric) -> Option<Drift> {
+    let arms: Vec<(usize, &Vec<rows::Slot<'_>>)> = row.slots.iter().enumerate().filter(|(_, slots)| !slots.is_empty()).collect();
+    let parts: BTreeSet<usize> = row.slots.iter().flatten().map(|slot| slot.part).collect();
+    if parts.len() != 1 || row.slots.iter().flatten().any(|slot| slot.record.trial.is_none()) {
+        return None;
+    }
+    let mut blocks: BTreeMap<u32, Vec<(&rows::Slot<'_>, usize, f64)>> = BTreeMap::new();
+    for (arm, slots) in &arms {
+        for slot in *slots {
+            if let Some(value) = metric.of(slot.record).filter(|value| value.is_finite() && *value > 0.0) {
+                blocks.entry(slot.block).or_default().push((slot, *arm, value.ln()));
+            }
+        }
+    }
+    let mut complete: Vec<_> = blocks.into_values().filter(|slots| slots.len() == arms.len()).collect();
+    let when = |slot: &rows::Slot<'_>| (slot.record.started_at.clone(), slot.record.trial.as_ref().map(|trial| trial.slot));
+    complete.iter_mut().for_each(|slots| slots.sort_by_key(|(slot, ..)| when(slot)));
+    complete.sort_by_key(|slots| slots.first().map(|(slot, ..)| when(slot)));
+    let runs: Vec<BlockRun> =
+        complete.iter().map(|slots| BlockRun { config: 0, slots: slots.iter().map(|(_, arm, value)| (*arm, *value)).collect() }).collect();
+    (runs.len() >= FEWEST_FOR_DRIFT).then(|| stats::drift(&runs))
+}

@@ -1,0 +1,60 @@
+//! What the audit finds, one entry a rule.
+
+use super::GroupedFinding;
+use crate::Located;
+use std::collections::BTreeMap;
+
+/// The findings of an audit by rule, the gravest first, and of one severity what is about several records together first.
+pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
+    let mut order: Vec<&'static str> = Vec::new();
+    let mut by_rule: BTreeMap<&'static str, GroupedFinding> = BTreeMap::new();
+    // An audit lists the gravest first, so the first of a rule speaks for it.
+    for Located { record, finding } in found {
+        let group = by_rule.entry(finding.rule).or_insert_with(|| {
+            order.push(finding.rule);
+            GroupedFinding {
+                rule: finding.rule,
+                severity: finding.severity,
+                message: finding.message,
+                advice: finding.advice,
+                records: Vec::new(),
+                example: record,
+                of,
+            }
+        });
+        group.records.extend(record);
+    }
+    let mut out: Vec<GroupedFinding> = order.into_iter().filter_map(|rule| by_rule.remove(rule)).collect();
+    for group in &mut out {
+        group.records.sort_unstable();
+        group.records.dedup();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Finding, Severity};
+
+    #[test]
+    fn the_gravest_of_a_rule_speaks_for_it() {
+        let found = |record, rule, severity, message: &str| Located {
+            record,
+            finding: Finding { rule, severity, message: message.into(), advice: String::new() },
+        };
+        let groups = grouped(
+            vec![
+                found(None, "b", Severity::Invalid, "together"),
+                found(Some(4), "a", Severity::Invalid, "grave"),
+                found(Some(2), "a", Severity::Note, "light"),
+                found(Some(2), "a", Severity::Note, "light again"),
+            ],
+            5,
+        );
+        assert_eq!(
+            groups.iter().map(|g| (g.rule, g.message.as_str(), g.records.as_slice())).collect::<Vec<_>>(),
+            [("b", "together", [].as_slice()), ("a", "grave", [2, 4].as_slice())]
+        );
+    }
+}

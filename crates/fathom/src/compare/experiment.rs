@@ -1,0 +1,294 @@
+//! `--run`: the sides measured as one experiment.
+
+use super::sides::{Side, differing, sides};
+use super::{code_of_arms, compare_arms};
+use crate::context;
+use crate::exit::Usage;
+use crate::output::tell;
+use crate::run::time;
+use analyze::{ArmsComparison, Question};
+use anyhow::{Context as _, Result};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
+use record::{Record, Role, Stopping, Store};
+use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use units::Nanos;
+
+/// The chance of any false difference.
+const ALPHA: f64 = 0.05;
+
+/// Measures and compares.
+pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut question: Question) -> Result<i32> {
+    if candidates.is_empty() {
+        return Err(Usage(format!(
+            "nothing to compare with {base}: name a CANDIDATE, as a TOML file or KEY=VALUE; example: engine=io_uring"
+        ))
+        .into());
+    }
+    let names: Vec<String> = std::iter::once(base.to_owned()).chain(candidates.iter().cloned()).collect();
+    let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
+    let sides = sides(matches, &names, slot)?;
+    question.factors.extend(differing(&sides));
+    let plan = plan(matches, &sides)?;
+    let store = store(matches, &plan)?;
+    engine::sys::catch_signals();
+    let context = context::context(1_000_000_000)?;
+    told(&cost(&plan));
+    let ended = measure(&plan, &context, store, &question)?;
+    if ended.records.is_empty() {
+        return Ok(signal_code().unwrap_or(1));
+    }
+    let found = compare_arms(&ended.records, &question).map(|found| ordered(found, &plan));
+    let code = match found {
+        Ok(found) => {
+            tell(&report::arms_text(&found))?;
+            code_of_arms(&found)
+        }
+        // A side without a single record, because the experiment ended before its first slot.
+        Err(nothing) => {
+            told(&format!("no verdict: {nothing}"));
+            4
+        }
+    };
+    Ok(match ended.why {
+        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => code,
+        WhyEnded::Signal => signal_code().unwrap_or(code),
+        WhyEnded::Failed(why) => {
+            told(&format!("error: the experiment ended early: {why}"));
+            1
+        }
+    })
+}
+
+fn signal_code() -> Option<i32> {
+    engine::sys::caught_signal().map(|(signal, _)| 128 + signal)
+}
+
+/// Beside the result, which alone is on standard output.
+fn told(text: &str) {
+    let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
+}
+
+fn plan(matches: &ArgMatches, sides: &[Side]) -> Result<Plan> {
+    let mut arms: Vec<Arm> = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        arms.push(Arm { name: side.name.clone(), role: if index == 0 { Role::Baseline } else { Role::Candidate } });
+    }
+    let mut of_arm: Vec<&Side> = sides.iter().collect();
+    if matches.get_flag("aa") || sides.len() > 2 && !matches.get_flag("no-aa") {
+        arms.push(Arm { name: format!("{} (control)", sides[0].name), role: Role::Control });
+        of_arm.push(&sides[0]);
+    }
+    let rows: Vec<Row> = sides[0]
+        .phases
+        .iter()
+        .enumerate()
+        .map(|(index, phase)| Row {
+            name: phase.name.clone(),
+            workloads: of_arm.iter().map(|side| side.phases[index].workload.clone()).collect(),
+        })
+        .collect();
+    let blocks = matches.get_one::<u32>("blocks").copied();
+    if let Some(blocks) = blocks {
+        check_blocks(matches, blocks, rows.len(), sides.len() - 1)?;
+    }
+    Ok(Plan {
+        name: "compare".into(),
+        arms,
+        rows,
+        stopping: if blocks.is_some() { Stopping::Fixed } else { Stopping::Open },
+        least_passes: blocks.unwrap_or(FIRST_LOOK),
+        most_passes: blocks.or(LOOKS.last().copied()).unwrap_or(FIRST_LOOK),
+        budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
+        settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
+        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or(1),
+    })
+}
+
+fn check_blocks(matches: &ArgMatches, blocks: u32, rows: usize, candidates: usize) -> Result<()> {
+    if matches.value_source("budget") == Some(ValueSource::CommandLine) {
+        return Err(Usage("--blocks fixes the length and --budget leaves it open; give one of them".into()).into());
+    }
+    let needed = fewest_blocks(u32::try_from(candidates).unwrap_or(u32::MAX), ALPHA);
+    if (blocks as usize).saturating_mul(rows) < needed {
+        let of = if rows == 1 { String::new() } else { format!(" of {rows} phases") };
+        let with = if candidates == 1 { "a verdict".to_owned() } else { format!("verdicts on {candidates} candidates") };
+        return Err(Usage(format!("--blocks {blocks}{of}: {with} at 95 % need {needed} blocks or more in all")).into());
+    }
+    if blocks > 100_000 {
+        return Err(Usage("--blocks: at most 100000".into()).into());
+    }
+    Ok(())
+}
+
+/// The file of records, which must not hold an experiment of the same plan already: its blocks have the same numbers.
+fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> {
+    let Some(file) = matches.get_one::<PathBuf>("records") else { return Ok(None) };
+    run::check_output(file)?;
+    if file.exists() {
+        let hash = plan.hash();
+        let is_same = |record: &Record| record.trial.as_ref().is_some_and(|trial| trial.plan == hash);
+        if record::read_records(file)?.records.iter().any(is_same) {
+            return Err(Usage(format!(
+                "{} holds this very experiment already; give another --records, or another --order-seed for an independent one",
+                file.display()
+            ))
+            .into());
+        }
+    }
+    Ok(Some(Store::open(file)?))
+}
+
+fn measure(plan: &Plan, context: &run::Context, mut store: Option<Store>, question: &Question) -> Result<Ended> {
+    let mut progress = Progress::new();
+    let ended = lab::run(
+        plan,
+        context,
+        &mut progress,
+        &mut |record| Ok(store.as_mut().map_or(Ok(()), |store| store.append(record))?),
+        &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
+    );
+    drop(progress);
+    match ended {
+        Ok(ended) => Ok(ended),
+        // The exit code is that of the run.
+        Err(LabError::Slot { arm, row, source }) => {
+            Err(anyhow::Error::new(*source)).with_context(|| if row == "run" { arm } else { format!("{arm}, phase {row}") })
+        }
+        Err(LabError::Plan(text)) => Err(Usage(text).into()),
+        Err(error @ LabError::Keep(_)) => Err(error.into()),
+    }
+}
+
+/// More blocks change nothing.
+fn is_decided(found: &ArmsComparison) -> bool {
+    found.candidates.iter().all(|of| !matches!(of.pooled.verdict, Verdict::Inconclusive { .. }))
+}
+
+/// Candidates in the order of the plan: an order by result or by name says something that nobody asked.
+fn ordered(mut found: ArmsComparison, plan: &Plan) -> ArmsComparison {
+    found.candidates.sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));
+    found
+}
+
+/// What the experiment takes and what it can see, before it begins.
+fn cost(plan: &Plan) -> String {
+    let (least, most) = (plan.least_passes, plan.most_passes);
+    let per_pass = u64::from(plan.slots_per_pass());
+    let length = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let rows = if plan.rows.len() == 1 { String::new() } else { format!(" for each of {} phases", plan.rows.len()) };
+    let mut out = format!("{length} blocks of {} slots in random order{rows}", plan.arms.len());
+    let slots = plan.rows.iter().flat_map(|row| &row.workloads);
+    let times: Option<Vec<u64>> = slots.map(|workload| workload.stop.duration.map(|time| time.0 + workload.stop.warmup.0)).collect();
+    if let Some(pass) = times.map(|times| times.iter().sum::<u64>()) {
+        let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
+        let time = if least == most { total(least).to_string() } else { format!("{} to {}", total(least), total(most)) };
+        out.push_str(&format!(": {time} of measuring"));
+    } else {
+        out.push_str(&format!(": {} to {} slots", per_pass * u64::from(least), per_pass * u64::from(most)));
+    }
+    if plan.stopping == Stopping::Open {
+        out.push_str(&format!(", none begun after {} but for the first {least}", Nanos(plan.budget_ns)));
+    }
+    let candidates = plan.arms.iter().filter(|arm| arm.role == Role::Candidate).count();
+    let seen = |cv: f64, passes: u32| {
+        let (sigma, units) = ((cv * cv).ln_1p().sqrt(), passes as usize * plan.rows.len());
+        let effect = if candidates * plan.rows.len() == 1 {
+            mde::before(sigma, units, ALPHA)
+        } else {
+            mde::before_matrix(sigma, units, candidates, ALPHA)
+        };
+        format!("{:.1} %", -100.0 * (-effect).exp_m1())
+    };
+    let at = |cv: f64| if least == most { seen(cv, most) } else { format!("{} to {}", seen(cv, least), seen(cv, most)) };
+    out.push_str(&format!("\nwhere runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}", at(0.05), at(0.15)));
+    out
+}
+
+/// Where the experiment stands, on a terminal.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn new() -> Self {
+        Self(std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            bar
+        }))
+    }
+}
+
+impl run::Watch for Progress {
+    fn filling(&mut self, done: u64, to_do: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(format!("preparing: {} of {} written", units::Bytes(done), units::Bytes(to_do)));
+        }
+    }
+}
+
+impl SlotWatch for Progress {
+    fn slot(&mut self, place: &SlotPlace<'_>) {
+        if let Some(bar) = &self.0 {
+            let again = if place.attempt > 0 { format!(", attempt {}", place.attempt + 1) } else { String::new() };
+            let row = if place.row == "run" { String::new() } else { format!(" {}", place.row) };
+            bar.set_message(format!(
+                "block {}{again}, slot {} of at most {}: {}{row}, {} so far",
+                place.pass + 1,
+                place.slot + 1,
+                place.planned_slots,
+                place.arm,
+                Nanos(place.elapsed_ns)
+            ));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Workload;
+
+    fn plan(stopping: Stopping, passes: [u32; 2]) -> Plan {
+        let mut workload = Workload::default();
+        workload.stop.duration = Some(Nanos(1_000_000_000));
+        let arm = |name: &str, role| Arm { name: name.into(), role };
+        Plan {
+            name: "compare".into(),
+            arms: vec![arm("a", Role::Baseline), arm("b", Role::Candidate)],
+            rows: vec![Row { name: "run".into(), workloads: vec![workload; 2] }],
+            stopping,
+            least_passes: passes[0],
+            most_passes: passes[1],
+            budget_ns: 180_000_000_000,
+            settle_ns: 0,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn the_cost_is_said_before_with_what_it_buys() {
+        assert_eq!(
+            cost(&plan(Stopping::Open, [8, 90])),
+            "8 to 90 blocks of 2 slots in random order: 16 s to 3 min of measuring, none begun after 3 min but for the first 8\n\
+             where runs vary by 5 %, that shows a loss of about 7.8 % to 2.1 %; by 15 %, of about 21.6 % to 6.1 %"
+        );
+        assert_eq!(
+            cost(&plan(Stopping::Fixed, [20, 20])),
+            "20 blocks of 2 slots in random order: 40 s of measuring\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! What is compared: sides as workloads, phase by phase.
+
+use crate::exit::Usage;
+use anyhow::{Context as _, Result};
+use clap::ArgMatches;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use units::Nanos;
+use workload::{Phase, Workload, parse_config, settings};
+
+/// One side: its name and its phases, in the order of the baseline's.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) phases: Vec<Phase>,
+}
+
+/// All sides, the baseline first, with names that differ and phases that match.
+///
+/// # Errors
+/// A side that cannot be read, or whose phases are not those of the baseline.
+pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Result<Vec<Side>> {
+    let mut common = Workload::default();
+    common.targets.extend(matches.get_one::<PathBuf>("target").cloned());
+    for pair in matches.get_many::<String>("set").into_iter().flatten() {
+        set(&mut common, pair)?;
+    }
+    let mut out: Vec<Side> = Vec::new();
+    for name in names {
+        let mut phases = phases(&common, name)?;
+        for phase in &mut phases {
+            let stop = &mut phase.workload.stop;
+            if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
+                stop.duration = Some(slot);
+            }
+        }
+        if let Some(base) = out.first() {
+            phases = in_order_of(base, name, phases)?;
+        }
+        out.push(Side { name: unused(name, &out), phases });
+    }
+    Ok(out)
+}
+
+/// A side may be given twice, as in an A/A comparison.
+fn unused(name: &str, taken: &[Side]) -> String {
+    let is_taken = |name: &str| taken.iter().any(|side| side.name == name);
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+fn phases(common: &Workload, side: &str) -> Result<Vec<Phase>> {
+    if !Path::new(side).is_file() {
+        let mut workload = common.clone();
+        for pair in pairs(side) {
+            set(&mut workload, &pair)?;
+        }
+        return Ok(vec![Phase { name: "run".into(), workload }]);
+    }
+    let text = std::fs::read_to_string(side).with_context(|| format!("cannot read {side}"))?;
+    let stages = parse_config(&text, common, &[]).with_context(|| side.to_owned())?;
+    let phases: Vec<Phase> = stages.into_iter().flat_map(|stage| stage.0).collect();
+    let mut seen = BTreeSet::new();
+    match phases.iter().find(|phase| !seen.insert(phase.name.clone())) {
+        Some(twice) => Err(Usage(format!("{side} has two phases of the name {:?}; phases are compared by their names", twice.name)).into()),
+        None => Ok(phases),
+    }
+}
+
+fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Phase>> {
+    // Without [[phase]]s there is one, and nothing to confuse it with.
+    if let ([one], [of_base]) = (phases.as_mut_slice(), base.phases.as_slice())
+        && (one.name == "run" || of_base.name == "run")
+    {
+        one.name.clone_from(&of_base.name);
+    }
+    let names = |phases: &[Phase]| phases.iter().map(|phase| phase.name.clone()).collect::<BTreeSet<_>>();
+    let (of_base, of_side) = (names(&base.phases), names(&phases));
+    let listed = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
+    let (missing, foreign) = (listed(of_base.difference(&of_side).collect()), listed(of_side.difference(&of_base).collect()));
+    if !missing.is_empty() || !foreign.is_empty() {
+        let mut parts = Vec::new();
+        parts.extend((!missing.is_empty()).then(|| format!("lacks {missing}")));
+        parts.extend((!foreign.is_empty()).then(|| format!("has {foreign} as well")));
+        return Err(Usage(format!(
+            "the phases of {side} are not those of {}: it {}; give phases that are to be compared the same name",
+            base.name,
+            parts.join(" and ")
+        ))
+        .into());
+    }
+    phases.sort_by_key(|phase| base.phases.iter().position(|other| other.name == phase.name));
+    Ok(phases)
+}
+
+/// `KEY=VALUE,KEY=VALUE`; a comma inside a value is one that no option follows.
+fn pairs(side: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for part in side.split(',') {
+        let begins_an_option = part.split_once('=').is_some_and(|(key, _)| settings::find(key.trim()).is_some());
+        match out.last_mut() {
+            Some(last) if !begins_an_option => {
+                last.push(',');
+                last.push_str(part);
+            }
+            Some(_) | None => out.push(part.to_owned()),
+        }
+    }
+    out
+}
+
+fn set(workload: &mut Workload, pair: &str) -> Result<()> {
+    let (key, value) = pair
+        .split_once('=')
+        .ok_or_else(|| Usage(format!("{pair:?} is neither a file that exists nor KEY=VALUE; example: engine=io_uring")))?;
+    Ok(settings::apply(workload, key.trim(), value.trim())?)
+}
+
+/// Options in which a side differs from the baseline in any phase: what is compared.
+pub(super) fn differing(sides: &[Side]) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for (base, side) in sides.iter().skip(1).flat_map(|side| sides[0].phases.iter().zip(&side.phases)) {
+        let [a, b] = [base, side].map(|phase| settings::shown(&phase.workload));
+        let only = |of: &[(&'static str, String)], other: &[(&'static str, String)]| {
+            of.iter().filter(|pair| !other.contains(pair)).map(|(key, _)| (*key).to_owned()).collect::<Vec<_>>()
+        };
+        keys.extend(only(&a, &b));
+        keys.extend(only(&b, &a));
+    }
+    // What follows from the engine is part of it.
+    if keys.contains("engine") || keys.contains("queue-depth") {
+        keys.extend(
+            ["engine", "fixed-buffers", "fixed-files", "no-fixed-buffers", "no-fixed-files", "submit-batch", "reap-batch"]
+                .map(String::from),
+        );
+    }
+    // What is read and what is written add up to all.
+    if keys.contains("read-percent") || keys.contains("write-percent") {
+        keys.extend(["read-percent", "write-percent"].map(String::from));
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(names: &[&str]) -> Side {
+        Side { name: "base.toml".into(), phases: phases_of(names) }
+    }
+
+    fn phases_of(names: &[&str]) -> Vec<Phase> {
+        names.iter().map(|name| Phase { name: (*name).into(), workload: Workload::default() }).collect()
+    }
+
+    #[test]
+    fn a_comma_inside_a_value_belongs_to_it() {
+        assert_eq!(
+            pairs("engine=sim,sim-model=latency=1us,servers=4,queue-depth=2"),
+            ["engine=sim", "sim-model=latency=1us,servers=4", "queue-depth=2"]
+        );
+    }
+
+    #[test]
+    fn phases_are_matched_by_name_and_strangers_are_named() {
+        let ordered = in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "a"])).unwrap();
+        assert_eq!(ordered.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let refused = in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "c"])).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the phases of other.toml are not those of base.toml: it lacks a and has c as well; give phases that are to be compared the same name"
+        );
+        let one = in_order_of(&side(&["a"]), "engine=mmap", phases_of(&["run"])).unwrap();
+        assert_eq!(one[0].name, "a", "a side of settings has one phase, whatever it is called");
+    }
+
+    #[test]
+    fn a_side_given_twice_has_two_names() {
+        let taken = [side(&["a"])];
+        assert_eq!((unused("base.toml", &taken).as_str(), unused("x", &taken).as_str()), ("base.toml (2)", "x"));
+    }
+
+    #[test]
+    fn options_that_differ_in_any_phase_are_what_is_compared() {
+        let mut other = side(&["a", "b"]);
+        other.phases[1].workload.threads = 3;
+        assert_eq!(differing(&[side(&["a", "b"]), other]), BTreeSet::from(["threads".to_owned()]));
+    }
+}

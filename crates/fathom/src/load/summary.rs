@@ -1,0 +1,269 @@
+//! The summary of a load that people read: what was done, rates, latencies, the parts of requests, thresholds, errors, cost, findings.
+
+use analyze::{Finding, SHOWN_PERCENTILES, percentile_has_support};
+use record::{Histogram, LoadAccount, Operations, Record, Status};
+use std::fmt::Write as _;
+use units::{ByteRate, Bytes, Nanos, Rate, format_count, lossless};
+
+const WIDTH: usize = 100;
+const STAR: &str = "* fewer than 10 operations were slower than this percentile";
+
+/// The summary of one record and what an audit found in it.
+pub(super) fn text(record: &Record, findings: &[Finding]) -> String {
+    let nothing = LoadAccount::default();
+    let load = record.load.as_ref().unwrap_or(&nothing);
+    let mut out = String::new();
+    lead(&mut out, record);
+    rates(&mut out, record);
+    latencies(&mut out, record);
+    phases(&mut out, load);
+    out.push('\n');
+    accounts(&mut out, record, load);
+    for result in &load.thresholds {
+        fact(&mut out, "threshold", &format!("{} {}: {}", if result.holds { "ok  " } else { "MISS" }, result.threshold, result.measured));
+    }
+    for error in &record.errors {
+        let place = if error.first_file.is_empty() { String::new() } else { format!(", first at {}", error.first_file) };
+        fact(&mut out, "error", &format!("{} x {} in {}{place}", error.count, error.error, error.operation));
+    }
+    outcome(&mut out, record);
+    if !findings.is_empty() {
+        out.push('\n');
+    }
+    for finding in findings {
+        wrapped(&mut out, "", 2, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
+        wrapped(&mut out, "  ", 8, &format!("help: {}", finding.advice));
+    }
+    out.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn lead(out: &mut String, record: &Record) {
+    let of = |key: &str| record.effective.get(key).map_or("?", String::as_str);
+    let target = record.targets.first();
+    let seeds = target.filter(|target| target.files > 0).map(|target| format!(", {} objects of {}", target.files, Bytes(target.bytes)));
+    let place = target.map_or_else(String::new, |target| format!(" on {} ({}{})", target.path, target.kind, seeds.unwrap_or_default()));
+    wrapped(out, &format!("{}: ", record.name), 2, &format!("{}{place}", of("mix")));
+    let load = match record.effective.get("users") {
+        Some(users) => format!("closed loop, at most {users} users ({})", of("stages")),
+        None => format!("open loop, {} {} over at most {} connections", of("arrival"), of("rate"), of("connections")),
+    };
+    let keep = if of("new-connections") == "true" { "a connection a request" } else { "keep-alive" };
+    let how = format!(
+        "{load}; {} threads, {}, {keep}, payload {}, {} data{}; measured {}",
+        of("threads"),
+        of("protocol"),
+        of("payload"),
+        of("data"),
+        if of("verify") == "true" { ", verified" } else { "" },
+        Nanos(record.elapsed_ns)
+    );
+    wrapped(out, "  ", 2, &how);
+    for notice in &record.notices {
+        wrapped(out, "  ", 4, &format!("note: {notice}"));
+    }
+}
+
+fn rates(out: &mut String, record: &Record) {
+    out.push('\n');
+    if record.operations.is_empty() {
+        out.push_str("no operation was measured\n");
+        return;
+    }
+    let seconds = lossless::u64_to_f64(record.elapsed_ns.max(1)) / 1e9;
+    let row = |label: &str, operations: &Operations| {
+        let moved = |text: String| if operations.bytes > 0 { text } else { "-".to_owned() };
+        let per_second = |n: u64| lossless::u64_to_f64(n) / seconds;
+        vec![
+            label.to_owned(),
+            format_count(per_second(operations.count)),
+            moved(ByteRate(per_second(operations.bytes)).to_string()),
+            operations.count.to_string(),
+            moved(Bytes(operations.bytes).to_string()),
+            moved(Bytes(operations.bytes / operations.count.max(1)).to_string()),
+            operations.errors.to_string(),
+        ]
+    };
+    let mut rows = vec![["", "ops/s", "throughput", "operations", "bytes", "mean size", "errors"].map(str::to_owned).to_vec()];
+    let mut all = Operations::default();
+    for (kind, operations) in record.operations.kinds() {
+        rows.push(row(kind, operations));
+        all.count += operations.count;
+        all.bytes += operations.bytes;
+        all.errors += operations.errors;
+    }
+    if rows.len() > 2 {
+        rows.push(row("all", &all));
+    }
+    out.push_str(&table(&rows));
+}
+
+fn latencies(out: &mut String, record: &Record) {
+    let head = ["latency".to_owned(), "mean".to_owned()].into_iter();
+    let head = head.chain(SHOWN_PERCENTILES.iter().map(|percent| format!("p{percent}"))).chain(["max".to_owned()]);
+    let mut rows: Vec<Vec<String>> = vec![head.collect()];
+    for (kind, operations) in record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty()) {
+        rows.push(times(kind, &operations.latency, &SHOWN_PERCENTILES));
+        if let Some(service) = &operations.service {
+            rows.push(times("  service", service, &SHOWN_PERCENTILES));
+        }
+    }
+    if rows.len() > 1 {
+        out.push('\n');
+        let text = table(&rows);
+        let starred = text.contains('*');
+        out.push_str(&text);
+        if starred {
+            let _infallible = writeln!(out, "{STAR}");
+        }
+    }
+}
+
+fn times(label: &str, histogram: &Histogram, percentiles: &[f64]) -> Vec<String> {
+    let mut row = vec![label.to_owned(), time(histogram.mean())];
+    row.extend(percentiles.iter().map(|percent| {
+        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) { "" } else { "*" };
+        format!("{}{star}", time(histogram.quantile(percent / 100.0)))
+    }));
+    row.push(time(histogram.max().map(lossless::u64_to_f64)));
+    row
+}
+
+/// The parts of requests, as medians and p95.
+fn phases(out: &mut String, load: &LoadAccount) {
+    if load.phases.is_empty() {
+        return;
+    }
+    let both = |histogram: &Histogram| match histogram.quantile(0.5) {
+        Some(median) => format!("{} / {}", time(Some(median)), time(histogram.quantile(0.95))),
+        None => "-".to_owned(),
+    };
+    let mut rows = vec![["p50 / p95", "connecting", "sending", "waiting", "receiving"].map(str::to_owned).to_vec()];
+    for (kind, phases) in &load.phases {
+        rows.push(vec![kind.clone(), both(&phases.connecting), both(&phases.sending), both(&phases.waiting), both(&phases.receiving)]);
+    }
+    out.push('\n');
+    out.push_str(&table(&rows));
+}
+
+fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
+    let count = record.operations.count();
+    let each = |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
+    if let Some(pace) = &record.pace {
+        let asked = pace.asked_per_second.map_or_else(String::new, |rate| format!("asked {}, ", Rate(rate)));
+        let late = load.lateness.as_ref().and_then(|late| late.quantile(0.99));
+        let text = format!(
+            "{asked}began {}; {} never began; {} waited for a free connection; the generator itself was late by {} (p99)",
+            Rate(pace.achieved_per_second),
+            pace.unsent,
+            load.queued,
+            time(late)
+        );
+        fact(out, "pace", &text);
+    }
+    if !load.iterations.is_empty() {
+        let skipped = if load.skipped > 0 { format!("; {} had nothing to act on", load.skipped) } else { String::new() };
+        let text = format!(
+            "{} turns of users, sleeps included: p50 {}, p95 {}{skipped}",
+            load.iterations.count(),
+            time(load.iterations.quantile(0.5)),
+            time(load.iterations.quantile(0.95))
+        );
+        fact(out, "iterations", &text);
+    }
+    if let Some(most) = load.users.iter().max() {
+        let in_flight =
+            if record.elapsed_ns > 0 { record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns) } else { 0.0 };
+        fact(out, "users", &format!("{most} at most; {in_flight:.2} requests in flight on average"));
+    }
+    let failed = if load.connections_failed > 0 { format!(", {} refused", load.connections_failed) } else { String::new() };
+    let retries = if load.retries > 0 { format!("; {} retries", load.retries) } else { String::new() };
+    fact(out, "connections", &format!("{} opened{failed}{retries}", load.connections_opened));
+    let used = record.process.user_ns.saturating_add(record.process.system_ns);
+    let signing = load.signing;
+    let sign = match signing.total_ns.checked_div(signing.requests) {
+        Some(ns) => format!("; signing {} a request", Nanos(ns)),
+        None => String::new(),
+    };
+    let cpus = lossless::u64_to_f64(used) / lossless::u64_to_f64(record.elapsed_ns.max(1));
+    let cpu = format!(
+        "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
+        each(used),
+        each(record.process.user_ns),
+        each(record.process.system_ns)
+    );
+    fact(out, "client cpu", &cpu);
+    if let Some(server) = &load.server {
+        let text = match (server.user_ns, server.system_ns) {
+            (Some(user), Some(system)) => format!("{} an operation (user {}, system {})", each(user + system), each(user), each(system)),
+            (_, _) => "unknown: the process went away".to_owned(),
+        };
+        fact(out, "server cpu", &text);
+    }
+    if let Some(verification) = &record.verification {
+        fact(out, "verified", &format!("{} objects, {} wrong", verification.operations, verification.failures));
+    }
+    let made = load.setup.count();
+    if made > 0 || load.left_behind > 0 {
+        fact(out, "setup", &format!("{made} objects made before; {} left on the server", load.left_behind));
+    }
+}
+
+fn outcome(out: &mut String, record: &Record) {
+    if record.generator.abandoned > 0 {
+        fact(out, "abandoned", &format!("{} requests still unanswered at the end", record.generator.abandoned));
+    }
+    let word = match record.outcome.status {
+        Status::Ok if record.outcome.exit_code == 0 => "ok",
+        Status::Ok => "gate failed",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+        Status::Incomplete => "incomplete",
+    };
+    let code = if record.outcome.exit_code == 0 { String::new() } else { format!(" (exit code {})", record.outcome.exit_code) };
+    let message = record.outcome.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    fact(out, "outcome", &format!("{word}{code}{message}"));
+}
+
+fn time(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| Nanos(lossless::f64_to_u64_saturating(ns.round())).to_string())
+}
+
+/// The rows with their columns aligned: the first to the left, the others to the right.
+pub(super) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+fn fact(out: &mut String, label: &str, text: &str) {
+    wrapped(out, &format!("{label:<14}"), 14, text);
+}
+
+/// `text` after `start`, broken between words, further lines indented.
+fn wrapped(out: &mut String, start: &str, indent: usize, text: &str) {
+    let mut line = start.to_owned();
+    let mut is_bare = true;
+    for word in text.split(' ') {
+        if !is_bare && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = " ".repeat(indent);
+            is_bare = true;
+        }
+        if !is_bare {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_bare = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}

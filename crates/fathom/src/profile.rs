@@ -1,0 +1,167 @@
+//! `fathom profile`: the standard rows of a directory, file or device, in randomised passes.
+
+mod page;
+mod progress;
+
+use crate::context;
+use crate::exit::Usage;
+use crate::output::tell;
+use crate::run::{path, switch, time};
+use analyze::{StudyOptions, study};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use lab::WhyEnded;
+use lab::profile::{Effort, ProfileError, ProfileRequest, profile};
+use progress::Progress;
+use record::{Record, Store};
+use std::path::{Path, PathBuf};
+use units::Bytes;
+use workload::{EngineName, SpecError};
+
+const AFTER_HELP: &str = "\
+A directory gets one file of its own, which is removed when the profile ends, also after Ctrl-C; a file or device that exists is only read
+unless --allow-destroy names it. Nothing else is touched.
+
+Examples:
+  fathom profile
+  fathom profile /mnt/data --quick -o records.jsonl
+  fathom profile /dev/nvme0n1
+  fathom profile . --rows rows.toml --passes 10
+
+A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
+
+Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 130 or 143 stopped by a signal";
+
+pub(crate) fn command() -> Command {
+    Command::new("profile")
+        .about("Measures the standard profile of a directory, file or device: throughput, latency, a queue-depth curve, with intervals")
+        .after_help(AFTER_HELP)
+        .arg(
+            Arg::new("path")
+                .value_name("PATH")
+                .default_value(".")
+                .value_parser(value_parser!(PathBuf))
+                .help("A directory, or an existing file or block device"),
+        )
+        .arg(switch("quick", "About 30 s, with fewer rows").conflicts_with("thorough"))
+        .arg(switch("thorough", "About 15 minutes, with more passes and a larger file"))
+        .arg(path("records", "RECORDS.jsonl", "Append the records there; without it they are not kept").short('o'))
+        .arg(path("report", "FILE.html", "Write the report there, a page to be opened in a browser"))
+        .arg(Arg::new("budget").long("budget").value_name("TIME").help("Time for everything [default: 170s; 30s with --quick]"))
+        .arg(
+            Arg::new("passes")
+                .long("passes")
+                .value_name("N")
+                .value_parser(value_parser!(u32).range(1..=1000))
+                .help("Measure every row exactly N times, however long that takes [default: 6, or what the budget allows]"),
+        )
+        .arg(
+            Arg::new("size")
+                .long("size")
+                .value_name("SIZE")
+                .help("Bytes of the file; give the same where profiles are to be compared [default: up to 4G, a quarter of the free space, and what is quickly written]"),
+        )
+        .arg(
+            Arg::new("engine")
+                .long("engine")
+                .value_name("NAME")
+                .help("Engine of all rows: sync, io_uring, libaio, mmap [default: sync at depth 1, io_uring beyond]"),
+        )
+        .arg(path("rows", "FILE.toml", "Measure the rows of this file instead of the standard ones"))
+        .arg(path("allow-destroy", "PATH", "Permit writing to the existing file or device that is profiled; its content is lost"))
+        .arg(
+            Arg::new("name")
+                .long("name")
+                .value_name("NAME")
+                .help("What records call this target [default: the machine's name and the path]"),
+        )
+        .arg(
+            Arg::new("seed")
+                .long("seed")
+                .value_name("N")
+                .value_parser(value_parser!(u64))
+                .default_value("1")
+                .help("Of the order of rows, offsets and data"),
+        )
+        .arg(switch("no-live", "No progress, also on a terminal"))
+}
+
+/// Runs the verb.
+pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    let request = request(matches)?;
+    let records = matches.get_one::<PathBuf>("records");
+    records.map_or(Ok(()), |file| run::check_output(file))?;
+    let report = matches.get_one::<PathBuf>("report");
+    report.map_or(Ok(()), |file| check_report(file))?;
+    engine::sys::catch_signals();
+    let context = context::context(1_000_000_000)?;
+    let mut keep =
+        |record: &Record| -> Result<(), lab::KeepError> { records.map_or(Ok(()), |file| Ok(Store::open(file)?.append(record)?)) };
+    let mut progress = Progress::new(matches);
+    let outcome = profile(&request, &context, &mut progress, &mut keep);
+    drop(progress);
+    let profiled = outcome.map_err(told)?;
+    let found = study(&profiled.records, &StudyOptions::default());
+    if let Some(file) = report {
+        std::fs::write(file, report::html(&found, &profiled.records)).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    tell(&page::page(&request, &profiled, &found, records.map(PathBuf::as_path)))?;
+    Ok(match profiled.why {
+        WhyEnded::Signal => 128 + engine::sys::caught_signal().map_or(0, |(signal, _)| signal),
+        WhyEnded::Failed(_) => 1,
+        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => 0,
+    })
+}
+
+/// Refuses a report that could not be written, or that would take the place of something else.
+fn check_report(file: &Path) -> Result<()> {
+    let form = file.extension().map(|ending| ending.to_ascii_lowercase());
+    if form.is_none_or(|ending| ending != "html" && ending != "htm") {
+        return Err(Usage(format!("--report {}: the ending must be .html; `fathom report` writes the other forms", file.display())).into());
+    }
+    if std::fs::read(file).is_ok_and(|bytes| !bytes.is_empty() && !std::str::from_utf8(&bytes).is_ok_and(report::is_study)) {
+        return Err(Usage(format!("{} exists and is no report; give --report another name", file.display())).into());
+    }
+    Ok(run::check_output(file)?)
+}
+
+fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
+    let text = |key: &str| matches.get_one::<String>(key);
+    let effort = match (matches.get_flag("quick"), matches.get_flag("thorough")) {
+        (true, _) => Effort::Quick,
+        (_, true) => Effort::Thorough,
+        (false, false) => Effort::Usual,
+    };
+    let size = text("size").map(|text| Bytes::parse(text)).transpose();
+    let budget = time(matches, "budget")?;
+    if budget.is_some_and(|time| time.0 == 0) {
+        return Err(Usage("--budget 0 leaves no time to measure; example: --budget 60s".into()).into());
+    }
+    let rows = matches.get_one::<PathBuf>("rows").map(|file| {
+        let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
+        Ok::<_, anyhow::Error>((file.display().to_string(), text))
+    });
+    Ok(ProfileRequest {
+        effort,
+        budget,
+        passes: matches.get_one::<u32>("passes").copied(),
+        size: size.map_err(|source| SpecError::Quantity { key: "size".into(), source })?,
+        engine: text("engine").map(|text| EngineName::parse("engine", text)).transpose()?,
+        rows: rows.transpose()?,
+        allow_destroy: matches.get_one::<PathBuf>("allow-destroy").cloned(),
+        arm: text("name").cloned(),
+        seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
+        ..ProfileRequest::new(matches.get_one::<PathBuf>("path").cloned().unwrap_or_else(|| ".".into()))
+    })
+}
+
+/// An error in the form that decides the exit code.
+fn told(error: ProfileError) -> anyhow::Error {
+    match error {
+        ProfileError::Unsuitable(text) => Usage(text).into(),
+        ProfileError::Spec(error) => error.into(),
+        ProfileError::Run(error) => error.into(),
+        ProfileError::Lab(error) => error.into(),
+        failed @ ProfileError::Failed(_) => failed.into(),
+    }
+}

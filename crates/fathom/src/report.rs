@@ -1,0 +1,179 @@
+//! `fathom report`: records as one study, for readers and for programs.
+
+use crate::exit::Usage;
+use crate::output::tell;
+use crate::run::switch;
+use analyze::{Metric, Study, StudyOptions, study};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use record::{Record, read_records};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use units::Percent;
+
+const AFTER_HELP: &str = "\
+Examples:
+  fathom report profile.jsonl
+  fathom report laptop.jsonl server.jsonl -o study.html -o study.md
+  fathom report experiment.jsonl --baseline main --metric p99 -o study.json
+
+An arm is what the plan of an experiment calls one; records of no plan are an arm a file. A file that exists is written
+anew only if it is a report; --force overrides that.";
+
+/// A form of the report, by the ending of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Html,
+    Markdown,
+    Csv,
+    Json,
+}
+
+pub(crate) fn command() -> Command {
+    Command::new("report")
+        .about("Sets records side by side: environments, tables with intervals, verdicts, findings, method")
+        .after_help(AFTER_HELP)
+        .arg(
+            Arg::new("records")
+                .required(true)
+                .value_name("RECORDS")
+                .action(ArgAction::Append)
+                .num_args(1..)
+                .value_parser(value_parser!(PathBuf))
+                .help("Files of records, as --records of a run writes them"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: Markdown on standard output]"),
+        )
+        .arg(Arg::new("baseline").long("baseline").value_name("NAME").help("The arm that the others are compared with"))
+        .arg(
+            Arg::new("metric")
+                .long("metric")
+                .value_name("NAME")
+                .default_value("iops")
+                .help("What is compared: iops, throughput, mean, p50, p99, p99.9, cpu"),
+        )
+        .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
+        .arg(
+            Arg::new("factor")
+                .long("factor")
+                .value_name("KEY")
+                .action(ArgAction::Append)
+                .help("An option that is meant to differ between arms"),
+        )
+        .arg(switch("force", "Write over files that are no reports"))
+}
+
+/// Runs the verb.
+pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    let inputs: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
+    let outputs: Vec<(&PathBuf, Form)> =
+        matches.get_many::<PathBuf>("output").into_iter().flatten().map(|file| Ok((file, form(file)?))).collect::<Result<_>>()?;
+    let is_forced = matches.get_flag("force");
+    for (file, _) in &outputs {
+        check_replaceable(file, &inputs, is_forced)?;
+    }
+    let mut options = options(matches)?;
+    let records = read(&inputs, &mut options.labels)?;
+    let found = study(&records, &options);
+    check_baseline(&found, options.baseline.as_deref())?;
+    for (file, form) in &outputs {
+        let text = written(*form, &found, &records);
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if outputs.is_empty() {
+        tell(&::report::study_markdown(&found))?;
+    }
+    Ok(0)
+}
+
+fn written(form: Form, study: &Study, records: &[Record]) -> String {
+    match form {
+        Form::Html => report::html(study, records),
+        Form::Markdown => report::study_markdown(study),
+        Form::Csv => report::study_csv(study),
+        Form::Json => report::study_json(study) + "\n",
+    }
+}
+
+fn form(file: &Path) -> Result<Form> {
+    let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("html" | "htm") => Ok(Form::Html),
+        Some("md" | "markdown") => Ok(Form::Markdown),
+        Some("csv") => Ok(Form::Csv),
+        Some("json") => Ok(Form::Json),
+        Some(_) | None => Err(Usage(format!("{}: the ending says the form: .html, .md, .csv or .json", file.display())).into()),
+    }
+}
+
+fn options(matches: &ArgMatches) -> Result<StudyOptions> {
+    let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
+    let metric = text("metric");
+    let metric = Metric::parse(&metric)
+        .ok_or_else(|| Usage(format!("--metric {metric:?} is not iops, throughput, mean, cpu, or pNN such as p99")))?;
+    let margin = Percent::parse(&text("margin")).map_err(|e| Usage(format!("--margin: {e}")))?.0 / 100.0;
+    let factors: BTreeSet<String> = matches.get_many::<String>("factor").into_iter().flatten().cloned().collect();
+    Ok(StudyOptions { labels: Vec::new(), baseline: matches.get_one::<String>("baseline").cloned(), metric, margin, factors })
+}
+
+/// All records, and for each the name of its file.
+fn read(files: &[&PathBuf], labels: &mut Vec<String>) -> Result<Vec<Record>> {
+    let mut out: Vec<Record> = Vec::new();
+    let names = labels_of(files);
+    for (file, label) in files.iter().zip(names) {
+        let found = read_records(file).map_err(|e| Usage(e.to_string()))?;
+        for damage in &found.damaged {
+            let _nobody_reads_a_closed_terminal =
+                writeln!(std::io::stderr(), "warning: {}, line {} is skipped: {}", file.display(), damage.line, damage.reason);
+        }
+        if found.records.is_empty() {
+            return Err(Usage(format!("{} holds no records; `fathom run --records FILE` writes them", file.display())).into());
+        }
+        labels.extend(found.records.iter().map(|_| label.clone()));
+        out.extend(found.records);
+    }
+    Ok(out)
+}
+
+/// Names of files without directory and ending, as far as that tells them apart.
+fn labels_of(files: &[&PathBuf]) -> Vec<String> {
+    let short = |file: &Path| file.file_stem().map_or_else(|| file.display().to_string(), |stem| stem.to_string_lossy().into_owned());
+    let shorts: Vec<String> = files.iter().map(|file| short(file)).collect();
+    let is_alone = |name: &String| shorts.iter().filter(|other| *other == name).count() == 1;
+    files.iter().zip(&shorts).map(|(file, name)| if is_alone(name) { name.clone() } else { file.display().to_string() }).collect()
+}
+
+/// Refuses to write over records, and over what is no report.
+fn check_replaceable(file: &Path, inputs: &[&PathBuf], is_forced: bool) -> Result<()> {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let itself = canonical(file);
+    if itself.is_some() && inputs.iter().any(|input| canonical(input) == itself) {
+        return Err(Usage(format!("{} is one of the records; give -o another name", file.display())).into());
+    }
+    if is_forced {
+        return Ok(());
+    }
+    match std::fs::read(file) {
+        Ok(bytes) if bytes.is_empty() || std::str::from_utf8(&bytes).is_ok_and(report::is_study) => Ok(()),
+        Ok(_) => Err(Usage(format!("{} exists and is no report; give -o another name, or --force", file.display())).into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Usage(format!("cannot write {}: {error}", file.display())).into()),
+    }
+}
+
+fn check_baseline(study: &Study, asked: Option<&str>) -> Result<()> {
+    let Some(asked) = asked else { return Ok(()) };
+    if study.arms.iter().any(|arm| arm.name == asked) {
+        return Ok(());
+    }
+    let names: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
+    Err(Usage(format!("--baseline {asked:?} is none of the arms: {}", names.join(", "))).into())
+}

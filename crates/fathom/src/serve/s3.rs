@@ -1,0 +1,177 @@
+//! `fathom serve s3`: an object server.
+
+use crate::exit::Usage;
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use s3::{Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, StorageOptions, SyncPolicy, TlsFiles, WallClock};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+use units::Nanos;
+
+const AFTER_HELP: &str = "\
+Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are one key that may do everything; `--keys` has several:
+  [[key]]
+  access = \"reader\"
+  secret = \"…\"
+  [key.buckets]
+  \"logs-*\" = [\"read\", \"list\"]        # or admin = true
+
+Pages: /fathom/health for all; /fathom/metrics and /fathom/profile for an admin key (SigV4, or `Authorization: Bearer SECRET`)
+
+Examples:
+  fathom serve s3 --listen 127.0.0.1:9000 --data /srv/objects
+  fathom serve s3 --listen 127.0.0.1:0 --memory --misbehave get.latency=lognormal:5ms:0.5,errors=1%:503
+  fathom serve s3 --data /srv/objects --scrub
+
+Exit codes: 0 ended by a signal after all was kept, 1 the store or the scrub failed, 2 usage";
+
+fn value(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(shown).help(help)
+}
+
+fn file(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
+    value(name, shown, help).value_parser(value_parser!(PathBuf))
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// The target's arguments.
+pub(super) fn command() -> Command {
+    Command::new("s3")
+        .about("Serves objects as S3 does, from a directory or from memory")
+        .after_help(AFTER_HELP)
+        .arg(value("listen", "ADDR", "Address and port; port 0 takes a free one, which is printed").default_value("127.0.0.1:9000"))
+        .arg(file("data", "DIR", "Where objects are kept").required_unless_present("memory").conflicts_with("memory"))
+        .arg(switch("memory", "Keep objects in memory: they end with the server"))
+        .arg(value("sync", "POLICY", "When a write is durable: always, interval[=100ms] or never").default_value("always"))
+        .arg(file("keys", "FILE", "Keys as TOML, instead of those of the environment"))
+        .arg(value("region", "NAME", "The region that buckets are in").default_value("us-east-1"))
+        .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
+        .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
+        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
+        .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
+        .arg(value("idle", "DURATION", "How long a head or a pause within a body may take").default_value("60s"))
+        .arg(value("lifecycle-day", "DURATION", "What a day of lifecycle rules is, to try them out").default_value("24h"))
+        .arg(switch("scrub", "Read every object against its checksums, print what is corrupt, and end").conflicts_with("memory"))
+}
+
+fn clock() -> WallClock {
+    Arc::new(|| {
+        let since = engine::clock::wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches.get_one::<String>(name).map(String::as_str).unwrap_or_default()
+}
+
+/// A mistake in one flag.
+fn wrong(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
+    Usage(format!("--{flag}: {why}")).into()
+}
+
+fn duration(matches: &ArgMatches, flag: &str) -> Result<Duration> {
+    let Nanos(nanos) = Nanos::parse(text(matches, flag)).map_err(|e| wrong(flag, e))?;
+    if nanos == 0 { Err(wrong(flag, "0 is too short")) } else { Ok(Duration::from_nanos(nanos)) }
+}
+
+fn sync_policy(spec: &str) -> Result<SyncPolicy> {
+    match spec.split_once('=').unwrap_or((spec, "")) {
+        ("always", "") => Ok(SyncPolicy::Always),
+        ("never", "") => Ok(SyncPolicy::Never),
+        ("interval", "") => Ok(SyncPolicy::Interval(100)),
+        ("interval", span) => {
+            let Nanos(nanos) = Nanos::parse(span).map_err(|e| wrong("sync", e))?;
+            let ms = nanos / 1_000_000;
+            if ms == 0 { Err(wrong("sync", "an interval is at least 1ms")) } else { Ok(SyncPolicy::Interval(ms)) }
+        }
+        _ => Err(wrong("sync", format!("`{spec}` is none of always, interval, interval=100ms and never"))),
+    }
+}
+
+fn keyring(matches: &ArgMatches) -> Result<Keyring> {
+    if let Some(path) = matches.get_one::<PathBuf>("keys") {
+        let text = std::fs::read_to_string(path).with_context(|| format!("--keys: {}", path.display()))?;
+        return Keyring::parse(&text).map_err(|e| wrong("keys", format!("{}: {e}", path.display())));
+    }
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
+        (Some(access), Some(secret)) => Keyring::single(&access, &secret).map_err(|e| Usage(format!("AWS_ACCESS_KEY_ID: {e}")).into()),
+        _ => Err(Usage("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give --keys FILE".to_owned()).into()),
+    }
+}
+
+fn store(matches: &ArgMatches) -> Result<Arc<dyn ObjectStore>> {
+    let mut options = StorageOptions::new(clock());
+    options.sync = sync_policy(text(matches, "sync"))?;
+    match matches.get_one::<PathBuf>("data") {
+        Some(dir) => s3::open_disk(dir, options).with_context(|| format!("--data {}", dir.display())),
+        None => Ok(s3::open_memory(options)?),
+    }
+}
+
+/// Runs the target until a signal ends it and returns the exit code.
+pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
+    if matches.get_flag("scrub") {
+        return scrub(&*store(matches)?);
+    }
+    let listen: SocketAddr =
+        text(matches, "listen").parse().map_err(|e| wrong("listen", format!("{e}; write for example 127.0.0.1:9000")))?;
+    let misbehaviour = matches.get_one::<String>("misbehave").map(|spec| Misbehaviour::parse(spec, &OPERATION_KINDS)).transpose();
+    let tls = matches.get_one::<PathBuf>("tls-cert").zip(matches.get_one::<PathBuf>("tls-key"));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let log: Log = Arc::new(|line| {
+        let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
+    });
+    let options = ServerOptions {
+        listen,
+        keyring: keyring(matches)?,
+        region: text(matches, "region").to_owned(),
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate: certificate.clone(), key: key.clone() }),
+        misbehaviour: misbehaviour.map_err(|e| wrong("misbehave", e))?,
+        threads: matches.get_one::<u16>("threads").map(|threads| usize::from(*threads)),
+        clock: clock(),
+        log,
+        idle: duration(matches, "idle")?,
+        lifecycle_day: duration(matches, "lifecycle-day")?,
+    };
+    s3::serve(options, store(matches)?, |address| {
+        let mut out = std::io::stdout();
+        let _nobody_reads_a_closed_terminal = writeln!(out, "listening on {scheme}://{address}").and_then(|()| out.flush());
+    })?;
+    Ok(0)
+}
+
+fn scrub(store: &dyn ObjectStore) -> Result<i32> {
+    let mut out = std::io::stdout();
+    let scrubbed = store.scrub(&mut |finding| {
+        let version = finding.version.map_or_else(|| "part".to_owned(), |version| version.to_string());
+        let _nobody_reads_a_closed_terminal = writeln!(out, "corrupt: {}/{} ({version}): {}", finding.bucket, finding.key, finding.what);
+    })?;
+    let s3::Scrubbed { objects, parts, bytes, corrupt } = scrubbed;
+    let mut out = std::io::stdout();
+    writeln!(out, "{objects} objects and {parts} parts with {} read, {corrupt} corrupt", units::Bytes(bytes))?;
+    Ok(i32::from(corrupt > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sync_policies_are_the_three_words() {
+        assert_eq!(sync_policy("always").unwrap(), SyncPolicy::Always);
+        assert_eq!(sync_policy("never").unwrap(), SyncPolicy::Never);
+        assert_eq!(sync_policy("interval").unwrap(), SyncPolicy::Interval(100));
+        assert_eq!(sync_policy("interval=2s").unwrap(), SyncPolicy::Interval(2000));
+        for spec in ["", "sometimes", "interval=0", "interval=1us", "always=1s"] {
+            assert!(sync_policy(spec).is_err(), "{spec}");
+        }
+    }
+}

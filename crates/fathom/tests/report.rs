@@ -1,0 +1,279 @@
+//! `fathom report` as a user runs it.
+#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+
+use record::{Operations, Record, Role, SCHEMA, Store, Trial};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use units::{ByteRate, Nanos};
+
+fn fathom(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom")).args(arguments).output().unwrap()
+}
+
+fn report(files: &[&Path], more: &[&str]) -> Output {
+    let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    fathom(&[&["report"], files.as_slice(), more].concat())
+}
+
+fn out(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", complaints(output));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn complaints(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn refused(output: &Output, why: &str) {
+    assert_eq!(output.status.code(), Some(2), "{}", complaints(output));
+    assert!(complaints(output).contains(why), "{why:?} is not in {}", complaints(output));
+}
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../analyze/tests/documents").join(name)
+}
+
+fn stored(directory: &Path, name: &str, records: &[Record]) -> PathBuf {
+    let path = directory.join(name);
+    let mut store = Store::open(&path).unwrap();
+    records.iter().for_each(|record| store.append(record).unwrap());
+    path
+}
+
+/// One slot of an experiment of one row.
+fn slot(arm: &str, block: u32, slot: u32, per_second: u64) -> Record {
+    let mut record = Record {
+        schema: SCHEMA,
+        id: format!("{arm}-{block}"),
+        name: "row".into(),
+        started_at: format!("2026-01-01T00:00:{slot:02}.000Z"),
+        elapsed_ns: 1_000_000_000,
+        trial: Some(Trial { plan: "plan".into(), arm: arm.into(), row: "row".into(), block, slot, ..Trial::default() }),
+        ..Record::default()
+    };
+    let mut reads = Operations { count: per_second, bytes: per_second * 4096, ..Operations::default() };
+    reads.latency.record_many(100_000, per_second);
+    record.operations.insert("read", reads);
+    record
+}
+
+fn run(name: &str, per_second: u64) -> Record {
+    Record { trial: None, name: name.into(), id: format!("{name}-{per_second}"), ..slot("", 0, 0, per_second) }
+}
+
+/// The cells of the first table below a heading, without its rule.
+fn table(markdown: &str, heading: &str) -> Vec<Vec<String>> {
+    let (_, rest) = markdown.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("{heading} in {markdown}"));
+    let lines = rest.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    lines.map(cells).filter(|cells| !cells[0].starts_with("---")).collect()
+}
+
+fn near(shown: f64, published: f64) -> bool {
+    (shown / published - 1.0).abs() < 0.006
+}
+
+/// A count with a prefix: `7.83K`.
+fn count(text: &str) -> f64 {
+    let (number, scale) = match text.chars().last() {
+        Some('K') => (&text[..text.len() - 1], 1e3),
+        Some('M') => (&text[..text.len() - 1], 1e6),
+        Some(_) | None => (text, 1.0),
+    };
+    number.parse::<f64>().unwrap() * scale
+}
+
+/// A byte rate with two decimals, which the strict parser would refuse as no whole number of bytes.
+fn bytes(text: &str) -> f64 {
+    let (number, unit) = text.split_once(' ').unwrap();
+    number.parse::<f64>().unwrap() * ByteRate::parse(&format!("1 {unit}")).unwrap().0
+}
+
+/// Bandwidth, operations a second and mean latency of one arm, as printed.
+type Published = (f64, f64, f64);
+
+const ARMS: [&str; 4] = ["M1 Max (tmpfs)", "12700H (tmpfs)", "12700H (imdisk mmap)", "12700H (imdisk windowsaio)"];
+/// Bytes a second, operations a second and ns as the document publishes them, row by row and arm by arm.
+const PUBLISHED: [(&str, [Published; 4]); 3] = [
+    ("### SEQ1M Q8T1 read", [(7831e6, 7831.0, 1.02e6), (3372e6, 3216.0, 2.49e6), (4259e6, 4061.0, 0.25e6), (5886e6, 5613.0, 0.89e6)]),
+    ("### SEQ1M Q1T1 read", [(26.1e9, 24_900.0, 0.04e6), (2.13e9, 2029.0, 0.49e6), (4.32e9, 4120.0, 0.24e6), (5.67e9, 5407.0, 0.18e6)]),
+    ("### RND4K Q1T1 read", [(2527e6, 647e3, 1380.0), (39.7e6, 10_200.0, 98_020.0), (7131e6, 1826e3, 430.0), (302e6, 77_200.0, 12_560.0)]),
+];
+
+#[test]
+fn the_tables_of_the_fio_study_come_out_of_its_records() {
+    let text = out(&report(&[&document("001.jsonl")], &[]));
+    for (heading, published) in PUBLISHED {
+        let table = table(&text, heading);
+        assert_eq!(table[0][..3], ["Arm", "Bandwidth", "IOPS"]);
+        assert_eq!(table[0][4], "Mean latency");
+        assert_eq!(table.len(), 5, "{table:?}");
+        for ((line, arm), (bandwidth, iops, latency)) in table[1..].iter().zip(ARMS).zip(published) {
+            assert_eq!(line[0], arm);
+            assert!(near(bytes(&line[1]), bandwidth), "{line:?}");
+            assert!(near(count(&line[2]), iops), "{line:?}");
+            assert!(near(Nanos::parse(&line[4].replace(' ', "")).unwrap().0 as f64, latency), "{line:?}");
+            assert_eq!(line[3], "single observation");
+        }
+    }
+    assert!(!text.contains("MB/s |") && !text.contains("**"), "one unit system, and nobody wins");
+    let (environments, results) = (text.find("## Environments").unwrap(), text.find("## Results").unwrap());
+    let differing = &text[environments..results];
+    for fact in ["Apple M1 Max", "Intel i7-12700H", "Docker container", "ImDisk"] {
+        assert!(differing.contains(fact), "{fact} in {differing}");
+    }
+    for rule in ["`unit_mix`", "`depth_inversion`", "`depth_not_reached`", "`memory_target`", "`environment_differs`", "`no_repetition`"] {
+        assert!(text.contains(rule), "{rule}");
+    }
+}
+
+#[test]
+fn the_tables_of_the_object_store_study_come_out_of_its_records() {
+    let text = out(&report(&[&document("000.jsonl")], &[]));
+    // Median, p95, p99 and maximum in ms of the mixed test; a p99 of 234 deletions is not shown.
+    let published = [
+        ("delete", "Windows", ["32 ms", "86 ms", "-", "205 ms"]),
+        ("delete", "Linux", ["4 ms", "7 ms", "-", "15 ms"]),
+        ("download", "Windows", ["88 ms", "221 ms", "335 ms", "530 ms"]),
+        ("download", "Linux", ["4 ms", "7 ms", "10 ms", "54 ms"]),
+        ("list", "Linux", ["13 ms", "28 ms", "34 ms", "74 ms"]),
+        ("upload", "Windows", ["713 ms", "2.105 s", "2.954 s", "4.441 s"]),
+        ("upload", "Linux", ["4 ms", "9 ms", "13 ms", "43 ms"]),
+    ];
+    let mixed = table(&text, "### Mixed");
+    let column = |name: &str| mixed[0].iter().position(|head| head == name).unwrap_or_else(|| panic!("{name} in {:?}", mixed[0]));
+    let columns = ["p50 latency", "p95 latency", "p99 latency", "Max latency"].map(column);
+    for (operation, arm, figures) in published {
+        let line = mixed.iter().find(|line| line[0] == operation && line[1] == arm).unwrap();
+        assert_eq!(columns.map(|at| line[at].as_str()), figures, "{operation} {arm}");
+    }
+    let upload = table(&text, "### Upload");
+    let rate = |arm: &str| bytes(&upload.iter().find(|line| line[0] == "upload" && line[1] == arm).unwrap()[2]);
+    assert!(near(rate("Windows"), 731e3) && near(rate("Linux"), 2.43e6), "{upload:?}");
+    assert!(text.contains("No verdict"), "one run on two machines decides nothing");
+}
+
+#[test]
+fn the_form_is_that_of_the_ending_and_reports_may_be_written_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = stored(directory.path(), "r.jsonl", &[run("a", 1000)]);
+    let paths: Vec<PathBuf> = ["s.html", "s.md", "s.csv", "s.json"].iter().map(|name| directory.path().join(name)).collect();
+    let arguments: Vec<&str> = paths.iter().flat_map(|path| ["-o", path.to_str().unwrap()]).collect();
+    for _ in 0..2 {
+        assert_eq!(out(&report(&[&records], &arguments)), "");
+        let text = |at: usize| std::fs::read_to_string(&paths[at]).unwrap();
+        assert!(text(0).starts_with("<!doctype html>") && text(1).contains("# Storage study") && text(2).starts_with("row,arm,"));
+        assert!(serde_json::from_str::<serde_json::Value>(&text(3)).unwrap()["fathom_report"].is_u64());
+    }
+    refused(&report(&[&records], &["-o", "study.pdf"]), "the ending says the form");
+}
+
+#[test]
+fn what_is_no_report_is_not_written_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = stored(directory.path(), "r.json", &[run("a", 1000)]);
+    let before = std::fs::read(&records).unwrap();
+    refused(&report(&[&records], &["-o", records.to_str().unwrap(), "--force"]), "is one of the records");
+    let other = stored(directory.path(), "other.json", &[run("b", 1000)]);
+    refused(&report(&[&records], &["-o", other.to_str().unwrap()]), "is no report");
+    let notes = directory.path().join("notes.md");
+    std::fs::write(&notes, "# Mine\n").unwrap();
+    refused(&report(&[&records], &["-o", notes.to_str().unwrap()]), "--force");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "# Mine\n");
+    out(&report(&[&records], &["-o", notes.to_str().unwrap(), "--force"]));
+    assert!(std::fs::read_to_string(&notes).unwrap().contains("Storage study"));
+    assert_eq!(std::fs::read(&records).unwrap(), before);
+}
+
+#[test]
+fn damaged_lines_are_told_and_not_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = stored(directory.path(), "r.jsonl", &[run("a", 1000)]);
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let newer = text.replace("\"schema\":1", "\"schema\":7");
+    let not_a_number = text.replace("\"elapsed_ns\":1000000000", "\"elapsed_ns\":NaN");
+    let negative = text.replace("\"elapsed_ns\":1000000000", "\"elapsed_ns\":-5");
+    assert!(not_a_number != text && negative != text);
+    text.push_str(&newer);
+    text.push_str(&not_a_number);
+    text.push_str(&negative);
+    text.push_str("{\"schema\":1,\"id");
+    std::fs::write(&path, text).unwrap();
+    let output = report(&[&path], &[]);
+    assert!(out(&output).contains("1 record, 1 arm, 1 row."), "{}", out(&output));
+    let told = complaints(&output);
+    assert!(told.contains("line 2 is skipped: schema 7 is not known here"), "{told}");
+    assert_eq!(told.lines().filter(|line| line.contains("is skipped")).count(), 4, "{told}");
+}
+
+#[test]
+fn records_that_cannot_count_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeless = Record { elapsed_ns: 0, ..run("timeless", 1000) };
+    let mut failed = run("failed", 1000);
+    failed.outcome.status = record::Status::Failed;
+    let path = stored(directory.path(), "r.jsonl", &[timeless, failed, run("sound", 1000)]);
+    let text = out(&report(&[&path], &[]));
+    assert!(text.contains("3 records, 1 arm, 1 row; 2 left out."), "{text}");
+    assert!(text.contains("no time passed") && text.contains("it did not end well"), "{text}");
+}
+
+#[test]
+fn different_work_under_one_name_is_never_averaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let sized = |size: &str, per_second| {
+        let mut record = run("run", per_second);
+        record.effective.insert("block-size".into(), size.into());
+        record
+    };
+    let path = stored(directory.path(), "r.jsonl", &[sized("4k", 1000), sized("64k", 500)]);
+    let text = out(&report(&[&path], &[]));
+    let table = table(&text, "## Results");
+    assert_eq!((table[1][0].as_str(), table[2][0].as_str()), ("run (block-size 4k)", "run (block-size 64k)"));
+    assert_eq!((table[1][2].as_str(), table[2][2].as_str()), ("1.00K", "500"));
+    assert!(text.contains("did different work and are apart by block-size"), "{text}");
+}
+
+#[test]
+fn files_without_records_are_refused_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    refused(&report(&[&file("empty", "")], &[]), "fathom run --records");
+    refused(&report(&[&file("words", "no JSON at all\n")], &[]), "holds no records");
+    refused(&report(&[&directory.path().join("missing")], &[]), "missing");
+    assert_eq!(fathom(&["report"]).status.code(), Some(2));
+}
+
+#[test]
+fn two_machines_are_two_arms_named_by_their_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let on = |host: &str, per_second| {
+        let mut record = slot("this machine", 0, 0, per_second);
+        record.environment.system.hostname = Some(host.into());
+        record
+    };
+    let files =
+        [stored(directory.path(), "laptop.jsonl", &[on("one", 1000)]), stored(directory.path(), "server.jsonl", &[on("two", 2000)])];
+    let text = out(&report(&[&files[0], &files[1]], &[]));
+    let table = table(&text, "### row");
+    assert_eq!((table[1][0].as_str(), table[2][0].as_str()), ("laptop (one)", "server (two)"));
+}
+
+#[test]
+fn the_baseline_is_by_name_else_by_role_and_an_unknown_one_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut records: Vec<Record> = (0..8).flat_map(|b| [slot("new", b, 2 * b, 1000), slot("old", b, 2 * b + 1, 1100)]).collect();
+    for record in &mut records {
+        let trial = record.trial.as_mut().unwrap();
+        trial.role = if trial.arm == "old" { Role::Baseline } else { Role::Candidate };
+    }
+    let path = stored(directory.path(), "r.jsonl", &records);
+    assert!(out(&report(&[&path], &[])).contains("each arm with old"));
+    assert!(out(&report(&[&path], &["--baseline", "new"])).contains("each arm with new"));
+    refused(&report(&[&path], &["--baseline", "newer"]), "is none of the arms: new, old");
+    refused(&report(&[&path], &["--metric", "speed"]), "--metric");
+}

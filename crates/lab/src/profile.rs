@@ -1,0 +1,406 @@
+//! The profile of a directory, file or device: rows of a fixed table, each measured in several passes of random order.
+//!
+//! What holds whatever happens:
+//! * Nothing is written but the profile's own file, or the one file or device that the user gave up by name. The own file is removed when the
+//!   profile ends, also by a signal, an error or a panic; after a kill the next profile in that directory removes it.
+//! * How many passes there will be is decided before the first, by time and never by results.
+//! * Sizes and times come from few steps, so that profiles of different targets mostly do the same work and can be compared.
+//! * A row that cannot work here is left out with the reason, and everything else is measured.
+//!
+//! Every row runs once before the first pass. That rehearsal is not counted: it tells what a slot costs besides its own time, and which rows
+//! this target refuses only when they run.
+
+mod fill;
+mod ground;
+mod own_file;
+mod rehearsal;
+mod rows;
+mod timetable;
+mod told;
+
+use crate::{Arm, Ended, KeepError, LabError, Plan, Row, SlotWatch, WhyEnded};
+use engine::Clock;
+use fill::{FillOrder, Filled, fill};
+use ground::Ground;
+use record::{Record, Role, Stopping};
+use rehearsal::rehearse;
+use run::{Context, RunError};
+use std::path::PathBuf;
+use timetable::{fill_ns, last_pass_ns, slot_times};
+use units::{Bytes, Nanos};
+use workload::{Cache, EngineName, Phase, SpecError, Workload};
+
+/// Fewest passes with an interval of 95 % by the exact signed-rank law.
+const FEWEST_PASSES: u32 = 6;
+/// Intervals of the series in a slot.
+const INTERVALS: u64 = 5;
+const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
+const LONGEST_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// How much time a profile takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    Quick,
+    #[default]
+    Usual,
+    Thorough,
+}
+
+impl Effort {
+    /// Time for everything, the making of the file included.
+    #[must_use]
+    pub fn budget(self) -> Nanos {
+        let seconds = match self {
+            Self::Quick => 30,
+            Self::Usual => 170,
+            Self::Thorough => 880,
+        };
+        Nanos(seconds * 1_000_000_000)
+    }
+
+    fn passes(self) -> u32 {
+        match self {
+            Self::Quick | Self::Usual => FEWEST_PASSES,
+            Self::Thorough => 2 * FEWEST_PASSES,
+        }
+    }
+
+    /// Time of a slot where nothing disturbs.
+    fn slot_ns(self) -> u64 {
+        match self {
+            Self::Quick => 200_000_000,
+            Self::Usual => 500_000_000,
+            Self::Thorough => 2_000_000_000,
+        }
+    }
+
+    fn most_file_bytes(self) -> u64 {
+        match self {
+            Self::Quick => 1 << 30,
+            Self::Usual => 4 << 30,
+            Self::Thorough => 16 << 30,
+        }
+    }
+}
+
+/// What is asked of a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileRequest {
+    /// A directory, in which a file is made, or an existing file or block device.
+    pub path: PathBuf,
+    pub effort: Effort,
+    /// Instead of the effort's own.
+    pub budget: Option<Nanos>,
+    /// Exactly so many passes, however long they take.
+    pub passes: Option<u32>,
+    /// Bytes of the file.
+    pub size: Option<Bytes>,
+    /// Of all rows.
+    pub engine: Option<EngineName>,
+    /// Name and text of a TOML file of rows instead of the standard ones.
+    pub rows: Option<(String, String)>,
+    /// The existing file or device that may be overwritten.
+    pub allow_destroy: Option<PathBuf>,
+    /// What records call this target; else the machine's name and the path.
+    pub arm: Option<String>,
+    /// Of the order of rows, and of offsets and data.
+    pub seed: u64,
+}
+
+impl ProfileRequest {
+    /// The usual profile of a path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            effort: Effort::default(),
+            budget: None,
+            passes: None,
+            size: None,
+            engine: None,
+            rows: None,
+            allow_destroy: None,
+            arm: None,
+            seed: 1,
+        }
+    }
+
+    fn budget_ns(&self) -> u64 {
+        self.budget.unwrap_or(self.effort.budget()).0
+    }
+}
+
+/// What a profile does before its slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// So many bytes of the file are written.
+    Filling { done: u64, to_do: u64 },
+    /// A row is tried once.
+    Rehearsing { row: &'a str, number: usize, of: usize },
+}
+
+/// What is told while a profile goes on.
+pub trait ProfileWatch: SlotWatch {
+    /// Something before the first slot.
+    fn step(&mut self, step: &Step<'_>) {
+        let _nobody_looks = step;
+    }
+}
+
+impl ProfileWatch for run::NoWatch {}
+
+/// Rows that were not measured, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsLeftOut {
+    pub rows: Vec<String>,
+    pub reason: String,
+}
+
+/// A profile that has ended.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    pub plan: Plan,
+    pub records: Vec<Record>,
+    pub why: WhyEnded,
+    pub left_out: Vec<RowsLeftOut>,
+    /// What was done, and what the reader must know of it.
+    pub notes: Vec<String>,
+    /// Measured time of one slot of rows without an end of their own.
+    pub slot: Nanos,
+    pub elapsed: Nanos,
+}
+
+impl Profiled {
+    /// Passes that are complete in every row.
+    #[must_use]
+    pub fn complete_passes(&self) -> u32 {
+        let of = |row: &Row| {
+            let blocks = self.records.iter().filter(|record| record.outcome.status == record::Status::Ok).filter_map(|r| r.trial.as_ref());
+            blocks.filter(|trial| trial.row == row.name).map(|trial| trial.block).collect::<std::collections::BTreeSet<u32>>().len()
+        };
+        u32::try_from(self.plan.rows.iter().map(of).min().unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// What was asked cannot work here.
+    #[error("{0}")]
+    Unsuitable(String),
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The target failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Measures the profile of a target. Every record goes to `keep` before the next slot begins.
+///
+/// # Errors
+/// Nothing was measured: the target cannot be used, cannot be filled, fails in the rehearsal, or a signal came before the first slot. Or a
+/// record cannot be kept.
+pub fn profile(
+    request: &ProfileRequest,
+    context: &Context,
+    watch: &mut dyn ProfileWatch,
+    keep: &mut dyn FnMut(&Record) -> Result<(), KeepError>,
+) -> Result<Profiled, ProfileError> {
+    let start = context.clock.now();
+    let mut rows = rows::rows(request)?;
+    let mut ground = Ground::find(request, context)?;
+    let mut notes = std::mem::take(&mut ground.notes);
+    notes.extend(rows::within_effort(&mut rows, request, ground.no_direct.is_none()));
+    let mut out = Choice { request, ground: &ground, left_out: Vec::new() };
+    let mut bytes = ground::most_bytes(&ground, request)?;
+    if out.may_write(context) {
+        let filled = make_file(request, &ground, bytes, context, watch)?;
+        notes.push(told::fill(&ground, &filled));
+        bytes = filled.bytes;
+    } else {
+        ground.without_holes(bytes)?;
+    }
+    let cached = ground::cached_bytes(bytes, ground.memory);
+    notes.extend(told::sizes(&ground, bytes, cached, &rows));
+    let mut rows = out.suitable(rows, bytes, cached, context);
+    let around = rehearse(&mut rows, &mut out.left_out, context, watch)?;
+    let left_out = out.left_out;
+    if rows.is_empty() {
+        let why = left_out.iter().map(|left| left.reason.clone()).collect::<Vec<_>>().join("; ");
+        return Err(ProfileError::Unsuitable(format!("no row can be measured on {}: {why}", request.path.display())));
+    }
+    let left_ns = request.budget_ns().saturating_sub(context.clock.now() - start);
+    let passes = request.passes.unwrap_or(request.effort.passes());
+    let usual_ns = request.budget.is_none().then_some(request.effort.slot_ns());
+    let times = slot_times(left_ns, passes, &around, usual_ns);
+    rows.iter_mut().for_each(|row| end_after(&mut row.workload, times));
+    let plan = Plan {
+        name: "profile".into(),
+        arms: vec![Arm { name: arm_name(request, context), role: Role::Candidate }],
+        rows: rows.into_iter().map(|row| Row { name: row.name, workloads: vec![row.workload] }).collect(),
+        stopping: Stopping::Fixed,
+        least_passes: request.passes.unwrap_or(1),
+        most_passes: passes,
+        budget_ns: last_pass_ns(left_ns),
+        settle_ns: times.settle_ns,
+        seed: request.seed,
+    };
+    let interval_ns = (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+    let context = Context { interval_ns, ..context.clone() };
+    let Ended { records, why } = crate::run(&plan, &context, watch, keep, &mut |_| false)?;
+    let own = ground.own.take().map(|own| own.path().to_owned());
+    if let Some(path) = own {
+        notes.push(if path.exists() {
+            format!("{} could not be removed; remove it", path.display())
+        } else {
+            "its file is removed".into()
+        });
+    }
+    let elapsed = Nanos(context.clock.now() - start);
+    Ok(Profiled { plan, records, why, left_out, notes, slot: Nanos(times.measured_ns), elapsed })
+}
+
+/// Which rows can be measured here.
+struct Choice<'a> {
+    request: &'a ProfileRequest,
+    ground: &'a Ground,
+    left_out: Vec<RowsLeftOut>,
+}
+
+impl Choice<'_> {
+    /// Whether the target may be written to: its own file, one that Fathom made, or one that the user gave up.
+    fn may_write(&self, context: &Context) -> bool {
+        if self.ground.own.is_some() {
+            return true;
+        }
+        let mut workload = self.base();
+        workload.access.write_percent = Some(units::Percent(100.0));
+        workload.files.size = self.ground.has.map(|bytes| Bytes(bytes.min(4096)));
+        run::dry_run(&Phase { name: "write".into(), workload }, context).is_ok()
+    }
+
+    fn base(&self) -> Workload {
+        let mut workload = Workload { targets: vec![self.ground.target.clone()], ..Workload::default() };
+        workload.files.allow_destroy.clone_from(&self.request.allow_destroy);
+        workload
+    }
+
+    /// The rows that can work here, made ready for this target.
+    fn suitable(&mut self, rows: Vec<Phase>, bytes: u64, cached: u64, context: &Context) -> Vec<Phase> {
+        let mut out = Vec::new();
+        for mut row in rows {
+            match self.fit(&mut row.workload, bytes, cached).and_then(|()| run::dry_run(&row, context).map(drop).map_err(|e| e.to_string()))
+            {
+                Ok(()) => out.push(row),
+                Err(reason) => leave_out(&mut self.left_out, &row.name, reason),
+            }
+        }
+        out
+    }
+
+    /// Gives a row its target, size and seed, or says why it cannot have them.
+    fn fit(&self, workload: &mut Workload, bytes: u64, cached: u64) -> Result<(), String> {
+        let is_direct = workload.durability.open.direct;
+        if let Some(why) = self.ground.no_direct.as_ref().filter(|_| is_direct) {
+            return Err(why.clone());
+        }
+        if !self.ground.has_ring && workload.engine == EngineName::Auto && workload.queue_depth > 1 {
+            if !is_direct {
+                return Err("io_uring is not permitted here, and no other engine holds several cached operations".into());
+            }
+            workload.engine = EngineName::Libaio;
+        }
+        let base = self.base();
+        workload.targets = base.targets;
+        workload.files.allow_destroy = base.files.allow_destroy;
+        workload.seed = self.request.seed;
+        let most = if workload.cache == Cache::Warm { cached } else { bytes };
+        let size = *workload.files.size.get_or_insert(Bytes(most));
+        if size.0 > bytes {
+            return Err(format!("its file-size {} is more than the {} that the target has here", size.exact(), Bytes(bytes)));
+        }
+        Ok(())
+    }
+}
+
+/// Adds a row to those of the same reason.
+fn leave_out(left_out: &mut Vec<RowsLeftOut>, row: &str, reason: String) {
+    match left_out.iter_mut().find(|known| known.reason == reason) {
+        Some(known) => known.rows.push(row.to_owned()),
+        None => left_out.push(RowsLeftOut { rows: vec![row.to_owned()], reason }),
+    }
+}
+
+fn make_file(
+    request: &ProfileRequest,
+    ground: &Ground,
+    bytes: u64,
+    context: &Context,
+    watch: &mut dyn ProfileWatch,
+) -> Result<Filled, ProfileError> {
+    let direct = ground.no_direct.is_none().then_some(if ground.has_ring { EngineName::IoUring } else { EngineName::Libaio });
+    let order = FillOrder {
+        target: ground.target.clone(),
+        allow_destroy: request.allow_destroy.clone(),
+        direct,
+        bytes,
+        within_ns: request.size.is_none().then(|| fill_ns(request.budget_ns())),
+    };
+    fill(&order, context, watch)
+}
+
+/// Ends a row with its slot unless it has an end of its own.
+fn end_after(workload: &mut Workload, times: timetable::SlotTimes) {
+    let stop = &mut workload.stop;
+    if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
+        stop.duration = Some(Nanos(times.measured_ns));
+        if stop.warmup.0 == 0 {
+            stop.warmup = Nanos(times.warm_up_ns);
+        }
+    }
+}
+
+fn arm_name(request: &ProfileRequest, context: &Context) -> String {
+    request.arm.clone().unwrap_or_else(|| {
+        let host = context.machine.environment(None, context.fathom.clone()).system.hostname.unwrap_or_else(|| "this machine".into());
+        let path = std::fs::canonicalize(&request.path).unwrap_or_else(|_| request.path.clone());
+        format!("{host}:{}", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMES: timetable::SlotTimes = timetable::SlotTimes { warm_up_ns: 10, measured_ns: 90, settle_ns: 5 };
+
+    #[test]
+    fn a_row_ends_with_its_slot_unless_it_has_an_end_of_its_own() {
+        let mut plain = Workload::default();
+        end_after(&mut plain, TIMES);
+        assert_eq!((plain.stop.duration, plain.stop.warmup), (Some(Nanos(90)), Nanos(10)));
+        let mut own = Workload::default();
+        own.stop.total_bytes = Some(Bytes(4096));
+        end_after(&mut own, TIMES);
+        assert_eq!((own.stop.duration, own.stop.warmup), (None, Nanos(0)));
+    }
+
+    #[test]
+    fn rows_are_left_out_together_where_the_reason_is_the_same() {
+        let mut out = Vec::new();
+        [("a", "x"), ("b", "y"), ("c", "x")].iter().for_each(|(row, why)| leave_out(&mut out, row, (*why).to_owned()));
+        assert_eq!(out.iter().map(|left| (left.reason.as_str(), left.rows.len())).collect::<Vec<_>>(), [("x", 2), ("y", 1)]);
+    }
+
+    #[test]
+    fn every_effort_has_the_passes_that_an_interval_needs_and_more_time_than_the_one_before() {
+        let efforts = [Effort::Quick, Effort::Usual, Effort::Thorough];
+        assert!(efforts.iter().all(|effort| effort.passes() >= FEWEST_PASSES));
+        assert!(efforts.windows(2).all(|pair| pair[0].budget() < pair[1].budget()));
+        let finite = |passes: u32| stats::hodges_lehmann(&vec![0.1; passes as usize], 0.95).low.is_finite();
+        assert!(finite(FEWEST_PASSES) && !finite(FEWEST_PASSES - 1));
+    }
+}

@@ -1,0 +1,222 @@
+//! The one file that a profile makes: marked as Fathom's, locked while it is in use, and removed with its owner.
+//!
+//! A profile that is killed cannot remove its file. The next one in the same directory does, if everything agrees that it may: the name, the
+//! mark, a content that nobody touched since, no process of that number, and a lock that nobody holds. The lock is what counts between
+//! containers, which do not see each other's processes.
+
+use super::ProfileError;
+use engine::sys;
+use run::RunError;
+use run::safety::{FileId, Mark, Probe, read_mark, remove_sidecar, write_mark};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const BEFORE: &str = ".fathom-profile-";
+const AFTER: &str = ".dat";
+
+/// A file of this process; dropped, it is removed.
+#[derive(Debug)]
+pub(super) struct OwnFile {
+    path: PathBuf,
+    id: FileId,
+    /// Held, not read: what says to others that the file is in use.
+    _lock: File,
+}
+
+impl OwnFile {
+    /// Makes an empty file in `dir`, of which nobody else has the name, and marks it.
+    pub(super) fn make(dir: &Path, process: u32) -> Result<Self, ProfileError> {
+        let path = dir.join(format!("{BEFORE}{process}{AFTER}"));
+        let failed = |what, source| ProfileError::Run(RunError::Io { what, path: path.clone(), source });
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+        let file = opened.map_err(|source| {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                return ProfileError::Unsuitable(format!(
+                    "{} exists and is not a file that a profile left behind; move it away, or profile another directory",
+                    path.display()
+                ));
+            }
+            failed("cannot create", source)
+        })?;
+        let facts = file.metadata().map_err(|source| failed("cannot look at", source))?;
+        // Without locks the number of the process alone tells whether the file is in use.
+        let _some_file_systems_have_no_locks = file.try_lock();
+        let own = Self { id: FileId::of(&facts), path: path.clone(), _lock: file };
+        write_mark(&path, &Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0), &Attributes).map_err(RunError::from)?;
+        Ok(own)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|facts| FileId::of(&facts) == self.id) {
+            let _only_where_attributes_are_missing = remove_sidecar(&self.path);
+            let _the_next_profile_tries_again = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes what killed profiles left in a directory and says so; says also what is left alone that looks like it.
+pub(super) fn remove_stale(dir: &Path, process: u32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| Some((path, owner(path)?))).filter_map(|(path, owner)| judge(path, owner, process)).collect()
+}
+
+/// The process that a name speaks of.
+fn owner(path: &Path) -> Option<u32> {
+    let number = path.file_name()?.to_str()?.strip_prefix(BEFORE)?.strip_suffix(AFTER)?;
+    number.parse().ok().filter(|process: &u32| process.to_string() == number)
+}
+
+fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
+    let left = |why: &str| Some(format!("{} is left alone: {why}", path.display()));
+    let facts = fs::symlink_metadata(path).ok()?;
+    if !facts.is_file() {
+        return left("it has the name of a profile's file and is no file");
+    }
+    match read_mark(path, &Attributes) {
+        Ok(Some(mark)) => {
+            if let Err(why) = mark.still_describes(&facts) {
+                return left(&why.to_string());
+            }
+        }
+        Ok(None) => return left("it has the name of a profile's file and not its mark"),
+        Err(error) => return left(&error.to_string()),
+    }
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => return left(&error.to_string()),
+    };
+    let is_alive = owner != process && Path::new(&format!("/proc/{owner}")).exists();
+    if is_alive || matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Some(format!("another profile (process {owner}) seems to run in {}: the two disturb each other", shown_parent(path)));
+    }
+    if let Err(error) = remove_sidecar(path).map_err(|e| e.to_string()).and_then(|()| fs::remove_file(path).map_err(|e| e.to_string())) {
+        return left(&format!("it cannot be removed: {error}"));
+    }
+    Some(format!("removed {}, which a profile that was killed had left behind", path.display()))
+}
+
+fn shown_parent(path: &Path) -> String {
+    path.parent().unwrap_or(path).display().to_string()
+}
+
+/// Where marks are kept.
+struct Attributes;
+
+impl Probe for Attributes {
+    fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+        sys::read_xattr(path, name)
+    }
+
+    fn write_xattr(&self, path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
+        sys::write_xattr(path, name, value)
+    }
+
+    fn exclusive_open(&self, path: &Path) -> io::Result<File> {
+        sys::exclusive_block_open(path)
+    }
+
+    fn loop_backing(&self, node: &Path) -> io::Result<Option<FileId>> {
+        Ok(sys::loop_backing(node)?.map(|(dev, ino)| FileId { dev, ino }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No process has this number: the kernel's largest is 2^22.
+    const NOBODY: u32 = 4_194_305;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut out: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        out.sort();
+        out
+    }
+
+    /// What a killed profile of that number leaves.
+    fn abandoned(dir: &Path, process: u32) -> PathBuf {
+        let own = OwnFile::make(dir, process).unwrap();
+        let (path, beside) = (own.path().to_owned(), dir.join("kept"));
+        fs::rename(&path, &beside).unwrap();
+        drop(own);
+        fs::rename(&beside, &path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_file_is_gone_with_its_owner_also_after_a_panic() {
+        let place = tempfile::tempdir().unwrap();
+        let own = OwnFile::make(place.path(), NOBODY).unwrap();
+        assert!(own.path().exists());
+        drop(own);
+        assert_eq!(names(place.path()), [""; 0]);
+        let dir = place.path().to_owned();
+        let panicked = std::panic::catch_unwind(|| {
+            let _own = OwnFile::make(&dir, NOBODY).unwrap();
+            panic!("in the middle of a profile");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_took_its_place_is_not_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let own = OwnFile::make(place.path(), NOBODY).unwrap();
+        let path = own.path().to_owned();
+        fs::rename(&path, place.path().join("moved")).unwrap();
+        fs::write(&path, "foreign").unwrap();
+        drop(own);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "foreign");
+    }
+
+    #[test]
+    fn what_a_killed_profile_left_is_removed_and_said() {
+        let place = tempfile::tempdir().unwrap();
+        abandoned(place.path(), NOBODY);
+        fs::write(place.path().join("other"), "x").unwrap();
+        let said = remove_stale(place.path(), std::process::id());
+        assert_eq!(said.len(), 1);
+        assert!(said[0].starts_with("removed ") && said[0].contains(".fathom-profile-4194305.dat"), "{said:?}");
+        assert_eq!(names(place.path()), ["other"]);
+        assert_eq!(remove_stale(place.path(), std::process::id()), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_in_use_or_foreign_or_changed_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let locked = OwnFile::make(place.path(), NOBODY).unwrap();
+        let alive = abandoned(place.path(), 1);
+        let foreign = place.path().join(".fathom-profile-4194306.dat");
+        fs::write(&foreign, "data").unwrap();
+        let grown = abandoned(place.path(), NOBODY + 2);
+        fs::write(&grown, "more than was marked").unwrap();
+        let link = place.path().join(".fathom-profile-4194308.dat");
+        std::os::unix::fs::symlink(&grown, &link).unwrap();
+        fs::write(place.path().join(".fathom-profile-x.dat"), "").unwrap();
+        let said = remove_stale(place.path(), std::process::id());
+        assert_eq!(said.len(), 5, "{said:?}");
+        assert!([locked.path(), &alive, &foreign, &grown, &link].iter().all(|path| path.exists()), "{said:?}");
+        assert_eq!(said.iter().filter(|text| text.contains("seems to run")).count(), 2, "{said:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_refused_and_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let taken = place.path().join(".fathom-profile-4194305.dat");
+        fs::write(&taken, "data").unwrap();
+        let error = OwnFile::make(place.path(), NOBODY).unwrap_err();
+        assert!(error.to_string().contains("exists and is not a file that a profile left behind"), "{error}");
+        assert_eq!(fs::read_to_string(taken).unwrap(), "data");
+    }
+}

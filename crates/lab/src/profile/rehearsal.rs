@@ -1,0 +1,93 @@
+//! Every row once, before anything counts.
+
+use super::{ProfileError, ProfileWatch, RowsLeftOut, Step, leave_out};
+use crate::drain;
+use engine::{Clock, sys};
+use record::Status;
+use run::{Context, NoWatch, RunError, execute};
+use std::fs::File;
+use units::Nanos;
+use workload::{Cache, Phase, Workload};
+
+const REHEARSAL_NS: u64 = 20_000_000;
+/// Longest wait for what a row wrote.
+const SETTLE_NS: u64 = 200_000_000;
+/// Errors by which a system says that it does not do such a thing: EINVAL and EOPNOTSUPP.
+const NOT_HERE: [&str; 2] = ["(os error 22)", "(os error 95)"];
+
+/// Runs every row for a moment and returns what a slot of each costs besides its own time. Rows that turn out not to work are left out.
+///
+/// # Errors
+/// The target failed, or a signal came.
+pub(super) fn rehearse(
+    rows: &mut Vec<Phase>,
+    left_out: &mut Vec<RowsLeftOut>,
+    context: &Context,
+    watch: &mut dyn ProfileWatch,
+) -> Result<Vec<u64>, ProfileError> {
+    let mut around = Vec::new();
+    let mut kept = Vec::new();
+    let of = rows.len();
+    for (index, row) in std::mem::take(rows).into_iter().enumerate() {
+        watch.step(&Step::Rehearsing { row: &row.name, number: index + 1, of });
+        match cost(&row, context)? {
+            Ok(ns) => {
+                around.push(ns);
+                kept.push(row);
+            }
+            Err(reason) => leave_out(left_out, &row.name, reason),
+        }
+    }
+    *rows = kept;
+    Ok(around)
+}
+
+/// What a slot of a row costs besides its own time, or why the row does not work here.
+fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileError> {
+    let mut moment = row.clone();
+    let own_ns = shorten(&mut moment.workload);
+    if moment.workload.cache == Cache::Warm {
+        // A slot in between may have evicted what this one warms.
+        for target in &moment.workload.targets {
+            let _only_the_plan_is_less_exact = File::open(target).and_then(|file| sys::fadvise(&file, sys::Advice::DontNeed));
+        }
+    }
+    let begin = context.clock.now();
+    let record = match execute(&moment, context, &mut NoWatch) {
+        Ok(record) => record,
+        Err(error @ (RunError::Unsuitable(_) | RunError::Engine(_) | RunError::Spec(_) | RunError::Refused(_))) => {
+            return Ok(Err(error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some((signal, _)) = sys::caught_signal() {
+        return Err(RunError::Interrupted { signal }.into());
+    }
+    if record.outcome.status != Status::Ok {
+        let why = record.errors.first().map(|error| format!("{} at byte {}: {}", error.operation, error.first_offset, error.error));
+        let why = why.or(record.outcome.message).unwrap_or_default();
+        if NOT_HERE.iter().any(|refusal| why.contains(refusal)) {
+            return Ok(Err(format!("the system refuses it: {why}")));
+        }
+        let place = row.workload.targets.first().map(|target| target.display().to_string()).unwrap_or_default();
+        return Err(ProfileError::Failed(format!(
+            "{place} fails in row {:?}: {why}; look for the device's errors with `dmesg`, or profile another target",
+            row.name
+        )));
+    }
+    if drain::wrote(&record) {
+        let _the_first_slot_would_tell = drain::settle(&row.workload, context, SETTLE_NS);
+    }
+    Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
+}
+
+/// Gives a row a short end and returns its time. A row with an end of its own keeps it: how long it takes is then all cost.
+fn shorten(workload: &mut Workload) -> u64 {
+    let stop = &mut workload.stop;
+    if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
+        stop.duration = Some(Nanos(REHEARSAL_NS));
+        stop.warmup = Nanos(0);
+        return REHEARSAL_NS;
+    }
+    0
+}

@@ -1,0 +1,100 @@
+//! Why a request failed, in the few words under which failures are counted.
+
+use std::io;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// No connection: the server has not seen the request.
+    Connect,
+    /// The connection broke.
+    Broken,
+    Timeout,
+    /// An answer that says no.
+    Status(u16),
+    /// An answer that is no HTTP, too short, or of another length.
+    Content,
+    /// Bytes that were not the object's.
+    Verification,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: FailureKind,
+    pub(crate) what: String,
+    /// In the object, where it is known.
+    pub(crate) offset: u64,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, what: impl Into<String>) -> Self {
+        Self { kind, what: what.into(), offset: 0 }
+    }
+
+    pub(crate) fn connect(error: &io::Error) -> Self {
+        Self::new(FailureKind::Connect, format!("connect: {}", words(error)))
+    }
+
+    pub(crate) fn broken(error: &io::Error) -> Self {
+        Self::new(FailureKind::Broken, words(error))
+    }
+
+    /// An answer with a status that is no success, and what its body says.
+    pub(crate) fn status(status: u16, body: &[u8]) -> Self {
+        let code = element(body, "Code").map(|code| format!(" {code}")).unwrap_or_default();
+        Self::new(FailureKind::Status(status), format!("HTTP {status}{code}"))
+    }
+
+    /// Whether another try may succeed.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self.kind {
+            FailureKind::Connect | FailureKind::Broken | FailureKind::Timeout => true,
+            FailureKind::Status(status) => status == 429 || status >= 500,
+            FailureKind::Content | FailureKind::Verification => false,
+        }
+    }
+}
+
+/// The system's words without its numbers, which would divide equal failures.
+fn words(error: &io::Error) -> String {
+    let kind = error.kind();
+    let known = [
+        (io::ErrorKind::ConnectionRefused, "connection refused"),
+        (io::ErrorKind::ConnectionReset, "connection reset"),
+        (io::ErrorKind::BrokenPipe, "connection closed while sending"),
+        (io::ErrorKind::UnexpectedEof, "connection closed inside TLS"),
+    ];
+    known.iter().find(|(known, _)| *known == kind).map_or_else(|| error.to_string(), |(_, words)| (*words).to_owned())
+}
+
+/// Text of the first element of this name; entities stay as they are.
+pub(crate) fn element<'a>(xml: &'a [u8], name: &str) -> Option<&'a str> {
+    let text = std::str::from_utf8(xml).ok()?;
+    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
+    let end = start + text[start..].find(&format!("</{name}>"))?;
+    Some(&text[start..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_says_no_is_counted_under_its_code() {
+        let failure = Failure::status(503, b"<Error><Code>SlowDown</Code></Error>");
+        assert_eq!((failure.what.as_str(), failure.may_pass()), ("HTTP 503 SlowDown", true));
+        let failure = Failure::status(403, b"go away");
+        assert_eq!((failure.what.as_str(), failure.may_pass()), ("HTTP 403", false));
+    }
+
+    #[test]
+    fn an_element_is_found_or_not() {
+        assert_eq!(element(b"<a><UploadId>x-1</UploadId></a>", "UploadId"), Some("x-1"));
+        assert_eq!([element(b"<UploadId>x", "UploadId"), element(b"\xff<A>b</A>", "A")], [None, None]);
+    }
+
+    #[test]
+    fn equal_failures_have_equal_words() {
+        let refused = io::Error::from_raw_os_error(111);
+        assert_eq!(Failure::connect(&refused).what, "connect: connection refused");
+    }
+}

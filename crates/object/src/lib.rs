@@ -1,0 +1,56 @@
+//! Load on object stores and HTTP services: virtual users or an arrival rate, with latency from the intended start.
+//!
+//! [`execute`] takes a [`LoadPlan`] (a [`Scenario`] against a [`LoadTarget`]) and returns a record. Each load thread has a runtime, users and
+//! connections of its own; nothing is shared but counters, and no user moves to another thread. The client is ours, over TCP or TLS: a pool
+//! would hide connecting, waiting and retries, which are what is measured.
+//!
+//! What holds:
+//! * Latency counts from the intended start. In a closed loop that is the issue, in an open loop the schedule's due time.
+//! * Errors are in no histogram. An answer that is too short, too long, or of other bytes than were written is an error.
+//! * Requests of setup and teardown are counted apart, and only what a load made is removed.
+//! * Keys are neither shown nor recorded.
+//! * Everything that decides (ramps, schedules, choices, thresholds, the search for a knee, the response parser) is pure.
+//!
+//! Deliberately absent: HTTP/2, redirects, cookies, and virtual-host addressing of buckets.
+#![forbid(unsafe_code)]
+
+mod account;
+mod bulk;
+mod calls;
+mod connection;
+mod error;
+mod exchange;
+mod execute;
+mod failure;
+mod habits;
+mod handoff;
+mod knee;
+mod ledger;
+mod observe;
+mod payload;
+mod plan;
+mod ramp;
+mod random;
+mod scenario;
+mod session;
+mod sign;
+mod target;
+mod threshold;
+mod user;
+mod wire;
+mod worker;
+
+pub use account::started_at;
+pub use connection::Trust;
+pub use error::LoadError;
+pub use execute::{Instruments, LoadWatch, Unwatched, execute};
+pub use knee::KneeSearch;
+pub use payload::ObjectData;
+pub use plan::LoadPlan;
+pub use ramp::{Leg, Ramp, Spacing};
+pub use scenario::{
+    Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed, Sleep, StepKind, UserStep,
+};
+pub use sign::Credentials;
+pub use target::LoadTarget;
+pub use threshold::Threshold;

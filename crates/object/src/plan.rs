@@ -1,0 +1,191 @@
+//! A load with everything that is decided before it starts.
+
+use crate::LoadError;
+use crate::connection::Trust;
+use crate::scenario::{Arrivals, Scenario, StepKind};
+use crate::sign::Credentials;
+use crate::target::LoadTarget;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// What to run, against what, and how.
+#[derive(Clone, Debug)]
+pub struct LoadPlan {
+    pub scenario: Scenario,
+    pub target: LoadTarget,
+    /// Needed for S3.
+    pub credentials: Option<Credentials>,
+    pub trust: Trust,
+    pub threads: u32,
+    /// A request that takes longer has failed.
+    pub timeout_ns: u64,
+    pub retries: u32,
+    /// One connection a request.
+    pub new_connections: bool,
+    /// Begins every stream of chance.
+    pub seed: u64,
+    /// Whether what was made stays.
+    pub keep: bool,
+    /// Ends the load after so many turns of users.
+    pub iterations: Option<u64>,
+    /// A local process whose CPU time is reported beside ours.
+    pub server_process: Option<u32>,
+}
+
+impl LoadPlan {
+    /// Whether the parts fit together, as far as it can be known without asking the target.
+    ///
+    /// # Errors
+    /// What does not fit, and what to do.
+    pub fn check(&self) -> Result<(), LoadError> {
+        let refuse = |text: String| Err(LoadError::Asked(text));
+        self.scenario.check()?;
+        if self.threads == 0 || self.timeout_ns == 0 || self.iterations == Some(0) {
+            return refuse("--threads, --timeout and --iterations must be above 0".into());
+        }
+        if self.scenario.most_users() > 65_536 {
+            return refuse(format!(
+                "{} users need as many connections; at most 65536 make sense on one machine",
+                self.scenario.most_users()
+            ));
+        }
+        let s3 = self.target.is_s3();
+        if s3 && self.credentials.is_none() {
+            return refuse("an S3 target needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
+        }
+        for step in &self.scenario.steps {
+            let word = step.kind.word();
+            match step.kind {
+                StepKind::List | StepKind::Multipart if !s3 => {
+                    return refuse(format!("{word} is an operation of S3; the target {} is plain HTTP", self.target.text()));
+                }
+                StepKind::Post | StepKind::Fetch if s3 => {
+                    return refuse(format!("{word} is an operation of plain HTTP; the target {} is S3", self.target.text()));
+                }
+                StepKind::Multipart if step.sizes.mean() / step.part_bytes as f64 > 10_000.0 => {
+                    return refuse("an upload has at most 10,000 parts: raise part-size".into());
+                }
+                StepKind::Put
+                | StepKind::Get
+                | StepKind::Head
+                | StepKind::Delete
+                | StepKind::List
+                | StepKind::Multipart
+                | StepKind::Post
+                | StepKind::Fetch => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Threads that have a user.
+    pub(crate) fn effective_threads(&self) -> u32 {
+        self.threads.min(self.scenario.most_users()).max(1)
+    }
+
+    /// The whole plan as words, by the names of flags where there is one; keys are not among them.
+    #[must_use]
+    pub fn effective(&self) -> BTreeMap<String, String> {
+        let mut out = self.scenario.described();
+        let mut set = |key: &str, text: String| drop(out.insert(key.to_owned(), text));
+        set("engine", "http".into());
+        set("target", self.target.text().to_owned());
+        set("protocol", "HTTP/1.1".into());
+        set("threads", self.effective_threads().to_string());
+        set("timeout", Nanos(self.timeout_ns).exact());
+        set("retries", self.retries.to_string());
+        set("new-connections", self.new_connections.to_string());
+        set("seed", self.seed.to_string());
+        set("keep", self.keep.to_string());
+        if let Some(iterations) = self.iterations {
+            set("iterations", iterations.to_string());
+        }
+        if let Some(credentials) = &self.credentials {
+            set("region", credentials.region.clone());
+        }
+        if !matches!(self.trust, Trust::Public) {
+            set("trust", if self.trust == Trust::Anybody { "anybody".into() } else { "file".into() });
+        }
+        out
+    }
+
+    /// The same plan at a constant rate: one step of a search.
+    #[must_use]
+    pub fn at_rate(&self, rate: f64, for_ns: u64) -> Self {
+        let mut out = self.clone();
+        let spacing = match &self.scenario.arrivals {
+            Arrivals::Closed { .. } => crate::Spacing::default(),
+            Arrivals::Open { spacing, .. } => *spacing,
+        };
+        let connections = self.scenario.most_users();
+        out.scenario.arrivals = Arrivals::Open { rate: crate::Ramp::constant(rate, for_ns), spacing, connections };
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(preset: &str, target: &str) -> LoadPlan {
+        LoadPlan {
+            scenario: Scenario::preset(preset).unwrap(),
+            target: LoadTarget::parse(target).unwrap(),
+            credentials: Some(Credentials {
+                access_key: "AKIAX".into(),
+                secret_key: "hidden".into(),
+                session_token: None,
+                region: "us-east-1".into(),
+            }),
+            trust: Trust::Public,
+            threads: 4,
+            timeout_ns: 1_000_000_000,
+            retries: 0,
+            new_connections: false,
+            seed: 1,
+            keep: false,
+            iterations: None,
+            server_process: None,
+        }
+    }
+
+    #[test]
+    fn operations_and_targets_must_fit() {
+        let s3 = "s3://bucket@http://h:1";
+        for (preset, target, told) in
+            [("list", "http://h:1", "is an operation of S3"), ("post", s3, "of plain HTTP"), ("multipart", "http://h:1", "of S3")]
+        {
+            assert!(plan(preset, target).check().unwrap_err().to_string().contains(told));
+        }
+        let mut keyless = plan("get", s3);
+        keyless.credentials = None;
+        assert!(keyless.check().unwrap_err().to_string().contains("AWS_ACCESS_KEY_ID"));
+        assert!(plan("mixed", s3).check().is_ok());
+    }
+
+    #[test]
+    fn the_description_has_no_key_in_it() {
+        let text = format!("{:?} {:?}", plan("mixed", "s3://bucket@http://h:1").effective(), plan("get", "s3://bucket@http://h:1"));
+        assert!(!text.contains("hidden") && !text.contains("AKIAX"), "{text}");
+    }
+
+    #[test]
+    fn every_number_of_a_plan_changes_its_description() {
+        let base = plan("mixed", "s3://bucket@http://h:1");
+        let changes: [fn(&mut LoadPlan); 8] = [
+            |plan| plan.threads = 3,
+            |plan| plan.timeout_ns = 5,
+            |plan| plan.retries = 1,
+            |plan| plan.new_connections = true,
+            |plan| plan.seed = 2,
+            |plan| plan.keep = true,
+            |plan| plan.iterations = Some(3),
+            |plan| *plan = plan.at_rate(10.0, 5),
+        ];
+        for change in changes {
+            let mut changed = base.clone();
+            change(&mut changed);
+            assert_ne!(changed.effective(), base.effective());
+        }
+    }
+}

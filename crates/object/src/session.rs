@@ -1,0 +1,354 @@
+//! One user's side of the protocol: requests on one connection, one at a time.
+//!
+//! Buffers are kept from request to request. The head and what fits of the body leave in one vectored write, straight from the pool of payload;
+//! the response is read into one buffer a thread and judged as it arrives.
+
+use crate::calls::Call;
+use crate::connection::Stream;
+use crate::exchange::{Body, Outgoing, Take, receive, send};
+use crate::failure::{Failure, FailureKind, element};
+use crate::habits::{About, Habits, Thread, encoded, write_key};
+use crate::ledger::{Moments, add};
+use crate::payload::Object;
+use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
+use crate::target::Service;
+use crate::wire::{Expect, Response};
+use engine::Clock;
+use std::io::Write;
+use std::rc::Rc;
+use std::time::Duration;
+use units::lossless::to_u64;
+
+/// First and longest pause after a failure to reach the server.
+const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+const BOUNDARY: &str = "----fathom-form-boundary-7d0c2b5e9a";
+
+pub(crate) struct Session {
+    pub(crate) thread: Rc<Thread>,
+    peer: usize,
+    stream: Option<Stream>,
+    signer: Option<Signer>,
+    path: Vec<u8>,
+    query: Vec<u8>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    response: Response,
+    body: Body,
+    failures_in_a_row: u32,
+}
+
+impl Session {
+    pub(crate) fn new(thread: &Rc<Thread>, index: u32) -> Self {
+        Self {
+            thread: Rc::clone(thread),
+            peer: index as usize % thread.peers.len(),
+            stream: None,
+            signer: thread.habits.credentials.clone().map(Signer::new),
+            path: Vec::new(),
+            query: Vec::new(),
+            head: Vec::new(),
+            tail: Vec::new(),
+            response: Response::new(),
+            body: Body::default(),
+            failures_in_a_row: 0,
+        }
+    }
+
+    /// Sends a request and waits for its answer, counts it, and returns how many bytes of content it moved. `intended` is when it should have begun.
+    pub(crate) async fn call(&mut self, call: Call, about: About<'_>, verify: bool, intended: Option<u64>) -> Result<u64, Failure> {
+        let thread = Rc::clone(&self.thread);
+        let (habits, ledger) = (&thread.habits, &thread.ledger);
+        let take = match (call, about) {
+            (Call::Get, About::Object(object)) if verify => Take::Verify(object),
+            (Call::List | Call::MultipartCreate | Call::MultipartComplete, _) => Take::Collect,
+            _ => Take::Discard,
+        };
+        let mut tries = 0;
+        let prepared = habits.clock.now();
+        self.prepare(call, about, prepared);
+        let mut issued = habits.clock.now();
+        if self.signer.is_some() {
+            add(&ledger.signed, 1);
+            add(&ledger.signing_ns, issued - prepared);
+        }
+        let intended = intended.unwrap_or(issued);
+        ledger.enter(call, issued);
+        let begun = issued;
+        loop {
+            let failure = match self.attempt(call, about, take, issued).await {
+                Ok(moments) => {
+                    self.failures_in_a_row = 0;
+                    let bytes = self.content_bytes(call, about);
+                    ledger.succeeded(call, bytes, &Moments { intended, issued: begun, ..moments });
+                    if let Take::Verify(_) = take {
+                        add(&ledger.verified, 1);
+                    }
+                    return Ok(bytes);
+                }
+                Err(failure) => failure,
+            };
+            if failure.may_pass() {
+                self.failures_in_a_row += 1;
+            }
+            if tries >= habits.retries || !failure.may_pass() {
+                if failure.kind == FailureKind::Verification {
+                    add(&ledger.verified, 1);
+                    add(&ledger.wrong, 1);
+                }
+                ledger.failed(call, &failure, &self.path, habits.clock.now());
+                return Err(failure);
+            }
+            tries += 1;
+            add(&ledger.retries, 1);
+            self.back_off().await;
+            // A signature is of its time.
+            self.prepare(call, about, habits.clock.now());
+            issued = habits.clock.now();
+        }
+    }
+
+    /// Body of the last answer, where it was collected.
+    pub(crate) fn collected(&self) -> &[u8] {
+        &self.body.collected
+    }
+
+    /// Bytes of the last answer's body.
+    pub(crate) fn received(&self) -> u64 {
+        self.response.received
+    }
+
+    pub(crate) fn etag(&self) -> &[u8] {
+        &self.response.etag
+    }
+
+    /// After failures to reach the server, a pause that doubles; nothing after a success.
+    pub(crate) async fn back_off(&self) {
+        if self.failures_in_a_row > 0 {
+            let pause = BACKOFF_NS.0 << (self.failures_in_a_row - 1).min(10);
+            tokio::time::sleep(Duration::from_nanos(pause.min(BACKOFF_NS.1))).await;
+        }
+    }
+
+    fn content_bytes(&self, call: Call, about: About<'_>) -> u64 {
+        match (call, about) {
+            (Call::Put | Call::Post, About::Object(object)) => object.size,
+            (Call::MultipartPart, About::Part { length, .. }) => length,
+            (Call::Get | Call::List, _) => self.response.received,
+            _ => 0,
+        }
+    }
+
+    /// Writes path, query, head and tail, signed.
+    fn prepare(&mut self, call: Call, about: About<'_>, now: u64) {
+        let thread = Rc::clone(&self.thread);
+        let habits = &thread.habits;
+        self.address(habits, about, call);
+        self.tail.clear();
+        let (object, from, length) = content(call, about);
+        let mut form = String::new();
+        if call == Call::Post {
+            form = format!(
+                "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
+                habits.field, object.owner, object.number
+            );
+            self.tail.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+        }
+        if let About::Upload { body, .. } = about {
+            self.tail.extend_from_slice(body);
+        }
+        let method = match call {
+            Call::Put | Call::MultipartPart => "PUT",
+            Call::Get | Call::List => "GET",
+            Call::Head => "HEAD",
+            Call::Delete | Call::MultipartAbort => "DELETE",
+            Call::Post | Call::MultipartCreate | Call::MultipartComplete => "POST",
+            Call::Bucket => unreachable!("requests on a bucket say their own method"),
+        };
+        let total = to_u64(form.len()) + length + to_u64(self.tail.len());
+        self.write_head(method, total, habits, now, object, from, length);
+        if call == Call::Post {
+            self.head.truncate(self.head.len() - 2);
+            let _infallible = write!(self.head, "content-type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n{form}");
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one call site; a struct would be taken apart at once")]
+    fn write_head(&mut self, method: &str, total: u64, habits: &Habits, now: u64, object: Object, from: u64, length: u64) {
+        let peer = &self.thread.peers[self.peer];
+        self.head.clear();
+        let head = &mut self.head;
+        for part in [method.as_bytes(), b" ", &self.path] {
+            head.extend_from_slice(part);
+        }
+        if !self.query.is_empty() {
+            head.push(b'?');
+            head.extend_from_slice(&self.query);
+        }
+        for part in [b" HTTP/1.1\r\nhost: ", peer.authority.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+        if let Some(signer) = &mut self.signer {
+            let payload = match (total, habits.signs_payload) {
+                (0, true) => *EMPTY,
+                (_, true) => digest(habits.payload.pieces(object, from, length).chain([self.tail.as_slice()])),
+                (_, false) => *UNSIGNED,
+            };
+            let request = Signed { method, path: &self.path, query: &self.query, host: &peer.authority, payload: &payload, further: &[] };
+            signer.sign(habits.epoch + now / 1_000_000_000, &request, head);
+        }
+        if total > 0 || matches!(method, "PUT" | "POST") {
+            let _infallible = write!(head, "content-length: {total}\r\n");
+        }
+        if habits.closes {
+            head.extend_from_slice(b"connection: close\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+    }
+
+    /// Path and query, encoded; our own keys need no encoding.
+    fn address(&mut self, habits: &Habits, about: About<'_>, call: Call) {
+        self.path.clear();
+        self.query.clear();
+        let base = match &habits.service {
+            Service::S3 { bucket } => {
+                self.path.push(b'/');
+                bucket
+            }
+            Service::Http { path } => path,
+        };
+        self.path.extend_from_slice(base.as_bytes());
+        let object = match about {
+            About::Object(object) | About::Part { object, .. } | About::Upload { object, .. } => Some(object),
+            About::Bucket | About::Itself | About::Prefix(_) => None,
+        };
+        if let Some(object) = object.filter(|_| call != Call::Post) {
+            self.path.push(b'/');
+            write_key(habits, object, &mut self.path);
+        }
+        if self.path.is_empty() {
+            self.path.push(b'/');
+        }
+        let query = &mut self.query;
+        let _infallible = match (call, about) {
+            (Call::List, About::Prefix(prefix)) => {
+                write!(query, "list-type=2&prefix={}p{prefix}%2F", habits.root.replace('/', "%2F"))
+            }
+            (Call::MultipartCreate, _) => write!(query, "uploads="),
+            (_, About::Part { upload, number, .. }) => write!(query, "partNumber={number}&uploadId={}", encoded(upload)),
+            (_, About::Upload { upload, .. }) => write!(query, "uploadId={}", encoded(upload)),
+            _ => Ok(()),
+        };
+    }
+
+    /// One try, from the connection to the judgement of the answer.
+    async fn attempt(&mut self, call: Call, about: About<'_>, take: Take, issued: u64) -> Result<Moments, Failure> {
+        let timeout = self.thread.habits.timeout;
+        let (object, from, length) = content(call, about);
+        let result = match tokio::time::timeout(timeout, self.exchange(call, (object, from, length), take, issued)).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Failure::new(FailureKind::Timeout, "timeout")),
+        };
+        if result.is_err() || self.response.closes || self.thread.habits.closes {
+            self.stream = None;
+        }
+        let moments = result?;
+        self.judge(call, about, take)?;
+        Ok(moments)
+    }
+
+    async fn exchange(&mut self, call: Call, part: (Object, u64, u64), take: Take, issued: u64) -> Result<Moments, Failure> {
+        let thread = Rc::clone(&self.thread);
+        let (habits, ledger) = (&thread.habits, &thread.ledger);
+        if self.stream.as_ref().is_some_and(Stream::is_stale) {
+            self.stream = None;
+        }
+        let mut connected = None;
+        if self.stream.is_none() {
+            let stream = Stream::connect(&thread.peers[self.peer]).await;
+            add(if stream.is_ok() { &ledger.opened } else { &ledger.not_opened }, 1);
+            self.stream = Some(stream.map_err(|error| Failure::connect(&error))?);
+            connected = Some(habits.clock.now());
+        }
+        let stream = self.stream.as_mut().expect("it was just opened");
+        self.response.begin(if call == Call::Head { Expect::HeadOnly } else { Expect::Body });
+        self.body.collected.clear();
+        (self.body.at, self.body.wrong) = (0, None);
+        let outgoing = Outgoing { head: &self.head, object: part.0, from: part.1, length: part.2, tail: &self.tail };
+        let sending = send(stream, &outgoing, &habits.payload).await;
+        let sent = habits.clock.now();
+        // A server that refuses a body answers and closes before it has read it: the answer says more than the broken pipe.
+        let received = receive(stream, &mut self.response, &mut self.body, take, &thread).await;
+        let (first_byte, done) = match (sending, received) {
+            (_, Ok(received)) => received,
+            (Err(error), Err(_)) => return Err(Failure::broken(&error)),
+            (Ok(()), Err(failure)) => return Err(failure),
+        };
+        Ok(Moments { intended: issued, issued, connected, sent, first_byte, done })
+    }
+
+    /// Whether the answer is what the request asked for.
+    fn judge(&self, call: Call, about: About<'_>, take: Take) -> Result<(), Failure> {
+        let status = self.response.status;
+        if !(200..300).contains(&status) {
+            return Err(Failure::status(status, &self.body.collected));
+        }
+        let refuse = |what: &str| Err(Failure::new(FailureKind::Content, what));
+        if let (Call::Get | Call::Head, About::Object(object)) = (call, about) {
+            let length = if call == Call::Get { Some(self.response.received) } else { self.response.length };
+            if length != Some(object.size) {
+                return refuse("the answer has another length than the object");
+            }
+        }
+        if let (Take::Verify(_), Some(offset)) = (take, self.body.wrong) {
+            let what = "the bytes are not those that were written";
+            return Err(Failure { kind: FailureKind::Verification, what: what.into(), offset });
+        }
+        let body = self.collected();
+        match call {
+            Call::List if !body.trim_ascii_end().ends_with(b"</ListBucketResult>") => refuse("the answer is no listing"),
+            Call::MultipartCreate if element(body, "UploadId").is_none() => refuse("the answer has no UploadId"),
+            // S3 may find out after it has said 200.
+            Call::MultipartComplete if element(body, "ETag").is_none() => Err(Failure::status(status, body)),
+            Call::MultipartPart if self.response.etag.is_empty() => refuse("the answer has no ETag"),
+            Call::Put
+            | Call::Get
+            | Call::Head
+            | Call::Delete
+            | Call::List
+            | Call::Post
+            | Call::MultipartCreate
+            | Call::MultipartPart
+            | Call::MultipartComplete
+            | Call::MultipartAbort
+            | Call::Bucket => Ok(()),
+        }
+    }
+
+    /// A request on the bucket itself, in setup and teardown: the status, and what its body says.
+    pub(crate) async fn bucket(&mut self, method: &str) -> Result<(u16, String), Failure> {
+        let thread = Rc::clone(&self.thread);
+        let habits = &thread.habits;
+        self.address(habits, About::Bucket, Call::Bucket);
+        self.tail.clear();
+        let now = habits.clock.now();
+        let nothing = (Object { owner: 0, number: 0, size: 0 }, 0, 0);
+        self.write_head(method, 0, habits, now, nothing.0, 0, 0);
+        let call = if method == "HEAD" { Call::Head } else { Call::Bucket };
+        let result = tokio::time::timeout(habits.timeout, self.exchange(call, nothing, Take::Discard, now)).await;
+        if self.response.closes || !matches!(result, Ok(Ok(_))) {
+            self.stream = None;
+        }
+        result.unwrap_or_else(|_elapsed| Err(Failure::new(FailureKind::Timeout, "timeout")))?;
+        let code = element(&self.body.collected, "Code").unwrap_or_default().to_owned();
+        Ok((self.response.status, code))
+    }
+}
+
+/// The part of which object a request carries.
+fn content(call: Call, about: About<'_>) -> (Object, u64, u64) {
+    match (call, about) {
+        (Call::Put | Call::Post, About::Object(object)) => (object, 0, object.size),
+        (_, About::Part { object, from, length, .. }) => (object, from, length),
+        _ => (Object { owner: 0, number: 0, size: 0 }, 0, 0),
+    }
+}

@@ -1,0 +1,171 @@
+//! Where a load goes: `s3://BUCKET@http://HOST:PORT[,http://HOST:PORT…]`, or `http://HOST:PORT/path`.
+
+use crate::LoadError;
+
+/// One server of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) is_tls: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// As the Host header says it: without the port where it is the scheme's own.
+    pub(crate) authority: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    S3 {
+        bucket: String,
+    },
+    /// Objects lie below this path; it begins with a slash and ends with none.
+    Http {
+        path: String,
+    },
+}
+
+/// A parsed target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadTarget {
+    pub(crate) text: String,
+    pub(crate) service: Service,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+impl LoadTarget {
+    /// Reads a target.
+    ///
+    /// # Errors
+    /// The text is no target; the error says what one looks like.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        let refused = |why: &str| {
+            LoadError::asked(format!(
+                "target {text:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload"
+            ))
+        };
+        let (service, urls) = if let Some(rest) = text.strip_prefix("s3://") {
+            let (bucket, urls) = rest.split_once('@').ok_or_else(|| refused("no @ between bucket and endpoint"))?;
+            let may = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+            if !(3..=63).contains(&bucket.len()) || !bucket.chars().all(may) {
+                return Err(refused("a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens"));
+            }
+            (Service::S3 { bucket: bucket.to_owned() }, urls)
+        } else {
+            (Service::Http { path: String::new() }, text)
+        };
+        let mut endpoints = Vec::new();
+        let mut path = None;
+        for url in urls.split(',') {
+            let (endpoint, rest) = endpoint(url).map_err(|why| refused(&why))?;
+            endpoints.push(endpoint);
+            let trimmed = rest.trim_end_matches('/').to_owned();
+            if *path.get_or_insert_with(|| trimmed.clone()) != trimmed {
+                return Err(refused("several endpoints have one path"));
+            }
+        }
+        let path = path.unwrap_or_default();
+        let service = match service {
+            Service::S3 { .. } if !path.is_empty() => return Err(refused("an S3 endpoint has no path")),
+            Service::S3 { bucket } => Service::S3 { bucket },
+            Service::Http { .. } if path.bytes().any(|b| b <= b' ' || b >= 127 || b == b'#' || b == b'?') => {
+                return Err(refused("the path has characters that must be percent-encoded, a query or a fragment"));
+            }
+            Service::Http { .. } => Service::Http { path },
+        };
+        Ok(Self { text: text.to_owned(), service, endpoints })
+    }
+
+    /// Whether objects are addressed and requests signed as S3 does it.
+    #[must_use]
+    pub fn is_s3(&self) -> bool {
+        matches!(self.service, Service::S3 { .. })
+    }
+
+    /// `s3` or `http`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        if self.is_s3() { "s3" } else { "http" }
+    }
+
+    /// The target as it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// One URL: its server, and its path.
+fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
+    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("{url:?} has no http:// or https://"))?;
+    let is_tls = match scheme {
+        "http" => false,
+        "https" => true,
+        other => return Err(format!("{other}:// is neither http:// nor https://")),
+    };
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    if authority.contains('@') {
+        return Err("keys do not belong into a target; they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
+    }
+    let usual = if is_tls { 443 } else { 80 };
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse::<u16>().map_err(|e| format!("port {port:?}: {e}"))?),
+        Some(_) | None => (authority, usual),
+    };
+    let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    if host.is_empty() || !host.chars().all(may) || port == 0 {
+        return Err(format!("{authority:?} is no host and port"));
+    }
+    let shown = if port == usual { host.to_owned() } else { format!("{host}:{port}") };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((Endpoint { is_tls, host: bare.to_owned(), port, authority: shown }, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_s3_target_has_a_bucket_and_endpoints() {
+        let target = LoadTarget::parse("s3://my-bucket@http://127.0.0.1:9000,https://[::1]").unwrap();
+        assert_eq!(target.service, Service::S3 { bucket: "my-bucket".into() });
+        let shown: Vec<_> = target.endpoints.iter().map(|e| (e.is_tls, e.host.as_str(), e.port, e.authority.as_str())).collect();
+        assert_eq!(shown, [(false, "127.0.0.1", 9000, "127.0.0.1:9000"), (true, "::1", 443, "[::1]")]);
+    }
+
+    #[test]
+    fn a_plain_target_has_a_path() {
+        let target = LoadTarget::parse("http://localhost/api/entry/").unwrap();
+        assert_eq!(target.service, Service::Http { path: "/api/entry".into() });
+        assert_eq!(target.endpoints[0].authority, "localhost");
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_with_an_example() {
+        for text in [
+            "",
+            "bucket",
+            "s3://bucket",
+            "s3://@http://h:1",
+            "s3://UPPER@http://h:1",
+            "s3://bucket@h:1",
+            "s3://bucket@ftp://h:1",
+            "s3://bucket@http://h:99999",
+            "s3://bucket@http://h:0",
+            "s3://bucket@http://key:secret@h:1",
+            "s3://bucket@http://h:1/path",
+            "http://h/a?b=c",
+            "http://h:1/a,http://h:2/b",
+            "http:///x",
+        ] {
+            let error = LoadTarget::parse(text).unwrap_err();
+            assert!(matches!(&error, LoadError::Asked(said) if said.contains("examples: s3://")), "{text}: {error:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".*") {
+            let _any = LoadTarget::parse(&text).is_ok() || LoadTarget::parse(&format!("s3://abc@http://{text}")).is_ok();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a load on an object store or HTTP service has beside its operations.
+
+use crate::{Histogram, Measurements};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Account of one load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadAccount {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Users that were there at the end of each interval of the series.
+    pub users: Vec<u64>,
+    /// Times of the parts of requests, by kind of operation.
+    pub phases: BTreeMap<String, RequestPhases>,
+    /// Whole turns of users, their sleeps included.
+    pub iterations: Histogram,
+    /// Turns in which the chosen operation had nothing to act on.
+    pub skipped: u64,
+    /// Requests sent again after a failure; the operation is counted once.
+    pub retries: u64,
+    pub connections_opened: u64,
+    /// Attempts to connect that failed.
+    pub connections_failed: u64,
+    /// In an open loop: how much later than intended operations started for which a connection was free, in nanoseconds. It is the generator's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Histogram>,
+    /// In an open loop: operations that were due while every connection waited for an answer.
+    pub queued: u64,
+    /// In an open loop: how long operations that never started had been due at the end, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsent_age: Option<Histogram>,
+    pub signing: SigningCost,
+    /// Requests that made what the load needs, and those that removed it; in none of the other counters.
+    pub setup: Measurements,
+    pub teardown: Measurements,
+    /// Objects that the teardown could not remove, or was told to keep.
+    pub left_behind: u64,
+    pub thresholds: Vec<ThresholdResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerAccount>,
+}
+
+/// Times of the parts of successful requests of one kind, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestPhases {
+    /// Of requests that opened a connection: until it stood, TLS included.
+    pub connecting: Histogram,
+    /// Until the last byte of the request was handed to the kernel.
+    pub sending: Histogram,
+    /// From there to the first byte of the response.
+    pub waiting: Histogram,
+    /// From there to its last byte.
+    pub receiving: Histogram,
+}
+
+/// What signing cost this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SigningCost {
+    pub requests: u64,
+    /// Signatures and digests of bodies, before the operation is issued.
+    pub total_ns: u64,
+}
+
+/// A threshold and what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThresholdResult {
+    /// As it was written.
+    pub threshold: String,
+    pub holds: bool,
+    /// What was measured, and by how much it missed, for people.
+    pub measured: String,
+}
+
+/// The server's side: what a local process used, and what it counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerAccount {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<u64>,
+    /// Growth of its own counters over the measured time, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Record;
+
+    #[test]
+    fn a_record_without_a_load_does_not_mention_it() {
+        let text = serde_json::to_string(&Record::default()).unwrap();
+        assert!(!text.contains("\"load\""), "{text}");
+        assert_eq!(serde_json::from_str::<Record>(&text).unwrap().load, None);
+    }
+
+    #[test]
+    fn a_load_survives_its_record() {
+        let mut load = LoadAccount { scenario: "mixed".into(), users: vec![25, 100], queued: 3, ..LoadAccount::default() };
+        load.phases.entry("get".into()).or_default().waiting.record(5_000_000);
+        load.lateness.get_or_insert_default().record(70);
+        load.server = Some(ServerAccount { process: Some(1), counters: [("requests".to_owned(), 7.0)].into(), ..ServerAccount::default() });
+        let record = Record { load: Some(load), ..Record::default() };
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+    }
+}

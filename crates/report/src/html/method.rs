@@ -1,0 +1,69 @@
+//! How the numbers came about, and what was left out.
+
+use super::words;
+use crate::plot::escape;
+use analyze::Study;
+use record::Record;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+pub(super) fn section(study: &Study, records: &[Record]) -> String {
+    let mut out = String::from("<section id=\"method\">\n<h2>Method</h2>\n");
+    for text in sentences(study) {
+        let _infallible = writeln!(out, "<p>{text}</p>");
+    }
+    let tools: BTreeSet<String> = records.iter().map(tool).collect();
+    let tools: Vec<String> = tools.iter().map(|tool| escape(tool)).collect();
+    let _infallible = writeln!(out, "<p>Measured by {}.</p>", tools.join(", "));
+    for note in &study.notes {
+        let _infallible = writeln!(out, "<p>{}</p>", escape(note));
+    }
+    if !study.left_out.is_empty() {
+        out.push_str("<h3>Left out</h3>\n<ul>\n");
+        for record in &study.left_out {
+            let _infallible = writeln!(out, "<li>{}: {}</li>", words::name(&record.name), escape(&record.reason));
+        }
+        out.push_str("</ul>\n");
+    }
+    out.push_str("</section>\n");
+    out
+}
+
+fn sentences(study: &Study) -> Vec<String> {
+    let mut out = vec![
+        "The unit of every figure is the block: one fresh run of every arm on one row, in random order. Figures are levels over blocks; an interval \
+         is over blocks too and never over operations within one. A row of one block is a single observation and has no interval."
+            .to_owned(),
+    ];
+    let estimates =
+        study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| cell.figures.iter().filter_map(|f| f.estimate));
+    let effects = study.rows.iter().flat_map(|row| row.comparisons.iter().flatten()).filter_map(|comparison| comparison.effect);
+    let methods: BTreeSet<String> =
+        estimates.chain(effects).map(|estimate| format!("{} at {}", estimate.method, words::percent(estimate.level))).collect();
+    if !methods.is_empty() {
+        let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
+        out.push(format!("Intervals: {}.", escape(&methods.join("; "))));
+    }
+    out.push(
+        "Latency counts from the intended start of an operation. Percentiles are those of the slot's merged histogram, whose buckets are at most 0.8 % wide, \
+         and are shown where at least ten operations lie beyond. Sizes and byte rates are in powers of 1024, counts in powers of 1000."
+            .to_owned(),
+    );
+    if study.baseline.is_some() {
+        out.push(format!(
+            "Comparisons are by {}, in logarithms of ratios block by block; differences below {} do not matter. Nothing is dropped as an outlier, nothing is \
+             corrected for drift, and nothing is sorted by result.",
+            escape(&words::title(&study.metric)),
+            words::percent(study.margin)
+        ));
+    }
+    out
+}
+
+fn tool(record: &Record) -> String {
+    let version = |name: &str, version: &str| if version.is_empty() { name.to_owned() } else { format!("{name} {version}") };
+    match &record.source {
+        Some(source) => version(&source.tool, source.version.as_deref().unwrap_or_default()),
+        None => version("fathom", &record.environment.fathom.version),
+    }
+}

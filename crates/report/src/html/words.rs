@@ -1,0 +1,123 @@
+//! How figures, metrics and verdicts are put into words.
+
+use crate::plot::{Unit, escape};
+use analyze::{Figure, Metric};
+use stats::{Estimate, Verdict};
+
+/// The unit of a metric.
+pub(super) fn unit(metric: &Metric) -> Unit {
+    match metric {
+        Metric::OperationsPerSecond => Unit::PerSecond,
+        Metric::BytesPerSecond => Unit::BytesPerSecond,
+        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => Unit::Time,
+    }
+}
+
+/// The heading of a metric.
+pub(super) fn title(metric: &Metric) -> String {
+    match metric {
+        Metric::OperationsPerSecond => "IOPS".into(),
+        Metric::BytesPerSecond => "Bandwidth".into(),
+        Metric::MeanLatency => "Mean latency".into(),
+        Metric::LatencyPercentile(percent) if *percent >= 100.0 => "Maximum".into(),
+        Metric::LatencyPercentile(percent) => format!("p{percent}"),
+        Metric::CpuPerOperation => "CPU/op".into(),
+    }
+}
+
+/// A name of a metric for attributes.
+pub(super) fn id(metric: &Metric) -> String {
+    match metric {
+        Metric::OperationsPerSecond => "iops".into(),
+        Metric::BytesPerSecond => "throughput".into(),
+        Metric::MeanLatency => "mean".into(),
+        Metric::LatencyPercentile(percent) => format!("p{percent}"),
+        Metric::CpuPerOperation => "cpu".into(),
+    }
+}
+
+/// The value of a fact.
+pub(super) fn value(text: &str) -> String {
+    if text.is_empty() { "<span class=\"quiet\">(empty)</span>".to_owned() } else { name(text) }
+}
+
+/// A p for people.
+pub(super) fn probability(p: f64) -> String {
+    if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
+}
+
+/// Foreign text in a direction of its own.
+pub(super) fn name(text: &str) -> String {
+    if text.is_empty() { "<bdi>(no name)</bdi>".to_owned() } else { format!("<bdi>{}</bdi>", escape(text)) }
+}
+
+/// `1 record`, `7 records`.
+pub(super) fn counted(n: usize, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+/// A share as a percentage.
+pub(super) fn percent(share: f64) -> String {
+    units::Percent((share * 1000.0).round() / 10.0).to_string()
+}
+
+/// The interval of a figure, where it has one that is bounded.
+pub(super) fn interval(figure: &Figure) -> Option<(f64, f64)> {
+    figure.estimate.as_ref().and_then(bounded)
+}
+
+pub(super) fn bounded(estimate: &Estimate) -> Option<(f64, f64)> {
+    (estimate.low.is_finite() && estimate.high.is_finite()).then_some((estimate.low, estimate.high))
+}
+
+/// An interval as text; a unit that the point already names is not said again.
+pub(super) fn between(unit: Unit, point: f64, (low, high): (f64, f64)) -> String {
+    let texts = [point, low, high].map(|value| unit.text(value));
+    let [(_, unit_of_point), (low, unit_of_low), (high, unit_of_high)] =
+        texts.each_ref().map(|text| text.rsplit_once(' ').unwrap_or((text, "")));
+    if unit_of_low == unit_of_point && unit_of_high == unit_of_point {
+        format!("[{low}, {high}]")
+    } else {
+        format!("[{}, {}]", texts[1], texts[2])
+    }
+}
+
+/// An effect, given as the logarithm of a ratio, as a change.
+pub(super) fn change(effect: &Estimate) -> (f64, Option<(f64, f64)>) {
+    (effect.point.exp_m1(), bounded(effect).map(|(low, high)| (low.exp_m1(), high.exp_m1())))
+}
+
+/// A change with its interval: `+8.3 % [+5.6, +11.2]`.
+pub(super) fn change_text(effect: &Estimate) -> String {
+    let (point, interval) = change(effect);
+    let text = Unit::Change.text(point);
+    interval.map_or_else(|| text.clone(), |bounds| format!("{text} {}", between(Unit::Change, point, bounds)))
+}
+
+/// A sign and a word for a verdict.
+pub(super) fn verdict(verdict: &Verdict) -> (&'static str, &'static str) {
+    match verdict {
+        Verdict::Faster { .. } => ("▲", "faster"),
+        Verdict::Slower { .. } => ("▼", "slower"),
+        Verdict::Equivalent { .. } => ("≈", "equivalent"),
+        Verdict::Inconclusive { .. } => ("?", "cannot tell"),
+        Verdict::Invalid(_) => ("✕", "no verdict"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_names_its_unit_only_where_the_point_does_not() {
+        let mib = 1024.0 * 1024.0;
+        assert_eq!(between(Unit::BytesPerSecond, 100.0 * mib, (90.0 * mib, 110.0 * mib)), "[90.0, 110]");
+        assert_eq!(between(Unit::Time, 1_000_000.0, (900_000.0, 1_100_000.0)), "[900 µs, 1.1 ms]");
+    }
+
+    #[test]
+    fn a_name_cannot_leave_its_element() {
+        assert_eq!(name("</bdi><script>"), "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>");
+    }
+}

@@ -1,0 +1,594 @@
+//! A study as text: what Markdown and the terminal share.
+//!
+//! Circumstances stand before results, results in the order of the records, findings and limits after them. No arm is marked as the best:
+//! a verdict is a sentence with its interval.
+
+use crate::sentence;
+use analyze::{Cell, Fact, Figure, GroupedFinding, Metric, Study, StudyRow};
+use stats::{Estimate, Method};
+use std::collections::BTreeSet;
+use units::lossless::f64_to_u64_saturating;
+use units::{ByteRate, Nanos, format_count};
+
+mod csv;
+mod json;
+mod markdown;
+
+pub use csv::study_csv;
+pub use json::study_json;
+pub use markdown::study_markdown;
+
+pub(crate) const UNITS: &str = "Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; \
+     a source's own units are converted.";
+/// Shown where nothing is known.
+pub(crate) const NOTHING: &str = "-";
+
+/// First line of a report in Markdown.
+const MARKDOWN_MARK: &str = "<!-- fathom report -->";
+/// Stands at the end of every page.
+const HTML_MARK: &str = "<footer>Written by Fathom from records alone.</footer>";
+
+/// Whether a text is a study in one of its forms, which may be written anew without asking.
+#[must_use]
+pub fn is_study(text: &str) -> bool {
+    text.starts_with(MARKDOWN_MARK) || text.contains(HTML_MARK) || csv::is_study_csv(text) || json::is_study_json(text)
+}
+
+/// A table: a header and lines of as many cells.
+pub(crate) struct Table {
+    /// How many columns name the line.
+    pub(crate) labels: usize,
+    pub(crate) lines: Vec<Vec<String>>,
+    /// What is said below it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One line of a table before its figures.
+struct Line<'a> {
+    labels: Vec<String>,
+    cell: Option<&'a Cell>,
+    kind: &'a str,
+}
+
+/// A value of a metric with its unit.
+pub(crate) fn value_text(metric: &Metric, value: f64) -> String {
+    match metric {
+        Metric::BytesPerSecond => ByteRate(value).to_string(),
+        Metric::OperationsPerSecond => format_count(value),
+        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => {
+            Nanos(f64_to_u64_saturating(value.round())).to_string()
+        }
+    }
+}
+
+/// A short name of a metric, as a heading.
+pub(crate) fn metric_name(metric: &Metric) -> String {
+    match metric {
+        Metric::BytesPerSecond => "Bandwidth".to_owned(),
+        Metric::OperationsPerSecond => "IOPS".to_owned(),
+        Metric::MeanLatency => "Mean latency".to_owned(),
+        Metric::LatencyPercentile(100.0) => "Max latency".to_owned(),
+        Metric::LatencyPercentile(percent) => format!("p{percent} latency"),
+        Metric::CpuPerOperation => "CPU/op".to_owned(),
+    }
+}
+
+/// `[9.9K, 10.1K]`; an interval that rounding would blur by how far it reaches: `±0.30 %`.
+pub(crate) fn interval_text(metric: &Metric, estimate: &Estimate) -> String {
+    const NARROW: f64 = 0.02;
+    let reach = (estimate.high - estimate.point).max(estimate.point - estimate.low);
+    if reach < NARROW * estimate.point {
+        return format!("±{:.2} %", 100.0 * reach / estimate.point);
+    }
+    format!("[{}, {}]", value_text(metric, estimate.low), value_text(metric, estimate.high))
+}
+
+/// The arms side by side in one row.
+pub(crate) fn row_table(study: &Study, row: &StudyRow) -> Table {
+    let mut lines = Vec::new();
+    for kind in &row.operations {
+        for (arm, cell) in study.arms.iter().zip(&row.cells) {
+            if cell.as_ref().is_some_and(|cell| cell.figures.iter().any(|figure| figure.kind == *kind)) {
+                lines.push(Line { labels: vec![kind.clone(), arm.name.clone()], cell: cell.as_ref(), kind });
+            }
+        }
+    }
+    let absent: Vec<String> =
+        study.arms.iter().zip(&row.cells).filter(|(_, cell)| cell.is_none()).map(|(arm, _)| arm.name.clone()).collect();
+    if row.operations.len() == 1 {
+        lines.iter_mut().for_each(|line| drop(line.labels.remove(0)));
+    }
+    let headings: &[&str] = if row.operations.len() == 1 { &["Arm"] } else { &["Operation", "Arm"] };
+    let mut out = table(study, headings, &lines);
+    out.notes.extend((!absent.is_empty()).then(|| format!("without a record that counts here: {}", some(&absent))));
+    out
+}
+
+/// All rows of the one arm.
+pub(crate) fn one_arm_table(study: &Study) -> Table {
+    let mut lines = Vec::new();
+    for row in &study.rows {
+        for kind in &row.operations {
+            lines.push(Line { labels: vec![row.name.clone(), kind.clone()], cell: row.cells.iter().flatten().next(), kind });
+        }
+    }
+    let first = lines.first().map(|line| line.kind);
+    if lines.iter().all(|line| Some(line.kind) == first) {
+        lines.iter_mut().for_each(|line| line.labels.truncate(1));
+        return table(study, &["Row"], &lines);
+    }
+    table(study, &["Row", "Operation"], &lines)
+}
+
+fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
+    let figure = |line: &Line<'_>, metric: &Metric| line.cell.and_then(|cell| cell.figure(line.kind, metric)).cloned();
+    let is_known = |metric: &Metric| lines.iter().any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()));
+    let columns = columns(is_known);
+    let measure = interval_metric(study, is_known);
+    let mut header: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    for metric in &columns {
+        header.push(metric_name(metric));
+        if *metric == measure {
+            header.push(format!("95 % interval ({})", metric_name(metric)));
+        }
+    }
+    header.push("n".to_owned());
+    let mut out = vec![header];
+    let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+    for line in lines {
+        let mut cells = line.labels.clone();
+        for metric in &columns {
+            let figure = figure(line, metric);
+            cells.push(figure.as_ref().and_then(|figure| figure.point).map_or_else(|| NOTHING.into(), |point| value_text(metric, point)));
+            if *metric == measure {
+                cells.push(figure.as_ref().map_or_else(|| NOTHING.into(), interval_cell));
+            }
+            if let Some(note) = figure.filter(|figure| figure.point.is_none()).and_then(|figure| figure.note) {
+                match missing.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, whose)) => whose.push(line.labels.join(" ")),
+                    None => missing.push((note, vec![line.labels.join(" ")])),
+                }
+            }
+        }
+        cells.push(line.cell.map_or_else(|| "0".to_owned(), |cell| cell.blocks.to_string()));
+        out.push(cells);
+    }
+    Table {
+        labels: headings.len(),
+        lines: out,
+        notes: missing.into_iter().map(|(note, whose)| format!("{note}: {}", some(&whose))).collect(),
+    }
+}
+
+/// The columns of a table: always those of the usual comparison table; percentiles instead of a mean that nobody knows.
+fn columns(is_known: impl Fn(&Metric) -> bool) -> Vec<Metric> {
+    let mut out = vec![Metric::BytesPerSecond, Metric::OperationsPerSecond, Metric::MeanLatency];
+    let tails: &[f64] = if is_known(&Metric::MeanLatency) { &[99.0] } else { &[50.0, 95.0, 99.0, 99.9, 100.0] };
+    let percentiles: Vec<Metric> = tails.iter().map(|percent| Metric::LatencyPercentile(*percent)).filter(&is_known).collect();
+    if !percentiles.is_empty() && !is_known(&Metric::MeanLatency) {
+        out.pop();
+    }
+    out.extend(percentiles);
+    out.extend(Some(Metric::CpuPerOperation).filter(is_known));
+    out
+}
+
+/// The metric whose interval is shown: what is compared, else the first that is known.
+fn interval_metric(study: &Study, is_known: impl Fn(&Metric) -> bool) -> Metric {
+    let others = [Metric::OperationsPerSecond, Metric::BytesPerSecond, Metric::MeanLatency, Metric::LatencyPercentile(50.0)];
+    let candidates = std::iter::once(study.metric.clone()).chain(others);
+    candidates.into_iter().find(is_known).unwrap_or(Metric::OperationsPerSecond)
+}
+
+fn interval_cell(figure: &Figure) -> String {
+    match (&figure.estimate, &figure.note) {
+        (Some(estimate), None) => interval_text(&figure.metric, estimate),
+        (Some(estimate), Some(note)) => format!("{} ({note})", interval_text(&figure.metric, estimate)),
+        (None, Some(note)) => note.clone(),
+        (None, None) => NOTHING.to_owned(),
+    }
+}
+
+/// Up to four names, and how many more.
+pub(crate) fn some(names: &[String]) -> String {
+    const MOST: usize = 4;
+    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
+}
+
+/// The verdicts of a row against the baseline, arms with one verdict together.
+pub(crate) fn verdicts(study: &Study, row: &StudyRow) -> Vec<(Vec<String>, String)> {
+    let mut out: Vec<(Vec<String>, String)> = Vec::new();
+    for (arm, comparison) in study.arms.iter().zip(&row.comparisons) {
+        let Some(comparison) = comparison else { continue };
+        let text = sentence(comparison, study.margin);
+        match out.iter_mut().find(|(_, known)| *known == text) {
+            Some((arms, _)) => arms.push(arm.name.clone()),
+            None => out.push((vec![arm.name.clone()], text)),
+        }
+    }
+    out
+}
+
+/// The verdicts over all rows together, by arm.
+pub(crate) fn overall(study: &Study) -> Vec<String> {
+    let arms = study.arms.iter().zip(&study.overall);
+    arms.filter_map(|(arm, found)| Some(format!("{} over all rows: {}", arm.name, sentence(found.as_ref()?, study.margin)))).collect()
+}
+
+/// Which records a finding is about.
+pub(crate) fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
+    let example = finding.example?;
+    let row = study.rows.iter().find_map(|row| {
+        let arm = row.cells.iter().position(|cell| cell.as_ref().is_some_and(|cell| cell.records.contains(&example)))?;
+        let arm = Some(&study.arms[arm].name).filter(|_| study.arms.len() > 1);
+        Some(arm.map_or_else(|| row.name.clone(), |arm| format!("{} of {arm}", row.name)))
+    });
+    let name = row.unwrap_or_else(|| format!("record {}", example + 1));
+    Some(match finding.records.len() {
+        0 | 1 => name,
+        n => format!("{n} of {} records, such as {name}", finding.of),
+    })
+}
+
+/// The one verdict of all comparisons, where they have only one.
+pub(crate) fn only_verdict(study: &Study) -> Option<String> {
+    let all: Vec<String> =
+        study.rows.iter().flat_map(|row| row.comparisons.iter().flatten()).map(|comparison| sentence(comparison, study.margin)).collect();
+    let first = all.first()?;
+    (all.len() > 1 && all.iter().all(|text| text == first)).then(|| first.clone())
+}
+
+/// What is compared with what; `None` with fewer than two arms.
+pub(crate) fn comparison_head(study: &Study) -> Option<String> {
+    let baseline = study.baseline?;
+    Some(format!(
+        "Compared: {}, each arm with {}; differences below {:.1} % do not matter.",
+        study.metric.name(),
+        study.arms[baseline].name,
+        100.0 * study.margin
+    ))
+}
+
+/// Facts on which the arms agree, in one sentence.
+pub(crate) fn agreeing(facts: &[Fact]) -> String {
+    let same = facts.iter().filter(|fact| !fact.differs);
+    same.filter_map(|fact| Some(format!("{} {}", fact.key, fact.values.iter().flatten().next()?))).collect::<Vec<_>>().join("; ")
+}
+
+/// The options that say what a row does.
+const TELLING: [&str; 14] = [
+    "engine",
+    "block-size",
+    "object-size",
+    "random",
+    "distribution",
+    "read-percent",
+    "mix",
+    "queue-depth",
+    "threads",
+    "users",
+    "direct",
+    "fsync",
+    "file-size",
+    "duration",
+];
+
+/// With more arms than this, values are listed without saying whose they are.
+const MOST_BY_ARM: usize = 4;
+
+/// What a row does, where the arms agree; and in what they do not.
+pub(crate) fn work(study: &Study, row: &StudyRow) -> [Option<String>; 2] {
+    let same: Vec<String> = TELLING
+        .iter()
+        .filter_map(|key| row.workload.iter().find(|fact| fact.key == **key && !fact.differs))
+        .filter_map(|fact| Some(format!("{} {}", fact.key, fact.values.iter().flatten().next()?)))
+        .collect();
+    let present = |fact: &Fact| -> String {
+        let arms = study.arms.iter().zip(&row.cells).zip(&fact.values).filter(|((_, cell), _)| cell.is_some());
+        let values: Vec<(&str, &str)> = arms.map(|((arm, _), text)| (arm.name.as_str(), text.as_deref().unwrap_or("unknown"))).collect();
+        if values.len() <= MOST_BY_ARM {
+            return values.iter().map(|(arm, value)| format!("{arm}: {value}")).collect::<Vec<_>>().join(", ");
+        }
+        values.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" | ")
+    };
+    let differing: Vec<String> =
+        row.workload.iter().filter(|fact| fact.differs).map(|fact| format!("{} ({})", fact.key, present(fact))).collect();
+    [same, differing].map(|parts| Some(parts.join(", ")).filter(|text| !text.is_empty()))
+}
+
+/// What drift over the blocks of a row means for its levels; `None` where nothing was seen.
+pub(crate) fn drift_text(row: &StudyRow) -> Option<String> {
+    const SEEN: f64 = 0.01;
+    let drift = row.drift.as_ref()?;
+    let is_seen = |p: Option<f64>| p.is_some_and(|p| p < SEEN);
+    let mut seen = Vec::new();
+    if let Some(change) = drift.change.filter(|_| is_seen(drift.trend_p)) {
+        seen.push(format!("the level changed by {:+.1} % over the blocks", 100.0 * change.exp_m1()));
+    }
+    let others = [
+        (drift.runs_p, "blocks resemble their neighbours"),
+        (drift.position_p, "the place within a block matters"),
+        (drift.spread_p, "the spread changed"),
+        (drift.predecessor_p, "what ran before matters"),
+    ];
+    seen.extend(others.into_iter().filter(|(p, _)| is_seen(*p)).map(|(_, text)| text.to_owned()));
+    (!seen.is_empty()).then(|| format!("drift: {}; comparisons within blocks stand, levels are of this session", seen.join(", ")))
+}
+
+/// How the numbers came about, and what they cannot show.
+pub(crate) fn method(study: &Study) -> Vec<String> {
+    let figures = || study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| &cell.figures);
+    let methods: BTreeSet<String> = figures().filter_map(|figure| figure.estimate).map(|estimate| level_method(estimate.method)).collect();
+    let mut out = vec![UNITS.to_owned()];
+    out.push(
+        "n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not \
+         independent and are never counted as n."
+            .to_owned(),
+    );
+    if methods.is_empty() {
+        out.push("No figure has an interval: a distribution-free one needs six blocks, a parametric one five.".to_owned());
+    } else {
+        let methods: Vec<String> = methods.into_iter().collect();
+        out.push(format!(
+            "Levels are estimated on logarithms over blocks ({}); intervals are of 95 % for one look at one figure.",
+            methods.join("; ")
+        ));
+    }
+    if study.baseline.is_some() {
+        out.push(
+            "A verdict rests on the differences within blocks; where an experiment may stop at a look, its interval is as wide as looking requires."
+                .to_owned(),
+        );
+    }
+    out.push("Percentiles are of one run each and never averaged over operations of several; one with fewer than ten operations above it is not shown. A maximum is the largest of all blocks.".to_owned());
+    out.push("All this is of these machines in these sessions: another device, fill, temperature or kernel may differ by more than any interval here.".to_owned());
+    out
+}
+
+fn level_method(method: Method) -> String {
+    match method {
+        Method::HodgesLehmann => "Hodges-Lehmann with the exact signed-rank interval".to_owned(),
+        Method::PairedT | Method::PooledT => "mean with Student's t interval at five blocks".to_owned(),
+        Method::OrderStatistics => method.to_string(),
+    }
+}
+
+/// What a report says of the number of its records.
+pub(crate) fn counted(study: &Study) -> String {
+    let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let of = [plural(study.records, "record"), plural(study.arms.len(), "arm"), plural(study.rows.len(), "row")].join(", ");
+    if study.left_out.is_empty() { of } else { format!("{of}; {} left out", study.left_out.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study_text;
+    use analyze::{StudyOptions, study};
+    use record::{Histogram, Operations, Record, Role, SCHEMA, Trial};
+
+    fn operations(count: u64, latency_ns: u64) -> Operations {
+        let mut latency = Histogram::default();
+        latency.record_many(latency_ns, count - count / 100);
+        latency.record_many(latency_ns * 20, count / 100);
+        Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), latency, ..Operations::default() }
+    }
+
+    /// One slot: the candidate does a tenth more, and everything wanders a little.
+    fn slot(arm: usize, row: usize, block: u32, slot: u32) -> Record {
+        let wander = u64::from(block * 7 % 5) * 20 + u64::from(slot * 13 % 7) * 10;
+        let count = [10_000, 11_000][arm] + wander;
+        let mut record = Record {
+            schema: SCHEMA,
+            id: format!("r-{slot}"),
+            kind: "run".into(),
+            started_at: format!("2026-01-01T00:{:02}:{:02}.000Z", slot / 60, slot % 60),
+            elapsed_ns: 1_000_000_000,
+            trial: Some(Trial {
+                plan: "plan".into(),
+                arm: ["before", "after"][arm].into(),
+                row: ["RND4K Q1T1 read", "MIX 70/30"][row].into(),
+                block,
+                slot,
+                role: [Role::Baseline, Role::Candidate][arm],
+                ..Trial::default()
+            }),
+            ..Record::default()
+        };
+        record.operations.insert("read", operations(count, 90_000));
+        if row == 1 {
+            record.operations.insert("write", operations(count / 2, 30_000));
+        }
+        record.process.user_ns = 3_000 * count;
+        for (key, value) in [("engine", "io_uring"), ("block-size", "4k"), ("random", "true"), ("direct", "true"), ("threads", "1")] {
+            record.effective.insert(key.into(), value.into());
+        }
+        let depth = [1_u64, 16][row];
+        record.effective.insert("queue-depth".into(), depth.to_string());
+        (record.generator.worker_ns, record.generator.in_flight_ns) =
+            (u128::from(record.elapsed_ns), u128::from(depth * record.elapsed_ns));
+        record.machine.steal_share = (row == 1).then_some(0.03);
+        record.environment.system.kernel_release = Some(["6.1.0", "6.12.0"][arm].into());
+        record.environment.cpu.model = Some("Some CPU".into());
+        record
+    }
+
+    /// Two arms, two rows and eight blocks.
+    fn experiment() -> Vec<Record> {
+        const ORDER: [[usize; 2]; 8] = [[0, 1], [1, 0], [1, 0], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0]];
+        let mut out = Vec::new();
+        for (block, order) in (0_u32..).zip(ORDER) {
+            for row in [0, 1] {
+                for arm in order {
+                    let number = u32::try_from(out.len()).unwrap();
+                    out.push(slot(arm, row, block, number));
+                }
+            }
+        }
+        out
+    }
+
+    /// The study of the experiment with one of its findings, as rules have tests of their own.
+    fn golden() -> Study {
+        let mut out = study(&experiment(), &StudyOptions::default());
+        out.findings.retain(|finding| finding.rule == "starved");
+        out
+    }
+
+    #[test]
+    fn an_experiment_as_markdown() {
+        insta::assert_snapshot!(study_markdown(&golden()), @r##"
+        <!-- fathom report -->
+        # Storage study
+
+        32 records, 2 arms, 2 rows.
+
+        ## Environments
+
+        |        | before | after  |
+        | ------ | ------ | ------ |
+        | kernel | 6.1.0  | 6.12.0 |
+
+        The same in all arms: CPU Some CPU; measured with fathom.
+
+        ## Results
+
+        Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
+
+        - after over all rows: Faster by at least 5.0 %: +9.9 % [+9.9, +10.1], 16 blocks.
+
+        ### RND4K Q1T1 read
+
+        engine io_uring, block-size 4k, random true, queue-depth 1, threads 1, direct true
+
+        | Arm    |  Bandwidth |  IOPS | 95 % interval (IOPS) | Mean latency | p99 latency | CPU/op |    n |
+        | ------ | ---------: | ----: | -------------------: | -----------: | ----------: | -----: | ---: |
+        | before | 39.3 MiB/s | 10.1K |              ±0.50 % |       107 µs |    90.11 µs |   3 µs |    8 |
+        | after  | 43.2 MiB/s | 11.1K |              ±0.36 % |       107 µs |    90.11 µs |   3 µs |    8 |
+
+        - after: Faster by at least 5.0 %: +9.9 % [+9.6, +10.3], 8 blocks.
+
+        ### MIX 70/30
+
+        engine io_uring, block-size 4k, random true, queue-depth 16, threads 1, direct true
+
+        | Operation | Arm    |  Bandwidth |  IOPS | 95 % interval (IOPS) | Mean latency | p99 latency | CPU/op |    n |
+        | --------- | ------ | ---------: | ----: | -------------------: | -----------: | ----------: | -----: | ---: |
+        | read      | before | 39.3 MiB/s | 10.1K |              ±0.35 % |       107 µs |    90.11 µs |      - |    8 |
+        | read      | after  | 43.3 MiB/s | 11.1K |              ±0.32 % |       107 µs |    90.11 µs |      - |    8 |
+        | write     | before | 19.7 MiB/s | 5.03K |              ±0.35 % |     35.66 µs |    30.08 µs |      - |    8 |
+        | write     | after  | 21.6 MiB/s | 5.54K |              ±0.32 % |     35.66 µs |    30.08 µs |      - |    8 |
+        | all       | before | 59.0 MiB/s | 15.1K |              ±0.35 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
+        | all       | after  | 64.9 MiB/s | 16.6K |              ±0.32 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
+
+        - after: Faster by at least 5.0 %: +10.0 % [+9.8, +10.3], 8 blocks.
+
+        ## Findings
+
+        - warning `starved` (16 of 32 records, such as MIX 70/30 of before): the hypervisor took 3% of this machine's CPU time
+          - repeat when the host is quiet, or on a machine with CPUs of its own
+
+        ## Method and limits
+
+        - Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; a source's own units are converted.
+        - n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not independent and are never counted as n.
+        - Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval); intervals are of 95 % for one look at one figure.
+        - A verdict rests on the differences within blocks; where an experiment may stop at a look, its interval is as wide as looking requires.
+        - Percentiles are of one run each and never averaged over operations of several; one with fewer than ten operations above it is not shown. A maximum is the largest of all blocks.
+        - All this is of these machines in these sessions: another device, fill, temperature or kernel may differ by more than any interval here.
+        "##);
+    }
+
+    #[test]
+    fn an_experiment_in_the_terminal() {
+        let text = study_text(&golden());
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        insta::assert_snapshot!(text, @r##"
+        32 records, 2 arms, 2 rows.
+
+        differs  before   after
+        kernel    6.1.0  6.12.0
+        the same      CPU Some CPU; measured with fathom
+
+        Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
+        after over all rows: Faster by at least 5.0 %: +9.9 % [+9.9, +10.1], 16 blocks.
+
+        RND4K Q1T1 read
+          engine io_uring, block-size 4k, random true, queue-depth 1, threads 1, direct true
+        Arm      Bandwidth   IOPS  95 % interval (IOPS)  Mean latency  p99 latency  CPU/op  n
+        before  39.3 MiB/s  10.1K               ±0.50 %        107 µs     90.11 µs    3 µs  8
+        after   43.2 MiB/s  11.1K               ±0.36 %        107 µs     90.11 µs    3 µs  8
+          after: Faster by at least 5.0 %: +9.9 % [+9.6, +10.3], 8 blocks.
+
+        MIX 70/30
+          engine io_uring, block-size 4k, random true, queue-depth 16, threads 1, direct true
+        Operation     Arm   Bandwidth   IOPS  95 % interval (IOPS)  Mean latency  p99 latency  CPU/op  n
+        read       before  39.3 MiB/s  10.1K               ±0.35 %        107 µs     90.11 µs       -  8
+        read        after  43.3 MiB/s  11.1K               ±0.32 %        107 µs     90.11 µs       -  8
+        write      before  19.7 MiB/s  5.03K               ±0.35 %      35.66 µs     30.08 µs       -  8
+        write       after  21.6 MiB/s  5.54K               ±0.32 %      35.66 µs     30.08 µs       -  8
+        all        before  59.0 MiB/s  15.1K               ±0.35 %      83.24 µs     90.11 µs    2 µs  8
+        all         after  64.9 MiB/s  16.6K               ±0.32 %      83.24 µs     90.11 µs    2 µs  8
+          after: Faster by at least 5.0 %: +10.0 % [+9.8, +10.3], 8 blocks.
+
+        warning[starved] (16 of 32 records, such as MIX 70/30 of before): the hypervisor took 3% of this
+          machine's CPU time
+          help: repeat when the host is quiet, or on a machine with CPUs of its own
+
+        Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS
+          are operations a second; a source's own units are converted.
+        n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there
+          is no plan. Operations within a run are not independent and are never counted as n.
+        Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval);
+          intervals are of 95 % for one look at one figure.
+        A verdict rests on the differences within blocks; where an experiment may stop at a look, its
+          interval is as wide as looking requires.
+        Percentiles are of one run each and never averaged over operations of several; one with fewer than
+          ten operations above it is not shown. A maximum is the largest of all blocks.
+        All this is of these machines in these sessions: another device, fill, temperature or kernel may
+          differ by more than any interval here.
+        "##);
+    }
+
+    #[test]
+    fn one_arm_has_one_table_with_a_line_a_row() {
+        let one: Vec<Record> = experiment().into_iter().filter(|record| record.trial.as_ref().is_some_and(|t| t.arm == "after")).collect();
+        let study = study(&one, &StudyOptions::default());
+        let table = one_arm_table(&study);
+        let names: Vec<[&str; 2]> = table.lines.iter().map(|line| [line[0].as_str(), line[1].as_str()]).collect();
+        assert_eq!(
+            names,
+            [["Row", "Operation"], ["RND4K Q1T1 read", "read"], ["MIX 70/30", "read"], ["MIX 70/30", "write"], ["MIX 70/30", "all"]]
+        );
+        assert_eq!(study_markdown(&study).lines().filter(|line| line.starts_with("| ---")).count(), 1);
+    }
+
+    #[test]
+    fn machine_forms_hold_what_the_text_says_and_are_known_again() {
+        let study = study(&experiment(), &StudyOptions::default());
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
+        let read = &value["rows"][0]["cells"][1]["figures"][1];
+        assert_eq!(
+            (read["metric"].as_str(), read["unit"].as_str(), read["by_block"].as_array().map(Vec::len)),
+            (Some("operations"), Some("1/s"), Some(8))
+        );
+        assert!(read["estimate"]["low"].as_f64().unwrap() < read["value"].as_f64().unwrap());
+        let csv = study_csv(&study);
+        let columns = csv.lines().next().unwrap().split(',').count();
+        assert_eq!(columns, 18);
+        assert!(csv.lines().any(|line| line.contains("RND4K Q1T1 read,after,read,operations") && line.contains("Faster")), "{csv}");
+        for text in [csv, study_json(&study), study_markdown(&study)] {
+            assert!(is_study(&text), "{}", &text[..60]);
+        }
+        assert!(!is_study("# My notes") && !is_study(&crate::json(&experiment()[..1])));
+    }
+
+    #[test]
+    fn an_interval_that_rounding_would_blur_says_how_far_it_reaches() {
+        let estimate = Estimate { point: 20_000.0, low: 19_999.0, high: 20_001.0, level: 0.95, n: 8, method: Method::HodgesLehmann };
+        assert_eq!(interval_text(&Metric::OperationsPerSecond, &estimate), "±0.01 %");
+        let wide = Estimate { low: 19_000.0, high: 21_000.0, ..estimate };
+        assert_eq!(interval_text(&Metric::OperationsPerSecond, &wide), "[19.0K, 21.0K]");
+    }
+}

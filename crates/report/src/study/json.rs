@@ -1,0 +1,121 @@
+//! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes; what is not known is null.
+
+use super::csv::names;
+use crate::sentence;
+use analyze::{Cell, Fact, Figure, RowComparison, Study, StudyRow};
+use serde_json::{Value, json};
+use stats::Estimate;
+
+/// The version of the form below.
+const FORM: u32 = 1;
+
+/// The study as one indented object; `fathom_report` is the version of its form.
+#[must_use]
+pub fn study_json(study: &Study) -> String {
+    let arms: Vec<Value> = study.arms.iter().map(|arm| json!({ "name": arm.name, "role": arm.role, "records": arm.records })).collect();
+    let findings: Vec<Value> = study
+        .findings
+        .iter()
+        .map(|f| {
+            json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of })
+        })
+        .collect();
+    let left_out: Vec<Value> =
+        study.left_out.iter().map(|left| json!({ "record": left.record, "name": left.name, "reason": left.reason })).collect();
+    let curves: Vec<Value> = study
+        .curves
+        .iter()
+        .map(|curve| json!({ "name": curve.name, "arm": study.arms[curve.arm].name, "points": points(study, &curve.points) }))
+        .collect();
+    let overall: serde_json::Map<String, Value> = study
+        .arms
+        .iter()
+        .zip(&study.overall)
+        .filter_map(|(arm, found)| Some((arm.name.clone(), comparison_value(study, found.as_ref()?))))
+        .collect();
+    let (metric, unit) = names(&study.metric);
+    let whole = json!({
+        "fathom_report": FORM,
+        "records": study.records,
+        "arms": arms,
+        "baseline": study.baseline.map(|baseline| &study.arms[baseline].name),
+        "compared": { "metric": metric, "unit": unit, "margin": study.margin },
+        "environments": facts(study, &study.environments),
+        "overall": overall,
+        "rows": study.rows.iter().map(|row| row_value(study, row)).collect::<Vec<_>>(),
+        "curves": curves,
+        "findings": findings,
+        "left_out": left_out,
+        "notes": study.notes,
+    });
+    serde_json::to_string_pretty(&whole).expect("the value was made of JSON")
+}
+
+/// Whether a text is what [`study_json`] writes.
+pub(super) fn is_study_json(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("fathom_report").is_some())
+}
+
+fn points(study: &Study, points: &[(u64, usize)]) -> Vec<Value> {
+    points.iter().map(|(depth, row)| json!({ "in_flight": depth, "row": study.rows[*row].name })).collect()
+}
+
+fn facts(study: &Study, facts: &[Fact]) -> Vec<Value> {
+    let by_arm = |fact: &Fact| -> Value {
+        study.arms.iter().zip(&fact.values).map(|(arm, value)| (arm.name.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into()
+    };
+    facts.iter().map(|fact| json!({ "fact": fact.key, "differs": fact.differs, "values": by_arm(fact) })).collect()
+}
+
+fn row_value(study: &Study, row: &StudyRow) -> Value {
+    let cells: Vec<Value> = study
+        .arms
+        .iter()
+        .enumerate()
+        .map(|(arm, of)| {
+            let cell = row.cells[arm].as_ref();
+            json!({
+                "arm": of.name,
+                "blocks": cell.map_or(0, |cell| cell.blocks),
+                "records": cell.map(|cell| &cell.records),
+                "figures": cell.map(figures),
+                "comparison": row.comparisons[arm].as_ref().map(|comparison| comparison_value(study, comparison)),
+            })
+        })
+        .collect();
+    let drift = row.drift.as_ref().map(|d| {
+        json!({
+            "change_percent": d.change.map(|change| 100.0 * change.exp_m1()), "trend_p": d.trend_p, "runs_p": d.runs_p,
+            "position_p": d.position_p, "spread_p": d.spread_p, "predecessor_p": d.predecessor_p,
+            "variance_ratio": d.variance_ratio, "variance_p": d.variance_p,
+        })
+    });
+    json!({ "name": row.name, "operations": row.operations, "workload": facts(study, &row.workload), "cells": cells, "drift": drift })
+}
+
+fn figures(cell: &Cell) -> Vec<Value> {
+    let one = |figure: &Figure| {
+        let (metric, unit) = names(&figure.metric);
+        json!({
+            "operation": figure.kind, "metric": metric, "unit": unit, "value": figure.point,
+            "estimate": figure.estimate.as_ref().map(estimate), "note": figure.note,
+            "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
+        })
+    };
+    cell.figures.iter().map(one).collect()
+}
+
+fn estimate(estimate: &Estimate) -> Value {
+    json!({
+        "point": estimate.point, "low": estimate.low, "high": estimate.high, "level": estimate.level, "n": estimate.n,
+        "method": super::level_method(estimate.method),
+    })
+}
+
+fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {
+    let percent = |log: f64| 100.0 * log.exp_m1();
+    let effect = comparison.effect.as_ref().map(|effect| {
+        json!({ "percent": percent(effect.point), "low": percent(effect.low), "high": percent(effect.high), "level": effect.level, "n": effect.n })
+    });
+    json!({ "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.margin) })
+}

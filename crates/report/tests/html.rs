@@ -1,0 +1,385 @@
+//! The HTML report as a reader meets it: its size, its bytes, and its controls in a real browser.
+
+use analyze::{StudyOptions, study};
+use record::{
+    Calibration, Coverage, Environment, Histogram, Interval, Measurements, Operations, Outcome, Record, Role, SCHEMA, Status, Stopping,
+    TargetFact, Trial,
+};
+use report::html;
+use stats::rng::Rng;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a made-up experiment looks like.
+struct Shape {
+    arms: Vec<String>,
+    rows: Vec<String>,
+    blocks: u32,
+    seconds: u64,
+}
+
+fn whole(x: f64) -> u64 {
+    units::lossless::f64_to_u64_saturating(x)
+}
+
+/// Latencies with a tail: normal logarithms, and one in a thousand twenty times as long.
+fn latencies(rng: &mut Rng, median_ns: f64, count: u64) -> Histogram {
+    const DRAWS: u64 = 60;
+    let mut out = Histogram::default();
+    for draw in 0..DRAWS.min(count) {
+        let share = count / DRAWS + u64::from(draw < count % DRAWS);
+        out.record_many(whole(median_ns * (0.25 * rng.normal()).exp()), share);
+    }
+    out.record_many(whole(median_ns * 20.0 * (0.4 * rng.normal()).exp()), count / 1000);
+    out
+}
+
+fn operations(rng: &mut Rng, bytes: u64, median_ns: f64, count: u64) -> Operations {
+    let latency = latencies(rng, median_ns, count);
+    Operations {
+        count: latency.count(),
+        bytes: latency.count() * bytes,
+        smallest_bytes: Some(bytes),
+        largest_bytes: Some(bytes),
+        latency,
+        ..Operations::default()
+    }
+}
+
+/// One slot: the first seconds are faster, arm 1 stalls for two seconds, and in some blocks of arm 2 the level drops.
+fn slot(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Record {
+    let mut rng = Rng::of(&[row as u64, arm as u64, u64::from(block)]);
+    let bytes = if row.is_multiple_of(3) { 1 << 20 } else { 4096 };
+    let level = 3000.0 * (1.0 + row as f64) * (1.0 + 0.07 * arm as f64) * (1.0 + 0.01 * f64::from(block)) * (0.02 * rng.normal()).exp();
+    let mut record = Record { interval_ns: SECOND, elapsed_ns: shape.seconds * SECOND, ..place(shape, row, arm, block, position) };
+    for second in 0..shape.seconds {
+        let burst = if second < 5 { 1.6 } else { 1.0 };
+        let drop = if arm == 2 && second > shape.seconds / 2 { 0.6 } else { 1.0 };
+        let stalled = arm == 1 && (18..20).contains(&second);
+        let count = if stalled { 0 } else { whole(level * burst * drop * (0.03 * rng.normal()).exp()) };
+        let mut interval = Interval { start_ns: second * SECOND, end_ns: (second + 1) * SECOND, in_flight: 8, ..Interval::default() };
+        let read = operations(&mut rng, bytes, 8e9 / level, count);
+        record.operations.insert("read", read.clone());
+        // Later blocks keep counts alone: a whole matrix of histograms by second would not fit in the memory of a small machine.
+        let kept = if block == 0 { read } else { Operations { latency: Histogram::default(), ..read } };
+        interval.operations.insert("read", kept);
+        record.series.push(interval);
+    }
+    record.process.user_ns = record.operations.count() * 700;
+    record
+}
+
+fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Record {
+    let mut environment = Environment::default();
+    environment.fathom.version = "0.1.0".into();
+    environment.system.hostname = Some("bench-1".into());
+    environment.system.kernel_release = Some("6.12.4".into());
+    environment.cpu.model = Some("Made-up CPU @ 3 GHz".into());
+    environment.cpu.governor = Some(if arm == 1 { "powersave".into() } else { "performance".into() });
+    let effective: BTreeMap<String, String> = [
+        ("block-size", if row.is_multiple_of(3) { "1m" } else { "4k" }.to_owned()),
+        ("queue-depth", (1 << (row % 8)).to_string()),
+        ("threads", "1".to_owned()),
+        ("random", "true".to_owned()),
+        ("read-percent", "100".to_owned()),
+        ("engine", format!("engine-{arm}")),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into();
+    Record {
+        schema: SCHEMA,
+        id: format!("{row}-{arm}-{block}"),
+        kind: "run".into(),
+        name: shape.rows[row].clone(),
+        started_at: format!(
+            "2026-11-{:02}T{:02}:{:02}:{:02}.000Z",
+            1 + position / 86_400,
+            position / 3600 % 24,
+            position / 60 % 60,
+            position % 60
+        ),
+        asked: effective.clone(),
+        effective,
+        targets: vec![TargetFact { path: "/data/t".into(), kind: "file".into(), files: 1, bytes: 8 << 30 }],
+        environment,
+        calibration: Calibration { clock: "tsc".into(), clock_read_ns: 18.0, ..Calibration::default() },
+        operations: Measurements::default(),
+        coverage: Some(Coverage {
+            block_bytes: 4096,
+            blocks: 2 << 20,
+            touched: 1000,
+            uses: 5000,
+            hottest_fifth_share: 0.7,
+            buckets: (0..100).map(|bucket| 4000 / (1 + bucket)).collect(),
+        }),
+        outcome: Outcome { status: Status::Ok, ..Outcome::default() },
+        trial: Some(Trial {
+            plan: "made-up".into(),
+            arm: shape.arms[arm].clone(),
+            row: shape.rows[row].clone(),
+            block,
+            slot: position,
+            role: if arm == 0 { Role::Baseline } else { Role::Candidate },
+            stopping: Stopping::Fixed,
+            arm_number: u32::try_from(arm).expect("few arms"),
+            row_number: u32::try_from(row).expect("few rows"),
+        }),
+        ..Record::default()
+    }
+}
+
+/// All slots in a random order within their blocks.
+fn experiment(shape: &Shape) -> Vec<Record> {
+    let mut out = Vec::new();
+    let mut rng = Rng::new(7);
+    let mut position = 0;
+    for block in 0..shape.blocks {
+        for row in 0..shape.rows.len() {
+            let mut order: Vec<usize> = (0..shape.arms.len()).collect();
+            rng.shuffle(&mut order);
+            for arm in order {
+                out.push(slot(shape, row, arm, block, position));
+                position += 1;
+            }
+        }
+    }
+    out
+}
+
+fn texts(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}
+
+fn small() -> Shape {
+    let rows = texts(&["SEQ1M Q1T1", "RND4K Q2T1", "RND4K Q4T1", "SEQ1M Q8T1", "RND4K Q16T1", "RND4K Q32T1"]);
+    Shape { arms: texts(&["sync", "io_uring", "io_uring with registered buffers"]), rows, blocks: 8, seconds: 40 }
+}
+
+fn page(records: &[Record]) -> String {
+    html(&study(records, &StudyOptions::default()), records)
+}
+
+#[test]
+fn a_matrix_of_140_cells_stays_below_two_megabytes() {
+    let arms = (0..7).map(|arm| format!("branch-{arm}")).collect();
+    let rows = (0..20).map(|row| format!("upload of {row} MiB files by 4 users")).collect();
+    let records = experiment(&Shape { arms, rows, blocks: 10, seconds: 20 });
+    assert_eq!(records.len(), 1400);
+    let page = page(&records);
+    assert_eq!(page.matches("<article").count(), 20);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    let (said, console) = in_browser(&browser, "matrix.html", &page, 1280, LAYOUT);
+    assert_eq!(console, "");
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert_eq!((said["wide"].as_array().map(Vec::len), said["clipped"].as_array().map(Vec::len)), (Some(0), Some(0)), "{said}");
+    say(&format!("{} bytes, laid out {} ms after the start of the navigation", page.len(), said["loaded_ms"]));
+}
+
+#[test]
+fn the_same_records_give_the_same_bytes() {
+    let shape = Shape { blocks: 2, seconds: 6, ..small() };
+    assert_eq!(page(&experiment(&shape)), page(&experiment(&shape)));
+}
+
+#[test]
+fn every_part_of_a_report_is_there_in_its_order() {
+    let page = page(&experiment(&small()));
+    let at: Vec<usize> = ["environments", "findings", "overview", "rows", "latency", "series", "drift", "heat", "places", "method"]
+        .iter()
+        .map(|id| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no section {id}")))
+        .collect();
+    assert!(at.is_sorted(), "{at:?}");
+    for needed in [
+        "≠ differs",
+        "powersave",
+        "baseline</span>",
+        "warm-up to",
+        "level ×",
+        "class=\"stall\"",
+        "class=\"whisker\"",
+        "class=\"band\"",
+        "p99.9<",
+    ] {
+        assert!(page.contains(needed), "{needed}");
+    }
+    assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'"));
+    for forbidden in ["http://", "https://", "NaN", "inf ", "url(", "eval("] {
+        let found = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!found.contains(forbidden), "{forbidden}");
+    }
+}
+
+/// Names that would do something if they were not text.
+fn hostile() -> Vec<Record> {
+    let mut records = experiment(&Shape {
+        arms: texts(&["<script>window.pwned=1</script>", "\"><img src=x onerror=window.pwned=1>"]),
+        rows: texts(&["a'b\"c</article>\n& \u{202e}txt.exe", "שלום 4K"]),
+        blocks: 6,
+        seconds: 6,
+    });
+    for record in &mut records {
+        record.environment.cpu.model = Some("</td></table><script>window.pwned=1</script>".into());
+        record.effective.insert("engine\"><script>".into(), "</code><script>window.pwned=1</script>".into());
+    }
+    records
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let page = page(&hostile());
+    assert_eq!(page.matches("<script").count(), 1);
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') && page.contains("&lt;script&gt;window.pwned=1"));
+    assert_eq!(page.matches("<article").count(), page.matches("</article>").count());
+}
+
+#[test]
+fn few_or_strange_records_are_no_reason_to_panic() {
+    let mut odd = slot(&small(), 1, 0, 0, 0);
+    odd.elapsed_ns = 0;
+    odd.trial = None;
+    odd.series[3].end_ns = 0;
+    odd.coverage = Some(Coverage { blocks: u64::MAX, block_bytes: u64::MAX, buckets: vec![u64::MAX, 1], ..Coverage::default() });
+    let failed = Record { outcome: Outcome { status: Status::Failed, message: Some("<b>".into()), ..Outcome::default() }, ..odd.clone() };
+    for records in
+        [vec![], vec![Record::default()], vec![odd.clone()], vec![odd.clone(), failed.clone()], vec![failed], vec![odd.clone(), odd]]
+    {
+        let page = page(&records);
+        assert!(page.ends_with("</html>\n") && page.contains("id=\"method\"") && !page.contains("NaN"));
+    }
+}
+
+/// Where pages are kept that a browser opens.
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn keep(name: &str, page: &str) -> PathBuf {
+    let path = file(name);
+    fs::write(&path, page).expect("the directory of builds can be written");
+    path
+}
+
+/// `CHROMIUM`, else the first Chromium on the path.
+fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+    named.or_else(|| std::env::split_paths(&path).flat_map(|dir| names.map(|name| dir.join(name))).find(|file| file.is_file()))
+}
+
+/// What a browser makes of a page of this width in which `probe` runs once it is loaded: the text that the probe returns, and the console.
+fn in_browser(browser: &Path, name: &str, page: &str, width: u32, probe: &str) -> (String, String) {
+    let hook = format!(
+        "<script>addEventListener('load', () => {{ let said; try {{ said = JSON.stringify((() => {{ {probe} }})()); }} \
+         catch (e) {{ said = `threw ${{e}} ${{e.stack}}`; }} const pre = document.createElement('pre'); pre.id = 'probe'; pre.textContent = said; \
+         document.body.append(pre); }});</script></body>"
+    );
+    let path = keep(name, &page.replace("</body>", &hook));
+    let profile = file(&format!("{name}.profile"));
+    let out = Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions"])
+        .args(["--enable-logging=stderr", "--v=0", "--dump-dom"])
+        .arg(format!("--window-size={width},900"))
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", path.display()))
+        .output()
+        .expect("the browser starts");
+    let dom = String::from_utf8_lossy(&out.stdout).into_owned();
+    let log = String::from_utf8_lossy(&out.stderr).into_owned();
+    let console: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    let said = dom
+        .split("<pre id=\"probe\">")
+        .nth(1)
+        .and_then(|rest| rest.split("</pre>").next())
+        .unwrap_or_else(|| panic!("no probe in:\n{log}"));
+    (said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"), console.join("\n"))
+}
+
+const CONTROLS: &str = r#"
+document.querySelectorAll('article').forEach(a => { a.style.contentVisibility = 'visible'; });
+const shown = selector => [...document.querySelectorAll(selector)].filter(e => e.getClientRects().length > 0);
+const press = (e, type) => e.dispatchEvent(new Event(type, { bubbles: true }));
+const out = {};
+const tools = document.getElementById('tools');
+out.tools = tools.checkVisibility();
+const filter = document.getElementById('filter');
+filter.value = 'q32'; press(filter, 'input');
+out.filtered = shown('article').map(a => a.dataset.name);
+filter.value = 'no such row'; press(filter, 'input');
+out.none = [shown('article').length, document.getElementById('none').checkVisibility()];
+filter.value = ''; press(filter, 'input');
+out.all = shown('article').length;
+const box = document.querySelector('input[name="arm"][value="1"]');
+box.click();
+out.hidden_arm = [shown('[data-arm="1"]').length, shown('[data-arm="2"]').length > 0];
+box.click();
+out.shown_arm = shown('[data-arm="1"]').length > 0;
+document.querySelector('input[name="metric"][value="p99"]').click();
+out.metrics = [...new Set(shown('figure[data-metric]').map(f => f.dataset.metric))];
+const paper = () => getComputedStyle(document.body).backgroundColor;
+const theme = document.getElementById('theme');
+theme.click(); const light = paper(); theme.click(); const dark = paper(); theme.click();
+out.themes = light !== dark && !document.documentElement.dataset.theme;
+const fold = document.getElementById('fold');
+const open = () => document.querySelectorAll('.plots > details[open]').length;
+const first = open(); fold.click(); const second = open(); fold.click();
+out.fold = (first === 0) !== (second === 0) && open() === document.querySelectorAll('.plots > details').length * (second === 0);
+document.querySelectorAll('.plots > details').forEach(d => { d.open = true; });
+const line = document.querySelector('#series .plot .line');
+line.scrollIntoView();
+const where = line.getBoundingClientRect();
+line.ownerSVGElement.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, clientX: where.x + where.width / 2, clientY: where.y + 5 }));
+out.tip = document.getElementById('tip').textContent.split('\n').length;
+out.no_native_titles = line.ownerSVGElement.querySelectorAll('title').length;
+out.copies = document.querySelectorAll('.copy:not([hidden])').length;
+out.resources = performance.getEntriesByType('resource').length;
+return out;
+"#;
+
+const LAYOUT: &str = r#"
+const loaded = performance.now();
+document.querySelectorAll('article').forEach(a => { a.style.contentVisibility = 'visible'; });
+document.querySelectorAll('details').forEach(d => { d.open = true; });
+const wide = [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll, svg') && e.getBoundingClientRect().right > innerWidth + 1);
+const clipped = [...document.querySelectorAll('svg.plot text')].filter(t => { const r = t.getBoundingClientRect(), p = t.ownerSVGElement.getBoundingClientRect(); return r.width && (r.left < p.left - 2 || r.right > p.right + 2 || r.bottom > p.bottom + 3); });
+return { width: innerWidth, scroll: document.documentElement.scrollWidth, wide: wide.slice(0, 5).map(e => e.outerHTML.slice(0, 120)), clipped: clipped.slice(0, 5).map(t => t.textContent),
+  pwned: window.pwned || 0, loaded_ms: Math.round(loaded) };
+"#;
+
+#[allow(clippy::print_stdout, reason = "a skipped test is counted by its line, and a time is shown and not judged")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+const NO_BROWSER: &str = "SKIPPED: needs Chromium (apt-get install chromium, or CHROMIUM=FILE)";
+
+#[test]
+fn the_controls_work_in_a_browser_without_a_word_on_its_console() {
+    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    let (said, console) = in_browser(&browser, "controls.html", &page(&experiment(&small())), 1280, CONTROLS);
+    assert_eq!(console, "");
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let expected = serde_json::json!({
+        "tools": true, "filtered": ["RND4K Q32T1"], "none": [0, true], "all": 6, "hidden_arm": [0, true], "shown_arm": true, "metrics": ["p99"],
+        "themes": true, "fold": true, "tip": 4, "no_native_titles": 0, "copies": 6, "resources": 0,
+    });
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_page_is_no_wider_than_a_phone_and_hostile_names_run_nothing() {
+    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    for (name, records) in [("phone.html", experiment(&small())), ("hostile.html", hostile())] {
+        let (said, console) = in_browser(&browser, name, &page(&records), 390, LAYOUT);
+        assert_eq!(console, "", "{name}");
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+        assert!(said["width"].as_u64() <= Some(500) && said["scroll"].as_u64() <= said["width"].as_u64(), "{name}: {said}");
+        assert_eq!((&said["pwned"], said["wide"].as_array().map(Vec::len)), (&serde_json::json!(0), Some(0)), "{name}: {said}");
+        assert_eq!(said["clipped"].as_array().map(Vec::len), Some(0), "{name}: {said}");
+    }
+}

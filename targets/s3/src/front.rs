@@ -1,0 +1,329 @@
+//! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on command, counting.
+
+use crate::access::OperationCell;
+use crate::cors::{self, Preflight};
+use crate::inbound::{Inbound, Waits};
+use crate::keyring::Keyring;
+use crate::metrics::{Metrics, Misbehaved, Process};
+use crate::outbound::Outbound;
+use crate::protocol::{content_sha256_mismatch, custom};
+use crate::storage::ObjectStore;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use misbehave::{Misbehaviour, Shaper, Treatment};
+use s3s::service::S3Service;
+use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::{Duration, Instant, sleep};
+use units::Nanos;
+
+/// The bucket name that the server's own pages take.
+pub(crate) const OWN_PAGES: &str = "fathom";
+/// The most bytes of all headers of a request together.
+const MOST_HEADERS: usize = 16 << 10;
+
+/// The operations that can be made to misbehave apart from each other.
+pub const OPERATION_KINDS: [&str; 6] = ["get", "head", "put", "post", "delete", "list"];
+
+/// What is done to requests besides answering them.
+pub(crate) struct Mischief {
+    pub(crate) models: Misbehaviour,
+    pub(crate) shaper: Mutex<Shaper>,
+}
+
+/// One server's state before the protocol.
+pub(crate) struct Front {
+    pub(crate) service: S3Service,
+    pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) mischief: Option<Arc<Mischief>>,
+    pub(crate) started: Instant,
+    /// Distinguishes the request ids of one run from those of another.
+    pub(crate) run: u64,
+    pub(crate) numbers: std::sync::atomic::AtomicU64,
+}
+
+/// Which kind of operation a request is, from its line alone.
+fn kind(method: &Method, uri: &Uri) -> &'static str {
+    let path = uri.path().trim_start_matches('/');
+    let object = path.split_once('/').is_some_and(|(_, key)| !key.is_empty());
+    match *method {
+        Method::GET if object => "get",
+        Method::GET => "list",
+        Method::HEAD => "head",
+        Method::PUT => "put",
+        Method::DELETE => "delete",
+        _ => "post",
+    }
+}
+
+impl Front {
+    /// Answers one request. Every request is answered and counted once.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Outbound> {
+        let begun = Instant::now();
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let kind = kind(request.method(), request.uri());
+        let decision = self.mischief.as_ref().map(|mischief| mischief.models.decide(kind, number)).unwrap_or_default();
+        self.wait(kind, &decision).await;
+        let cell = OperationCell::new();
+        self.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+        let response = match decision.error {
+            Some(status) => self.fail(request, status).await,
+            None => self.serve(request, &cell).await,
+        };
+        let (mut parts, body) = response.into_parts();
+        let id = format!("{:016X}", self.run ^ number);
+        let body = decorated(&mut parts.headers, parts.status, body, &id);
+        if let Ok(value) = HeaderValue::from_str(&id) {
+            parts.headers.insert("x-amz-request-id", value);
+        }
+        let operation = cell.0.load(Ordering::Relaxed);
+        let outbound = Outbound::new(body, Arc::clone(&self.metrics), operation, parts.status, begun);
+        Response::from_parts(parts, self.shaped(outbound, kind, &decision))
+    }
+
+    async fn wait(&self, kind: &'static str, decision: &Treatment) {
+        let Some(mischief) = &self.mischief else { return };
+        let since = Nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let turn = mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner).admit(&mischief.models, kind, since);
+        let stalled = mischief.models.stalled(kind, Nanos(since.0.saturating_add(turn.0)));
+        let delay = turn.0.saturating_add(stalled.0).saturating_add(decision.delay.0);
+        if delay > 0 {
+            self.metrics.misbehaved(Misbehaved::Delayed);
+            sleep(Duration::from_nanos(delay)).await;
+        }
+    }
+
+    fn shaped(&self, outbound: Outbound, kind: &'static str, decision: &Treatment) -> Outbound {
+        match &self.mischief {
+            Some(mischief) => outbound.shaped(Arc::clone(mischief), kind, decision, self.started),
+            None => outbound,
+        }
+    }
+
+    async fn fail(&self, request: Request<Incoming>, status: u16) -> Response<Body> {
+        self.metrics.misbehaved(Misbehaved::Failed);
+        let waits = if request.headers().contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
+        Inbound::new(request.into_body()).drain(waits).await;
+        let code = if status == 503 { S3ErrorCode::SlowDown } else { S3ErrorCode::InternalError };
+        let mut error = S3Error::with_message(code, "This server was told to misbehave.");
+        error.set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        refusal(error)
+    }
+
+    async fn serve(&self, request: Request<Incoming>, cell: &OperationCell) -> Response<Body> {
+        if let Some(page) = self.own_page(&request) {
+            return page;
+        }
+        if let Err(error) = check_head(&request) {
+            return refusal(error);
+        }
+        if request.method() == Method::OPTIONS {
+            return self.preflight(&request);
+        }
+        let origin = request.headers().get(header::ORIGIN).and_then(|value| value.to_str().ok());
+        let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
+        let (mut parts, body) = request.into_parts();
+        parts.extensions.insert(cell.clone());
+        let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
+        let inbound = (!body.is_end_stream()).then(|| Inbound::new(body));
+        let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
+        let mut response = match self.service.call(Request::from_parts(parts, body)).await {
+            Ok(response) => response,
+            Err(_) => refusal(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
+        };
+        if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
+            inbound.drain(waits).await;
+        }
+        if is_unread_body(&response) {
+            response = unread_body();
+        }
+        response.headers_mut().extend(cross.unwrap_or_default());
+        response
+    }
+
+    /// The pages that need no signature: health for all, the others for who shows an admin's secret.
+    fn own_page(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
+        let page = request.uri().path().strip_prefix("/fathom/")?;
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return None;
+        }
+        if page == "health" {
+            return Some(text_page("ok\n".to_owned()));
+        }
+        let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let secret = shown.and_then(|shown| shown.strip_prefix("Bearer "))?;
+        if !self.keyring.is_admin_secret(secret) {
+            return Some(refusal(s3_error!(AccessDenied, "Access Denied")));
+        }
+        let own = OwnPages { keyring: Arc::clone(&self.keyring), metrics: Arc::clone(&self.metrics), store: Arc::clone(&self.store) };
+        Some(own.page(page).map_or_else(refusal, text_page))
+    }
+
+    fn preflight(&self, request: &Request<Incoming>) -> Response<Body> {
+        let Some(asked) = Preflight::asked(request.headers()) else {
+            return refusal(custom("BadRequest", StatusCode::BAD_REQUEST, "Insufficient information. Origin request header needed."));
+        };
+        match cors::preflight(&*self.store, bucket(request.uri()), &asked) {
+            Some(headers) => {
+                let mut response = Response::new(Body::empty());
+                response.headers_mut().extend(headers);
+                response
+            }
+            None => refusal(custom("AccessForbidden", StatusCode::FORBIDDEN, "CORSResponse: This CORS request is not allowed.")),
+        }
+    }
+}
+
+fn bucket(uri: &Uri) -> &str {
+    uri.path().trim_start_matches('/').split('/').next().unwrap_or_default()
+}
+
+fn text_page(text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+    response
+}
+
+/// An error as the protocol writes it.
+fn refusal(error: S3Error) -> Response<Body> {
+    error.to_http_response().unwrap_or_else(|_| {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+        response
+    })
+}
+
+/// Refuses what the protocol library would take: too many bytes of headers, and signatures of version 2.
+fn check_head<B>(request: &Request<B>) -> S3Result<()> {
+    let bytes: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > MOST_HEADERS {
+        let message = "Your request header section exceeds the maximum allowed size";
+        return Err(custom("RequestHeaderSectionTooLarge", StatusCode::BAD_REQUEST, message));
+    }
+    let second = request.headers().get(header::AUTHORIZATION).is_some_and(|value| value.as_bytes().starts_with(b"AWS "));
+    let presigned = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("AWSAccessKeyId=")));
+    if second || presigned {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
+        ));
+    }
+    Ok(())
+}
+
+/// Errors say which request they are of.
+fn decorated(headers: &mut HeaderMap, status: StatusCode, body: Body, id: &str) -> Body {
+    if !status.is_client_error() && !status.is_server_error() {
+        return body;
+    }
+    let Some(bytes) = body.bytes() else { return body };
+    let Ok(text) = std::str::from_utf8(&bytes) else { return body };
+    let Some(head) = text.strip_suffix("</Error>") else { return body };
+    let text = format!("{head}<RequestId>{id}</RequestId></Error>");
+    if let Ok(length) = HeaderValue::from_str(&text.len().to_string())
+        && headers.contains_key(header::CONTENT_LENGTH)
+    {
+        headers.insert(header::CONTENT_LENGTH, length);
+    }
+    Body::from(text)
+}
+
+/// Whether an answer is the protocol library's to a body that it could not read: it reads bodies of XML before the operations, and says no
+/// more of why that failed than that it did. Our own internal errors have a message.
+fn is_unread_body(response: &Response<Body>) -> bool {
+    let silent = |bytes: &[u8]| !bytes.windows(9).any(|window| window == b"<Message>");
+    response.status() == StatusCode::INTERNAL_SERVER_ERROR && response.body().bytes().is_some_and(|bytes| silent(&bytes))
+}
+
+/// As the protocol says that a body is not what was signed.
+fn unread_body() -> Response<Body> {
+    refusal(content_sha256_mismatch())
+}
+
+/// The server's own pages for requests that are signed.
+pub(crate) struct OwnPages {
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) store: Arc<dyn ObjectStore>,
+}
+
+impl OwnPages {
+    fn page(&self, name: &str) -> S3Result<String> {
+        match name {
+            "metrics" => Ok(self.metrics.text(&self.store.counters(), &Process::now())),
+            "profile" => Ok(Process::now().profile(&self.metrics)),
+            _ => Err(s3_error!(NoSuchKey, "There is /fathom/health, /fathom/metrics and /fathom/profile")),
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl s3s::route::S3Route for OwnPages {
+    fn is_match(&self, _: &Method, uri: &Uri, _: &HeaderMap, _: &mut http::Extensions) -> bool {
+        bucket(uri) == OWN_PAGES
+    }
+
+    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
+        let admin = request.credentials.as_ref().is_some_and(|credentials| self.keyring.is_admin(&credentials.access_key));
+        if admin { Ok(()) } else { Err(s3_error!(AccessDenied, "Access Denied")) }
+    }
+
+    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
+        if request.method != Method::GET {
+            return Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."));
+        }
+        let page = request.uri.path().strip_prefix("/fathom/").unwrap_or_default();
+        let mut response = S3Response::new(Body::from(self.page(page)?));
+        response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+        Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, uri: &str, authorization: &str) -> Request<()> {
+        Request::builder().method(method).uri(uri).header("authorization", authorization).body(()).unwrap()
+    }
+
+    #[test]
+    fn the_kind_of_an_operation_is_seen_in_the_line() {
+        let of = |method: Method, uri: &str| kind(&method, &uri.parse().unwrap());
+        assert_eq!(
+            [of(Method::GET, "/b/k"), of(Method::GET, "/b/?list-type=2"), of(Method::GET, "/"), of(Method::GET, "/b")],
+            ["get", "list", "list", "list"]
+        );
+        assert_eq!(
+            [of(Method::PUT, "/b/k"), of(Method::DELETE, "/b"), of(Method::POST, "/b?delete"), of(Method::HEAD, "/b/k")],
+            ["put", "delete", "post", "head"]
+        );
+    }
+
+    #[test]
+    fn signatures_of_version_2_are_refused() {
+        assert!(check_head(&request("GET", "/b/k", "AWS AKIA:sig")).is_err());
+        assert!(check_head(&request("GET", "/b/k?AWSAccessKeyId=A&Expires=1&Signature=s", "")).is_err());
+        assert!(check_head(&request("GET", "/b/k", "AWS4-HMAC-SHA256 Credential=…")).is_ok());
+        assert!(check_head(&request("GET", "/b/k", &"x".repeat(20_000))).is_err());
+    }
+
+    #[test]
+    fn errors_carry_the_id_of_their_request() {
+        let response = refusal(s3_error!(NoSuchKey, "gone"));
+        let (mut parts, body) = response.into_parts();
+        let body = decorated(&mut parts.headers, parts.status, body, "ID7").bytes().unwrap();
+        assert!(std::str::from_utf8(&body).unwrap().ends_with("<Message>gone</Message><RequestId>ID7</RequestId></Error>"));
+    }
+
+    #[test]
+    fn an_internal_error_without_a_message_is_a_body_that_was_not_as_signed() {
+        assert!(is_unread_body(&refusal(S3Error::new(S3ErrorCode::InternalError))));
+        assert!(!is_unread_body(&refusal(s3_error!(InternalError, "ours"))));
+        assert_eq!(unread_body().status(), StatusCode::BAD_REQUEST);
+    }
+}

@@ -1,0 +1,28 @@
+//! An S3 object server whose storage is stated, tested by crash, and able to misbehave on command.
+//!
+//! Two halves meet at [`ObjectStore`]: the protocol decides what a request means and who may make it, the store decides what is true.
+//! The words of S3 (routes, XML, signatures) are the library `s3s`; what they mean is `protocol`. Before it stands `front`, with the
+//! server's own pages, browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
+//! Absent on purpose: server-side encryption, object lock, access control lists beyond their read-out, several hosts.
+#![forbid(unsafe_code)]
+
+mod access;
+mod cors;
+mod documents;
+mod front;
+mod inbound;
+mod keyring;
+mod lifecycle;
+mod metrics;
+mod outbound;
+mod policy;
+mod protocol;
+mod server;
+mod storage;
+
+pub use front::OPERATION_KINDS;
+pub use keyring::{Keyring, KeyringError, Permission};
+pub use misbehave::{MisbehaveError, Misbehaviour};
+pub use protocol::Log;
+pub use server::{ServerError, ServerOptions, TlsFiles, serve};
+pub use storage::*;

@@ -1,0 +1,148 @@
+//! Answers on their way out: counted, and if so commanded slowed, cut or damaged.
+
+use crate::front::Mischief;
+use crate::metrics::{Metrics, Misbehaved};
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http_body::{Body as _, Frame, SizeHint};
+use misbehave::Treatment;
+use s3s::{Body, StdError};
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, ready};
+use tokio::time::{Duration, Instant, Sleep, sleep};
+use units::Nanos;
+
+/// What is done to this answer's bytes.
+struct Shape {
+    mischief: Arc<Mischief>,
+    kind: &'static str,
+    started: Instant,
+    cut_at: Option<u64>,
+    damage_at: Option<u64>,
+    waiting: Option<Pin<Box<Sleep>>>,
+    held: Option<Bytes>,
+}
+
+/// The body of an answer; when it goes, the request is counted.
+pub(crate) struct Outbound {
+    inner: Body,
+    metrics: Arc<Metrics>,
+    operation: usize,
+    status: StatusCode,
+    begun: Instant,
+    sent: u64,
+    shape: Option<Box<Shape>>,
+}
+
+impl Outbound {
+    pub(crate) fn new(inner: Body, metrics: Arc<Metrics>, operation: usize, status: StatusCode, begun: Instant) -> Self {
+        Self { inner, metrics, operation, status, begun, sent: 0, shape: None }
+    }
+
+    /// The same answer with the bandwidth limited and its bytes cut or damaged as was decided.
+    pub(crate) fn shaped(mut self, mischief: Arc<Mischief>, kind: &'static str, decision: &Treatment, started: Instant) -> Self {
+        let length = self.inner.size_hint().exact().unwrap_or(0);
+        let place = |cut: Option<misbehave::BytePlace>| cut.filter(|_| self.status.is_success()).and_then(|cut| cut.byte(length));
+        let (cut_at, damage_at) = (place(decision.truncate), place(decision.corrupt));
+        for (there, how) in [(cut_at, Misbehaved::Truncated), (damage_at, Misbehaved::Corrupted)] {
+            if there.is_some() {
+                self.metrics.misbehaved(how);
+            }
+        }
+        self.shape = Some(Box::new(Shape { mischief, kind, started, cut_at, damage_at, waiting: None, held: None }));
+        self
+    }
+
+    fn give(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        let from = self.sent;
+        let bytes = match &self.shape {
+            Some(shape) => match damaged(shape, bytes, from) {
+                Some(bytes) => bytes,
+                None => return Poll::Ready(Some(Err("this answer was to be cut here".into()))),
+            },
+            None => bytes,
+        };
+        self.sent += bytes.len() as u64;
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+}
+
+/// The bytes as they go out; `None` where the answer ends before them.
+fn damaged(shape: &Shape, mut bytes: Bytes, from: u64) -> Option<Bytes> {
+    let within = |at: u64, length: usize| at.checked_sub(from).and_then(|at| usize::try_from(at).ok()).filter(|at| *at < length);
+    if let Some(cut_at) = shape.cut_at {
+        if cut_at <= from {
+            return None;
+        }
+        bytes.truncate(within(cut_at, bytes.len()).unwrap_or(bytes.len()));
+    }
+    if let Some(at) = shape.damage_at.and_then(|at| within(at, bytes.len())) {
+        let mut copy = BytesMut::from(&bytes[..]);
+        copy[at] ^= 1;
+        return Some(copy.freeze());
+    }
+    Some(bytes)
+}
+
+impl http_body::Body for Outbound {
+    type Data = Bytes;
+    type Error = StdError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        let this = self.get_mut();
+        if let Some(shape) = &mut this.shape {
+            if let Some(waiting) = &mut shape.waiting {
+                ready!(waiting.as_mut().poll(context));
+                shape.waiting = None;
+            }
+            if let Some(bytes) = shape.held.take() {
+                return this.give(bytes);
+            }
+        }
+        let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
+        };
+        let bytes = match frame.into_data() {
+            Ok(bytes) => bytes,
+            Err(other) => return Poll::Ready(Some(Ok(other))),
+        };
+        let Some(shape) = &mut this.shape else { return this.give(bytes) };
+        let since = Nanos(u64::try_from(shape.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let mut shaper = shape.mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner);
+        let delay = shaper.pass(&shape.mischief.models, shape.kind, bytes.len() as u64, since);
+        drop(shaper);
+        if delay.0 == 0 {
+            return this.give(bytes);
+        }
+        let mut waiting = Box::pin(sleep(Duration::from_nanos(delay.0)));
+        if waiting.as_mut().poll(context).is_ready() {
+            return this.give(bytes);
+        }
+        (shape.waiting, shape.held) = (Some(waiting), Some(bytes));
+        Poll::Pending
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.shape.as_ref().is_none_or(|shape| shape.held.is_none()) && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let held = self.shape.as_ref().and_then(|shape| shape.held.as_ref()).map_or(0, |held| held.len() as u64);
+        match self.inner.size_hint().exact() {
+            Some(rest) => SizeHint::with_exact(rest + held),
+            None => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.count(self.operation, self.status.as_u16(), self.sent, self.begun.elapsed());
+    }
+}

@@ -1,0 +1,85 @@
+//! Buckets themselves.
+
+use super::{Asked, Protocol, convert};
+use crate::storage::{NewBucket, StorageError};
+use s3s::dto::*;
+use s3s::{S3Result, s3_error};
+
+impl Protocol {
+    pub(super) async fn list_buckets(&self, asked: Asked<ListBucketsInput>) -> S3Result<ListBucketsOutput> {
+        let Asked { input, access_key, .. } = asked;
+        let asker = access_key.unwrap_or_default();
+        let prefix = input.prefix.clone().unwrap_or_default();
+        let after = input.continuation_token.clone().unwrap_or_default();
+        let most = input.max_buckets.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
+        let mut kept = self.stored(self.store.buckets())?;
+        kept.retain(|bucket| bucket.name.starts_with(&prefix) && bucket.name > after && self.access.keyring.knows(&asker, &bucket.name));
+        let next = (kept.len() > most).then(|| kept[most.max(1) - 1].name.clone());
+        kept.truncate(most);
+        let bucket = |bucket: crate::storage::Bucket| Bucket {
+            bucket_region: Some(bucket.region),
+            creation_date: Some(convert::timestamp(bucket.created_ms)),
+            name: Some(bucket.name),
+        };
+        Ok(ListBucketsOutput {
+            buckets: Some(kept.into_iter().map(bucket).collect()),
+            continuation_token: next,
+            owner: Some(convert::owner(&asker)),
+            prefix: input.prefix,
+        })
+    }
+
+    pub(super) async fn create_bucket(&self, asked: Asked<CreateBucketInput>) -> S3Result<CreateBucketOutput> {
+        let Asked { input, access_key, .. } = asked;
+        if input.object_lock_enabled_for_bucket == Some(true) {
+            return Err(s3_error!(NotImplemented, "Object lock is not implemented"));
+        }
+        if input.bucket == crate::front::OWN_PAGES {
+            return Err(s3_error!(InvalidBucketName, "This server's own pages have the name of that bucket"));
+        }
+        convert::check_acl(input.acl.as_ref().map(|acl| acl.as_str()))?;
+        let named = input.create_bucket_configuration.and_then(|given| given.location_constraint);
+        let region = named.map_or_else(|| self.region.clone(), |region| region.as_str().to_owned());
+        if region != self.region && !region.is_empty() {
+            return Err(s3_error!(
+                InvalidLocationConstraint,
+                "The specified location-constraint is not valid; this server is {}",
+                self.region
+            ));
+        }
+        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone() };
+        let bucket = input.bucket.clone();
+        let location = Some(format!("/{}", input.bucket));
+        match self.blocking(move |store| store.create_bucket(&bucket, new)).await {
+            Ok(()) => Ok(CreateBucketOutput { location }),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn head_bucket(&self, asked: Asked<HeadBucketInput>) -> S3Result<HeadBucketOutput> {
+        let bucket = self.stored(self.store.bucket(&asked.input.bucket))?;
+        Ok(HeadBucketOutput { bucket_region: Some(bucket.region), ..Default::default() })
+    }
+
+    pub(super) async fn delete_bucket(&self, asked: Asked<DeleteBucketInput>) -> S3Result<DeleteBucketOutput> {
+        let bucket = asked.input.bucket;
+        self.blocking(move |store| store.delete_bucket(&bucket)).await?;
+        Ok(DeleteBucketOutput::default())
+    }
+
+    pub(super) async fn get_bucket_location(&self, asked: Asked<GetBucketLocationInput>) -> S3Result<GetBucketLocationOutput> {
+        let bucket = self.stored(self.store.bucket(&asked.input.bucket))?;
+        // The region that S3 had first is named by nothing.
+        let named = Some(bucket.region).filter(|region| region != "us-east-1");
+        Ok(GetBucketLocationOutput { location_constraint: named.map(BucketLocationConstraint::from) })
+    }
+
+    /// Errors: `NoSuchBucket`.
+    pub(super) fn check_bucket(&self, bucket: &str) -> S3Result<crate::storage::Bucket> {
+        match self.store.bucket(bucket) {
+            Ok(found) => Ok(found),
+            Err(error @ StorageError::NoSuchBucket) => Err(super::errors::storage_error(&error)),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Copies of objects, whole or as parts.
+
+use super::checksums::{Hashes, set_checksums};
+use super::convert::{self, given_headers, refuse_unkept};
+use super::{Asked, Protocol, checksums, tags};
+use crate::storage::{Checksum, ChecksumAlgorithm, CopyObject, CopyPart, SourceObject, StorageError, VersionId, Versioning};
+use s3s::dto::{
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource, MetadataDirective, TaggingDirective,
+    UploadPartCopyInput, UploadPartCopyOutput,
+};
+use s3s::{S3Result, s3_error};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The most bytes of a copy in one request, as AWS has it.
+const MOST_BYTES: u64 = 5 << 30;
+
+/// The source that a header names.
+fn source(given: &CopySource) -> S3Result<(String, String, Option<VersionId>)> {
+    match given {
+        CopySource::Bucket { bucket, key, version_id } => {
+            Ok((bucket.to_string(), key.to_string(), convert::version(version_id.as_deref())?))
+        }
+        CopySource::AccessPoint { .. } | CopySource::Outpost { .. } => {
+            Err(s3_error!(NotImplemented, "Copies from access points are not implemented"))
+        }
+    }
+}
+
+macro_rules! source_object {
+    ($input:expr) => {{
+        let (bucket, key, version) = source(&$input.copy_source)?;
+        let conditions = convert::source_conditions(
+            $input.copy_source_if_match.as_ref(),
+            $input.copy_source_if_none_match.as_ref(),
+            $input.copy_source_if_modified_since.as_ref(),
+            $input.copy_source_if_unmodified_since.as_ref(),
+        );
+        SourceObject { bucket, key, version, conditions }
+    }};
+}
+
+impl Protocol {
+    pub(super) async fn copy_object(&self, asked: Asked<CopyObjectInput>) -> S3Result<CopyObjectOutput> {
+        let Asked { mut input, access_key, .. } = asked;
+        refuse_unkept!(input);
+        let source = source_object!(input);
+        self.access.decide(access_key.as_deref(), "GetObject", Some(&source.bucket), Some(&source.key))?;
+        let replaces = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
+        let retags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
+        let itself = source.bucket == input.bucket && source.key == input.key && source.version.is_none();
+        if itself && !replaces && input.storage_class.is_none() && input.website_redirect_location.is_none() {
+            return Err(s3_error!(
+                InvalidRequest,
+                "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes."
+            ));
+        }
+        let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
+        if found.size > MOST_BYTES {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
+            ));
+        }
+        let mut metadata = None;
+        if replaces {
+            metadata = Some((given_headers!(input).kept()?, convert::user_metadata(input.metadata.take())?));
+        } else if let Some(class) = &input.storage_class {
+            let class = Some(class.as_str().to_owned()).filter(|class| class != "STANDARD");
+            metadata =
+                Some((crate::storage::Headers { storage_class: class, ..found.content.headers.clone() }, found.content.user.clone()));
+        }
+        let tags = if retags { Some(tags::from_header(input.tagging.as_deref())?) } else { None };
+        let named = input.checksum_algorithm.as_ref().map(|name| convert::algorithm(name.as_str())).transpose()?;
+        let checksums = match named {
+            Some(algorithm) if found.content.checksums.iter().all(|kept| kept.algorithm != algorithm) => {
+                Some(vec![self.computed(&source, Some(found.version), None, algorithm).await?])
+            }
+            Some(_) | None => None,
+        };
+        let versioned = self.is_versioned(&source.bucket)?;
+        let versioning = self.check_bucket(&input.bucket)?.versioning;
+        let copy = CopyObject {
+            source,
+            bucket: input.bucket,
+            key: input.key,
+            metadata,
+            tags,
+            checksums,
+            conditions: convert::conditions(None, None),
+        };
+        let made = self.blocking(move |store| store.copy_object(copy)).await?;
+        let mut result = CopyObjectResult {
+            e_tag: Some(convert::etag(made.etag)),
+            last_modified: Some(convert::timestamp(made.modified_ms)),
+            ..Default::default()
+        };
+        set_checksums!(result, &made.content.checksums);
+        Ok(CopyObjectOutput {
+            copy_object_result: Some(result),
+            copy_source_version_id: convert::version_text(found.version, versioned),
+            version_id: convert::version_text(made.version, versioning == Versioning::On),
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn upload_part_copy(&self, asked: Asked<UploadPartCopyInput>) -> S3Result<UploadPartCopyOutput> {
+        let Asked { input, access_key, .. } = asked;
+        let source = source_object!(input);
+        self.access.decide(access_key.as_deref(), "GetObject", Some(&source.bucket), Some(&source.key))?;
+        let number = u32::try_from(input.part_number).unwrap_or(0);
+        let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
+        let range = input.copy_source_range.as_deref().map(|text| copied_range(text, found.size)).transpose()?;
+        let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
+        if upload.checksum.is_some() {
+            return Err(s3_error!(NotImplemented, "Parts of uploads with checksums cannot be copies; upload their bytes"));
+        }
+        let versioned = self.is_versioned(&source.bucket)?;
+        let copy = CopyPart { source, range, bucket: input.bucket, key: input.key, upload: input.upload_id, number };
+        let part = self.blocking(move |store| store.copy_part(copy)).await?;
+        let mut result = CopyPartResult {
+            e_tag: Some(convert::etag(part.etag)),
+            last_modified: Some(convert::timestamp(part.modified_ms)),
+            ..Default::default()
+        };
+        set_checksums!(result, &part.checksums);
+        Ok(UploadPartCopyOutput {
+            copy_part_result: Some(result),
+            copy_source_version_id: convert::version_text(found.version, versioned),
+            ..Default::default()
+        })
+    }
+
+    /// Reads bytes once for a checksum that is not kept with them.
+    async fn computed(
+        &self,
+        source: &SourceObject,
+        version: Option<VersionId>,
+        range: Option<Range<u64>>,
+        algorithm: ChecksumAlgorithm,
+    ) -> S3Result<Checksum> {
+        let (bucket, key) = (source.bucket.clone(), source.key.clone());
+        let store = Arc::clone(&self.store);
+        let mut hashes = Hashes::new(checksums::ALGORITHMS.map(|one| (one, None)), None, None, Some(algorithm))?;
+        let read = move || {
+            let (_, mut reader) = store.get(&bucket, &key, version)?;
+            if let Some(range) = range {
+                reader.select(range);
+            }
+            while let Some(piece) = reader.next_chunk()? {
+                hashes.update(&piece);
+            }
+            Ok(hashes)
+        };
+        let hashes = self.stored(super::intake::blocking(read).await?)?;
+        let computed = hashes.finish(None)?.pop();
+        computed.ok_or_else(|| self.refused(StorageError::Closed))
+    }
+}
+
+/// Whether a directive replaces what the source has.
+fn directive(given: Option<&str>) -> S3Result<bool> {
+    match given {
+        None | Some("COPY") => Ok(false),
+        Some("REPLACE") => Ok(true),
+        Some(_) => Err(s3_error!(InvalidArgument, "Unknown directive; write COPY or REPLACE")),
+    }
+}
+
+/// The range of `x-amz-copy-source-range`, which has both ends. Errors: `InvalidArgument`, `InvalidRange`.
+fn copied_range(text: &str, size: u64) -> S3Result<Range<u64>> {
+    let ends = text.strip_prefix("bytes=").and_then(|ends| ends.split_once('-'));
+    let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let range = ends.and_then(|(first, last)| Some(number(first)?..number(last)?.checked_add(1)?));
+    match range {
+        Some(range) if range.end <= range.start => Err(malformed_range()),
+        Some(range) if range.end > size => Err(super::errors::range_not_satisfiable(size)),
+        Some(range) => Ok(range),
+        None => Err(malformed_range()),
+    }
+}
+
+fn malformed_range() -> s3s::S3Error {
+    convert::invalid_argument(
+        "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_range_has_both_ends_and_lies_inside() {
+        assert_eq!(copied_range("bytes=0-9", 10).unwrap(), 0..10);
+        for (text, code) in [
+            ("bytes=0-10", "InvalidRange"),
+            ("bytes=5-4", "InvalidArgument"),
+            ("bytes=0-", "InvalidArgument"),
+            ("bytes=-5", "InvalidArgument"),
+            ("0-5", "InvalidArgument"),
+            ("bytes=+0-5", "InvalidArgument"),
+            ("bytes=0-18446744073709551615", "InvalidArgument"),
+        ] {
+            assert_eq!(copied_range(text, 10).unwrap_err().code().as_str(), code, "{text}");
+        }
+    }
+}

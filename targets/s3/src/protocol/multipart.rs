@@ -1,0 +1,250 @@
+//! Multipart uploads.
+
+use super::checksums::{self, Hashes, given_checksums, set_checksums};
+use super::convert::{self, given_headers, refuse_unkept};
+use super::intake::{Intake, Upload, receive};
+use super::listing::{Encoding, delimiter, page_size};
+use super::objects::{check_length, trailer};
+use super::{Asked, Protocol, tags};
+use crate::storage::{
+    Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, PartFinish, PartQuery, PartRef, UploadEntry, UploadQuery,
+    UploadedPart, Versioning,
+};
+use s3s::dto::{
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
+    ListPartsInput, ListPartsOutput, MultipartUpload, Part, StorageClass, UploadPartInput, UploadPartOutput,
+};
+use s3s::{S3Result, s3_error};
+
+/// The most parts of an upload, as AWS has it.
+const MOST_PARTS: usize = 10_000;
+
+impl Protocol {
+    pub(super) async fn create_multipart_upload(&self, asked: Asked<CreateMultipartUploadInput>) -> S3Result<CreateMultipartUploadOutput> {
+        let Asked { mut input, access_key, .. } = asked;
+        refuse_unkept!(input);
+        let content = Content {
+            headers: given_headers!(input).kept()?,
+            user: convert::user_metadata(input.metadata.take())?,
+            tags: tags::from_header(input.tagging.as_deref())?,
+            checksums: Vec::new(),
+        };
+        let algorithm = input.checksum_algorithm.as_ref().map(|name| convert::algorithm(name.as_str())).transpose()?;
+        let named = input.checksum_type.as_ref().map(|kind| kind.as_str());
+        if algorithm.is_none() && named.is_some() {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
+            ));
+        }
+        let checksum = algorithm.map(|algorithm| Ok::<_, s3s::S3Error>((algorithm, checksums::kind(algorithm, named)?))).transpose()?;
+        let new = NewMultipart { content, checksum, initiator: access_key.unwrap_or_default() };
+        let (bucket, key) = (input.bucket.clone(), input.key.clone());
+        let upload_id = self.blocking(move |store| store.create_multipart(&bucket, &key, new)).await?;
+        Ok(CreateMultipartUploadOutput {
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            upload_id: Some(upload_id),
+            checksum_algorithm: checksum.map(|(algorithm, _)| convert::algorithm_name(algorithm)),
+            checksum_type: checksum.map(|(_, kind)| convert::kind_name(kind)),
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn upload_part(&self, asked: Asked<UploadPartInput>) -> S3Result<UploadPartOutput> {
+        let Asked { mut input, headers, trailers, .. } = asked;
+        if input.sse_customer_algorithm.is_some() {
+            return Err(s3_error!(NotImplemented, "Server-side encryption is not implemented"));
+        }
+        check_length(input.content_length)?;
+        let number = u32::try_from(input.part_number).unwrap_or(0);
+        let upload = self.stored(self.store.begin_part(&input.bucket, &input.key, &input.upload_id, number))?;
+        let wanted = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?.checksum;
+        let named = input.checksum_algorithm.as_ref().map(|name| name.as_str());
+        let hashes = Hashes::new(given_checksums!(input), trailer(&headers), named, wanted.map(|(algorithm, _)| algorithm))?;
+        let finish = PartFinish { checksums: Vec::new(), expected_md5: checksums::content_md5(input.content_md5.as_deref())? };
+        let received = receive(Intake::new(Upload::Part(upload), hashes), input.body.take(), self.idle).await?;
+        let part = received.into_part(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
+        let mut output = UploadPartOutput { e_tag: Some(convert::etag(part.etag)), ..Default::default() };
+        set_checksums!(output, &part.checksums);
+        Ok(output)
+    }
+
+    pub(super) async fn complete_multipart_upload(
+        &self,
+        asked: Asked<CompleteMultipartUploadInput>,
+    ) -> S3Result<CompleteMultipartUploadOutput> {
+        let input = asked.input;
+        let listed = input.multipart_upload.as_ref().and_then(|upload| upload.parts.clone()).unwrap_or_default();
+        if listed.is_empty() || listed.len() > MOST_PARTS {
+            return Err(s3_error!(
+                MalformedXML,
+                "The XML you provided was not well-formed or did not validate against our published schema"
+            ));
+        }
+        let parts: Vec<PartRef> = listed.into_iter().map(part_ref).collect::<S3Result<_>>()?;
+        let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
+        let given = given_checksums!(input);
+        let checksums = match upload.checksum {
+            Some((algorithm, kind)) => vec![self.assembled(&input, &parts, algorithm, kind, &given)?],
+            None => Vec::new(),
+        };
+        let complete = Complete {
+            parts,
+            checksums,
+            conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
+            expected_size: input.mpu_object_size.and_then(|size| u64::try_from(size).ok()),
+        };
+        let versioning = self.check_bucket(&input.bucket)?.versioning;
+        let (bucket, key, id) = (input.bucket.clone(), input.key.clone(), input.upload_id);
+        let made = self.blocking(move |store| store.complete_multipart(&bucket, &key, &id, complete)).await?;
+        let mut output = CompleteMultipartUploadOutput {
+            location: Some(format!("/{}/{}", input.bucket, convert::url_encoded(&input.key))),
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            e_tag: Some(convert::etag(made.etag)),
+            version_id: convert::version_text(made.version, versioning == Versioning::On),
+            ..Default::default()
+        };
+        set_checksums!(output, &made.content.checksums);
+        output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
+        Ok(output)
+    }
+
+    /// The checksum of the object that these parts will be. The store checks again that the parts are those.
+    fn assembled(
+        &self,
+        input: &CompleteMultipartUploadInput,
+        parts: &[PartRef],
+        algorithm: ChecksumAlgorithm,
+        kind: ChecksumKind,
+        given: &checksums::Given,
+    ) -> S3Result<Checksum> {
+        let all = PartQuery { after: 0, max: MOST_PARTS };
+        let uploaded = self.stored(self.store.list_parts(&input.bucket, &input.key, &input.upload_id, &all))?.parts;
+        let named = |part: &&UploadedPart| parts.binary_search_by_key(&part.number, |named| named.number).is_ok();
+        let kept: Vec<UploadedPart> = uploaded.iter().filter(named).cloned().collect();
+        if kept.len() != parts.len() {
+            // Out of order, twice or not there: the store says which.
+            return Ok(Checksum { algorithm, kind, value: String::new() });
+        }
+        let computed = checksums::assembled(algorithm, kind, &kept)?;
+        checksums::check_assembled(&computed, given)?;
+        Ok(computed)
+    }
+
+    pub(super) async fn abort_multipart_upload(&self, asked: Asked<AbortMultipartUploadInput>) -> S3Result<AbortMultipartUploadOutput> {
+        let AbortMultipartUploadInput { bucket, key, upload_id, .. } = asked.input;
+        self.blocking(move |store| store.abort_multipart(&bucket, &key, &upload_id)).await?;
+        Ok(AbortMultipartUploadOutput::default())
+    }
+
+    pub(super) async fn list_parts(&self, asked: Asked<ListPartsInput>) -> S3Result<ListPartsOutput> {
+        let input = asked.input;
+        let (max_parts, max) = page_size(input.max_parts)?;
+        let after = input.part_number_marker.map_or(0, |marker| u32::try_from(marker).unwrap_or(0));
+        let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
+        let query = PartQuery { after, max };
+        let page = self.stored(self.store.list_parts(&input.bucket, &input.key, &input.upload_id, &query))?;
+        let owner = convert::owner(&self.check_bucket(&input.bucket)?.owner);
+        let last = page.parts.last().map_or(after, |part| part.number);
+        Ok(ListPartsOutput {
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            upload_id: Some(input.upload_id),
+            initiator: Some(initiator(upload.initiator)),
+            owner: Some(owner),
+            is_truncated: Some(page.next.is_some()),
+            max_parts: Some(max_parts),
+            part_number_marker: i32::try_from(after).ok(),
+            next_part_number_marker: i32::try_from(last).ok(),
+            parts: Some(page.parts.into_iter().map(part).collect()),
+            storage_class: Some(storage_class(upload.content.headers.storage_class)),
+            checksum_algorithm: upload.checksum.map(|(algorithm, _)| convert::algorithm_name(algorithm)),
+            checksum_type: upload.checksum.map(|(_, kind)| convert::kind_name(kind)),
+            ..Default::default()
+        })
+    }
+
+    pub(super) async fn list_multipart_uploads(&self, asked: Asked<ListMultipartUploadsInput>) -> S3Result<ListMultipartUploadsOutput> {
+        let input = asked.input;
+        let (max_uploads, max) = page_size(input.max_uploads)?;
+        let encoding = Encoding::new(input.encoding_type.as_ref())?;
+        let query = UploadQuery {
+            prefix: input.prefix.clone().unwrap_or_default(),
+            delimiter: delimiter(input.delimiter.as_ref()),
+            key_marker: input.key_marker.clone().filter(|marker| !marker.is_empty()),
+            upload_marker: input.upload_id_marker.clone().filter(|marker| !marker.is_empty()),
+            max,
+        };
+        let owner = convert::owner(&self.check_bucket(&input.bucket)?.owner);
+        let bucket = input.bucket.clone();
+        let page = self.blocking(move |store| store.list_uploads(&bucket, &query)).await?;
+        let (mut uploads, mut prefixes) = (Vec::new(), Vec::new());
+        for entry in page.entries {
+            match entry {
+                UploadEntry::CommonPrefix(prefix) => prefixes.push(prefix),
+                UploadEntry::Upload(listed) => uploads.push(MultipartUpload {
+                    initiated: Some(convert::timestamp(listed.started_ms)),
+                    initiator: Some(initiator(listed.initiator)),
+                    key: Some(encoding.write(listed.key)),
+                    owner: Some(owner.clone()),
+                    storage_class: Some(storage_class(listed.storage_class)),
+                    upload_id: Some(listed.upload),
+                    checksum_algorithm: listed.checksum.map(|(algorithm, _)| convert::algorithm_name(algorithm)),
+                    checksum_type: listed.checksum.map(|(_, kind)| convert::kind_name(kind)),
+                }),
+            }
+        }
+        let (next_key, next_upload) = page.next.map_or((None, None), |(key, upload)| (Some(key), upload));
+        Ok(ListMultipartUploadsOutput {
+            bucket: Some(input.bucket),
+            prefix: Some(encoding.write(input.prefix.unwrap_or_default())),
+            delimiter: input.delimiter.map(|text| encoding.write(text)),
+            key_marker: Some(encoding.write(input.key_marker.unwrap_or_default())),
+            upload_id_marker: Some(input.upload_id_marker.unwrap_or_default()),
+            max_uploads: Some(max_uploads),
+            is_truncated: Some(next_key.is_some()),
+            next_key_marker: next_key.map(|key| encoding.write(key)),
+            next_upload_id_marker: next_upload,
+            uploads: Some(uploads),
+            common_prefixes: encoding.prefixes(prefixes),
+            encoding_type: input.encoding_type,
+            ..Default::default()
+        })
+    }
+}
+
+fn initiator(id: String) -> Initiator {
+    Initiator { display_name: Some(id.clone()), id: Some(id) }
+}
+
+fn storage_class(kept: Option<String>) -> StorageClass {
+    StorageClass::from(kept.unwrap_or_else(|| StorageClass::STANDARD.to_owned()))
+}
+
+fn part(part: UploadedPart) -> Part {
+    let mut out = Part {
+        e_tag: Some(convert::etag(part.etag)),
+        last_modified: Some(convert::timestamp(part.modified_ms)),
+        part_number: i32::try_from(part.number).ok(),
+        size: Some(convert::signed(part.size)),
+        ..Default::default()
+    };
+    set_checksums!(out, &part.checksums);
+    out
+}
+
+fn part_ref(part: CompletedPart) -> S3Result<PartRef> {
+    let given = given_checksums!(part);
+    let checksum = |(algorithm, value): (ChecksumAlgorithm, Option<String>)| {
+        value.map(|value| Checksum { algorithm, kind: ChecksumKind::FullObject, value })
+    };
+    let malformed = || s3_error!(MalformedXML, "The XML you provided was not well-formed or did not validate against our published schema");
+    Ok(PartRef {
+        number: part.part_number.and_then(|number| u32::try_from(number).ok()).ok_or_else(malformed)?,
+        etag: part.e_tag.ok_or_else(malformed)?.value().to_owned(),
+        checksums: given.into_iter().filter_map(checksum).collect(),
+    })
+}

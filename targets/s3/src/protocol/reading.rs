@@ -1,0 +1,197 @@
+//! GET and HEAD of objects: conditions, ranges, parts.
+
+use super::checksums::set_checksums;
+use super::outflow::Outflow;
+use super::{Asked, Protocol, convert, errors};
+use crate::storage::{ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
+use http::{HeaderMap, HeaderValue};
+use s3s::dto::{
+    ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, Range, StorageClass, StreamingBlob,
+    Timestamp,
+};
+use s3s::{Body, S3Error, S3Result, s3_error};
+use std::sync::Arc;
+
+/// Objects up to this many bytes are read where they were asked for.
+const ON_THE_SPOT: u64 = 64 << 10;
+
+/// What is asked of GET and HEAD alike.
+struct Wanted {
+    bucket: String,
+    key: String,
+    version: Option<String>,
+    range: Option<Range>,
+    part: Option<i32>,
+    if_match: Option<ETagCondition>,
+    if_none_match: Option<ETagCondition>,
+    modified: Option<Timestamp>,
+    unmodified: Option<Timestamp>,
+    checksums: bool,
+}
+
+macro_rules! wanted {
+    ($input:expr) => {
+        Wanted {
+            bucket: $input.bucket,
+            key: $input.key,
+            version: $input.version_id,
+            range: $input.range,
+            part: $input.part_number,
+            if_match: $input.if_match,
+            if_none_match: $input.if_none_match,
+            modified: $input.if_modified_since,
+            unmodified: $input.if_unmodified_since,
+            checksums: $input.checksum_mode.is_some_and(|mode| mode.as_str() == ChecksumMode::ENABLED),
+        }
+    };
+}
+
+/// Which bytes of an object are given.
+struct Selected {
+    range: std::ops::Range<u64>,
+    /// As `Content-Range` says it, where less than all is given.
+    said: Option<String>,
+    parts: Option<i32>,
+    whole: bool,
+}
+
+/// Writes what is known of an object into an output that has these fields.
+macro_rules! describe {
+    ($output:expr, $found:expr, $selected:expr, $versioned:expr, $checksums:expr) => {{
+        let ObjectVersion { version, modified_ms, etag, content, .. } = $found;
+        let Headers { cache_control, content_disposition, content_encoding, content_language, content_type, expires, .. } = content.headers;
+        $output.accept_ranges = Some("bytes".to_owned());
+        $output.cache_control = cache_control;
+        $output.content_disposition = content_disposition;
+        $output.content_encoding = content_encoding;
+        $output.content_language = content_language;
+        $output.content_type = content_type;
+        $output.expires = convert::expires(expires.as_deref());
+        $output.website_redirect_location = content.headers.website_redirect_location;
+        $output.storage_class = content.headers.storage_class.map(StorageClass::from);
+        $output.content_length = Some(convert::signed($selected.range.end - $selected.range.start));
+        $output.content_range = $selected.said;
+        $output.parts_count = $selected.parts;
+        $output.e_tag = Some(convert::etag(etag));
+        $output.last_modified = Some(convert::timestamp(modified_ms));
+        $output.version_id = convert::version_text(version, $versioned);
+        if $checksums && $selected.whole {
+            set_checksums!($output, &content.checksums);
+            $output.checksum_type = content.checksums.first().map(|first| convert::kind_name(first.kind));
+        }
+        $output.metadata = convert::metadata(content.user);
+    }};
+}
+
+impl Protocol {
+    /// As `stored`, with a delete marker hidden where the latest was asked for.
+    pub(super) fn found<T>(&self, outcome: StorageResult<T>, latest: bool) -> S3Result<T> {
+        match outcome {
+            Err(StorageError::DeleteMarker { version, .. }) => Err(errors::delete_marker(version, latest)),
+            other => self.stored(other),
+        }
+    }
+
+    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<HeadObjectOutput> {
+        let wanted = wanted!(asked.input);
+        let version = convert::version(wanted.version.as_deref())?;
+        let versioned = self.is_versioned(&wanted.bucket)?;
+        let found = self.found(self.store.head(&wanted.bucket, &wanted.key, version), version.is_none())?;
+        check_conditions(&wanted, &found)?;
+        let selected = self.select(&wanted, &found)?;
+        let mut output = HeadObjectOutput::default();
+        describe!(output, found, selected, versioned, wanted.checksums);
+        Ok(output)
+    }
+
+    pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<GetObjectOutput> {
+        let wanted = wanted!(asked.input);
+        let version = convert::version(wanted.version.as_deref())?;
+        let versioned = self.is_versioned(&wanted.bucket)?;
+        let (found, mut reader) = self.found(self.store.get(&wanted.bucket, &wanted.key, version), version.is_none())?;
+        check_conditions(&wanted, &found)?;
+        let selected = self.select(&wanted, &found)?;
+        if selected.range != (0..found.size) {
+            reader.select(selected.range.clone());
+        }
+        let body = self.body(reader, selected.range.end - selected.range.start, found.size)?;
+        let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
+        output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
+        describe!(output, found, selected, versioned, wanted.checksums);
+        Ok(output)
+    }
+
+    fn body(&self, mut reader: Box<dyn ObjectReader>, length: u64, size: u64) -> S3Result<StreamingBlob> {
+        if length == 0 {
+            return Ok(StreamingBlob::from(Body::empty()));
+        }
+        if size <= ON_THE_SPOT {
+            let piece = self.stored(reader.next_chunk())?.unwrap_or_default();
+            if piece.len() as u64 == length {
+                return Ok(StreamingBlob::from(Body::from(piece)));
+            }
+            return Err(self.refused(StorageError::Corrupt { what: "a small object was not read in one piece".into() }));
+        }
+        let log = Arc::clone(&self.log);
+        let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
+        Ok(StreamingBlob::new(Outflow::new(reader, length, report)))
+    }
+
+    fn select(&self, wanted: &Wanted, found: &ObjectVersion) -> S3Result<Selected> {
+        let said = |range: &std::ops::Range<u64>| Some(format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), found.size));
+        match (wanted.range, wanted.part) {
+            (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "Cannot specify both Range header and partNumber query parameter")),
+            (None, None) => Ok(Selected { range: 0..found.size, said: None, parts: None, whole: true }),
+            (Some(range), None) => {
+                let range = range.check(found.size).or(Err(errors::range_not_satisfiable(found.size)))?;
+                Ok(Selected { said: said(&range), whole: range == (0..found.size), range, parts: None })
+            }
+            (None, Some(number)) => self.part(wanted, found, number).map(|(range, parts)| {
+                let said = if range.is_empty() { None } else { said(&range) };
+                Selected { said, whole: parts.is_none(), range, parts }
+            }),
+        }
+    }
+
+    /// The bytes of one part, and of how many the object was assembled.
+    fn part(&self, wanted: &Wanted, found: &ObjectVersion, number: i32) -> S3Result<(std::ops::Range<u64>, Option<i32>)> {
+        let invalid =
+            || errors::custom("InvalidPartNumber", http::StatusCode::RANGE_NOT_SATISFIABLE, "The requested partnumber is not satisfiable");
+        if !(1..=10_000).contains(&number) {
+            return Err(convert::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
+        }
+        if found.etag.parts == 0 {
+            return if number == 1 { Ok((0..found.size, None)) } else { Err(invalid()) };
+        }
+        let parts = self.stored(self.store.parts_of(&wanted.bucket, &wanted.key, Some(found.version)))?;
+        let count = convert::small(parts.len());
+        // AWS counts the parts of the finished object, whatever numbers they were uploaded with.
+        let index = usize::try_from(number - 1).unwrap_or(usize::MAX);
+        let part = parts.into_iter().nth(index).ok_or_else(invalid)?;
+        Ok((part.range, Some(count)))
+    }
+}
+
+/// As RFC 9110 13.2.2 orders the conditions. Errors: `PreconditionFailed`, `NotModified`.
+fn check_conditions(wanted: &Wanted, found: &ObjectVersion) -> S3Result<()> {
+    let holds = |if_match, if_none_match, modified, unmodified| {
+        convert::source_conditions(if_match, if_none_match, modified, unmodified).check(found.etag, found.modified_ms).is_ok()
+    };
+    if !holds(wanted.if_match.as_ref(), None, None, wanted.unmodified.as_ref()) {
+        return Err(errors::precondition_failed());
+    }
+    if !holds(None, wanted.if_none_match.as_ref(), wanted.modified.as_ref(), None) {
+        return Err(not_modified(found));
+    }
+    Ok(())
+}
+
+fn not_modified(found: &ObjectVersion) -> S3Error {
+    let mut error = s3_error!(NotModified);
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::from_str(&format!("\"{}\"", found.etag)) {
+        headers.insert(http::header::ETAG, value);
+    }
+    error.set_headers(headers);
+    error
+}

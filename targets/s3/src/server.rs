@@ -1,0 +1,283 @@
+//! Sockets, TLS, limits and the end of a server.
+
+use crate::access::Access;
+use crate::front::{Front, Mischief, OwnPages};
+use crate::keyring::{Keyring, Secrets};
+use crate::lifecycle;
+use crate::metrics::Metrics;
+use crate::protocol::{Log, Protocol, described};
+use crate::storage::{ObjectStore, WallClock};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use misbehave::{Misbehaviour, Shaper};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use s3s::config::{S3Config, StaticConfigProvider};
+use s3s::service::{S3Service, S3ServiceBuilder};
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// The most bytes of an XML body: the list of 10,000 parts with checksums takes about 3 MiB.
+const MOST_XML: usize = 8 << 20;
+/// The most bytes of a form's file, which the protocol library holds in memory.
+const MOST_FORM: u64 = 64 << 20;
+/// How long requests under way have when the server is told to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Certificate chain and key, as PEM.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+/// How a server is run.
+pub struct ServerOptions {
+    /// Port 0 takes one that is free.
+    pub listen: SocketAddr,
+    pub keyring: Keyring,
+    pub region: String,
+    pub tls: Option<TlsFiles>,
+    pub misbehaviour: Option<Misbehaviour>,
+    /// Threads that serve; `None` takes one for each CPU.
+    pub threads: Option<usize>,
+    pub clock: WallClock,
+    /// Told of internal errors; never of secrets.
+    pub log: Log,
+    /// How long a head, a handshake or a pause within a body may take.
+    pub idle: Duration,
+    /// What lifecycle rules mean by a day.
+    pub lifecycle_day: Duration,
+}
+
+/// Why a server did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("{address} cannot be listened on")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{path}: {why}")]
+    Tls { path: PathBuf, why: String },
+    #[error("the threads of the server cannot be started")]
+    Runtime(#[source] io::Error),
+    #[error("the store cannot be made durable at the end")]
+    Sync(#[source] crate::storage::StorageError),
+}
+
+/// Serves until SIGINT or SIGTERM, then lets requests under way end. Calls `ready` with the address once requests are taken.
+pub fn serve(options: ServerOptions, store: Arc<dyn ObjectStore>, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
+    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads.max(1))
+        .thread_name("s3-serve")
+        .enable_all()
+        .build()
+        .map_err(ServerError::Runtime)?;
+    let kept = Arc::clone(&store);
+    let outcome = runtime.block_on(run(options, store, ready));
+    runtime.shutdown_timeout(GRACE);
+    kept.sync().map_err(ServerError::Sync)?;
+    outcome
+}
+
+fn tls(files: &TlsFiles) -> Result<TlsAcceptor, ServerError> {
+    let wrong = |path: &PathBuf, why: String| ServerError::Tls { path: path.clone(), why };
+    let read = |e: rustls::pki_types::pem::Error| wrong(&files.certificate, e.to_string());
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(&files.certificate).map_err(read)?.collect::<Result<_, _>>().map_err(read)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|e| wrong(&files.key, e.to_string()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|e| wrong(&files.certificate, e.to_string()))?.with_no_client_auth();
+    let mut config = config.with_single_cert(chain, key).map_err(|e| wrong(&files.certificate, e.to_string()))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// The protocol over the store, as one service.
+fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn ObjectStore>, metrics: &Arc<Metrics>) -> S3Service {
+    let access = |store: &Arc<dyn ObjectStore>| Access { keyring: Arc::clone(keyring), store: Arc::clone(store) };
+    let protocol = Protocol {
+        store: Arc::clone(store),
+        access: Arc::new(access(store)),
+        region: options.region.clone(),
+        log: Arc::clone(&options.log),
+        idle: options.idle,
+    };
+    let mut builder = S3ServiceBuilder::new(protocol);
+    builder.set_auth(Secrets(Arc::clone(keyring)));
+    builder.set_access(access(store));
+    builder.set_route(OwnPages { keyring: Arc::clone(keyring), metrics: Arc::clone(metrics), store: Arc::clone(store) });
+    let mut config = S3Config::default();
+    config.xml_max_body_size = MOST_XML;
+    config.post_object_max_file_size = MOST_FORM;
+    builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
+    builder.build()
+}
+
+async fn run(mut options: ServerOptions, store: Arc<dyn ObjectStore>, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
+    let acceptor = options.tls.as_ref().map(tls).transpose()?;
+    let listening = |source| ServerError::Listen { address: options.listen, source };
+    let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
+    let address = listener.local_addr().map_err(listening)?;
+    let keys = std::mem::replace(&mut options.keyring, Keyring::none());
+    let (keyring, metrics) = (Arc::new(keys), Arc::new(Metrics::new()));
+    let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()) }));
+    let front = Arc::new(Front {
+        service: service(&options, &keyring, &store, &metrics),
+        store: Arc::clone(&store),
+        keyring,
+        metrics: Arc::clone(&metrics),
+        mischief,
+        started: Instant::now(),
+        run: (options.clock)() << 20,
+        numbers: AtomicU64::new(0),
+    });
+    let (stop, stopped) = watch::channel(false);
+    let sweeper =
+        tokio::spawn(sweep(store, Arc::clone(&metrics), Arc::clone(&options.clock), Arc::clone(&options.log), options.lifecycle_day));
+    let mut ends = [signal(SignalKind::interrupt()), signal(SignalKind::terminate())].into_iter();
+    let (Some(Ok(mut interrupt)), Some(Ok(mut terminate))) = (ends.next(), ends.next()) else {
+        return Err(ServerError::Runtime(io::Error::other("signals cannot be waited for")));
+    };
+    ready(address);
+    let connections = Connections { front, acceptor, stopped, idle: options.idle, metrics: Arc::clone(&metrics) };
+    tokio::select! {
+        () = connections.accept(listener) => {}
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    sweeper.abort();
+    // Nobody listens where no connection is open.
+    let _ = stop.send(true);
+    let idle = async {
+        while metrics.connections_open.load(Ordering::Relaxed) > 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let _ = timeout(GRACE, idle).await;
+    Ok(())
+}
+
+/// Applies lifecycle rules again and again: 24 times a day of theirs, but not more often than each second.
+async fn sweep(store: Arc<dyn ObjectStore>, metrics: Arc<Metrics>, clock: WallClock, log: Log, day: Duration) {
+    let pause = (day / 24).max(Duration::from_secs(1));
+    let day_ms = u64::try_from(day.as_millis()).unwrap_or(lifecycle::DAY_MS).max(1);
+    loop {
+        sleep(pause).await;
+        let (store, now_ms) = (Arc::clone(&store), clock());
+        let work = tokio::task::spawn_blocking(move || lifecycle::sweep(&*store, now_ms, day_ms));
+        let Ok((swept, outcome)) = work.await else { return };
+        metrics.swept.fetch_add(swept.expired + swept.versions + swept.uploads, Ordering::Relaxed);
+        if let Err(error) = outcome {
+            log(&format!("lifecycle: {}", described(&error)));
+        }
+    }
+}
+
+struct Connections {
+    front: Arc<Front>,
+    acceptor: Option<TlsAcceptor>,
+    stopped: watch::Receiver<bool>,
+    idle: Duration,
+    metrics: Arc<Metrics>,
+}
+
+/// A connection as long as it is counted.
+struct Counted(Arc<Metrics>);
+
+impl Counted {
+    fn new(metrics: &Arc<Metrics>) -> Self {
+        metrics.connections.fetch_add(1, Ordering::Relaxed);
+        metrics.connections_open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(metrics))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connections {
+    async fn accept(&self, listener: TcpListener) {
+        loop {
+            // Out of file descriptors, or a peer that was gone before it was taken: others may come.
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(Duration::from_millis(20)).await;
+                continue;
+            };
+            // Without it answers in two writes wait for the peer's delayed acknowledgement; a socket that refuses it still works.
+            let _ = stream.set_nodelay(true);
+            self.take(stream);
+        }
+    }
+
+    fn take(&self, stream: TcpStream) {
+        let counted = Counted::new(&self.metrics);
+        let (front, stopped, idle) = (Arc::clone(&self.front), self.stopped.clone(), self.idle);
+        match self.acceptor.clone() {
+            None => drop(tokio::spawn(async move { converse(stream, front, stopped, idle, counted).await })),
+            Some(acceptor) => drop(tokio::spawn(async move {
+                if let Ok(Ok(stream)) = timeout(idle, acceptor.accept(stream)).await {
+                    converse(stream, front, stopped, idle, counted).await;
+                }
+            })),
+        }
+    }
+}
+
+/// Answers all requests of one connection.
+async fn converse<S>(stream: S, front: Arc<Front>, mut stopped: watch::Receiver<bool>, idle: Duration, counted: Counted)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let spoken = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&spoken);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        heard.store(true, Ordering::Relaxed);
+        let front = Arc::clone(&front);
+        async move { Ok::<_, Infallible>(front.answer(request).await) }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(idle).half_close(false);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(128).keep_alive_interval(idle).keep_alive_timeout(idle);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    // A client that breaks off is its own matter. The library waits without end for the first bytes, from which it tells the version.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+        () = silence(&spoken, idle) => return,
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+    drop(counted);
+}
+
+/// Ends where nothing was asked for this long after the connection was made.
+async fn silence(spoken: &AtomicBool, idle: Duration) {
+    sleep(idle).await;
+    if spoken.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,46 @@
+//! What is known of a bucket.
+
+/// Whether a bucket keeps the versions that are overwritten or deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Versioning {
+    #[default]
+    Off,
+    On,
+    /// New objects replace the version `null`; older versions stay.
+    Suspended,
+}
+
+/// What a bucket is made with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewBucket {
+    /// The access key of the owner.
+    pub owner: String,
+    pub region: String,
+}
+
+/// One bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bucket {
+    pub name: String,
+    /// The access key of the owner.
+    pub owner: String,
+    pub region: String,
+    /// Milliseconds since 1970 UTC.
+    pub created_ms: u64,
+    pub versioning: Versioning,
+}
+
+/// A document that the protocol keeps with a bucket; its bytes are the protocol's matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BucketDocument {
+    Tags,
+    Cors,
+    Policy,
+    Lifecycle,
+    PublicAccessBlock,
+    Ownership,
+    Notification,
+    Logging,
+    Encryption,
+    ObjectLock,
+}

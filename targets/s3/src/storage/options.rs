@@ -1,0 +1,95 @@
+//! How a store is opened, and what it says of itself.
+
+use super::VersionId;
+use std::fmt;
+use std::sync::Arc;
+
+/// When a write is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Before it is answered: bytes, directory and metadata.
+    Always,
+    /// All writes of this many milliseconds together, after they are answered.
+    Interval(u64),
+    /// When the operating system likes.
+    Never,
+}
+
+/// Tells milliseconds since 1970 UTC.
+pub type WallClock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// How a store is opened.
+#[derive(Clone)]
+pub struct StorageOptions {
+    pub clock: WallClock,
+    pub sync: SyncPolicy,
+    /// Objects and parts up to this many bytes are packed beside the metadata; larger ones have files.
+    pub packed_limit: u64,
+    /// The least size in bytes of all parts but the last.
+    pub least_part: u64,
+    /// Bytes of the file system that objects leave free, so that metadata can still be written.
+    pub reserve: u64,
+    /// Bytes of memory for cached metadata and packed objects.
+    pub cache: u64,
+    /// Whether reads are checked against checksums.
+    pub verify_reads: bool,
+}
+
+impl StorageOptions {
+    /// The defaults: synced always, reads checked, 64 KiB packed, parts of at least 5 MiB as AWS has it.
+    pub fn new(clock: WallClock) -> Self {
+        Self {
+            clock,
+            sync: SyncPolicy::Always,
+            packed_limit: 64 << 10,
+            least_part: 5 << 20,
+            reserve: 256 << 20,
+            cache: 64 << 20,
+            verify_reads: true,
+        }
+    }
+}
+
+impl fmt::Debug for StorageOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StorageOptions").field("sync", &self.sync).field("packed_limit", &self.packed_limit).finish_non_exhaustive()
+    }
+}
+
+/// Something that does not match its checksum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScrubFinding {
+    pub bucket: String,
+    pub key: String,
+    /// `None` for a part of an upload under way.
+    pub version: Option<VersionId>,
+    pub what: String,
+}
+
+/// What a scrub has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scrubbed {
+    pub objects: u64,
+    pub parts: u64,
+    pub bytes: u64,
+    pub corrupt: u64,
+}
+
+/// What a store has done since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StorageCounters {
+    /// Writes that took effect.
+    pub writes: u64,
+    /// Groups of writes that were committed together.
+    pub commits: u64,
+    /// Times that metadata was made durable.
+    pub syncs: u64,
+    /// Bytes of objects and parts that were taken in.
+    pub bytes_in: u64,
+    /// Bytes of objects that were given out.
+    pub bytes_out: u64,
+    /// Files of objects that were freed.
+    pub files_removed: u64,
+    /// Pieces that did not match their checksum when they were read.
+    pub corrupt_reads: u64,
+}

@@ -1,0 +1,116 @@
+//! What is kept of buckets, objects, parts and uploads, and as which bytes.
+
+mod bucket;
+mod object;
+mod upload;
+
+pub(crate) use bucket::BucketRecord;
+pub(crate) use object::{Body, Head, Layout, LayoutPart, ObjectRecord, Piece, RecordKind, Stored, listed};
+pub(crate) use upload::{PartRecord, UploadRecord};
+
+use super::codec::{Decoder, Encoder};
+use super::{Checksum, ChecksumAlgorithm, ChecksumKind, Content, Headers, StorageResult};
+
+fn algorithm_code(algorithm: ChecksumAlgorithm) -> u8 {
+    match algorithm {
+        ChecksumAlgorithm::Crc32 => 1,
+        ChecksumAlgorithm::Crc32c => 2,
+        ChecksumAlgorithm::Crc64Nvme => 3,
+        ChecksumAlgorithm::Sha1 => 4,
+        ChecksumAlgorithm::Sha256 => 5,
+    }
+}
+
+fn kind_code(kind: ChecksumKind) -> u8 {
+    match kind {
+        ChecksumKind::FullObject => 1,
+        ChecksumKind::Composite => 2,
+    }
+}
+
+fn decode_algorithm(read: &mut Decoder<'_>) -> StorageResult<ChecksumAlgorithm> {
+    match read.u8()? {
+        1 => Ok(ChecksumAlgorithm::Crc32),
+        2 => Ok(ChecksumAlgorithm::Crc32c),
+        3 => Ok(ChecksumAlgorithm::Crc64Nvme),
+        4 => Ok(ChecksumAlgorithm::Sha1),
+        5 => Ok(ChecksumAlgorithm::Sha256),
+        _ => Err(read.wrong()),
+    }
+}
+
+fn decode_kind(read: &mut Decoder<'_>) -> StorageResult<ChecksumKind> {
+    match read.u8()? {
+        1 => Ok(ChecksumKind::FullObject),
+        2 => Ok(ChecksumKind::Composite),
+        _ => Err(read.wrong()),
+    }
+}
+
+fn encode_checksums(out: &mut Encoder, checksums: &[Checksum]) {
+    out.count(checksums.len());
+    for checksum in checksums {
+        out.u8(algorithm_code(checksum.algorithm));
+        out.u8(kind_code(checksum.kind));
+        out.text(&checksum.value);
+    }
+}
+
+fn decode_checksums(read: &mut Decoder<'_>) -> StorageResult<Vec<Checksum>> {
+    let count = read.count()?;
+    let one = |read: &mut Decoder<'_>| Ok(Checksum { algorithm: decode_algorithm(read)?, kind: decode_kind(read)?, value: read.text()? });
+    (0..count).map(|_| one(read)).collect()
+}
+
+/// The checksum that listings name: 0, or its algorithm and kind.
+fn encode_named(out: &mut Encoder, named: Option<(ChecksumAlgorithm, ChecksumKind)>) {
+    match named {
+        None => out.u8(0),
+        Some((algorithm, kind)) => {
+            out.u8(1);
+            out.u8(algorithm_code(algorithm));
+            out.u8(kind_code(kind));
+        }
+    }
+}
+
+fn decode_named(read: &mut Decoder<'_>) -> StorageResult<Option<(ChecksumAlgorithm, ChecksumKind)>> {
+    match read.u8()? {
+        0 => Ok(None),
+        1 => Ok(Some((decode_algorithm(read)?, decode_kind(read)?))),
+        _ => Err(read.wrong()),
+    }
+}
+
+fn encode_content(out: &mut Encoder, content: &Content) {
+    let h = &content.headers;
+    for header in [
+        &h.cache_control,
+        &h.content_disposition,
+        &h.content_encoding,
+        &h.content_language,
+        &h.content_type,
+        &h.expires,
+        &h.website_redirect_location,
+        &h.storage_class,
+    ] {
+        out.optional(header.as_deref());
+    }
+    out.pairs(&content.user);
+    out.pairs(&content.tags);
+    encode_checksums(out, &content.checksums);
+}
+
+fn decode_content(read: &mut Decoder<'_>) -> StorageResult<Content> {
+    let headers = Headers {
+        cache_control: read.optional()?,
+        content_disposition: read.optional()?,
+        content_encoding: read.optional()?,
+        content_language: read.optional()?,
+        content_type: read.optional()?,
+        expires: read.optional()?,
+        website_redirect_location: read.optional()?,
+        storage_class: read.optional()?,
+    };
+    Ok(Content { headers, user: read.pairs()?, tags: read.pairs()?, checksums: decode_checksums(read)? })
+}
