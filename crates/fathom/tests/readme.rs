@@ -4,7 +4,8 @@
 //! * `cargo run --release -- ARGS` is `fathom ARGS` with the binary that was built for this test;
 //! * lines that fetch, enter or build the repository (`git`, `cd`, `cargo build`, `cargo test`, `cargo install`) are not run here, nor are
 //!   lines that end in `# slow`;
-//! * sizes and times are scaled down: the values of `--file-size`, `--size`, `--duration` and `--runtime`, nothing else;
+//! * sizes and times are scaled down: the values of `--file-size`, `--size`, `--duration` and `--runtime`, and a profile is given a small
+//!   `--size` and `--budget`, nothing else;
 //! * all lines run in order in one empty directory, so that later commands find what earlier ones made.
 //!
 //! Each must end with exit code 0 and say something.
@@ -60,6 +61,9 @@ fn runnable(command: &str) -> Option<String> {
             }
         }
     }
+    if words.starts_with(&["fathom".to_owned(), "profile".to_owned()]) {
+        words.push("--size 16M --budget 4s".to_owned());
+    }
     Some(words.join(" "))
 }
 
@@ -81,7 +85,10 @@ fn every_command_of_the_readme_works() {
     fs::create_dir(&place).expect("a temporary directory can be written");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let commands: Vec<String> = commands(&readme()).iter().filter_map(|command| runnable(command)).collect();
-    assert!(commands.iter().any(|command| command.starts_with("fathom run ")), "the README shows how to run: {commands:?}");
+    for verb in ["profile", "run", "compare", "report", "load"] {
+        let shown = commands.iter().any(|command| command.contains(&format!("fathom {verb} ")));
+        assert!(shown, "the README shows no `fathom {verb}`: {commands:?}");
+    }
     for command in commands {
         let output = Command::new("sh").args(["-c", &command]).current_dir(&place).env("PATH", &path).output().expect("there is a shell");
         let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
@@ -98,4 +105,6 @@ fn commands_are_found_joined_and_scaled() {
     let ran: Vec<String> = commands(document).iter().filter_map(|command| runnable(command)).collect();
     assert_eq!(ran, ["fathom run x --file-size 16M   --duration 1s", "fathom run -- --size=16M --runtime=1"]);
     assert_eq!(runnable("iopulse x --duration 0s").as_deref(), Some("iopulse x --duration 0s"));
+    let profile = runnable("cargo run --release -- profile --report p.html");
+    assert_eq!(profile.as_deref(), Some("fathom profile --report p.html --size 16M --budget 4s"));
 }

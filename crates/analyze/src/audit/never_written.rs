@@ -33,7 +33,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// Whether this run wrote the target, or the device saw the reads.
-fn is_accounted(record: &Record, effective: Effective<'_>) -> bool {
+pub(super) fn is_accounted(record: &Record, effective: Effective<'_>) -> bool {
     let bytes: u64 = record.targets.iter().map(|target| target.bytes).sum();
     let filled = record.fill.as_ref().is_some_and(|fill| bytes > 0 && fill.bytes >= bytes);
     let read = counted(record, "read").bytes;

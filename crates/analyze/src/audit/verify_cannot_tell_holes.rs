@@ -1,6 +1,6 @@
 //! Zeros are also what a hole, a trimmed block and a file that was never written give.
 
-use super::finding;
+use super::{finding, never_written};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
@@ -11,7 +11,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let message = "the pattern is zeros: this verification would pass on a file that was never written".to_owned();
-    vec![finding("verify_cannot_tell_holes", Severity::Warning, message, "use --verify-pattern header or random")]
+    let written = never_written::is_accounted(record, effective);
+    let severity = if written { Severity::Warning } else { Severity::Invalid };
+    vec![finding("verify_cannot_tell_holes", severity, message, "use --verify-pattern header or random")]
 }
 
 #[cfg(test)]
@@ -27,6 +29,17 @@ mod tests {
             assert_eq!(check(&Record { verification, ..sound() }).len(), found, "{pattern}");
         }
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn it_is_a_remark_only_where_this_run_wrote_the_file() {
+        let verification = Some(Verification { pattern: "zeros".into(), operations: 9, ..Verification::default() });
+        let mut record = Record { verification, ..sound() };
+        record.devices.clear();
+        assert_eq!(check(&record)[0].severity, Severity::Invalid);
+        record.targets = vec![record::TargetFact { bytes: 4096, ..Default::default() }];
+        record.fill = Some(record::Fill { bytes: 4096, ..Default::default() });
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
     }
 
     #[test]

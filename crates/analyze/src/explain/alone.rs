@@ -38,12 +38,13 @@ sleeping or migrating, and repeat the run.",
     RuleText {
         id: "depth_not_reached",
         catalogue_number: Some(16),
-        severity: Severity::Warning,
+        severity: Severity::Invalid,
         title: "Fewer operations were in flight than the queue depth asked for",
         text: "\
 The mean number in flight a worker (generator.in_flight_ns over worker_ns; for foreign
 records rate times mean latency, by Little's law) is compared with the effective queue-
-depth. Below 80 % is found, unless pauses or a schedule explain it.
+depth. Below 80 % is found, unless pauses or a schedule explain it; with flushes, which
+wait for all before them, it is a warning.
 A depth is an upper bound, not a fact. 4061 operations of 0.25 ms a second at \"depth 8\"
 are 1.02 in flight: the engine worked at depth 1 and the row measures that. Such a row
 seems to show that depth does not help, when it was never tried.
@@ -260,7 +261,7 @@ What to do: read the same target again with the same --seed and --verify-pattern
     RuleText {
         id: "verify_cannot_tell_holes",
         catalogue_number: Some(9),
-        severity: Severity::Warning,
+        severity: Severity::Invalid,
         title: "The verification would pass on a file that was never written",
         text: "\
 The pattern that was verified (verification.pattern, or the option of a foreign record)
@@ -268,7 +269,8 @@ is zeros.
 Zeros are also what a hole, a trimmed block and a fresh file give. A device that drops
 every write and returns zeros passes with 100.00 %. A pattern that names its own file,
 offset and generation fails on the first block that was lost, moved or is old: 1 of
-262,144 in 1 GiB is enough.
+262,144 in 1 GiB is enough. Where this run itself wrote the whole file, or the device saw the
+reads, it is a warning.
 What to do: use --verify-pattern header, which tells lost, moved and stale blocks apart,
 or random.",
     },
