@@ -283,7 +283,7 @@ fn two_files_and_one_file_of_an_experiment_give_the_same_verdict() {
     let [base, candidate] = experiment();
     let sides = [files.records("a.jsonl", &base), files.records("b.jsonl", &candidate)];
     let both = files.records("both.jsonl", &[base, candidate].concat());
-    let wanted = ["Slower by at least 5.0 %: -20.0 % [-20.1, -19.9], 10 blocks."];
+    let wanted = ["Slower by at least 4.8 %: -20.0 % [-20.1, -19.9], 10 blocks."];
     assert_ends(&fathom(&["compare", &sides[0], &sides[1]]), 3, &wanted);
     assert_ends(&fathom(&["compare", &both]), 3, &wanted);
     assert_ends(&fathom(&["compare", &sides[1], &sides[0]]), 0, &["Faster"]);

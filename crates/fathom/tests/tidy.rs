@@ -449,8 +449,11 @@ fn flags_are_recognised() {
 #[test]
 fn every_flag_that_a_document_names_exists() {
     let help = |verb: &str| {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_fathom")).args(verb.split(' ')).arg("--help").output().expect("the binary was built for this test");
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(verb.split(' '))
+            .arg("--help")
+            .output()
+            .expect("the binary was built for this test");
         String::from_utf8(output.stdout).expect("help is text")
     };
     let mut known: BTreeSet<String> = ["profile", "run", "load", "compare", "report", "audit", "import", "calibrate", "serve s3"]

@@ -154,8 +154,8 @@ pub fn sentence(row: &RowComparison, margin: f64) -> String {
             format!("Different, but by less than {}: {effect}, {} blocks.", percent(margin), row.blocks)
         }
         Verdict::Equivalent { different: false } => format!("Within {}: {effect}, {} blocks.", percent(margin), row.blocks),
-        Verdict::Faster { by_margin } => format!("Faster{}: {effect}, {} blocks.", beyond(*by_margin, margin), row.blocks),
-        Verdict::Slower { by_margin } => format!("Slower{}: {effect}, {} blocks.", beyond(*by_margin, margin), row.blocks),
+        Verdict::Faster { by_margin } => format!("Faster{}: {effect}, {} blocks.", beyond(row, *by_margin, margin), row.blocks),
+        Verdict::Slower { by_margin } => format!("Slower{}: {effect}, {} blocks.", beyond(row, *by_margin, margin), row.blocks),
         Verdict::Inconclusive { mde, more } => {
             let more =
                 more.as_ref().map(|more| format!(" About {} to {} more blocks would decide.", more.fewest, more.most)).unwrap_or_default();
@@ -165,8 +165,11 @@ pub fn sentence(row: &RowComparison, margin: f64) -> String {
     }
 }
 
-fn beyond(by_margin: bool, margin: f64) -> String {
-    if by_margin { format!(" by at least {}", percent(margin)) } else { String::new() }
+/// The margin is a ratio: 5 % more one way is 4.8 % less the other way.
+fn beyond(row: &RowComparison, by_margin: bool, margin: f64) -> String {
+    let is_less = row.effect.as_ref().is_some_and(|effect| effect.point < 0.0);
+    let reached = if is_less { margin / (1.0 + margin) } else { margin };
+    if by_margin { format!(" by at least {}", percent(reached)) } else { String::new() }
 }
 
 fn reason_text(reason: &Reason) -> String {
@@ -237,6 +240,9 @@ mod tests {
             sentence(&row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })), 0.05),
             "No verdict: 1 complete pairs; an interval needs 6"
         );
+        let mut less = row(Verdict::Slower { by_margin: true });
+        less.effect.iter_mut().for_each(|effect| *effect = effect.negated());
+        assert!(sentence(&less, 0.05).starts_with("Slower by at least 4.8 %: -7.7 %"), "{}", sentence(&less, 0.05));
         let unsure = sentence(&row(Verdict::Inconclusive { mde: 0.1_f64.ln_1p(), more: None }), 0.05);
         assert!(unsure.starts_with("Cannot tell: +8.3 % [+5.6, +11.2], 12 blocks. Would have seen 10.0 % or more."), "{unsure}");
     }
