@@ -10,6 +10,7 @@ mod differences;
 mod metric;
 mod pairs;
 
+pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compare_arms};
 pub use differences::{Disagreement, environment_differences, workload_differences};
 pub use metric::Metric;
@@ -93,7 +94,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
 pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Question) -> (Comparison, Vec<Located>) {
     let mut found = compare(base, candidate, question);
     let records: Vec<Record> = base.iter().chain(candidate).cloned().collect();
-    let findings = arms::findings(&records, question);
+    let findings = arms::findings(crate::audit(&records), question);
     if let Some(reason) = arms::accused(&findings, |index| records[index].outcome.status == Status::Ok) {
         for row in found.rows.iter_mut().filter(|row| !matches!(row.verdict, Verdict::Invalid(_))) {
             row.verdict = Verdict::Invalid(reason.clone());

@@ -180,6 +180,7 @@ pub struct LeftOut {
 /// Joins records into one study.
 #[must_use]
 pub fn study(records: &[Record], options: &StudyOptions) -> Study {
+    let found = crate::audit(records);
     let (counting, left_out) = sorted_out(records);
     let failed: Vec<usize> = left_out.iter().map(|left| left.record).filter(|index| records[*index].outcome.status != Status::Ok).collect();
     let counting = in_order_of_plans(records, counting);
@@ -194,7 +195,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
     let verdicts = match baseline {
         Some(baseline) => {
             let compared = comparisons::Compared { rows: &rows, placed: &placed, failed: lost, arms: &arms, baseline };
-            comparisons::verdicts(&compared, records, options)
+            comparisons::verdicts(&compared, records, &found, options)
         }
         None => vec![comparisons::Verdicts::default(); arms.len()],
     };
@@ -208,7 +209,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         overall: verdicts.iter().map(|of_arm| of_arm.overall.clone()).collect(),
         rows: rows.iter().map(|row| study_row(row, baseline, &verdicts, &options.metric)).collect(),
         environments,
-        findings: findings::grouped(crate::audit(records), records.len()),
+        findings: findings::grouped(found, records.len()),
         arms,
         left_out,
         notes,

@@ -85,11 +85,16 @@ fn listed(names: &[String]) -> String {
 /// # Errors
 /// The records are not those of one experiment with one baseline and a candidate.
 pub fn compare_arms(records: &[Record], question: &Question) -> Result<ArmsComparison, NoExperiment> {
+    compare_arms_audited(records, question, audit(records))
+}
+
+/// As [`compare_arms`], with what [`audit`] said of these records.
+pub(crate) fn compare_arms_audited(records: &[Record], question: &Question, found: Vec<Located>) -> Result<ArmsComparison, NoExperiment> {
     let cast = Cast::of(records)?;
     let all = || records.iter().filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)));
     let blocks = complete(all(), cast.arms());
     let course = Course::of(records, &cast, blocks, question);
-    let findings = findings(records, question);
+    let findings = findings(found, question);
     let control = course.control();
     let common = course
         .accused(&findings)
@@ -113,9 +118,8 @@ pub fn compare_arms(records: &[Record], question: &Question) -> Result<ArmsCompa
 }
 
 /// What the audit says of records that are compared and the comparison does not answer itself, but for notes.
-pub(super) fn findings(records: &[Record], question: &Question) -> Vec<Located> {
+pub(super) fn findings(mut out: Vec<Located>, question: &Question) -> Vec<Located> {
     let is_answered = |rule: &str| ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty();
-    let mut out = audit(records);
     out.retain(|located| located.finding.severity < Severity::Note && !is_answered(located.finding.rule));
     out
 }

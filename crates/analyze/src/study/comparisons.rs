@@ -5,7 +5,8 @@
 use super::arms::Placed;
 use super::rows::{Row, Slot};
 use super::{StudyArm, StudyOptions};
-use crate::{Question, RowComparison, compare, compare_arms, compare_audited, workload_differences};
+use crate::compare::compare_arms_audited;
+use crate::{Located, Question, RowComparison, compare, compare_arms, compare_audited, workload_differences};
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,13 +30,13 @@ pub(super) struct Compared<'a> {
 }
 
 /// The verdicts on every arm; empty for the baseline.
-pub(super) fn verdicts(of: &Compared<'_>, records: &[Record], options: &StudyOptions) -> Vec<Verdicts> {
-    of.as_family(records, options).unwrap_or_else(|| of.one_by_one(options))
+pub(super) fn verdicts(of: &Compared<'_>, records: &[Record], findings: &[Located], options: &StudyOptions) -> Vec<Verdicts> {
+    of.as_family(records, findings, options).unwrap_or_else(|| of.one_by_one(options))
 }
 
 impl Compared<'_> {
     /// The verdicts on the arms of one experiment, if that is what the records are and its baseline is the one that was asked for.
-    fn as_family(&self, records: &[Record], options: &StudyOptions) -> Option<Vec<Verdicts>> {
+    fn as_family(&self, records: &[Record], findings: &[Located], options: &StudyOptions) -> Option<Vec<Verdicts>> {
         let trials: Vec<_> = self.placed.iter().map(|slot| slot.record.trial.as_ref()).collect::<Option<_>>()?;
         let plans: BTreeSet<&str> = trials.iter().map(|trial| trial.plan.as_str()).collect();
         let names: BTreeSet<&str> = trials.iter().map(|trial| trial.row.as_str()).collect();
@@ -54,7 +55,7 @@ impl Compared<'_> {
         };
         let all = self.placed.len() == records.len();
         let found = if all {
-            compare_arms(records, &question)
+            compare_arms_audited(records, &question, findings.to_vec())
         } else {
             compare_arms(&self.placed.iter().map(|slot| slot.record.clone()).collect::<Vec<_>>(), &question)
         };
