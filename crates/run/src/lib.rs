@@ -35,4 +35,5 @@ pub use check_output::check_output;
 pub use error::RunError;
 pub use execute::{Context, NoWatch, Watch, dry_run, execute, unstarted};
 pub use layout::{FileSpec, Layout};
+pub use probe::RealProbe;
 pub use resolve::{Resolved, TargetKind, WorkerPlacement, resolve};

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 /// The real file system.
-pub(crate) struct RealProbe;
+pub struct RealProbe;
 
 impl Probe for RealProbe {
     fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {

@@ -5,9 +5,8 @@
 //! containers, which do not see each other's processes.
 
 use super::ProfileError;
-use engine::sys;
-use run::RunError;
-use run::safety::{FileId, Mark, Probe, read_mark, remove_sidecar, write_mark};
+use run::safety::{FileId, Mark, read_mark, remove_sidecar, write_mark};
+use run::{RealProbe, RunError};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -44,7 +43,7 @@ impl OwnFile {
         // Without locks the number of the process alone tells whether the file is in use.
         let _some_file_systems_have_no_locks = file.try_lock();
         let own = Self { id: FileId::of(&facts), path: path.clone(), _lock: file };
-        write_mark(&path, &Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0), &Attributes).map_err(RunError::from)?;
+        write_mark(&path, &Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0), &RealProbe).map_err(RunError::from)?;
         Ok(own)
     }
 
@@ -82,7 +81,7 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
     if !facts.is_file() {
         return left("it has the name of a profile's file and is no file");
     }
-    match read_mark(path, &Attributes) {
+    match read_mark(path, &RealProbe) {
         Ok(Some(mark)) => {
             if let Err(why) = mark.still_describes(&facts) {
                 return left(&why.to_string());
@@ -107,27 +106,6 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
 
 fn shown_parent(path: &Path) -> String {
     path.parent().unwrap_or(path).display().to_string()
-}
-
-/// Where marks are kept.
-struct Attributes;
-
-impl Probe for Attributes {
-    fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-        sys::read_xattr(path, name)
-    }
-
-    fn write_xattr(&self, path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
-        sys::write_xattr(path, name, value)
-    }
-
-    fn exclusive_open(&self, path: &Path) -> io::Result<File> {
-        sys::exclusive_block_open(path)
-    }
-
-    fn loop_backing(&self, node: &Path) -> io::Result<Option<FileId>> {
-        Ok(sys::loop_backing(node)?.map(|(dev, ino)| FileId { dev, ino }))
-    }
 }
 
 #[cfg(test)]

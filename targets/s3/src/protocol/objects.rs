@@ -8,9 +8,9 @@ use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versi
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
     GetObjectTaggingInput, GetObjectTaggingOutput, ObjectAttributes, ObjectPart, PostObjectInput, PostObjectOutput, PutObjectInput,
-    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput, StorageClass,
+    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput, StorageClass, StreamingBlob,
 };
-use s3s::{S3Result, s3_error};
+use s3s::{S3Result, TrailingHeaders, s3_error};
 
 /// The most bytes of one PUT, as AWS has it.
 const MOST_BYTES: i64 = 5 << 30;
@@ -30,7 +30,42 @@ pub(super) fn trailer(headers: &http::HeaderMap) -> Option<&str> {
     headers.get("x-amz-trailer").and_then(|value| value.to_str().ok())
 }
 
+/// What a PUT or a form says of its object before the bytes come: the hashes to take on the way, and how it is finished.
+macro_rules! announced {
+    ($input:expr, $headers:expr) => {{
+        let named = $input.checksum_algorithm.as_ref().map(|name| name.as_str());
+        let hashes = Hashes::new(given_checksums!($input), trailer(&$headers), named, None)?;
+        let content = Content {
+            headers: given_headers!($input).kept()?,
+            user: convert::user_metadata($input.metadata.take())?,
+            tags: tags::from_header($input.tagging.as_deref())?,
+            checksums: Vec::new(),
+        };
+        let finish = PutFinish {
+            content,
+            conditions: convert::conditions($input.if_match.as_ref(), $input.if_none_match.as_ref()),
+            expected_md5: checksums::content_md5($input.content_md5.as_deref())?,
+        };
+        (hashes, finish)
+    }};
+}
+
 impl Protocol {
+    /// Takes the bytes in and makes the object; answers it with the versioning of its bucket.
+    async fn put(
+        &self,
+        (bucket, key): (&str, &str),
+        body: Option<StreamingBlob>,
+        (hashes, finish): (Hashes, PutFinish),
+        trailers: Option<TrailingHeaders>,
+    ) -> S3Result<(ObjectVersion, Versioning)> {
+        let versioning = self.check_bucket(bucket)?.versioning;
+        let upload = Upload::Object(self.stored(self.store.begin_put(bucket, key))?);
+        let received = receive(Intake::new(upload, hashes), body, self.idle).await?;
+        let made = received.into_object(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
+        Ok((made, versioning))
+    }
+
     pub(super) async fn put_object(&self, asked: Asked<PutObjectInput>) -> S3Result<PutObjectOutput> {
         let Asked { mut input, headers, trailers, .. } = asked;
         refuse_unkept!(input);
@@ -38,23 +73,8 @@ impl Protocol {
             return Err(s3_error!(NotImplemented, "Appending is not implemented"));
         }
         check_length(input.content_length)?;
-        let named = input.checksum_algorithm.as_ref().map(|name| name.as_str());
-        let hashes = Hashes::new(given_checksums!(input), trailer(&headers), named, None)?;
-        let content = Content {
-            headers: given_headers!(input).kept()?,
-            user: convert::user_metadata(input.metadata.take())?,
-            tags: tags::from_header(input.tagging.as_deref())?,
-            checksums: Vec::new(),
-        };
-        let finish = PutFinish {
-            content,
-            conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
-            expected_md5: checksums::content_md5(input.content_md5.as_deref())?,
-        };
-        let versioning = self.check_bucket(&input.bucket)?.versioning;
-        let upload = Upload::Object(self.stored(self.store.begin_put(&input.bucket, &input.key))?);
-        let received = receive(Intake::new(upload, hashes), input.body.take(), self.idle).await?;
-        let made = received.into_object(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
+        let announced = announced!(input, headers);
+        let (made, versioning) = self.put((&input.bucket, &input.key), input.body.take(), announced, trailers).await?;
         let mut output = PutObjectOutput { e_tag: Some(convert::etag(made.etag)), ..Default::default() };
         set_checksums!(output, &made.content.checksums);
         output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
@@ -66,23 +86,8 @@ impl Protocol {
     pub(super) async fn post_object(&self, asked: Asked<PostObjectInput>) -> S3Result<PostObjectOutput> {
         let Asked { mut input, headers, .. } = asked;
         refuse_unkept!(input);
-        let named = input.checksum_algorithm.as_ref().map(|name| name.as_str());
-        let hashes = Hashes::new(given_checksums!(input), trailer(&headers), named, None)?;
-        let content = Content {
-            headers: given_headers!(input).kept()?,
-            user: convert::user_metadata(input.metadata.take())?,
-            tags: tags::from_header(input.tagging.as_deref())?,
-            checksums: Vec::new(),
-        };
-        let finish = PutFinish {
-            content,
-            conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
-            expected_md5: checksums::content_md5(input.content_md5.as_deref())?,
-        };
-        let versioning = self.check_bucket(&input.bucket)?.versioning;
-        let upload = Upload::Object(self.stored(self.store.begin_put(&input.bucket, &input.key))?);
-        let received = receive(Intake::new(upload, hashes), input.body.take(), self.idle).await?;
-        let made = received.into_object(finish, None).await.map_err(|refused| self.intake_refused(refused))?;
+        let announced = announced!(input, headers);
+        let (made, versioning) = self.put((&input.bucket, &input.key), input.body.take(), announced, None).await?;
         Ok(PostObjectOutput {
             e_tag: Some(convert::etag(made.etag)),
             version_id: convert::version_text(made.version, versioning == Versioning::On),
