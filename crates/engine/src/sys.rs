@@ -8,8 +8,8 @@ mod process;
 mod rename;
 
 pub use files::{
-    Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise, fallocate, loop_backing,
-    may_write, next_data, next_hole, noatime_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, sync_flag, write_xattr,
+    Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise, fallocate, free_bytes,
+    loop_backing, may_write, next_data, next_hole, noatime_flag, ofd_lock, ofd_unlock, read_xattr, resident_bytes, sync_flag, write_xattr,
 };
 pub(crate) use files::{fdatasync, fsync, pread, pwrite};
 pub(crate) use memory::{FileMap, catch_bus_errors, map_anonymous, unmap};

@@ -9,7 +9,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use units::Bytes;
 
 /// The target and what was found out about it.
@@ -89,7 +88,7 @@ impl Ground {
         sys::may_write(dir).map_err(|source| RunError::Io { what: "cannot make a file in", path: dir.into(), source })?;
         let process = std::process::id();
         self.notes = remove_stale(dir, process);
-        self.free_bytes = free_bytes(dir);
+        self.free_bytes = sys::free_bytes(dir).ok();
         let own = OwnFile::make(dir, process)?;
         self.target = own.path().to_owned();
         self.own = Some(own);
@@ -170,15 +169,6 @@ fn no_direct(target: &Path, storage: &StorageLayer) -> Option<String> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(format!("{kind} has no direct I/O: it refuses O_DIRECT")),
         Ok(_) | Err(_) => None,
     }
-}
-
-/// Bytes that this user may still write there, as `stat --file-system` of the system says; `None` where there is no such program.
-fn free_bytes(dir: &Path) -> Option<u64> {
-    let output =
-        Command::new("stat").args(["-f", "-c", "%a %S", "--"]).arg(dir).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let (blocks, bytes_each) = text.trim().split_once(' ')?;
-    blocks.parse::<u64>().ok()?.checked_mul(bytes_each.parse().ok()?)
 }
 
 /// Bytes of the file that a profile works on, before time is considered.
@@ -273,7 +263,7 @@ mod tests {
     #[test]
     fn the_system_says_how_much_is_free() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(free_bytes(dir.path()).is_none_or(|bytes| bytes > 0));
-        assert_eq!(free_bytes(Path::new("/no/such/place")), None);
+        assert!(sys::free_bytes(dir.path()).unwrap() > 0);
+        assert!(sys::free_bytes(Path::new("/no/such/place")).is_err());
     }
 }
