@@ -3,6 +3,10 @@
 
 #[path = "serve_s3/client.rs"]
 mod client;
+#[path = "serve_s3/hostile.rs"]
+mod hostile;
+#[path = "serve_s3/options.rs"]
+mod options;
 
 use client::{Client, Request, SECRET, Server, noise, sha256};
 use std::collections::BTreeMap;
@@ -315,8 +319,27 @@ fn a_body_that_ends_early_leaves_no_object() {
     assert_eq!(client.call("GET", "/bucket/k").error(), (404, "NoSuchKey".into()));
 }
 
-/// Puts objects over several connections until the server is gone; answers what was acknowledged, and what was only sent.
-fn put_until_killed(server: &mut Server, round: u64, enough: usize) -> (BTreeMap<String, u64>, Vec<String>) {
+/// Sends a request to a server that may be gone; `None` where it did not say that all is well.
+fn attempt(client: &mut Client, request: Request) -> Option<client::Answer> {
+    let request = client.signed(request);
+    client.try_send(&request).ok().filter(|answer| answer.status == 200 && answer.fields("Error").is_empty())
+}
+
+fn put(client: &mut Client, key: &str, seed: u64) -> Option<()> {
+    attempt(client, Request::new("PUT", &format!("/bucket/{key}")).body(content(seed))).map(drop)
+}
+
+/// The same object as an upload of one part.
+fn assemble(client: &mut Client, key: &str, seed: u64) -> Option<()> {
+    let upload = attempt(client, Request::new("POST", &format!("/bucket/{key}?uploads")))?.fields("UploadId").remove(0);
+    let part = Request::new("PUT", &format!("/bucket/{key}?partNumber=1&uploadId={upload}"));
+    let etag = attempt(client, part.body(content(seed)))?.headers["etag"].clone();
+    let body = format!("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>");
+    attempt(client, Request::new("POST", &format!("/bucket/{key}?uploadId={upload}")).body(body)).map(drop)
+}
+
+/// Puts and assembles objects over several connections until the server is gone; answers what was acknowledged, and what was only sent.
+fn put_until_killed(server: &mut Server, round: u64, enough: usize) -> (BTreeMap<String, u64>, Vec<(String, u64)>) {
     let acknowledged = Arc::new(AtomicUsize::new(0));
     let kept = Arc::new(Mutex::new((BTreeMap::new(), Vec::new())));
     let putting: Vec<_> = (0..4_u64)
@@ -325,11 +348,11 @@ fn put_until_killed(server: &mut Server, round: u64, enough: usize) -> (BTreeMap
             std::thread::spawn(move || {
                 for number in 0.. {
                     let (key, seed) = (format!("r{round}-w{worker}-{number}"), round << 40 | worker << 32 | number);
-                    let request = client.signed(Request::new("PUT", &format!("/bucket/{key}")).body(content(seed)));
-                    match client.try_send(&request) {
-                        Ok(answer) if answer.status == 200 => drop(kept.lock().unwrap().0.insert(key, seed)),
-                        Ok(_) | Err(_) => return kept.lock().unwrap().1.push(key),
+                    let made = if number % 2 == 0 { put(&mut client, &key, seed) } else { assemble(&mut client, &key, seed) };
+                    if made.is_none() {
+                        return kept.lock().unwrap().1.push((key, seed));
                     }
+                    kept.lock().unwrap().0.insert(key, seed);
                     acknowledged.fetch_add(1, Ordering::Relaxed);
                 }
             })
@@ -363,9 +386,9 @@ fn every_acknowledged_object_survives_a_kill() {
         for (key, seed) in &all {
             assert!(client.call("GET", &format!("/bucket/{key}")).ok().body == content(*seed), "{key}");
         }
-        for key in sent {
+        for (key, seed) in sent {
             let answer = client.call("GET", &format!("/bucket/{key}"));
-            assert!(answer.status == 404 || answer.headers["etag"].len() == 34, "half of {key} is there");
+            assert!(answer.status == 404 || answer.ok().body == content(seed), "half of {key} is there");
         }
     }
     let scrub = Command::new(env!("CARGO_BIN_EXE_fathom")).args(["serve", "s3", "--scrub", "--data"]).arg(dir.path()).output().unwrap();
@@ -475,7 +498,20 @@ fn privileged_a_full_disk_refuses_objects_and_keeps_those_that_are_there() {
     for (seed, sum) in kept.iter().enumerate() {
         assert_eq!(&sha256(&client.call("GET", &format!("/bucket/{seed}")).ok().body), sum);
     }
+    // Of what was refused there is nothing, a part is refused as well, and with room again the server goes on.
+    let seed = kept.len();
+    assert_eq!(client.call("GET", &format!("/bucket/{seed}")).error(), (404, "NoSuchKey".into()));
+    assert_eq!(client.call("GET", "/bucket?list-type=2").ok().fields("Key").len(), seed);
+    let upload = client.call("POST", "/bucket/parts?uploads").ok().fields("UploadId").remove(0);
+    let part = client.put(&format!("/bucket/parts?partNumber=1&uploadId={upload}"), noise(1, 20 << 20));
+    assert_eq!(part.error(), (507, "InsufficientStorage".into()));
+    assert_eq!(client.call("GET", &format!("/bucket/parts?uploadId={upload}")).ok().fields("PartNumber"), [""; 0]);
     client.call("DELETE", "/bucket/0").ok();
+    // The bytes of what was deleted are freed after the answer.
+    while client.put("/bucket/again", noise(7, 10 << 20)).status == 507 {
+        std::thread::yield_now();
+    }
+    assert!(client.call("GET", "/bucket/again").ok().body == noise(7, 10 << 20));
 }
 
 struct Unmount<'a>(&'a Path);

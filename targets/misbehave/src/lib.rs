@@ -53,7 +53,7 @@ impl Misbehaviour {
     /// | `latency=5ms`, `latency=lognormal:MEDIAN:SIGMA`, `latency=uniform:LOW:HIGH`, `latency=exponential:MEAN` | waits before answering |
     /// | `jitter=1ms` | waits up to this much more, evenly |
     /// | `rate=1000/s` | lets no more requests through |
-    /// | `bandwidth=100MB/s` | lets no more bytes of bodies through |
+    /// | `bandwidth=100MB/s` | lets no more bytes of bodies through, those of requests and of answers together |
     /// | `errors=1%:503` | answers this status, without doing anything |
     /// | `stall=2s/every:30s` | answers nothing for 2 s of every 30 s |
     /// | `truncate=0.1%` | ends a body early |

@@ -1,8 +1,9 @@
 //! Which operation needs which permission, decided before a request's body is read.
 
 use crate::keyring::{Keyring, Permission};
-use crate::policy::{Policy, Verdict};
+use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
 use crate::storage::{BucketDocument, ObjectStore};
+use http::HeaderValue;
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::{S3Error, S3Result, s3_error};
 use std::sync::Arc;
@@ -113,13 +114,19 @@ pub(crate) struct Access {
 
 impl Access {
     /// Whether this key, or nobody known, may do this. Errors: `AccessDenied`.
-    pub(crate) fn decide(&self, asker: Option<&str>, name: &str, bucket: Option<&str>, key: Option<&str>) -> S3Result<()> {
+    pub(crate) fn decide(
+        &self,
+        asker: Option<&str>,
+        name: &str,
+        place: Option<Place<'_>>,
+        circumstances: &Circumstances<'_>,
+    ) -> S3Result<()> {
         if asker.is_some_and(|access| self.keyring.is_admin(access)) {
             return Ok(());
         }
         let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == name) else { return Err(denied()) };
-        let verdict = match bucket {
-            Some(bucket) => self.verdict(asker, operation.action, bucket, key),
+        let verdict = match place {
+            Some(place) => self.verdict(asker, operation.action, place, circumstances),
             None => Verdict::Silent,
         };
         let granted = match (verdict, operation.need, asker) {
@@ -127,7 +134,7 @@ impl Access {
             (Verdict::Allow, _, _) => operation.need != Need::Admin,
             (Verdict::Silent, Need::Key, Some(_)) => true,
             (Verdict::Silent, Need::Bucket(permission), Some(access)) => {
-                bucket.is_some_and(|bucket| self.keyring.permits(access, bucket, permission))
+                place.is_some_and(|(bucket, _)| self.keyring.permits(access, bucket, permission))
             }
             (Verdict::Silent, Need::Admin, Some(_)) | (Verdict::Silent, _, None) => false,
         };
@@ -135,18 +142,29 @@ impl Access {
     }
 
     /// A policy that cannot be read denies.
-    fn verdict(&self, asker: Option<&str>, action: &str, bucket: &str, key: Option<&str>) -> Verdict {
+    fn verdict(&self, asker: Option<&str>, action: &str, place: Place<'_>, circumstances: &Circumstances<'_>) -> Verdict {
+        let (bucket, _) = place;
         match self.store.document(bucket, BucketDocument::Policy) {
             Ok(None) => Verdict::Silent,
             Ok(Some(text)) => match Policy::parse(bucket, &text) {
-                Ok(policy) if asker.is_none() && self.restricts(bucket) => match policy.decide(asker, action, bucket, key) {
+                Ok(policy) if asker.is_none() && self.restricts(bucket) => match policy.decide(asker, action, place, circumstances) {
                     Verdict::Deny => Verdict::Deny,
                     Verdict::Allow | Verdict::Silent => Verdict::Silent,
                 },
-                Ok(policy) => policy.decide(asker, action, bucket, key),
+                Ok(policy) => policy.decide(asker, action, place, circumstances),
                 Err(_) => Verdict::Deny,
             },
             Err(_) => Verdict::Silent,
+        }
+    }
+
+    /// Refuses what is asked of a bucket that somebody else owns than the asker thinks. Errors: `AccessDenied`.
+    pub(crate) fn check_owner(&self, bucket: &str, expected: Option<&HeaderValue>) -> S3Result<()> {
+        let Some(expected) = expected else { return Ok(()) };
+        match self.store.bucket(bucket) {
+            Ok(found) if found.owner.as_bytes() != expected.as_bytes() => Err(denied()),
+            // That it is not there is for the operation to say.
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -169,15 +187,23 @@ impl S3Access for Access {
         if let Some(OperationCell(cell)) = context.extensions_mut().get::<OperationCell>() {
             cell.store(index.unwrap_or(OperationCell::UNKNOWN), Ordering::Relaxed);
         }
+        let peer = context.extensions_mut().get::<Peer>().copied();
         let asker = context.credentials().map(|credentials| credentials.access_key.as_str());
+        let circumstances = Circumstances { peer, query: context.uri().query(), headers: context.headers() };
         let path = context.s3_path();
-        self.decide(asker, &name, path.get_bucket_name(), path.get_object_key())
+        let place = path.get_bucket_name().map(|bucket| (bucket, path.get_object_key()));
+        self.decide(asker, &name, place, &circumstances)?;
+        match place {
+            Some((bucket, _)) => self.check_owner(bucket, circumstances.headers.get("x-amz-expected-bucket-owner")),
+            None => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::nowhere;
     use crate::storage::{NewBucket, StorageOptions, open_memory};
 
     fn access() -> Access {
@@ -193,21 +219,21 @@ mod tests {
     #[test]
     fn nobody_known_may_do_only_what_a_policy_allows() {
         let access = access();
-        assert!(access.decide(None, "GetObject", Some("open"), Some("k")).is_ok());
-        assert!(access.decide(None, "GetObject", Some("mine"), Some("k")).is_err());
-        assert!(access.decide(None, "ListObjectsV2", Some("open"), None).is_err());
-        assert!(access.decide(None, "ListBuckets", None, None).is_err());
-        assert!(access.decide(None, "PutBucketPolicy", Some("open"), None).is_err());
+        assert!(access.decide(None, "GetObject", Some(("open", Some("k"))), &nowhere()).is_ok());
+        assert!(access.decide(None, "GetObject", Some(("mine", Some("k"))), &nowhere()).is_err());
+        assert!(access.decide(None, "ListObjectsV2", Some(("open", None)), &nowhere()).is_err());
+        assert!(access.decide(None, "ListBuckets", None, &nowhere()).is_err());
+        assert!(access.decide(None, "PutBucketPolicy", Some(("open", None)), &nowhere()).is_err());
     }
 
     #[test]
     fn a_key_may_do_what_it_was_given_and_nothing_that_is_not_listed() {
         let access = access();
-        assert!(access.decide(Some("kim"), "GetObject", Some("mine"), Some("k")).is_ok());
-        assert!(access.decide(Some("kim"), "PutObject", Some("mine"), Some("k")).is_err());
-        assert!(access.decide(Some("kim"), "PutBucketWebsite", Some("mine"), None).is_err());
-        assert!(access.decide(Some("root"), "PutBucketWebsite", Some("mine"), None).is_ok());
-        assert!(access.decide(Some("kim"), "ListBuckets", None, None).is_ok());
+        assert!(access.decide(Some("kim"), "GetObject", Some(("mine", Some("k"))), &nowhere()).is_ok());
+        assert!(access.decide(Some("kim"), "PutObject", Some(("mine", Some("k"))), &nowhere()).is_err());
+        assert!(access.decide(Some("kim"), "PutBucketWebsite", Some(("mine", None)), &nowhere()).is_err());
+        assert!(access.decide(Some("root"), "PutBucketWebsite", Some(("mine", None)), &nowhere()).is_ok());
+        assert!(access.decide(Some("kim"), "ListBuckets", None, &nowhere()).is_ok());
     }
 
     #[test]
@@ -216,10 +242,19 @@ mod tests {
         let policy =
             r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
         access.store.set_document("open", BucketDocument::Policy, Some(policy.into())).unwrap();
-        assert!(access.decide(None, "ListObjectsV2", Some("open"), None).is_ok());
+        assert!(access.decide(None, "ListObjectsV2", Some(("open", None)), &nowhere()).is_ok());
         for name in ["DeleteBucket", "PutBucketPolicy", "PutBucketVersioning"] {
-            assert!(access.decide(None, name, Some("open"), None).is_err(), "{name}");
+            assert!(access.decide(None, name, Some(("open", None)), &nowhere()).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_bucket_of_another_owner_than_expected_is_refused() {
+        let access = access();
+        access.store.create_bucket("roots", NewBucket { owner: "root".into(), ..Default::default() }).unwrap();
+        let check = |bucket: &str, owner: &'static str| access.check_owner(bucket, Some(&HeaderValue::from_static(owner))).is_ok();
+        assert!(check("roots", "root") && !check("roots", "kim") && !check("roots", ""));
+        assert!(check("absent", "kim") && access.check_owner("roots", None).is_ok());
     }
 
     #[test]

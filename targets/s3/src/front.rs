@@ -6,8 +6,11 @@ use crate::inbound::{Inbound, Waits};
 use crate::keyring::Keyring;
 use crate::metrics::{Metrics, Misbehaved, Process};
 use crate::outbound::Outbound;
+use crate::patience::Patience;
+use crate::policy::Peer;
 use crate::protocol::{content_sha256_mismatch, custom};
 use crate::storage::ObjectStore;
+use crate::throttle::Throttle;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
@@ -41,6 +44,8 @@ pub(crate) struct Front {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mischief: Option<Arc<Mischief>>,
     pub(crate) started: Instant,
+    /// How long a client that is waited for has.
+    pub(crate) idle: Duration,
     /// Distinguishes the request ids of one run from those of another.
     pub(crate) run: u64,
     pub(crate) numbers: std::sync::atomic::AtomicU64,
@@ -62,21 +67,25 @@ fn kind(method: &Method, uri: &Uri) -> &'static str {
 
 impl Front {
     /// Answers one request. Every request is answered and counted once.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Outbound> {
+    pub(crate) async fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Response<Outbound> {
         let begun = Instant::now();
+        request.extensions_mut().insert(peer);
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let kind = kind(request.method(), request.uri());
+        let is_head = request.method() == Method::HEAD;
         let decision = self.mischief.as_ref().map(|mischief| mischief.models.decide(kind, number)).unwrap_or_default();
         self.wait(kind, &decision).await;
         let cell = OperationCell::new();
         self.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
         let response = match decision.error {
             Some(status) => self.fail(request, status).await,
-            None => self.serve(request, &cell).await,
+            None => self.serve(request, kind, &cell).await,
         };
         let (mut parts, body) = response.into_parts();
         let id = format!("{:016X}", self.run ^ number);
         let body = decorated(&mut parts.headers, parts.status, body, &id);
+        // HTTP/1.1 leaves the content of such an answer out by itself; over HTTP/2 it would break the stream (RFC 9110, 9.3.2).
+        let body = if is_head { Body::empty() } else { body };
         if let Ok(value) = HeaderValue::from_str(&id) {
             parts.headers.insert("x-amz-request-id", value);
         }
@@ -107,14 +116,20 @@ impl Front {
     async fn fail(&self, request: Request<Incoming>, status: u16) -> Response<Body> {
         self.metrics.misbehaved(Misbehaved::Failed);
         let waits = if request.headers().contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
-        Inbound::new(request.into_body()).drain(waits).await;
+        Inbound::new(request.into_body(), Patience::new(self.idle), None).drain(waits).await;
         let code = if status == 503 { S3ErrorCode::SlowDown } else { S3ErrorCode::InternalError };
         let mut error = S3Error::with_message(code, "This server was told to misbehave.");
         error.set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
         refusal(error)
     }
 
-    async fn serve(&self, request: Request<Incoming>, cell: &OperationCell) -> Response<Body> {
+    /// The body of a request as the protocol reads it: with patience, and as fast as was commanded.
+    fn inbound(&self, body: Incoming, kind: &'static str) -> Option<Inbound> {
+        let throttle = || self.mischief.as_ref().map(|mischief| Throttle::new(Arc::clone(mischief), kind, self.started));
+        (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle()))
+    }
+
+    async fn serve(&self, request: Request<Incoming>, kind: &'static str, cell: &OperationCell) -> Response<Body> {
         if let Some(page) = self.own_page(&request) {
             return page;
         }
@@ -129,17 +144,20 @@ impl Front {
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(cell.clone());
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
-        let inbound = (!body.is_end_stream()).then(|| Inbound::new(body));
+        let inbound = self.inbound(body, kind);
         let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
         let mut response = match self.service.call(Request::from_parts(parts, body)).await {
             Ok(response) => response,
             Err(_) => refusal(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
         };
-        if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
-            inbound.drain(waits).await;
-        }
         if is_unread_body(&response) {
             response = unread_body();
+        }
+        if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
+            if inbound.was_given_up() {
+                response = too_slow();
+            }
+            inbound.drain(waits).await;
         }
         response.headers_mut().extend(cross.unwrap_or_default());
         response
@@ -197,12 +215,16 @@ fn refusal(error: S3Error) -> Response<Body> {
     })
 }
 
-/// Refuses what the protocol library would take: too many bytes of headers, and signatures of version 2.
+/// Refuses what the protocol library would take: too many bytes of headers, digests of nothing, and signatures of version 2.
 fn check_head<B>(request: &Request<B>) -> S3Result<()> {
     let bytes: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if bytes > MOST_HEADERS {
         let message = "Your request header section exceeds the maximum allowed size";
         return Err(custom("RequestHeaderSectionTooLarge", StatusCode::BAD_REQUEST, message));
+    }
+    // The protocol library takes an empty one for none, and the bytes would go unchecked.
+    if request.headers().get("content-md5").is_some_and(HeaderValue::is_empty) {
+        return Err(s3_error!(InvalidDigest, "The Content-MD5 you specified is not valid."));
     }
     let second = request.headers().get(header::AUTHORIZATION).is_some_and(|value| value.as_bytes().starts_with(b"AWS "));
     let presigned = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("AWSAccessKeyId=")));
@@ -242,6 +264,11 @@ fn is_unread_body(response: &Response<Body>) -> bool {
 /// As the protocol says that a body is not what was signed.
 fn unread_body() -> Response<Body> {
     refusal(content_sha256_mismatch())
+}
+
+/// As the protocol says that a body did not come in time.
+fn too_slow() -> Response<Body> {
+    refusal(s3_error!(RequestTimeout, "Your socket connection to the server was not read from or written to within the timeout period."))
 }
 
 /// The server's own pages for requests that are signed.
@@ -310,6 +337,13 @@ mod tests {
         assert!(check_head(&request("GET", "/b/k?AWSAccessKeyId=A&Expires=1&Signature=s", "")).is_err());
         assert!(check_head(&request("GET", "/b/k", "AWS4-HMAC-SHA256 Credential=…")).is_ok());
         assert!(check_head(&request("GET", "/b/k", &"x".repeat(20_000))).is_err());
+    }
+
+    #[test]
+    fn an_empty_digest_is_not_taken_for_none() {
+        let with = |digest: &str| Request::builder().uri("/b/k").header("content-md5", digest).body(()).unwrap();
+        assert_eq!(check_head(&with("")).unwrap_err().code().as_str(), "InvalidDigest");
+        assert!(check_head(&with("1B2M2Y8AsgTpgAmY7PhCfg==")).is_ok());
     }
 
     #[test]

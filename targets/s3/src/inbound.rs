@@ -3,6 +3,8 @@
 //! A client sends all of its body before it reads an answer. A server that closes the connection with bytes of it unread makes the
 //! kernel throw the answer away.
 
+use crate::patience::Patience;
+use crate::throttle::Throttle;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -10,7 +12,7 @@ use s3s::StdError;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -19,10 +21,63 @@ const MOST_DRAINED: u64 = 32 << 20;
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Unasked,
+    Begun,
+    /// Nothing more comes.
+    Ended,
+    /// Too little came for too long.
+    GivenUp,
+}
+
 struct State {
     body: Incoming,
-    begun: bool,
-    ended: bool,
+    stage: Stage,
+    patience: Patience,
+    throttle: Option<Throttle>,
+}
+
+impl State {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        if self.stage == Stage::GivenUp {
+            return Poll::Ready(None);
+        }
+        if let Some(throttle) = &mut self.throttle
+            && let Some(bytes) = ready!(throttle.poll_turn(context))
+        {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        self.stage = Stage::Begun;
+        let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(context) else {
+            ready!(self.patience.poll_wait(context));
+            self.stage = Stage::GivenUp;
+            return Poll::Ready(Some(Err("too little of the body came for too long".into())));
+        };
+        match polled.map(|polled| polled.map(Frame::into_data)) {
+            Some(Ok(Ok(bytes))) => {
+                self.patience.moved(bytes.len() as u64);
+                let bytes = match &mut self.throttle {
+                    Some(throttle) => ready!(throttle.poll_pass(bytes, context)),
+                    None => bytes,
+                };
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Some(Ok(Err(other))) => Poll::Ready(Some(Ok(other))),
+            Some(Err(error)) => {
+                self.stage = Stage::Ended;
+                Poll::Ready(Some(Err(error.into())))
+            }
+            None => {
+                self.stage = Stage::Ended;
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn held(&self) -> u64 {
+        self.throttle.as_ref().map_or(0, Throttle::held)
+    }
 }
 
 /// A body that is given away and can still be read.
@@ -30,32 +85,30 @@ struct State {
 pub(crate) struct Inbound(Arc<Mutex<State>>);
 
 impl Inbound {
-    pub(crate) fn new(body: Incoming) -> Self {
-        let ended = body.is_end_stream();
-        Self(Arc::new(Mutex::new(State { body, begun: false, ended })))
+    pub(crate) fn new(body: Incoming, patience: Patience, throttle: Option<Throttle>) -> Self {
+        let stage = if body.is_end_stream() { Stage::Ended } else { Stage::Unasked };
+        Self(Arc::new(Mutex::new(State { body, stage, patience, throttle })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let mut state = self.state();
-        state.begun = true;
-        let polled = Pin::new(&mut state.body).poll_frame(context);
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
-            state.ended = true;
-        }
-        polled
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        self.state().poll(context)
+    }
+
+    /// Whether the client did not send what it had to in its time.
+    pub(crate) fn was_given_up(&self) -> bool {
+        self.state().stage == Stage::GivenUp
     }
 
     /// Reads what is left, unless the client waits to be told to send it.
     pub(crate) async fn drain(&self, waits: Waits) {
-        {
-            let state = self.state();
-            if state.ended || (waits == Waits::ToBeTold && !state.begun) {
-                return;
-            }
+        match self.state().stage {
+            Stage::Ended | Stage::GivenUp => return,
+            Stage::Unasked if waits == Waits::ToBeTold => return,
+            Stage::Unasked | Stage::Begun => {}
         }
         let read = async {
             let mut bytes = 0;
@@ -84,14 +137,19 @@ impl Body for Inbound {
     type Error = StdError;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
-        self.poll(context).map_err(Into::into)
+        self.poll(context)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.state().body.is_end_stream()
+        let state = self.state();
+        state.held() == 0 && state.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.state().body.size_hint()
+        let state = self.state();
+        match state.body.size_hint().exact() {
+            Some(rest) => SizeHint::with_exact(rest + state.held()),
+            None => SizeHint::default(),
+        }
     }
 }

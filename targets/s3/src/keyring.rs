@@ -75,10 +75,10 @@ impl Keyring {
     /// Keys as TOML: one `[[key]]` each with `access`, `secret`, and `admin = true` or `[key.buckets]`, in which a pattern of
     /// bucket names has a list of `read`, `write` and `list`.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
-        // The message of the parser quotes the line at fault, which may hold a secret; only its place and reason are kept.
+        // The parser quotes the line at fault, and values of the wrong kind, either of which may hold a secret: its place and reason are kept.
         let described = |e: toml::de::Error| {
             let line = e.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            KeyringError::Malformed(format!("line {line}: {}", e.message()))
+            KeyringError::Malformed(format!("line {line}: {}", unquoted(e.message())))
         };
         let file: File = toml::from_str(text).map_err(described)?;
         Self::of(file.key)
@@ -133,6 +133,14 @@ impl Keyring {
             found |= same(key.secret.expose().as_bytes(), secret.as_bytes());
         }
         found
+    }
+}
+
+/// A message without what stands between its first and its last quote.
+fn unquoted(message: &str) -> String {
+    match (message.split_once('"'), message.rsplit_once('"')) {
+        (Some((before, _)), Some((_, after))) => format!("{before}\"…\"{after}"),
+        (None, _) | (_, None) => message.to_owned(),
     }
 }
 
@@ -211,6 +219,8 @@ secret = "reader-secret-key"
         assert!(shown("[[key]]\naccess = \"a\"\nsecret = \"very-secret\"").contains("`a` may do nothing"));
         let typo = shown("[[key]]\naccess = \"a\"\nsecret = \"very-secret\" 1");
         assert!(typo.contains("line 3") && !typo.contains("very-secret"), "{typo}");
+        let misplaced = shown("[[key]]\naccess = \"a\"\nsecret = \"x\"\n[key.buckets]\nb = \"very-secret\"");
+        assert!(misplaced.contains("line 5: invalid type") && !misplaced.contains("very-secret"), "{misplaced}");
         assert!(shown("[[key]]\naccess = \"a\"\nsecret = \"short\"\nadmin = true").contains("8 to 128"));
         let twice = format!("{KEYS}\n[[key]]\naccess = \"root\"\nsecret = \"another-secret\"\nadmin = true");
         assert!(shown(&twice).contains("`root` is given twice"));

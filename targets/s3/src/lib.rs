@@ -3,6 +3,7 @@
 //! Two halves meet at [`ObjectStore`]: the protocol decides what a request means and who may make it, the store decides what is true.
 //! The words of S3 (routes, XML, signatures) are the library `s3s`; what they mean is `protocol`. Before it stands `front`, with the
 //! server's own pages, browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
+//! With the feature `fuzzing` there are doors for `fuzz/`, which nothing else uses.
 //! Absent on purpose: server-side encryption, object lock, access control lists beyond their read-out, several hosts.
 #![forbid(unsafe_code)]
 
@@ -10,15 +11,19 @@ mod access;
 mod cors;
 mod documents;
 mod front;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inbound;
 mod keyring;
 mod lifecycle;
 mod metrics;
 mod outbound;
+mod patience;
 mod policy;
 mod protocol;
 mod server;
 mod storage;
+mod throttle;
 
 pub use front::OPERATION_KINDS;
 pub use keyring::{Keyring, KeyringError, Permission};

@@ -2,12 +2,13 @@
 
 use crate::documents;
 use crate::storage::{
-    BucketDocument, Conditions, DeleteTarget, ListedUpload, ListedVersion, ObjectStore, StorageError, StorageResult, UploadEntry,
-    UploadQuery, VersionEntry, VersionQuery,
+    BucketDocument, Conditions, DeleteTarget, ListedUpload, ListedVersion, ObjectStore, ObjectVersion, StorageError, StorageResult,
+    UploadEntry, UploadQuery, VersionEntry, VersionQuery,
 };
 use s3s::dto::{BucketLifecycleConfiguration, ExpirationStatus, LifecycleRule, Tag, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 use std::collections::HashSet;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// What a day of the rules is, in milliseconds.
 pub(crate) const DAY_MS: u64 = 86_400_000;
@@ -186,6 +187,27 @@ impl Rules<'_> {
     }
 }
 
+/// What the header `x-amz-expiration` says of a latest version: when it expires first, and by which rule; `None` where none has it
+/// expire. Its days have 24 hours: it is the calendar that clients read.
+pub(crate) fn announced(store: &dyn ObjectStore, bucket: &str, object: &ObjectVersion) -> Option<String> {
+    let kept = store.document(bucket, BucketDocument::Lifecycle).ok().flatten()?;
+    let configuration = documents::read::<BucketLifecycleConfiguration>(&kept)?;
+    let rules = Rules { rules: &configuration.rules, now_ms: 0, day_ms: DAY_MS };
+    let due = |rule: &LifecycleRule| {
+        let expiration = rule.expiration.as_ref()?;
+        let dated = expiration.date.as_ref().and_then(milliseconds);
+        dated.or_else(|| expiration.days.map(|days| due_ms(object.modified_ms, days, DAY_MS)))
+    };
+    let holding = rules.enabled().filter(|rule| Filter::of(rule).holds(&object.key, object.size, &|| object.content.tags.clone()));
+    let (at_ms, rule) = holding.filter_map(|rule| Some((due(rule)?, rule))).min_by_key(|(at_ms, _)| *at_ms)?;
+    let mut date = Vec::new();
+    Timestamp::from(UNIX_EPOCH + Duration::from_millis(at_ms)).format(TimestampFormat::HttpDate, &mut date).ok()?;
+    let name = rule.id.as_deref().unwrap_or_default();
+    // A name is any text; a header is not.
+    let name: String = name.chars().filter(|c| c.is_ascii_graphic() && *c != '"' || *c == ' ').collect();
+    Some(format!("expiry-date=\"{}\", rule-id=\"{name}\"", String::from_utf8(date).ok()?))
+}
+
 /// Lets go of what the rules of all buckets say. A bucket that fails does not keep the others from it; the first error is answered.
 pub(crate) fn sweep(store: &dyn ObjectStore, now_ms: u64, day_ms: u64) -> (Swept, StorageResult<()>) {
     let mut swept = Swept::default();
@@ -335,6 +357,20 @@ mod tests {
         assert_eq!(world.at_day(2), Swept::default());
         assert_eq!(world.at_day(3), Swept { expired: 1, ..Default::default() });
         assert!(!world.has("old/a") && world.has("new/a"));
+    }
+
+    #[test]
+    fn the_first_expiration_that_holds_is_announced_with_its_rule() {
+        let world = world("<Filter><Tag><Key>go</Key><Value>yes</Value></Tag></Filter><Expiration><Days>2</Days></Expiration>");
+        world.now.store(5, Ordering::Relaxed);
+        world.put("k", &[("go", "yes")]);
+        world.put("kept", &[]);
+        let said = |key: &str| announced(&*world.store, "b", &world.store.head("b", key, None).unwrap());
+        assert_eq!(said("k").unwrap(), "expiry-date=\"Sun, 04 Jan 1970 00:00:00 GMT\", rule-id=\"r\"");
+        assert_eq!(said("kept"), None);
+        let later = "<LifecycleConfiguration><Rule><ID>late</ID><Status>Enabled</Status><Prefix>k</Prefix><Expiration><Days>9</Days></Expiration></Rule><Rule><ID>off</ID><Status>Disabled</Status><Prefix/><Expiration><Days>1</Days></Expiration></Rule><Rule><ID>a \"b\"</ID><Status>Enabled</Status><Prefix/><Expiration><Date>1970-01-02T00:00:00Z</Date></Expiration></Rule></LifecycleConfiguration>";
+        world.store.set_document("b", BucketDocument::Lifecycle, Some(later.into())).unwrap();
+        assert_eq!(said("kept").unwrap(), "expiry-date=\"Fri, 02 Jan 1970 00:00:00 GMT\", rule-id=\"a b\"");
     }
 
     #[test]

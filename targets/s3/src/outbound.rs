@@ -2,28 +2,23 @@
 
 use crate::front::Mischief;
 use crate::metrics::{Metrics, Misbehaved};
+use crate::throttle::Throttle;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body::{Body as _, Frame, SizeHint};
 use misbehave::Treatment;
 use s3s::{Body, StdError};
-use std::future::Future as _;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
-use tokio::time::{Duration, Instant, Sleep, sleep};
-use units::Nanos;
+use tokio::time::Instant;
 
 /// What is done to this answer's bytes.
 struct Shape {
-    mischief: Arc<Mischief>,
-    kind: &'static str,
-    started: Instant,
+    throttle: Throttle,
     cut_at: Option<u64>,
     damage_at: Option<u64>,
-    waiting: Option<Pin<Box<Sleep>>>,
-    held: Option<Bytes>,
 }
 
 /// The body of an answer; when it goes, the request is counted.
@@ -52,8 +47,12 @@ impl Outbound {
                 self.metrics.misbehaved(how);
             }
         }
-        self.shape = Some(Box::new(Shape { mischief, kind, started, cut_at, damage_at, waiting: None, held: None }));
+        self.shape = Some(Box::new(Shape { throttle: Throttle::new(mischief, kind, started), cut_at, damage_at }));
         self
+    }
+
+    fn held(&self) -> u64 {
+        self.shape.as_ref().map_or(0, |shape| shape.throttle.held())
     }
 
     fn give(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
@@ -93,14 +92,10 @@ impl http_body::Body for Outbound {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         let this = self.get_mut();
-        if let Some(shape) = &mut this.shape {
-            if let Some(waiting) = &mut shape.waiting {
-                ready!(waiting.as_mut().poll(context));
-                shape.waiting = None;
-            }
-            if let Some(bytes) = shape.held.take() {
-                return this.give(bytes);
-            }
+        if let Some(shape) = &mut this.shape
+            && let Some(bytes) = ready!(shape.throttle.poll_turn(context))
+        {
+            return this.give(bytes);
         }
         let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
             Some(Ok(frame)) => frame,
@@ -111,30 +106,20 @@ impl http_body::Body for Outbound {
             Ok(bytes) => bytes,
             Err(other) => return Poll::Ready(Some(Ok(other))),
         };
-        let Some(shape) = &mut this.shape else { return this.give(bytes) };
-        let since = Nanos(u64::try_from(shape.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let mut shaper = shape.mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner);
-        let delay = shaper.pass(&shape.mischief.models, shape.kind, bytes.len() as u64, since);
-        drop(shaper);
-        if delay.0 == 0 {
-            return this.give(bytes);
-        }
-        let mut waiting = Box::pin(sleep(Duration::from_nanos(delay.0)));
-        if waiting.as_mut().poll(context).is_ready() {
-            return this.give(bytes);
-        }
-        (shape.waiting, shape.held) = (Some(waiting), Some(bytes));
-        Poll::Pending
+        let bytes = match &mut this.shape {
+            Some(shape) => ready!(shape.throttle.poll_pass(bytes, context)),
+            None => bytes,
+        };
+        this.give(bytes)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.shape.as_ref().is_none_or(|shape| shape.held.is_none()) && self.inner.is_end_stream()
+        self.held() == 0 && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let held = self.shape.as_ref().and_then(|shape| shape.held.as_ref()).map_or(0, |held| held.len() as u64);
         match self.inner.size_hint().exact() {
-            Some(rest) => SizeHint::with_exact(rest + held),
+            Some(rest) => SizeHint::with_exact(rest + self.held()),
             None => SizeHint::default(),
         }
     }

@@ -1,9 +1,20 @@
 //! Bucket policies: who may do what besides the keys' own permissions.
 //!
-//! Conditions, `NotAction`, `NotPrincipal` and `NotResource` are refused when a policy is put: one that is kept is evaluated as a whole.
+//! `NotAction`, `NotPrincipal`, `NotResource` and conditions that could not be evaluated are refused when a policy is put: one that is
+//! kept is evaluated as a whole.
+
+mod condition;
+
+#[cfg(test)]
+pub(crate) use condition::nowhere;
+pub(crate) use condition::{Circumstances, Peer};
 
 use crate::keyring::matches;
-use serde::Deserialize;
+use condition::Condition;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Why a policy is not taken.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +38,9 @@ pub(crate) enum Verdict {
 /// Who asks: an access key, or nobody known.
 pub(crate) type Asker<'a> = Option<&'a str>;
 
+/// What is asked for: a bucket, and a key in it.
+pub(crate) type Place<'a> = (&'a str, Option<&'a str>);
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMany<T> {
@@ -42,6 +56,51 @@ impl<T> OneOrMany<T> {
         }
     }
 }
+
+/// An object of JSON with all that it says, also what it says twice.
+struct Pairs<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for All<T> {
+            type Value = Pairs<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(All(PhantomData))
+    }
+}
+
+/// What a condition compares with; JSON's own truth is as good as its name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Truth(bool),
+    Text(String),
+}
+
+impl Scalar {
+    fn text(self) -> String {
+        match self {
+            Self::Truth(truth) => truth.to_string(),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// By operator, then by key.
+type RawConditions = Pairs<Pairs<OneOrMany<Scalar>>>;
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 enum Effect {
@@ -68,7 +127,7 @@ struct RawStatement {
     principal: Option<Principal>,
     action: Option<OneOrMany<String>>,
     resource: Option<OneOrMany<String>>,
-    condition: Option<serde_json::Value>,
+    condition: Option<RawConditions>,
     not_principal: Option<serde_json::Value>,
     not_action: Option<serde_json::Value>,
     not_resource: Option<serde_json::Value>,
@@ -89,6 +148,7 @@ struct Statement {
     principals: Vec<String>,
     actions: Vec<String>,
     resources: Vec<String>,
+    conditions: Vec<Condition>,
 }
 
 /// A policy that can be evaluated.
@@ -108,7 +168,6 @@ impl Policy {
 
     fn statement(bucket: &str, raw: RawStatement) -> Result<Statement, PolicyError> {
         let refused = [
-            ("Condition", raw.condition.is_some()),
             ("NotPrincipal", raw.not_principal.is_some()),
             ("NotAction", raw.not_action.is_some()),
             ("NotResource", raw.not_resource.is_some()),
@@ -130,16 +189,24 @@ impl Policy {
             return Err(PolicyError::ForeignResource(foreign.clone()));
         }
         let actions = raw.action.ok_or_else(|| missing("Action"))?.list();
-        Ok(Statement { effect: raw.effect, principals, actions, resources })
+        let mut conditions = Vec::new();
+        for (operator, keys) in raw.condition.map_or_else(Vec::new, |Pairs(operators)| operators) {
+            for (key, values) in keys.0 {
+                let values: Vec<String> = values.list().into_iter().map(Scalar::text).collect();
+                conditions.push(Condition::parse(&operator, &key, &values)?);
+            }
+        }
+        Ok(Statement { effect: raw.effect, principals, actions, resources, conditions })
     }
 
     /// Decides: a statement that denies goes before any that allows.
-    pub(crate) fn decide(&self, asker: Asker<'_>, action: &str, bucket: &str, key: Option<&str>) -> Verdict {
+    pub(crate) fn decide(&self, asker: Asker<'_>, action: &str, (bucket, key): Place<'_>, circumstances: &Circumstances<'_>) -> Verdict {
         let resource = key.map_or_else(|| format!("{RESOURCE}{bucket}"), |key| format!("{RESOURCE}{bucket}/{key}"));
         let applies = |statement: &&Statement| {
             statement.principals.iter().any(|principal| names(principal, asker))
                 && statement.actions.iter().any(|pattern| matches(&pattern.to_ascii_lowercase(), &action.to_ascii_lowercase()))
                 && statement.resources.iter().any(|pattern| matches(pattern, &resource))
+                && statement.conditions.iter().all(|condition| condition.holds(action, circumstances))
         };
         let mut verdict = Verdict::Silent;
         for statement in self.statements.iter().filter(applies) {
@@ -151,11 +218,14 @@ impl Policy {
         verdict
     }
 
-    /// Whether anybody at all is allowed something.
+    /// Whether anybody at all, from anywhere, is allowed something.
     pub(crate) fn is_public(&self) -> bool {
-        self.statements
-            .iter()
-            .any(|statement| statement.effect == Effect::Allow && statement.principals.iter().any(|principal| principal == "*"))
+        let open = |statement: &Statement| {
+            statement.effect == Effect::Allow
+                && statement.principals.iter().any(|principal| principal == "*")
+                && !statement.conditions.iter().any(Condition::confines)
+        };
+        self.statements.iter().any(open)
     }
 }
 
@@ -180,12 +250,12 @@ mod tests {
     #[test]
     fn a_denial_goes_before_what_is_allowed() {
         let policy = Policy::parse("b", PUBLIC.as_bytes()).unwrap();
-        assert_eq!(policy.decide(None, "s3:GetObject", "b", Some("pub/x")), Verdict::Allow);
-        assert_eq!(policy.decide(None, "s3:GetObject", "b", Some("pub/no1")), Verdict::Deny);
-        assert_eq!(policy.decide(None, "s3:GetObject", "b", Some("private")), Verdict::Silent);
-        assert_eq!(policy.decide(None, "s3:PutObject", "b", Some("x")), Verdict::Silent);
-        assert_eq!(policy.decide(Some("kim"), "s3:PutObject", "b", Some("x")), Verdict::Allow);
-        assert_eq!(policy.decide(None, "s3:ListBucket", "b", None), Verdict::Silent);
+        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("pub/x")), &nowhere()), Verdict::Allow);
+        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("pub/no1")), &nowhere()), Verdict::Deny);
+        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("private")), &nowhere()), Verdict::Silent);
+        assert_eq!(policy.decide(None, "s3:PutObject", ("b", Some("x")), &nowhere()), Verdict::Silent);
+        assert_eq!(policy.decide(Some("kim"), "s3:PutObject", ("b", Some("x")), &nowhere()), Verdict::Allow);
+        assert_eq!(policy.decide(None, "s3:ListBucket", ("b", None), &nowhere()), Verdict::Silent);
         assert!(policy.is_public());
     }
 
@@ -195,9 +265,41 @@ mod tests {
             format!(r#"{{"Statement":{{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"{resource}"{extra}}}}}"#)
         };
         let error = |text: String| Policy::parse("b", text.as_bytes()).err().unwrap();
-        assert_eq!(error(with(r#","Condition":{}"#, "arn:aws:s3:::b/*")), PolicyError::Unsupported("Condition"));
+        assert_eq!(error(with(r#","NotAction":{}"#, "arn:aws:s3:::b/*")), PolicyError::Unsupported("NotAction"));
+        for condition in
+            [r#"{"Bool":{"aws:MultiFactorAuthPresent":true}}"#, r#"{"DateLessThan":{"aws:CurrentTime":"x"}}"#, "[]", r#"{"Bool":1}"#]
+        {
+            let extra = format!(r#","Condition":{condition}"#);
+            assert!(matches!(error(with(&extra, "arn:aws:s3:::b/*")), PolicyError::Malformed(_)), "{condition}");
+        }
         assert!(matches!(error(with("", "arn:aws:s3:::other/*")), PolicyError::ForeignResource(_)));
         assert!(matches!(error("{".into()), PolicyError::Malformed(_)));
         assert!(matches!(error(with(r#","Surprise":1"#, "arn:aws:s3:::b/*")), PolicyError::Malformed(_)));
+    }
+
+    #[test]
+    fn all_conditions_must_hold_and_one_that_is_said_twice_counts_twice() {
+        let policy = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:ListBucket","Resource":"arn:aws:s3:::b",
+            "Condition":{"StringLike":{"s3:prefix":["a*","b*"]},"StringLike":{"s3:prefix":"*z"},"Bool":{"aws:SecureTransport":false}}}}"#;
+        let policy = Policy::parse("b", policy.as_bytes()).unwrap();
+        let verdict = |query: &str, tls: bool| {
+            let peer = Some(Peer { address: std::net::Ipv4Addr::LOCALHOST.into(), tls });
+            policy.decide(None, "s3:ListBucket", ("b", None), &Circumstances { peer, query: Some(query), ..nowhere() })
+        };
+        assert_eq!(verdict("prefix=az", false), Verdict::Allow);
+        for (query, tls) in [("prefix=az", true), ("prefix=a", false), ("prefix=cz", false), ("", false)] {
+            assert_eq!(verdict(query, tls), Verdict::Silent, "{query} {tls}");
+        }
+    }
+
+    #[test]
+    fn what_is_confined_to_addresses_is_not_public() {
+        let public = |network: &str| {
+            let text = format!(
+                r#"{{"Statement":{{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::b","Condition":{{"IpAddress":{{"aws:SourceIp":"{network}"}}}}}}}}"#
+            );
+            Policy::parse("b", text.as_bytes()).unwrap().is_public()
+        };
+        assert!(!public("10.0.0.0/32") && public("0.0.0.0/0"));
     }
 }

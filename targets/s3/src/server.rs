@@ -5,6 +5,8 @@ use crate::front::{Front, Mischief, OwnPages};
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::metrics::Metrics;
+use crate::patience::Patient;
+use crate::policy::Peer;
 use crate::protocol::{Log, Protocol, described};
 use crate::storage::{ObjectStore, WallClock};
 use http::Request;
@@ -60,7 +62,7 @@ pub struct ServerOptions {
     pub clock: WallClock,
     /// Told of internal errors; never of secrets.
     pub log: Log,
-    /// How long a head, a handshake or a pause within a body may take.
+    /// How long a head or a handshake may take, and each 16 KiB of a body or an answer.
     pub idle: Duration,
     /// What lifecycle rules mean by a day.
     pub lifecycle_day: Duration,
@@ -121,7 +123,6 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
         access: Arc::new(access(store)),
         region: options.region.clone(),
         log: Arc::clone(&options.log),
-        idle: options.idle,
     };
     let mut builder = S3ServiceBuilder::new(protocol);
     builder.set_auth(Secrets(Arc::clone(keyring)));
@@ -134,24 +135,30 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
     builder.build()
 }
 
+/// What answers requests.
+pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, metrics: &Arc<Metrics>) -> Front {
+    let keyring = Arc::new(std::mem::replace(&mut options.keyring, Keyring::none()));
+    let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()) }));
+    Front {
+        service: service(options, &keyring, store, metrics),
+        store: Arc::clone(store),
+        keyring,
+        metrics: Arc::clone(metrics),
+        mischief,
+        started: Instant::now(),
+        idle: options.idle,
+        run: (options.clock)() << 20,
+        numbers: AtomicU64::new(0),
+    }
+}
+
 async fn run(mut options: ServerOptions, store: Arc<dyn ObjectStore>, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
     let acceptor = options.tls.as_ref().map(tls).transpose()?;
     let listening = |source| ServerError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
-    let keys = std::mem::replace(&mut options.keyring, Keyring::none());
-    let (keyring, metrics) = (Arc::new(keys), Arc::new(Metrics::new()));
-    let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()) }));
-    let front = Arc::new(Front {
-        service: service(&options, &keyring, &store, &metrics),
-        store: Arc::clone(&store),
-        keyring,
-        metrics: Arc::clone(&metrics),
-        mischief,
-        started: Instant::now(),
-        run: (options.clock)() << 20,
-        numbers: AtomicU64::new(0),
-    });
+    let metrics = Arc::new(Metrics::new());
+    let front = Arc::new(front(&mut options, &store, &metrics));
     let (stop, stopped) = watch::channel(false);
     let sweeper =
         tokio::spawn(sweep(store, Arc::clone(&metrics), Arc::clone(&options.clock), Arc::clone(&options.log), options.lifecycle_day));
@@ -160,7 +167,7 @@ async fn run(mut options: ServerOptions, store: Arc<dyn ObjectStore>, ready: imp
         return Err(ServerError::Runtime(io::Error::other("signals cannot be waited for")));
     };
     ready(address);
-    let connections = Connections { front, acceptor, stopped, idle: options.idle, metrics: Arc::clone(&metrics) };
+    let connections = Connections { front, acceptor, stopped, metrics: Arc::clone(&metrics) };
     tokio::select! {
         () = connections.accept(listener) => {}
         _ = interrupt.recv() => {}
@@ -198,7 +205,6 @@ struct Connections {
     front: Arc<Front>,
     acceptor: Option<TlsAcceptor>,
     stopped: watch::Receiver<bool>,
-    idle: Duration,
     metrics: Arc<Metrics>,
 }
 
@@ -223,41 +229,47 @@ impl Connections {
     async fn accept(&self, listener: TcpListener) {
         loop {
             // Out of file descriptors, or a peer that was gone before it was taken: others may come.
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, from)) = listener.accept().await else {
                 sleep(Duration::from_millis(20)).await;
                 continue;
             };
             // Without it answers in two writes wait for the peer's delayed acknowledgement; a socket that refuses it still works.
             let _ = stream.set_nodelay(true);
-            self.take(stream);
+            self.take(stream, Peer { address: from.ip(), tls: self.acceptor.is_some() });
         }
     }
 
-    fn take(&self, stream: TcpStream) {
+    fn take(&self, stream: TcpStream, peer: Peer) {
         let counted = Counted::new(&self.metrics);
-        let (front, stopped, idle) = (Arc::clone(&self.front), self.stopped.clone(), self.idle);
-        match self.acceptor.clone() {
-            None => drop(tokio::spawn(async move { converse(stream, front, stopped, idle, counted).await })),
-            Some(acceptor) => drop(tokio::spawn(async move {
-                if let Ok(Ok(stream)) = timeout(idle, acceptor.accept(stream)).await {
-                    converse(stream, front, stopped, idle, counted).await;
+        let (front, stopped, acceptor) = (Arc::clone(&self.front), self.stopped.clone(), self.acceptor.clone());
+        // Below TLS, so that a handshake or a farewell that is not taken ends as well.
+        let stream = Patient::new(stream, front.idle);
+        drop(tokio::spawn(async move {
+            match acceptor {
+                None => converse(stream, peer, front, stopped).await,
+                Some(acceptor) => {
+                    if let Ok(Ok(stream)) = timeout(front.idle, acceptor.accept(stream)).await {
+                        converse(stream, peer, front, stopped).await;
+                    }
                 }
-            })),
-        }
+            }
+            drop(counted);
+        }));
     }
 }
 
 /// Answers all requests of one connection.
-async fn converse<S>(stream: S, front: Arc<Front>, mut stopped: watch::Receiver<bool>, idle: Duration, counted: Counted)
+pub(crate) async fn converse<S>(stream: S, peer: Peer, front: Arc<Front>, mut stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let idle = front.idle;
     let spoken = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&spoken);
     let answer = service_fn(move |request: Request<Incoming>| {
         heard.store(true, Ordering::Relaxed);
         let front = Arc::clone(&front);
-        async move { Ok::<_, Infallible>(front.answer(request).await) }
+        async move { Ok::<_, Infallible>(front.answer(request, peer).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(idle).half_close(false);
@@ -271,7 +283,6 @@ where
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
-    drop(counted);
 }
 
 /// Ends where nothing was asked for this long after the connection was made.
@@ -279,5 +290,154 @@ async fn silence(spoken: &AtomicBool, idle: Duration) {
     sleep(idle).await;
     if spoken.load(Ordering::Relaxed) {
         std::future::pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{BucketDocument, NewBucket, PutFinish, StorageOptions, open_memory};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    const IDLE: Duration = Duration::from_secs(60);
+    /// What lies between the two ends of a connection.
+    const BETWEEN: usize = 32 << 10;
+    const LARGE: usize = 4 << 20;
+
+    /// A server in memory, in whose bucket everybody may do everything with objects.
+    fn server(misbehave: Option<&str>) -> Arc<Front> {
+        let store = open_memory(StorageOptions::new(Arc::new(|| 0))).unwrap();
+        store.create_bucket("bucket", NewBucket::default()).unwrap();
+        let open = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::bucket","arn:aws:s3:::bucket/*"]}}"#;
+        store.set_document("bucket", BucketDocument::Policy, Some(open.into())).unwrap();
+        let mut put = store.begin_put("bucket", "large").unwrap();
+        put.write(&vec![7; LARGE]).unwrap();
+        put.finish(PutFinish::default()).unwrap();
+        let mut options = ServerOptions {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            keyring: Keyring::single("access", "secret-key").unwrap(),
+            region: "us-east-1".into(),
+            tls: None,
+            misbehaviour: misbehave.map(|spec| Misbehaviour::parse(spec, &crate::OPERATION_KINDS).unwrap()),
+            threads: None,
+            clock: Arc::new(|| 0),
+            log: Arc::new(|_| ()),
+            idle: IDLE,
+            lifecycle_day: IDLE,
+        };
+        Arc::new(front(&mut options, &store, &Arc::new(Metrics::new())))
+    }
+
+    /// A connection to it, and what ends when the server is done with it.
+    fn connect(front: &Arc<Front>) -> (DuplexStream, tokio::task::JoinHandle<()>) {
+        let (near, far) = duplex(BETWEEN);
+        let peer = Peer { address: std::net::Ipv4Addr::LOCALHOST.into(), tls: false };
+        let (stop, stopped) = watch::channel(false);
+        let (front, far) = (Arc::clone(front), Patient::new(far, front.idle));
+        let served = tokio::spawn(async move {
+            converse(far, peer, front, stopped).await;
+            drop(stop);
+        });
+        (near, served)
+    }
+
+    /// Says the head, then a byte each ten seconds until the server is gone. What was answered, and how many seconds it took.
+    async fn trickle(front: &Arc<Front>, head: &str) -> (String, u64) {
+        let (near, served) = connect(front);
+        let begun = Instant::now();
+        let (mut from, mut to) = tokio::io::split(near);
+        to.write_all(head.as_bytes()).await.unwrap();
+        let saying = tokio::spawn(async move {
+            while to.write_all(b"x").await.is_ok() {
+                sleep(Duration::from_secs(10)).await;
+            }
+        });
+        let mut heard = Vec::new();
+        let _broken_off_or_ended = from.read_to_end(&mut heard).await;
+        served.await.unwrap();
+        saying.abort();
+        (String::from_utf8_lossy(&heard).into_owned(), begun.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_trickles_is_not_waited_for() {
+        let front = server(None);
+        for head in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\nx-long: "] {
+            let (heard, seconds) = trickle(&front, head).await;
+            assert!(heard.is_empty() && (60..=70).contains(&seconds), "{head:?} {seconds} {heard}");
+        }
+        let again = "GET /bucket/none HTTP/1.1\r\nhost: x\r\n\r\nGET /bucket/none HTTP/1.1\r\nx: ";
+        let (heard, seconds) = trickle(&front, again).await;
+        assert!(heard.matches("NoSuchKey").count() == 1 && (60..=70).contains(&seconds), "{seconds} {heard}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_is_given_up_and_leaves_nothing() {
+        let front = server(None);
+        let form = "content-type: multipart/form-data; boundary=b\r\n";
+        for (method, target, kind) in [("PUT", "/bucket/slow", ""), ("POST", "/bucket?delete", ""), ("POST", "/bucket", form)] {
+            let field = if kind.is_empty() { "" } else { "--b\r\ncontent-disposition: form-data; name=\"key\"\r\n\r\n" };
+            let head = format!("{method} {target} HTTP/1.1\r\nhost: x\r\n{kind}content-length: 1000\r\n\r\n{field}");
+            let (heard, seconds) = trickle(&front, &head).await;
+            assert!(heard.starts_with("HTTP/1.1 400 ") && heard.contains("<Code>RequestTimeout</Code>"), "{target} {heard}");
+            assert!((60..=70).contains(&seconds), "{target} {seconds}");
+        }
+        assert!(front.store.head("bucket", "slow", None).is_err());
+        assert_eq!(front.metrics.in_flight.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_take_an_answer_is_given_up() {
+        let front = server(None);
+        let (mut near, served) = connect(&front);
+        let begun = Instant::now();
+        near.write_all(b"GET /bucket/large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        served.await.unwrap();
+        assert!((60..=70).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+        assert_eq!(front.metrics.in_flight.load(Ordering::Relaxed), 0);
+        let mut taken = Vec::new();
+        let _it_is_cut = near.read_to_end(&mut taken).await;
+        assert!(!taken.is_empty() && taken.len() <= BETWEEN, "{} bytes", taken.len());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_an_answer_slowly_gets_all_of_it() {
+        let front = server(None);
+        let (mut near, _served) = connect(&front);
+        near.write_all(b"GET /bucket/large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        let (mut taken, mut piece) = (0, vec![0; BETWEEN]);
+        loop {
+            match near.read(&mut piece).await.unwrap() {
+                0 => break,
+                bytes => taken += bytes,
+            }
+            sleep(IDLE / 3).await;
+        }
+        assert!(taken > LARGE, "{taken}");
+    }
+
+    /// How many seconds a body of a megabyte takes to go in.
+    async fn upload(misbehave: Option<&str>) -> u64 {
+        let front = server(misbehave);
+        let (mut near, _served) = connect(&front);
+        near.write_all(b"PUT /bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\nconnection: close\r\n\r\n").await.unwrap();
+        let begun = Instant::now();
+        near.write_all(&vec![1; 1_000_000]).await.unwrap();
+        let taken = begun.elapsed().as_secs();
+        let mut heard = Vec::new();
+        near.read_to_end(&mut heard).await.unwrap();
+        assert!(heard.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&heard));
+        taken
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limited_bandwidth_holds_for_bodies_of_requests() {
+        assert_eq!(upload(None).await, 0);
+        assert_eq!(upload(Some("get.bandwidth=10kB/s")).await, 0);
+        // What was read ahead and lies in the connection has not yet waited.
+        let slow = upload(Some("put.bandwidth=1kB/s")).await;
+        assert!((500..=1000).contains(&slow), "{slow}");
+        let all = upload(Some("bandwidth=10kB/s")).await;
+        assert!((50..=100).contains(&all), "{all}");
     }
 }

@@ -23,7 +23,7 @@ mod object;
 mod options;
 mod pins;
 mod reader;
-mod records;
+pub(crate) mod records;
 mod scrub;
 mod tables;
 mod txn;
@@ -168,6 +168,8 @@ pub trait ObjectReader: Send {
     fn select(&mut self, range: Range<u64>);
     /// The next piece, at most 128 KiB, checked against its checksum before it is given; `None` at the end. Errors: `Corrupt`, `Io`.
     fn next_chunk(&mut self) -> StorageResult<Option<Bytes>>;
+    /// The next piece where it is in memory; `None` at the end, or where `next_chunk` has to wait for it. Errors: `Corrupt`, `Io`.
+    fn next_cached(&mut self) -> StorageResult<Option<Bytes>>;
 }
 
 /// Calls something that answers through a callback, and waits for the answer.

@@ -55,7 +55,7 @@ pub(super) fn command() -> Command {
         .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
         .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
         .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
-        .arg(value("idle", "DURATION", "How long a head or a pause within a body may take").default_value("60s"))
+        .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))
         .arg(value("lifecycle-day", "DURATION", "What a day of lifecycle rules is, to try them out").default_value("24h"))
         .arg(switch("scrub", "Read every object against its checksums, print what is corrupt, and end").conflicts_with("memory"))
 }

@@ -22,7 +22,10 @@ impl Server {
     /// Starts the real binary and waits until it says where it listens.
     pub(crate) fn start(args: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(["serve", "s3", "--listen", "127.0.0.1:0"]).args(args);
+        command.args(["serve", "s3"]).args(args);
+        if !args.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command.env("AWS_ACCESS_KEY_ID", ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -37,6 +40,11 @@ impl Server {
 
     pub(crate) fn client(&self) -> Client {
         Client::new(&self.address)
+    }
+
+    /// Its number among the processes.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn kill(&mut self) {

@@ -3,7 +3,10 @@
 use super::{Asked, Protocol, convert};
 use crate::storage::{NewBucket, StorageError};
 use s3s::dto::*;
-use s3s::{S3Result, s3_error};
+use s3s::{S3ErrorCode, S3Result, s3_error};
+
+/// The region that S3 had first, which is named by nothing.
+const FIRST_REGION: &str = "us-east-1";
 
 impl Protocol {
     pub(super) async fn list_buckets(&self, asked: Asked<ListBucketsInput>) -> S3Result<ListBucketsOutput> {
@@ -52,6 +55,10 @@ impl Protocol {
         let location = Some(format!("/{}", input.bucket));
         match self.blocking(move |store| store.create_bucket(&bucket, new)).await {
             Ok(()) => Ok(CreateBucketOutput { location }),
+            // The oldest region of AWS takes a bucket that is one's own already; all others refuse it.
+            Err(error) if *error.code() == S3ErrorCode::BucketAlreadyOwnedByYou && self.region == FIRST_REGION => {
+                Ok(CreateBucketOutput { location })
+            }
             Err(error) => Err(error),
         }
     }
@@ -69,8 +76,7 @@ impl Protocol {
 
     pub(super) async fn get_bucket_location(&self, asked: Asked<GetBucketLocationInput>) -> S3Result<GetBucketLocationOutput> {
         let bucket = self.stored(self.store.bucket(&asked.input.bucket))?;
-        // The region that S3 had first is named by nothing.
-        let named = Some(bucket.region).filter(|region| region != "us-east-1");
+        let named = Some(bucket.region).filter(|region| region != FIRST_REGION);
         Ok(GetBucketLocationOutput { location_constraint: named.map(BucketLocationConstraint::from) })
     }
 

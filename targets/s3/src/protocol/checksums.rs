@@ -1,9 +1,10 @@
 //! The checksums that clients send beside the bytes, in headers or trailers, and those of assembled objects.
 
 use super::convert;
-use crate::storage::{Checksum, ChecksumAlgorithm, ChecksumKind, UploadedPart};
+use crate::storage::{Checksum, ChecksumAlgorithm, ChecksumKind, ETag, UploadedPart};
 use base64_simd::STANDARD;
 use crc_fast::{CrcAlgorithm, checksum_combine};
+use md5::{Digest as _, Md5};
 use s3s::checksum::ChecksumHasher;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
 use s3s::{S3Result, TrailingHeaders, dto, s3_error};
@@ -241,6 +242,19 @@ fn crc(algorithm: ChecksumAlgorithm) -> CrcAlgorithm {
     }
 }
 
+/// The ETag of an object made of parts with these; `None` where one is not an MD5.
+pub(crate) fn etag_of_parts<'a>(etags: impl Iterator<Item = &'a str>) -> Option<ETag> {
+    let (mut md5, mut parts) = (Md5::new(), 0);
+    for etag in etags {
+        if etag.len() != 32 || !etag.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        md5.update(u128::from_str_radix(etag, 16).ok()?.to_be_bytes());
+        parts += 1;
+    }
+    Some(ETag { md5: md5.finalize().into(), parts })
+}
+
 /// Errors: `BadDigest` where the client expected another checksum of the assembled object.
 pub(crate) fn check_assembled(computed: &Checksum, given: &Given) -> S3Result<()> {
     for (algorithm, value) in given {
@@ -256,7 +270,6 @@ pub(crate) fn check_assembled(computed: &Checksum, given: &Given) -> S3Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::ETag;
 
     fn given(algorithm: ChecksumAlgorithm, value: &str) -> Given {
         ALGORITHMS.map(|one| (one, (one == algorithm).then(|| value.to_owned())))
@@ -307,6 +320,16 @@ mod tests {
             let parts: Vec<UploadedPart> = bytes.chunks(33_333).enumerate().map(part).collect();
             assert_eq!(assembled(algorithm, ChecksumKind::FullObject, &parts).unwrap().value, whole(algorithm, &bytes).value);
             assert!(assembled(algorithm, ChecksumKind::Composite, &parts).unwrap().value.ends_with("-4"));
+        }
+    }
+
+    #[test]
+    fn the_etag_of_parts_is_the_md5_of_theirs() {
+        // md5(md5("a") md5("b")).
+        let parts = ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"];
+        assert_eq!(etag_of_parts(parts.into_iter()).unwrap().to_string(), "96e024ba2074fe77e8e965ba43a704be-2");
+        for wrong in ["", "0cc1", "0cc175b9c0f1b6a831c399e26977266é", "0cc175b9c0f1b6a831c399e26977266g"] {
+            assert_eq!(etag_of_parts(std::iter::once(wrong)), None, "{wrong}");
         }
     }
 

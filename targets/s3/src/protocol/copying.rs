@@ -3,7 +3,7 @@
 use super::checksums::{Hashes, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
 use super::{Asked, Protocol, checksums, tags};
-use crate::storage::{Checksum, ChecksumAlgorithm, CopyObject, CopyPart, SourceObject, StorageError, VersionId, Versioning};
+use crate::storage::{Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, SourceObject, StorageError, VersionId, Versioning};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource, MetadataDirective, TaggingDirective,
     UploadPartCopyInput, UploadPartCopyOutput,
@@ -42,10 +42,10 @@ macro_rules! source_object {
 
 impl Protocol {
     pub(super) async fn copy_object(&self, asked: Asked<CopyObjectInput>) -> S3Result<CopyObjectOutput> {
-        let Asked { mut input, access_key, .. } = asked;
+        let Asked { mut input, access_key, peer, headers, .. } = asked;
         refuse_unkept!(input);
         let source = source_object!(input);
-        self.access.decide(access_key.as_deref(), "GetObject", Some(&source.bucket), Some(&source.key))?;
+        self.check_source(access_key.as_deref(), (&source.bucket, Some(&source.key)), peer, &headers)?;
         let replaces = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
         let retags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
         let itself = source.bucket == input.bucket && source.key == input.key && source.version.is_none();
@@ -105,18 +105,21 @@ impl Protocol {
     }
 
     pub(super) async fn upload_part_copy(&self, asked: Asked<UploadPartCopyInput>) -> S3Result<UploadPartCopyOutput> {
-        let Asked { input, access_key, .. } = asked;
-        let source = source_object!(input);
-        self.access.decide(access_key.as_deref(), "GetObject", Some(&source.bucket), Some(&source.key))?;
+        let Asked { input, access_key, peer, headers, .. } = asked;
+        let mut source = source_object!(input);
+        self.check_source(access_key.as_deref(), (&source.bucket, Some(&source.key)), peer, &headers)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
         let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
         let range = input.copy_source_range.as_deref().map(|text| copied_range(text, found.size)).transpose()?;
         let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
-        if upload.checksum.is_some() {
-            return Err(s3_error!(NotImplemented, "Parts of uploads with checksums cannot be copies; upload their bytes"));
+        let mut checksums = Vec::new();
+        if let Some((algorithm, _)) = upload.checksum {
+            checksums.push(self.computed(&source, Some(found.version), range.clone(), algorithm).await?);
+            // What is copied is what was read: an object that was written over in between is not.
+            source.conditions.if_match.get_or_insert_with(|| EtagCondition::OneOf(vec![found.etag.to_string()]));
         }
         let versioned = self.is_versioned(&source.bucket)?;
-        let copy = CopyPart { source, range, bucket: input.bucket, key: input.key, upload: input.upload_id, number };
+        let copy = CopyPart { source, range, bucket: input.bucket, key: input.key, upload: input.upload_id, number, checksums };
         let part = self.blocking(move |store| store.copy_part(copy)).await?;
         let mut result = CopyPartResult {
             e_tag: Some(convert::etag(part.etag)),

@@ -49,7 +49,7 @@ impl Encoding {
     }
 }
 
-/// An empty delimiter is none.
+/// An empty delimiter is none, and is not said again in the answer.
 pub(super) fn delimiter(given: Option<&String>) -> Option<String> {
     given.filter(|text| !text.is_empty()).cloned()
 }
@@ -116,7 +116,7 @@ impl Protocol {
             is_truncated: Some(next.is_some()),
             contents: Some(contents),
             common_prefixes: encoding.prefixes(prefixes),
-            delimiter: input.delimiter.map(|text| encoding.write(text)),
+            delimiter: delimiter(input.delimiter.as_ref()).map(|text| encoding.write(text)),
             next_marker: next.map(|next| encoding.write(next)),
             encoding_type: input.encoding_type,
             ..Default::default()
@@ -127,7 +127,7 @@ impl Protocol {
         let input = asked.input;
         let (max_keys, max) = page_size(input.max_keys)?;
         let encoding = Encoding::new(input.encoding_type.as_ref())?;
-        let continued = input.continuation_token.as_deref().map(from_token).transpose()?;
+        let continued = input.continuation_token.as_deref().filter(|token| !token.is_empty()).map(from_token).transpose()?;
         let query = ListQuery {
             prefix: input.prefix.clone().unwrap_or_default(),
             delimiter: delimiter(input.delimiter.as_ref()),
@@ -151,7 +151,7 @@ impl Protocol {
             next_continuation_token: next.map(|next| URL_SAFE_NO_PAD.encode_to_string(next)),
             contents: Some(contents),
             common_prefixes: encoding.prefixes(prefixes),
-            delimiter: input.delimiter.map(|text| encoding.write(text)),
+            delimiter: delimiter(input.delimiter.as_ref()).map(|text| encoding.write(text)),
             encoding_type: input.encoding_type,
             start_after: input.start_after.map(|text| encoding.write(text)),
             ..Default::default()
@@ -206,7 +206,7 @@ impl Protocol {
             versions: Some(versions),
             delete_markers: Some(markers),
             common_prefixes: encoding.prefixes(prefixes),
-            delimiter: input.delimiter.map(|text| encoding.write(text)),
+            delimiter: delimiter(input.delimiter.as_ref()).map(|text| encoding.write(text)),
             encoding_type: input.encoding_type,
             ..Default::default()
         })

@@ -7,8 +7,8 @@ use super::listing::{Encoding, delimiter, page_size};
 use super::objects::{check_length, trailer};
 use super::{Asked, Protocol, tags};
 use crate::storage::{
-    Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, PartFinish, PartQuery, PartRef, UploadEntry, UploadQuery,
-    UploadedPart, Versioning,
+    Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, ObjectVersion, PartFinish, PartQuery, PartRef,
+    StorageError, UploadEntry, UploadQuery, UploadedPart, Versioning,
 };
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
@@ -64,7 +64,7 @@ impl Protocol {
         let named = input.checksum_algorithm.as_ref().map(|name| name.as_str());
         let hashes = Hashes::new(given_checksums!(input), trailer(&headers), named, wanted.map(|(algorithm, _)| algorithm))?;
         let finish = PartFinish { checksums: Vec::new(), expected_md5: checksums::content_md5(input.content_md5.as_deref())? };
-        let received = receive(Intake::new(Upload::Part(upload), hashes), input.body.take(), self.idle).await?;
+        let received = receive(Intake::new(Upload::Part(upload), hashes), input.body.take()).await?;
         let part = received.into_part(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
         let mut output = UploadPartOutput { e_tag: Some(convert::etag(part.etag)), ..Default::default() };
         set_checksums!(output, &part.checksums);
@@ -84,7 +84,10 @@ impl Protocol {
             ));
         }
         let parts: Vec<PartRef> = listed.into_iter().map(part_ref).collect::<S3Result<_>>()?;
-        let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
+        let upload = match self.store.multipart(&input.bucket, &input.key, &input.upload_id) {
+            Err(StorageError::NoSuchUpload) => return self.completed_before(input, &parts),
+            other => self.stored(other)?,
+        };
         let given = given_checksums!(input);
         let checksums = match upload.checksum {
             Some((algorithm, kind)) => vec![self.assembled(&input, &parts, algorithm, kind, &given)?],
@@ -99,17 +102,21 @@ impl Protocol {
         let versioning = self.check_bucket(&input.bucket)?.versioning;
         let (bucket, key, id) = (input.bucket.clone(), input.key.clone(), input.upload_id);
         let made = self.blocking(move |store| store.complete_multipart(&bucket, &key, &id, complete)).await?;
-        let mut output = CompleteMultipartUploadOutput {
-            location: Some(format!("/{}/{}", input.bucket, convert::url_encoded(&input.key))),
-            bucket: Some(input.bucket),
-            key: Some(input.key),
-            e_tag: Some(convert::etag(made.etag)),
-            version_id: convert::version_text(made.version, versioning == Versioning::On),
-            ..Default::default()
-        };
-        set_checksums!(output, &made.content.checksums);
-        output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
-        Ok(output)
+        Ok(completed(input.bucket, made, versioning))
+    }
+
+    /// Answers what is asked again, as it is where the first answer was lost: the upload is gone, and the object is what these parts made.
+    fn completed_before(&self, input: CompleteMultipartUploadInput, parts: &[PartRef]) -> S3Result<CompleteMultipartUploadOutput> {
+        let versioning = self.check_bucket(&input.bucket)?.versioning;
+        let missing = || self.refused(StorageError::NoSuchUpload);
+        if input.if_match.is_some() || input.if_none_match.is_some() {
+            return Err(missing());
+        }
+        let Ok(made) = self.store.head(&input.bucket, &input.key, None) else { return Err(missing()) };
+        if checksums::etag_of_parts(parts.iter().map(|part| part.etag.as_str())) != Some(made.etag) {
+            return Err(missing());
+        }
+        Ok(completed(input.bucket, made, versioning))
     }
 
     /// The checksum of the object that these parts will be. The store checks again that the parts are those.
@@ -201,7 +208,7 @@ impl Protocol {
         Ok(ListMultipartUploadsOutput {
             bucket: Some(input.bucket),
             prefix: Some(encoding.write(input.prefix.unwrap_or_default())),
-            delimiter: input.delimiter.map(|text| encoding.write(text)),
+            delimiter: delimiter(input.delimiter.as_ref()).map(|text| encoding.write(text)),
             key_marker: Some(encoding.write(input.key_marker.unwrap_or_default())),
             upload_id_marker: Some(input.upload_id_marker.unwrap_or_default()),
             max_uploads: Some(max_uploads),
@@ -214,6 +221,20 @@ impl Protocol {
             ..Default::default()
         })
     }
+}
+
+fn completed(bucket: String, made: ObjectVersion, versioning: Versioning) -> CompleteMultipartUploadOutput {
+    let mut output = CompleteMultipartUploadOutput {
+        location: Some(format!("/{bucket}/{}", convert::url_encoded(&made.key))),
+        bucket: Some(bucket),
+        key: Some(made.key),
+        e_tag: Some(convert::etag(made.etag)),
+        version_id: convert::version_text(made.version, versioning == Versioning::On),
+        ..Default::default()
+    };
+    set_checksums!(output, &made.content.checksums);
+    output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
+    output
 }
 
 fn initiator(id: String) -> Initiator {

@@ -4,6 +4,7 @@ use super::checksums::{self, Hashes, given_checksums, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
 use super::intake::{Intake, Upload, receive};
 use super::{Asked, Protocol, tags};
+use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
@@ -61,7 +62,7 @@ impl Protocol {
     ) -> S3Result<(ObjectVersion, Versioning)> {
         let versioning = self.check_bucket(bucket)?.versioning;
         let upload = Upload::Object(self.stored(self.store.begin_put(bucket, key))?);
-        let received = receive(Intake::new(upload, hashes), body, self.idle).await?;
+        let received = receive(Intake::new(upload, hashes), body).await?;
         let made = received.into_object(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
         Ok((made, versioning))
     }
@@ -76,6 +77,7 @@ impl Protocol {
         let announced = announced!(input, headers);
         let (made, versioning) = self.put((&input.bucket, &input.key), input.body.take(), announced, trailers).await?;
         let mut output = PutObjectOutput { e_tag: Some(convert::etag(made.etag)), ..Default::default() };
+        output.expiration = lifecycle::announced(&*self.store, &input.bucket, &made);
         set_checksums!(output, &made.content.checksums);
         output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
         output.version_id = convert::version_text(made.version, versioning == Versioning::On);

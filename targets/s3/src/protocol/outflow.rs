@@ -1,4 +1,5 @@
-//! Bytes of objects on their way out: a batch is read while the one before it is sent.
+//! Bytes of objects on their way out. What is in memory is read where it is sent; from the first piece on that has to be
+//! waited for, a batch is read on another thread while the one before it is sent.
 
 use crate::storage::{ObjectReader, StorageError, StorageResult};
 use bytes::Bytes;
@@ -54,6 +55,11 @@ impl Outflow {
         }));
     }
 
+    fn read_cached(&mut self) -> StorageResult<Option<Bytes>> {
+        let source = self.source.get_mut().unwrap_or_else(PoisonError::into_inner);
+        source.as_mut().map_or(Ok(None), |source| source.next_cached())
+    }
+
     fn fail(&mut self, error: StorageError) -> Poll<Option<Result<Bytes, StdError>>> {
         (self.report)(&error);
         (self.unread, self.unsent) = (0, 0);
@@ -78,12 +84,23 @@ impl Stream for Outflow {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if this.ready.len() <= 1 {
+            if this.ready.len() == 1 {
                 this.read_ahead();
             }
             if let Some(piece) = this.ready.pop_front() {
                 this.unsent = this.unsent.saturating_sub(piece.len() as u64);
                 return Poll::Ready(Some(Ok(piece)));
+            }
+            if this.reading.is_none() && this.unread > 0 {
+                match this.read_cached() {
+                    Ok(Some(piece)) => {
+                        let bytes = piece.len() as u64;
+                        (this.unread, this.unsent) = (this.unread.saturating_sub(bytes), this.unsent.saturating_sub(bytes));
+                        return Poll::Ready(Some(Ok(piece)));
+                    }
+                    Ok(None) => this.read_ahead(),
+                    Err(error) => return this.fail(error),
+                }
             }
             let Some(reading) = &mut this.reading else {
                 if this.unsent > 0 {
@@ -112,5 +129,93 @@ impl Stream for Outflow {
 impl ByteStream for Outflow {
     fn remaining_length(&self) -> RemainingLength {
         usize::try_from(self.unsent).map_or_else(|_| RemainingLength::unknown(), RemainingLength::new_exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::future::poll_fn;
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Pieces of which some have to be waited for; after `broken` of them comes an error.
+    struct Pieces {
+        left: VecDeque<(Bytes, bool)>,
+        broken: Option<usize>,
+    }
+
+    impl Pieces {
+        fn fails(&mut self) -> StorageResult<()> {
+            match &mut self.broken {
+                Some(0) => Err(StorageError::Corrupt { what: "a test".into() }),
+                Some(left) => {
+                    *left -= 1;
+                    Ok(())
+                }
+                None => Ok(()),
+            }
+        }
+    }
+
+    impl ObjectReader for Pieces {
+        fn select(&mut self, _: Range<u64>) {}
+
+        fn next_chunk(&mut self) -> StorageResult<Option<Bytes>> {
+            self.fails()?;
+            Ok(self.left.pop_front().map(|(piece, _)| piece))
+        }
+
+        fn next_cached(&mut self) -> StorageResult<Option<Bytes>> {
+            if self.left.front().is_some_and(|(_, cached)| *cached) { self.next_chunk() } else { Ok(None) }
+        }
+    }
+
+    fn source(pieces: &[(Vec<u8>, bool)], broken: Option<usize>) -> Source {
+        Box::new(Pieces { left: pieces.iter().map(|(piece, cached)| (Bytes::from(piece.clone()), *cached)).collect(), broken })
+    }
+
+    /// What comes out, whether it ended well, and how many errors were reported.
+    async fn all(source: Source, length: usize) -> (Vec<u8>, bool, usize) {
+        let reported = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&reported);
+        let report: Report = Arc::new(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        });
+        let mut body = Outflow::new(source, length as u64, report);
+        let mut out = Vec::new();
+        loop {
+            assert_eq!(body.remaining_length().exact(), Some(length - out.len()));
+            match poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {
+                Some(Ok(piece)) => out.extend_from_slice(&piece),
+                Some(Err(_)) => return (out, false, reported.load(Ordering::Relaxed)),
+                None => return (out, true, reported.load(Ordering::Relaxed)),
+            }
+        }
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+    }
+
+    proptest! {
+        #[test]
+        fn all_bytes_come_in_order_wherever_they_are_read(
+            pieces in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..20), any::<bool>()), 0..40),
+        ) {
+            let whole: Vec<u8> = pieces.iter().flat_map(|(piece, _)| piece.clone()).collect();
+            prop_assert_eq!(run(all(source(&pieces, None), whole.len())), (whole, true, 0));
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_too_short_or_breaks_ends_in_an_error_that_is_reported() {
+        for cached in [true, false] {
+            let pieces = vec![(vec![1; 4], cached); 5];
+            assert_eq!(run(all(source(&pieces, None), 21)), (vec![1; 20], false, 1), "cached: {cached}");
+            let (out, whole, reported) = run(all(source(&pieces, Some(3)), 20));
+            assert!(out.len() <= 12 && !whole && reported == 1, "cached: {cached}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::checksums::set_checksums;
 use super::outflow::Outflow;
 use super::{Asked, Protocol, convert, errors};
+use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
 use http::{HeaderMap, HeaderValue};
 use s3s::dto::{
@@ -92,16 +93,18 @@ impl Protocol {
         }
     }
 
-    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<HeadObjectOutput> {
+    /// What is known of an object, and how many tags it has.
+    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<(HeadObjectOutput, usize)> {
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
         let versioned = self.is_versioned(&wanted.bucket)?;
         let found = self.found(self.store.head(&wanted.bucket, &wanted.key, version), version.is_none())?;
         check_conditions(&wanted, &found)?;
         let selected = self.select(&wanted, &found)?;
-        let mut output = HeadObjectOutput::default();
+        let mut output = HeadObjectOutput { expiration: self.announced(&wanted, &found), ..Default::default() };
+        let tags = found.content.tags.len();
         describe!(output, found, selected, versioned, wanted.checksums);
-        Ok(output)
+        Ok((output, tags))
     }
 
     pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<GetObjectOutput> {
@@ -116,6 +119,7 @@ impl Protocol {
         }
         let body = self.body(reader, selected.range.end - selected.range.start, found.size)?;
         let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
+        output.expiration = self.announced(&wanted, &found);
         output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
         describe!(output, found, selected, versioned, wanted.checksums);
         Ok(output)
@@ -135,6 +139,14 @@ impl Protocol {
         let log = Arc::clone(&self.log);
         let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
         Ok(StreamingBlob::new(Outflow::new(reader, length, report)))
+    }
+
+    /// When the object expires, of a latest version that was not asked for by its name.
+    fn announced(&self, wanted: &Wanted, found: &ObjectVersion) -> Option<String> {
+        if wanted.version.is_some() {
+            return None;
+        }
+        lifecycle::announced(&*self.store, &wanted.bucket, found)
     }
 
     fn select(&self, wanted: &Wanted, found: &ObjectVersion) -> S3Result<Selected> {

@@ -125,10 +125,7 @@ impl Protocol {
             return Err(s3_error!(InvalidArgument, "A policy has at most 20 KiB"));
         }
         self.check_bucket(&bucket)?;
-        let refused = |error: PolicyError| match error {
-            PolicyError::Malformed(_) | PolicyError::ForeignResource(_) => s3_error!(MalformedPolicy, "{error}"),
-            PolicyError::Unsupported(_) => s3_error!(NotImplemented, "{error}"),
-        };
+        let refused = |error: PolicyError| s3_error!(MalformedPolicy, "{error}");
         let policy = Policy::parse(&bucket, text.as_bytes()).map_err(refused)?;
         let block = self.kept(&bucket, BucketDocument::PublicAccessBlock)?;
         if policy.is_public() && block.is_some_and(|block| documents::blocks_public_policies(&block)) {

@@ -40,7 +40,9 @@ pub(crate) fn from_document(document: Tagging, tagged: Tagged) -> S3Result<Tags>
     checked(tags.ok_or_else(|| s3_error!(MalformedXML, "A tag has no key"))?, tagged)
 }
 
-pub(crate) fn to_set(tags: Tags) -> Vec<Tag> {
+/// As they are answered: in the order of their keys, whatever order they came in.
+pub(crate) fn to_set(mut tags: Tags) -> Vec<Tag> {
+    tags.sort();
     tags.into_iter().map(|(key, value)| Tag { key: Some(key), value: Some(value) }).collect()
 }
 
@@ -79,6 +81,12 @@ mod tests {
         let tags = from_header(Some("a=1&b%20c=d+e&f")).unwrap();
         assert_eq!(tags, [("a".to_owned(), "1".to_owned()), ("b c".into(), "d e".into()), ("f".into(), String::new())]);
         assert!(from_header(None).unwrap().is_empty() && from_header(Some("")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn tags_are_answered_in_the_order_of_their_keys() {
+        let set = to_set(from_header(Some("foo=bar&bar")).unwrap());
+        assert_eq!(set.iter().filter_map(|tag| tag.key.as_deref()).collect::<Vec<_>>(), ["bar", "foo"]);
     }
 
     #[test]

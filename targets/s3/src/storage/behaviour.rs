@@ -5,8 +5,8 @@ use super::files::{Faults, Step};
 use super::tables::{Table, When};
 use super::testing::{assert_nothing_leaks, bytes, directory, drain, open, options, put, read};
 use super::{
-    Conditions, Content, DeleteTarget, EtagCondition, NewBucket, ObjectStore, PutFinish, StorageError, StorageOptions, SyncPolicy,
-    Versioning,
+    Conditions, Content, DeleteTarget, EtagCondition, NewBucket, NewMultipart, ObjectStore, PartFinish, PutFinish, StorageError,
+    StorageOptions, SyncPolicy, UploadQuery, Versioning,
 };
 use bytes::Bytes;
 use std::fs;
@@ -287,4 +287,25 @@ fn what_an_interval_syncs_is_synced_once() {
     store.sync().unwrap();
     store.sync().unwrap();
     assert_eq!(store.counters().syncs, 1);
+}
+
+#[test]
+fn a_bucket_ends_with_its_unfinished_uploads_but_not_with_objects() {
+    let dir = directory();
+    let store = open(dir.path(), SyncPolicy::Never);
+    with_bucket(&store);
+    for (key, len) in [("k", 20), ("k", 1000), ("z\u{ff}", 30)] {
+        let id = store.create_multipart("b", key, NewMultipart::default()).unwrap();
+        let mut part = store.begin_part("b", key, &id, 1).unwrap();
+        part.write(&bytes(1, len)).unwrap();
+        part.finish(PartFinish::default()).unwrap();
+    }
+    put(&store, "b", "object", b"1", PutFinish::default()).unwrap();
+    assert!(matches!(store.delete_bucket("b"), Err(StorageError::BucketNotEmpty)));
+    store.delete_object("b", DeleteTarget { key: "object".into(), ..Default::default() }).unwrap();
+    store.delete_bucket("b").unwrap();
+    with_bucket(&store);
+    let all = UploadQuery { prefix: String::new(), delimiter: None, key_marker: None, upload_marker: None, max: 10 };
+    assert!(store.list_uploads("b", &all).unwrap().entries.is_empty());
+    assert_nothing_leaks(&store, Some(dir.path()));
 }

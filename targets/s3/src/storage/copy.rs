@@ -63,7 +63,7 @@ pub(crate) fn part(core: &Arc<Core>, copy: CopyPart) -> StorageResult<UploadedPa
         let id = versions::bucket(txn, &bucket)?.id;
         let (upload, _) = uploads::find(txn, id, &key, &upload)?;
         let pieces = parcel.own(txn);
-        let part = PartRecord { size: range.end - range.start, etag, modified_ms: txn.now_ms(), pieces, checksums: Vec::new() };
+        let part = PartRecord { size: range.end - range.start, etag, modified_ms: txn.now_ms(), pieces, checksums: copy.checksums };
         uploads::put_part(txn, upload, number, &part)?;
         Ok(part.numbered(number))
     })

@@ -140,11 +140,18 @@ impl ObjectStore for TransactionalStore {
     fn delete_bucket(&self, bucket: &str) -> StorageResult<()> {
         let name = bucket.to_owned();
         self.core.write(Room::Frees, Vec::new(), move |txn| {
-            let (from, to) = rows_of(versions::bucket(txn, &name)?.id);
-            for table in [Table::Live, Table::History, Table::Uploads] {
+            let id = versions::bucket(txn, &name)?.id;
+            let (from, to) = rows_of(id);
+            for table in [Table::Live, Table::History] {
                 if txn.first(table, &from, to.as_deref())?.is_some() {
                     return Err(StorageError::BucketNotEmpty);
                 }
+            }
+            // Uploads that were never completed are no objects: as with AWS, they end with the bucket.
+            let unfinished: Vec<Row> = txn.range(Table::Uploads, &from, to.as_deref()).collect::<StorageResult<_>>()?;
+            for (row, _) in unfinished {
+                let (key, number) = keys::numbered_key_of(&row)?;
+                uploads::abort(txn, id, key, &uploads::name_of(number))?;
             }
             let documents: Vec<Row> = txn.range(Table::Documents, &from, to.as_deref()).collect::<StorageResult<_>>()?;
             documents.into_iter().for_each(|(row, _)| txn.remove(Table::Documents, row));

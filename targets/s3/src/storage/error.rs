@@ -74,6 +74,11 @@ impl StorageError {
         if full { Self::NoSpace } else { Self::Io { what, source } }
     }
 
+    /// Whether a read that was not to wait for the device would have had to.
+    pub(crate) fn would_wait(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock)
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into() }
     }

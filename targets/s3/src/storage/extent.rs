@@ -8,7 +8,7 @@
 //! | | 8 | `len` |
 //! | | 4 | `FXT1` |
 
-use super::files::{KeptFile, NewFile};
+use super::files::{KeptFile, NewFile, Wait};
 use super::{StorageError, StorageResult};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
@@ -92,10 +92,10 @@ pub(crate) struct ExtentFile {
 
 impl ExtentFile {
     /// Errors: `Corrupt` where its end is not what `ExtentWriter` wrote.
-    pub(crate) fn open(file: Arc<dyn KeptFile>) -> StorageResult<Self> {
+    pub(crate) fn open(file: Arc<dyn KeptFile>, wait: Wait) -> StorageResult<Self> {
         let wrong = || StorageError::corrupt("the end of a file is not that of an object");
         let total = file.len()?;
-        let tail = file.read_at(total.saturating_sub(TAIL), size(total.min(TAIL))?)?;
+        let tail = file.read_at(total.saturating_sub(TAIL), size(total.min(TAIL))?, wait)?;
         let at = tail.len().checked_sub(FOOTER).ok_or_else(wrong)?;
         let len = u64::from_le_bytes(tail[at + 4..at + 12].try_into().expect("8 bytes of the footer"));
         let table = len.div_ceil(BLOCK_LEN).saturating_mul(4);
@@ -103,7 +103,7 @@ impl ExtentFile {
             return Err(wrong());
         }
         let table = size(table)?;
-        let crcs = if table <= at { tail.slice(at - table..at) } else { file.read_at(len, table)? };
+        let crcs = if table <= at { tail.slice(at - table..at) } else { file.read_at(len, table, wait)? };
         if footer(&crcs, len)[..] != tail[at..] {
             return Err(wrong());
         }
@@ -111,7 +111,7 @@ impl ExtentFile {
     }
 
     /// The bytes from `offset` to the end of its block, at most `most` of them; the whole block is checked where `verify` says so.
-    pub(crate) fn read(&self, offset: u64, most: u64, verify: bool) -> StorageResult<Bytes> {
+    pub(crate) fn read(&self, offset: u64, most: u64, verify: bool, wait: Wait) -> StorageResult<Bytes> {
         let start = offset / BLOCK_LEN * BLOCK_LEN;
         let whole = self.len.saturating_sub(start).min(BLOCK_LEN);
         let within = offset - start;
@@ -120,9 +120,9 @@ impl ExtentFile {
             return Err(StorageError::corrupt("an object is longer than its file"));
         }
         if !verify {
-            return self.file.read_at(offset, size(wanted)?);
+            return self.file.read_at(offset, size(wanted)?, wait);
         }
-        let block = self.file.read_at(start, size(whole)?)?;
+        let block = self.file.read_at(start, size(whole)?, wait)?;
         let at = size(start / BLOCK_LEN * 4)?;
         if self.crcs[at..at + 4] != crc32c(&block).to_le_bytes() {
             return Err(StorageError::corrupt(format!("the bytes from {start} on do not match their checksum")));
@@ -156,12 +156,12 @@ mod tests {
     /// The file again with one byte changed, or cut.
     fn damaged(files: &MemoryFiles, change: impl FnOnce(&mut Vec<u8>)) -> StorageResult<ExtentFile> {
         let kept = files.open(1).unwrap();
-        let mut bytes = kept.read_at(0, usize::try_from(kept.len().unwrap()).unwrap()).unwrap().to_vec();
+        let mut bytes = kept.read_at(0, usize::try_from(kept.len().unwrap()).unwrap(), Wait::ForDevice).unwrap().to_vec();
         change(&mut bytes);
         let mut new = files.create().unwrap();
         new.append(Bytes::from(bytes)).unwrap();
         new.keep(2).unwrap();
-        ExtentFile::open(files.open(2).unwrap())
+        ExtentFile::open(files.open(2).unwrap(), Wait::ForDevice)
     }
 
     proptest! {
@@ -169,24 +169,24 @@ mod tests {
         #[test]
         fn any_range_reads_what_was_written(len in 1usize..600_000, step in 1usize..300_000, from in 0.0f64..1.0) {
             let bytes = pattern(len);
-            let extent = ExtentFile::open(written(&bytes, step).open(1).unwrap()).unwrap();
+            let extent = ExtentFile::open(written(&bytes, step).open(1).unwrap(), Wait::ForDevice).unwrap();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction of a length")]
             let mut at = (from * len as f64) as usize;
             while at < len {
-                let piece = extent.read(at as u64, 90_000, at.is_multiple_of(2)).unwrap();
+                let piece = extent.read(at as u64, 90_000, at.is_multiple_of(2), Wait::ForDevice).unwrap();
                 prop_assert_eq!(&bytes[at..at + piece.len()], piece.as_ref());
                 at += piece.len();
             }
-            prop_assert!(extent.read(len as u64, 1, true).is_err());
+            prop_assert!(extent.read(len as u64, 1, true, Wait::ForDevice).is_err());
         }
     }
 
     #[test]
     fn more_checksums_than_are_read_with_the_end_are_read_too() {
         let bytes = pattern(300 * BLOCK + 5);
-        let extent = ExtentFile::open(written(&bytes, 1 << 20).open(1).unwrap()).unwrap();
-        assert_eq!(extent.read(299 * BLOCK_LEN + 3, 10, true).unwrap(), bytes[299 * BLOCK + 3..299 * BLOCK + 13]);
-        assert_eq!(extent.read(300 * BLOCK_LEN, 10, true).unwrap(), bytes[300 * BLOCK..]);
+        let extent = ExtentFile::open(written(&bytes, 1 << 20).open(1).unwrap(), Wait::ForDevice).unwrap();
+        assert_eq!(extent.read(299 * BLOCK_LEN + 3, 10, true, Wait::ForDevice).unwrap(), bytes[299 * BLOCK + 3..299 * BLOCK + 13]);
+        assert_eq!(extent.read(300 * BLOCK_LEN, 10, true, Wait::ForDevice).unwrap(), bytes[300 * BLOCK..]);
     }
 
     #[test]
@@ -195,8 +195,8 @@ mod tests {
         let total = BLOCK + 10 + 8 + FOOTER;
         for at in [0, BLOCK - 1] {
             let extent = damaged(&files, |bytes| bytes[at] ^= 1).unwrap();
-            assert!(matches!(extent.read(9, 1, true), Err(StorageError::Corrupt { .. })), "byte {at}");
-            assert!(extent.read(BLOCK_LEN, 10, true).is_ok(), "the other block is whole");
+            assert!(matches!(extent.read(9, 1, true, Wait::ForDevice), Err(StorageError::Corrupt { .. })), "byte {at}");
+            assert!(extent.read(BLOCK_LEN, 10, true, Wait::ForDevice).is_ok(), "the other block is whole");
         }
         for at in BLOCK + 10..total {
             assert!(damaged(&files, |bytes| bytes[at] ^= 1).is_err(), "byte {at}");

@@ -1,6 +1,7 @@
 //! Files that hold the bytes of large objects. They are named by number, written once and never changed, so that a second
 //! name is a copy and an open file outlives its removal.
 
+mod blocks;
 mod disk;
 mod memory;
 
@@ -47,11 +48,19 @@ pub(crate) trait NewFile: Send {
     fn keep(self: Box<Self>, id: u64) -> StorageResult<()>;
 }
 
+/// Whether a read may wait for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    ForDevice,
+    /// What is not in memory is an error that `StorageError::would_wait` knows.
+    Never,
+}
+
 /// A file by its number.
 pub(crate) trait KeptFile: Send + Sync {
     fn len(&self) -> StorageResult<u64>;
     /// Exactly `len` bytes from `offset`.
-    fn read_at(&self, offset: u64, len: usize) -> StorageResult<Bytes>;
+    fn read_at(&self, offset: u64, len: usize, wait: Wait) -> StorageResult<Bytes>;
 }
 
 /// All files of a store.

@@ -53,6 +53,8 @@ pub struct CopyPart {
     pub key: String,
     pub upload: String,
     pub number: u32,
+    /// Of the bytes of the range, computed by the protocol.
+    pub checksums: Vec<Checksum>,
 }
 
 /// A part as the client names it to complete an upload.

@@ -2,6 +2,7 @@
 
 use super::core::{Core, add};
 use super::extent::{ExtentFile, ExtentWriter};
+use super::files::Wait;
 use super::intake::{Parcel, packed_row, unpack};
 use super::records::{Body, Layout, ObjectRecord, PartRecord, Piece, Stored};
 use super::tables::{Table, View};
@@ -65,7 +66,7 @@ impl PieceReader {
     }
 
     /// The bytes of a piece from `skip` on, at most to the end of a block.
-    fn read(&mut self, piece: &Piece, skip: u64, most: u64) -> StorageResult<Bytes> {
+    fn read(&mut self, piece: &Piece, skip: u64, most: u64, wait: Wait) -> StorageResult<Bytes> {
         let offset = piece.start + skip;
         match piece.stored {
             Stored::Packed(id) => {
@@ -80,10 +81,10 @@ impl PieceReader {
             Stored::File(id) => {
                 let reopen = self.open.as_ref().is_none_or(|(open, _)| *open != id);
                 if reopen {
-                    self.open = Some((id, ExtentFile::open(self.core.files.open(id)?)?));
+                    self.open = Some((id, ExtentFile::open(self.core.files.open(id)?, wait)?));
                 }
                 let (_, extent) = self.open.as_ref().expect("opened above");
-                extent.read(offset, most, self.verify)
+                extent.read(offset, most, self.verify, wait)
             }
         }
     }
@@ -101,14 +102,14 @@ impl PieceReader {
     fn share_piece(&mut self, piece: &Piece, parcel: &mut Parcel) -> StorageResult<()> {
         let id = self.core.ids.next();
         match piece.stored {
-            Stored::Packed(_) => parcel.add_row(id, packed_row(&self.read(piece, 0, piece.len)?)),
+            Stored::Packed(_) => parcel.add_row(id, packed_row(&self.read(piece, 0, piece.len, Wait::ForDevice)?)),
             Stored::File(from) if self.core.files.link(from, id).is_ok() => parcel.add_file(id, piece.start, piece.len),
             Stored::File(_) => {
                 // No second name, as where a file has as many as the file system allows: the bytes are written again.
                 let mut out = ExtentWriter::new(self.core.files.create()?);
                 let mut done = 0;
                 while done < piece.len {
-                    let bytes = self.read(piece, done, piece.len - done)?;
+                    let bytes = self.read(piece, done, piece.len - done, Wait::ForDevice)?;
                     out.write(&bytes)?;
                     done += bytes.len() as u64;
                 }
@@ -120,6 +121,26 @@ impl PieceReader {
     }
 }
 
+impl PieceReader {
+    fn next(&mut self, wait: Wait) -> StorageResult<Option<Bytes>> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let index = self.pieces.partition_point(|(start, _)| *start <= self.at) - 1;
+        let (start, piece) = self.pieces[index].clone();
+        let skip = self.at - start;
+        let most = (piece.len - skip).min(self.end - self.at);
+        let chunk = self.read(&piece, skip, most, wait).inspect_err(|e| {
+            if matches!(e, StorageError::Corrupt { .. }) {
+                self.core.counts.corrupt_reads.fetch_add(1, Ordering::Relaxed);
+            }
+        })?;
+        self.at += chunk.len() as u64;
+        add(&self.core.counts.bytes_out, chunk.len() as u64);
+        Ok(Some(chunk))
+    }
+}
+
 impl ObjectReader for PieceReader {
     fn select(&mut self, range: Range<u64>) {
         let last = self.pieces.last().map_or(0, |(start, piece)| start + piece.len);
@@ -128,21 +149,14 @@ impl ObjectReader for PieceReader {
     }
 
     fn next_chunk(&mut self) -> StorageResult<Option<Bytes>> {
-        if self.at >= self.end {
-            return Ok(None);
+        self.next(Wait::ForDevice)
+    }
+
+    fn next_cached(&mut self) -> StorageResult<Option<Bytes>> {
+        match self.next(Wait::Never) {
+            Err(error) if error.would_wait() => Ok(None),
+            read => read,
         }
-        let index = self.pieces.partition_point(|(start, _)| *start <= self.at) - 1;
-        let (start, piece) = self.pieces[index].clone();
-        let skip = self.at - start;
-        let most = (piece.len - skip).min(self.end - self.at);
-        let chunk = self.read(&piece, skip, most).inspect_err(|e| {
-            if matches!(e, StorageError::Corrupt { .. }) {
-                self.core.counts.corrupt_reads.fetch_add(1, Ordering::Relaxed);
-            }
-        })?;
-        self.at += chunk.len() as u64;
-        add(&self.core.counts.bytes_out, chunk.len() as u64);
-        Ok(Some(chunk))
     }
 }
 

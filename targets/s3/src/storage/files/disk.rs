@@ -1,7 +1,9 @@
-use super::{Faults, Files, KeptFile, NewFile, Step};
+use super::blocks::Blocks;
+use super::{Faults, Files, KeptFile, NewFile, Step, Wait};
 use crate::storage::{StorageError, StorageOptions, StorageResult, SyncPolicy};
 use bytes::Bytes;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -39,6 +41,7 @@ struct DiskPlace {
     faults: Arc<dyn Faults>,
     directories: Mutex<BTreeSet<u64>>,
     temporary: AtomicU64,
+    blocks: Arc<Blocks>,
 }
 
 impl DiskFiles {
@@ -65,6 +68,7 @@ impl DiskFiles {
             faults,
             directories: Mutex::default(),
             temporary: AtomicU64::new(0),
+            blocks: Arc::default(),
         };
         let removed = place.recover(owned)?;
         sync_directory(root)?;
@@ -207,20 +211,37 @@ impl Drop for NewDiskFile {
     }
 }
 
-struct KeptDiskFile(File);
+struct KeptDiskFile {
+    file: File,
+    blocks: Arc<Blocks>,
+}
 
 impl KeptFile for KeptDiskFile {
     fn len(&self) -> StorageResult<u64> {
-        Ok(self.0.metadata().map_err(|e| StorageError::io("reading the size of an object", e))?.len())
+        Ok(self.file.metadata().map_err(|e| StorageError::io("reading the size of an object", e))?.len())
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> StorageResult<Bytes> {
-        let mut out = vec![0; len];
-        match self.0.read_exact_at(&mut out, offset) {
-            Ok(()) => Ok(Bytes::from(out)),
+    fn read_at(&self, offset: u64, len: usize, wait: Wait) -> StorageResult<Bytes> {
+        let read = self.blocks.fill(len, |out| match wait {
+            Wait::ForDevice => self.file.read_exact_at(out, offset),
+            Wait::Never => read_cached(&self.file, out, offset),
+        });
+        match read {
+            Ok(bytes) => Ok(bytes),
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(StorageError::corrupt("a file is shorter than its object")),
             Err(e) => Err(StorageError::io("reading an object", e)),
         }
+    }
+}
+
+/// Errors: `WouldBlock` where any of it would have to come from the device, or the file system cannot tell.
+fn read_cached(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
+    let wanted = out.len();
+    match rustix::io::preadv2(file, &mut [io::IoSliceMut::new(out)], offset, ReadWriteFlags::NOWAIT) {
+        Ok(read) if read == wanted => Ok(()),
+        // Less than all, as where only the first pages are in memory; whether the file ends here is for a read that waits to say.
+        Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(e) => Err(e.into()),
     }
 }
 
@@ -241,7 +262,7 @@ impl Files for DiskFiles {
 
     fn open(&self, id: u64) -> StorageResult<Arc<dyn KeptFile>> {
         match File::open(self.place.path(id)) {
-            Ok(file) => Ok(Arc::new(KeptDiskFile(file))),
+            Ok(file) => Ok(Arc::new(KeptDiskFile { file, blocks: Arc::clone(&self.place.blocks) })),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StorageError::corrupt(format!("file {id:x} is missing"))),
             Err(e) => Err(StorageError::io("opening an object", e)),
         }
@@ -276,5 +297,35 @@ impl Files for DiskFiles {
 
     fn has_space(&self) -> StorageResult<bool> {
         self.place.has_space()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_does_not_wait_gives_the_same_bytes_or_says_that_it_would_have_to() {
+        let ground = tempfile::tempdir().unwrap();
+        let path = ground.path().join("file");
+        let bytes: Vec<u8> = (0..400_000u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        fs::write(&path, &bytes).unwrap();
+        let kept = KeptDiskFile { file: File::open(&path).unwrap(), blocks: Arc::default() };
+        for dropped in [false, true] {
+            if dropped {
+                kept.file.sync_all().unwrap();
+                rustix::fs::fadvise(&kept.file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+            }
+            for at in [0, 131_072, 300_000] {
+                let (from, len) = (usize::try_from(at).unwrap(), 100_000);
+                match kept.read_at(at, len, Wait::Never) {
+                    Ok(read) => assert_eq!(read, bytes[from..from + len]),
+                    Err(error) => assert!(error.would_wait(), "{error}"),
+                }
+                assert_eq!(kept.read_at(at, len, Wait::ForDevice).unwrap(), bytes[from..from + len]);
+            }
+        }
+        assert!(kept.read_at(399_999, 2, Wait::Never).unwrap_err().would_wait(), "the end is for a read that waits to find");
+        assert!(matches!(kept.read_at(399_999, 2, Wait::ForDevice), Err(StorageError::Corrupt { .. })));
     }
 }

@@ -1,4 +1,4 @@
-use super::{Files, KeptFile, NewFile};
+use super::{Files, KeptFile, NewFile, Wait};
 use crate::storage::{StorageError, StorageResult};
 use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ impl KeptFile for MemoryFile {
         Ok(self.len)
     }
 
-    fn read_at(&self, offset: u64, len: usize) -> StorageResult<Bytes> {
+    fn read_at(&self, offset: u64, len: usize, _: Wait) -> StorageResult<Bytes> {
         let end = offset.checked_add(len as u64).filter(|end| *end <= self.len);
         if end.is_none() {
             return Err(StorageError::corrupt("a file in memory is shorter than its object"));
@@ -119,7 +119,7 @@ mod tests {
             pieces.iter().for_each(|piece| new.append(Bytes::from(piece.clone())).unwrap());
             new.keep(1).unwrap();
             let all = pieces.concat();
-            let read = files.open(1).unwrap().read_at(from as u64, len);
+            let read = files.open(1).unwrap().read_at(from as u64, len, Wait::ForDevice);
             match all.get(from..from + len) {
                 Some(wanted) => prop_assert_eq!(read.unwrap(), Bytes::copy_from_slice(wanted)),
                 None => prop_assert!(read.is_err()),

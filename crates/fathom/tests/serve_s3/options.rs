@@ -1,0 +1,110 @@
+//! Options of the command, each seen in what the server does.
+
+use super::client::{Request, SECRET, Server};
+use super::memory;
+use std::path::Path;
+use std::process::Command;
+
+fn metrics(server: &Server) -> String {
+    let page = Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
+    server.client().try_send(&page).unwrap().ok().text()
+}
+
+#[test]
+fn listen_is_where_it_listens() {
+    let server = Server::start(&["--memory", "--listen", "127.0.0.2:0"]);
+    assert!(server.address.starts_with("127.0.0.2:") && !server.address.ends_with(":0"), "{}", server.address);
+    server.client().call("GET", "/").ok();
+    let port = server.address.rsplit(':').next().unwrap();
+    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err(), "it listens nowhere else");
+}
+
+#[test]
+fn memory_ends_with_the_server() {
+    let (mut server, mut client) = memory();
+    client.put("/bucket/k", "bytes").ok();
+    assert_eq!(server.end("-TERM"), Some(0));
+    let server = Server::start(&["--memory"]);
+    assert!(server.client().call("GET", "/").ok().fields("Name").is_empty());
+}
+
+#[test]
+fn sync_decides_whether_a_write_is_durable_before_it_is_answered() {
+    let syncs = |policy: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(&["--data", dir.path().to_str().unwrap(), "--sync", policy]);
+        let mut client = server.client();
+        client.call("PUT", "/bucket").ok();
+        for number in 0..5 {
+            client.put(&format!("/bucket/{number}"), "bytes").ok();
+        }
+        let text = metrics(&server);
+        let line = text.lines().find(|line| line.starts_with("fathom_s3_storage_syncs_total ")).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert!(syncs("always") >= 6);
+    assert_eq!(syncs("never"), 0);
+    assert_eq!(syncs("interval=1h"), 0);
+}
+
+#[test]
+fn region_is_where_buckets_are() {
+    let server = Server::start(&["--memory", "--region", "eu-north-7"]);
+    let mut client = server.client();
+    client.call("PUT", "/bucket").ok();
+    let answer = client.call("GET", "/bucket?location").ok().text();
+    assert!(answer.contains("eu-north-7"), "{answer}");
+}
+
+#[test]
+fn tls_is_spoken_with_the_certificate_that_was_given() {
+    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
+    let file = |name: &str| tls.join(name).to_str().unwrap().to_owned();
+    let server = Server::start(&["--memory", "--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")]);
+    let load = |trust: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.args(["load", "put", "--target", &format!("s3://bucket@https://{}", server.address)]);
+        command.args(["--users", "1", "--iterations", "3", "--duration", "60s"]).args(trust);
+        let output = command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = load(&["--cacert", &file("ca.pem")]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_ne!(load(&[]).0, Some(0), "who does not know the authority does not believe the server");
+    assert!(server.client().try_send(&Request::new("GET", "/fathom/health")).is_err(), "there is nothing but TLS");
+}
+
+#[test]
+fn threads_are_as_many_as_were_asked_for() {
+    for threads in [1, 3] {
+        let server = Server::start(&["--memory", "--threads", &threads.to_string()]);
+        let serving = || {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap();
+            let name = |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            tasks.filter(|task| name(task.as_ref().unwrap()).trim_end() == "s3-serve").count()
+        };
+        // A thread has its name a moment after it was started. This page needs no thread beside those.
+        server.client().try_send(&Request::new("GET", "/fathom/health")).unwrap().ok();
+        while serving() < threads {
+            std::thread::yield_now();
+        }
+        assert_eq!(serving(), threads);
+    }
+}
+
+#[test]
+fn a_day_of_lifecycle_rules_is_as_long_as_was_said() {
+    let server = Server::start(&["--memory", "--lifecycle-day", "1ms"]);
+    let mut client = server.client();
+    client.call("PUT", "/bucket").ok();
+    client.put("/bucket/old/k", "bytes").ok();
+    client.put("/bucket/kept", "bytes").ok();
+    let rules = "<LifecycleConfiguration><Rule><ID>r</ID><Filter><Prefix>old/</Prefix></Filter><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
+    client.put("/bucket?lifecycle", rules).ok();
+    // A day of 24 hours would not end before the test is given up.
+    while client.call("GET", "/bucket/old/k").status == 200 {
+        std::thread::yield_now();
+    }
+    client.call("GET", "/bucket/kept").ok();
+    assert!(metrics(&server).contains("fathom_s3_lifecycle_removed_total 1\n"));
+}

@@ -1,0 +1,106 @@
+//! Doors for the fuzz targets in `fuzz/`: a server without sockets, and readers that are private otherwise.
+
+use crate::front::Front;
+use crate::keyring::{Keyring, KeyringError};
+use crate::metrics::Metrics;
+use crate::patience::Patient;
+use crate::policy::{Circumstances, Peer, Policy, Verdict};
+use crate::server::{ServerOptions, converse, front};
+use crate::storage::{NewBucket, PutFinish, StorageOptions, StorageResult, open_memory, records};
+use misbehave::Misbehaviour;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::watch;
+
+const LOCAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// A server in memory that is spoken to in bytes. Its time passes at once where it waits.
+pub struct InMemory {
+    runtime: tokio::runtime::Runtime,
+    front: Arc<Front>,
+    /// Keeps the server from ending.
+    running: watch::Sender<bool>,
+}
+
+impl InMemory {
+    /// A server with one key, and a bucket `bucket` with the object `k`.
+    ///
+    /// # Errors
+    /// The key is none.
+    ///
+    /// # Panics
+    /// There are no threads, or no memory.
+    pub fn new(access: &str, secret: &str, misbehaviour: Option<Misbehaviour>) -> Result<Self, KeyringError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let store = open_memory(StorageOptions::new(Arc::new(|| 1_000_000))).expect("a store in memory needs nothing");
+        let object = || -> StorageResult<()> {
+            store.create_bucket("bucket", NewBucket::default())?;
+            let mut put = store.begin_put("bucket", "k")?;
+            put.write(b"0123456789")?;
+            put.finish(PutFinish::default()).map(drop)
+        };
+        object().expect("an empty store takes an object");
+        let mut options = ServerOptions {
+            listen: SocketAddr::new(IpAddr::V4(LOCAL), 0),
+            keyring: Keyring::single(access, secret)?,
+            region: "us-east-1".to_owned(),
+            tls: None,
+            misbehaviour,
+            threads: None,
+            clock: Arc::new(|| 1_000_000),
+            log: Arc::new(|_| ()),
+            idle: Duration::from_secs(60),
+            lifecycle_day: Duration::from_secs(86_400),
+        };
+        let runtime = runtime.expect("threads can be started");
+        let within = runtime.enter();
+        let front = Arc::new(front(&mut options, &store, &Arc::new(Metrics::new())));
+        drop(within);
+        Ok(Self { runtime, front, running: watch::Sender::new(false) })
+    }
+
+    /// What is answered to these bytes on one connection until the server closes it.
+    ///
+    /// # Panics
+    /// The server did.
+    pub fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
+        let (front, stopped) = (Arc::clone(&self.front), self.running.subscribe());
+        self.runtime.block_on(async move {
+            let (near, far) = tokio::io::duplex(64 << 10);
+            let peer = Peer { address: LOCAL.into(), tls: false };
+            let far = Patient::new(far, front.idle);
+            let served = tokio::spawn(converse(far, peer, front, stopped));
+            let (mut from, mut to) = tokio::io::split(near);
+            let mut heard = Vec::new();
+            // The server may have heard enough before all is said, and break off.
+            let (_, _) = tokio::join!(to.write_all(bytes), from.read_to_end(&mut heard));
+            served.await.expect("a connection ends without a panic");
+            heard
+        })
+    }
+}
+
+/// Reads a bucket's policy and decides by it for somebody and for nobody; `None` where it is not taken.
+pub fn policy(text: &[u8], query: &str) -> Option<[bool; 3]> {
+    let policy = Policy::parse("bucket", text).ok()?;
+    let headers = http::HeaderMap::new();
+    let peer = Some(Peer { address: LOCAL.into(), tls: false });
+    let circumstances = Circumstances { peer, query: Some(query), headers: &headers };
+    let allows = |asker, action, key| policy.decide(asker, action, ("bucket", key), &circumstances) == Verdict::Allow;
+    Some([allows(None, "s3:GetObject", Some("k")), allows(Some("AKIA"), "s3:ListBucket", None), policy.is_public()])
+}
+
+/// Reads bytes as one kind of record after another, and gives what was read back as bytes.
+pub fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let read = [
+        records::BucketRecord::decode(bytes).map(|record| record.encode()),
+        records::ObjectRecord::decode(bytes).map(|record| record.encode()),
+        records::Layout::decode(bytes).map(|record| record.encode()),
+        records::UploadRecord::decode(bytes).map(|record| record.encode()),
+        records::PartRecord::decode(bytes).map(|record| record.encode()),
+    ];
+    drop(records::listed("k", bytes));
+    read.into_iter().flatten().map(|bytes| bytes.to_vec()).collect()
+}
