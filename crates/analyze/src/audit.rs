@@ -20,6 +20,7 @@ pub(crate) mod example;
 mod failures_in_latency;
 mod foreign_io;
 mod generator_bound;
+mod generator_late;
 mod hidden_layers;
 mod inline_completion;
 mod label_vs_pattern;
@@ -36,6 +37,7 @@ mod ramp_in_percentile;
 mod rate_not_kept;
 mod series;
 mod served_from_cache;
+mod server_disagrees;
 mod set;
 mod shared_random_writes;
 mod short_run;
@@ -51,7 +53,7 @@ mod working_set;
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 39] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 41] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -60,6 +62,7 @@ const RULES: [fn(&Record) -> Vec<Finding>; 39] = [
     memory_target::check,
     served_from_cache::check,
     device_disagrees::check,
+    server_disagrees::check,
     dirty_at_end::check,
     rate_not_kept::check,
     starved::check,
@@ -81,6 +84,7 @@ const RULES: [fn(&Record) -> Vec<Finding>; 39] = [
     never_written::check,
     not_steady::check,
     generator_bound::check,
+    generator_late::check,
     target_on_same_host::check,
     coordinated_omission::check,
     ramp_in_percentile::check,

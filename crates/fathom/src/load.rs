@@ -71,16 +71,28 @@ struct Load<'a> {
 impl Load<'_> {
     /// One load, as a whole record.
     fn once(&self, plan: &LoadPlan) -> Result<Record, LoadError> {
+        let mut watch = self.watch(plan);
+        let record = execute(plan, &self.instruments(), &mut watch)?;
+        Ok(self.completed(record, &watch))
+    }
+
+    fn watch(&self, plan: &LoadPlan) -> Watching<'_> {
+        Watching::new(&self.context.machine, Live::new(self.matches, None), &plan.scenario)
+    }
+
+    fn instruments(&self) -> Instruments {
+        Instruments { clock: self.context.clock, interval_ns: self.context.interval_ns }
+    }
+
+    /// The record with what is the command's to know.
+    fn completed(&self, mut record: Record, watch: &Watching<'_>) -> Record {
         let context = &self.context;
-        let instruments = Instruments { clock: context.clock, interval_ns: context.interval_ns };
-        let mut watch = Watching::new(&context.machine, Live::new(self.matches, None), &plan.scenario);
-        let mut record = execute(plan, &instruments, &mut watch)?;
         record.asked = self.asked.clone();
         record.environment = context.machine.environment(None, context.fathom.clone());
         record.calibration = context.calibration.clone();
         record.calibration.clock_drift_ns = Some(context.clock.drift_ns());
         record.machine = watch.account();
-        Ok(record)
+        record
     }
 
     /// A load that did not start is a record too, unless it was asked wrongly.
@@ -108,7 +120,8 @@ impl Load<'_> {
 
     /// Writes results; `curve` follows the text of the records.
     fn finish(&self, records: &[Record], curve: &str) -> Result<()> {
-        self.output.finish_as(records, &|record| summary::text(record, &analyze::self_check(record)), curve)
+        let more = options::shown_more(self.matches);
+        self.output.finish_as(records, &|record| summary::text(record, &analyze::self_check(record), &more), curve)
     }
 }
 

@@ -1,7 +1,22 @@
 //! `fathom load` through the binary, against a server whose behaviour is known.
 
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "what fails here fails the test, and the largest test says what it measured")]
 
+#[path = "load/accounts.rs"]
+mod accounts;
+#[allow(dead_code, reason = "the tests of the server use the rest")]
+#[path = "serve_s3/client.rs"]
+mod client;
+#[path = "load/endpoints.rs"]
+mod endpoints;
+#[path = "load/http2.rs"]
+mod http2;
+#[path = "load/interrupted.rs"]
+mod interrupted;
+#[path = "load/options.rs"]
+mod options;
+#[path = "load/own_server.rs"]
+mod own_server;
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 

@@ -1,14 +1,14 @@
 //! From what threads report to a record.
 
-use crate::execute::Prepared;
+use crate::execute::Setup;
 use crate::observe::Measured;
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
 use crate::worker::{Counts, Yield};
 use engine::sys::Usage;
 use record::{
-    ErrorCount, Histogram, LoadAccount, LoopAccount, Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, ServerAccount, SigningCost,
-    Status, TargetFact, Verification, VerificationFailure,
+    EndpointAccount, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements, Outcome, PaceAccount, ProcessAccount, Record, SCHEMA,
+    ServerAccount, SigningCost, Status, TargetFact, Verification, VerificationFailure,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -51,14 +51,17 @@ pub fn started_at(moment: SystemTime) -> String {
     humantime::format_rfc3339_millis(moment).to_string()
 }
 
-pub(crate) fn record(plan: &LoadPlan, prepared: &Prepared, ended: Ended) -> Record {
+pub(crate) fn record(plan: &LoadPlan, setup: &Setup, ended: Ended, counters: Option<BTreeMap<String, f64>>) -> Record {
     let Ended { started_at, elapsed_ns, measured, mut yields, panics, usage, server, signal, verifies, is_open } = ended;
     let started_at = self::started_at(started_at);
     let errors = errors(&yields);
     let counts = sum(&yields);
     let unsent: Vec<u64> = yields.iter_mut().flat_map(|done| std::mem::take(&mut done.unsent)).collect();
-    let mut load = load_account(plan, prepared, &yields, &counts, measured.users);
+    let mut load = load_account(plan, setup, &yields, &counts, measured.users);
     load.server = server;
+    if let Some(counters) = counters {
+        load.server.get_or_insert_default().counters = counters;
+    }
     if is_open {
         load.lateness = Some(merged(yields.iter().map(|done| &done.lateness)));
         let mut age = Histogram::default();
@@ -75,6 +78,10 @@ pub(crate) fn record(plan: &LoadPlan, prepared: &Prepared, ended: Ended) -> Reco
         targets: targets(plan),
         elapsed_ns,
         operations: measured.total,
+        warmup: yields.iter().fold(Measurements::default(), |mut sum, done| {
+            sum.merge(&done.warmup);
+            sum
+        }),
         interval_ns: measured.interval_ns,
         series: measured.series,
         generator: generator(&yields),
@@ -86,6 +93,7 @@ pub(crate) fn record(plan: &LoadPlan, prepared: &Prepared, ended: Ended) -> Reco
         ..Record::default()
     };
     out.workers = yields.into_iter().map(|done| done.account).collect();
+    out.notices.extend(setup.notices.iter().cloned());
     if counts.posted > 0 {
         out.notices.push(format!("{} posted files stay on the server: their addresses are its own", counts.posted));
     }
@@ -122,7 +130,7 @@ fn judge(plan: &LoadPlan, record: &mut Record, panics: &[String], signal: Option
     }
 }
 
-fn load_account(plan: &LoadPlan, prepared: &Prepared, yields: &[Yield], counts: &Counts, users: Vec<u64>) -> LoadAccount {
+fn load_account(plan: &LoadPlan, setup: &Setup, yields: &[Yield], counts: &Counts, users: Vec<u64>) -> LoadAccount {
     let mut phases: BTreeMap<String, record::RequestPhases> = BTreeMap::new();
     for (kind, more) in yields.iter().flat_map(|done| &done.phases) {
         let sum = phases.entry((*kind).to_owned()).or_default();
@@ -131,6 +139,7 @@ fn load_account(plan: &LoadPlan, prepared: &Prepared, yields: &[Yield], counts: 
         sum.waiting.merge(&more.waiting);
         sum.receiving.merge(&more.receiving);
     }
+    let endpoints = endpoints(yields);
     LoadAccount {
         scenario: plan.scenario.name.clone(),
         users,
@@ -138,14 +147,32 @@ fn load_account(plan: &LoadPlan, prepared: &Prepared, yields: &[Yield], counts: 
         iterations: merged(yields.iter().map(|done| &done.iterations)),
         skipped: counts.skipped,
         retries: counts.retries,
-        connections_opened: counts.opened,
-        connections_failed: counts.not_opened,
+        connections_opened: endpoints.iter().map(|endpoint| endpoint.connections_opened).sum(),
+        connections_failed: endpoints.iter().map(|endpoint| endpoint.connections_failed).sum(),
+        endpoints,
         queued: counts.queued,
         signing: SigningCost { requests: counts.signed, total_ns: counts.signing_ns },
-        setup: prepared.measured.clone(),
+        setup: setup.measured.clone(),
         left_behind: counts.posted,
         ..LoadAccount::default()
     }
+}
+
+/// What went to each endpoint, over all threads.
+fn endpoints(yields: &[Yield]) -> Vec<EndpointAccount> {
+    let mut sums: Vec<EndpointAccount> = Vec::new();
+    for done in yields {
+        if sums.is_empty() {
+            sums = done.endpoints.iter().map(|e| EndpointAccount { address: e.address.clone(), ..EndpointAccount::default() }).collect();
+        }
+        for (sum, more) in sums.iter_mut().zip(&done.endpoints) {
+            sum.operations += more.operations;
+            sum.errors += more.errors;
+            sum.connections_opened += more.connections_opened;
+            sum.connections_failed += more.connections_failed;
+        }
+    }
+    sums
 }
 
 fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
@@ -160,8 +187,6 @@ fn sum(yields: &[Yield]) -> Counts {
         skipped: a.skipped + b.skipped,
         queued: a.queued + b.queued,
         retries: a.retries + b.retries,
-        opened: a.opened + b.opened,
-        not_opened: a.not_opened + b.not_opened,
         signed: a.signed + b.signed,
         signing_ns: a.signing_ns + b.signing_ns,
         verified: a.verified + b.verified,

@@ -2,18 +2,22 @@
 
 use crate::LoadError;
 use crate::calls::Call;
-use crate::connection::Peer;
-use crate::failure::{Failure, FailureKind};
-use crate::habits::{About, Habits, Thread};
+use crate::connection::{Peer, Stream};
+use crate::counters::ServerCounters;
+use crate::failure::{Failure, element};
+use crate::habits::{About, Habits, Ledgers, Thread, encoded, read_key};
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::session::Session;
+use crate::user::is_gone;
 use record::Measurements;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
+use units::lossless::to_u64;
 
 /// Requests at the same time.
 const AT_ONCE: usize = 32;
@@ -23,36 +27,76 @@ pub(crate) struct Bulk {
     runtime: Runtime,
     habits: Arc<Habits>,
     peers: Arc<Vec<Peer>>,
+    /// Which of the servers had no bucket before.
+    made_buckets: Vec<usize>,
 }
 
 /// What became of many objects.
-pub(crate) struct Done {
+pub(crate) struct Done<T = Object> {
     pub(crate) measured: Measurements,
-    /// Objects that were not reached, or failed.
-    pub(crate) undone: Vec<Object>,
+    /// Those that were not reached, or failed.
+    pub(crate) undone: Vec<T>,
     pub(crate) first: Option<Failure>,
 }
 
 impl Bulk {
     pub(crate) fn new(habits: &Arc<Habits>, peers: &Arc<Vec<Peer>>) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime, habits: Arc::clone(habits), peers: Arc::clone(peers) })
+        Ok(Self { runtime, habits: Arc::clone(habits), peers: Arc::clone(peers), made_buckets: Vec::new() })
     }
 
     fn thread(&self, call: Call) -> Rc<Thread> {
-        let ledger = Ledger::new(live_counters(&[call], false));
-        Thread::new(Arc::clone(&self.habits), Arc::clone(&self.peers), ledger)
+        self.thread_to(call, Arc::clone(&self.peers))
     }
 
-    /// Makes sure that the bucket is there; whether it was made now.
-    pub(crate) fn ensure_bucket(&self, name: &str) -> Result<bool, LoadError> {
-        let address = self.peers[0].authority.clone();
-        let thread = self.thread(Call::Head);
-        self.runtime.block_on(async {
+    fn thread_to(&self, call: Call, peers: Arc<Vec<Peer>>) -> Rc<Thread> {
+        let ledger = |calls: &[Call]| Ledger::new(live_counters(calls, false), peers.len());
+        let ledgers = Ledgers { measured: ledger(&[call]), warmup: ledger(&[]), measured_from: 0 };
+        Thread::new(Arc::clone(&self.habits), Arc::clone(&peers), ledgers, (0, 1))
+    }
+
+    /// Finds out which servers answer, and works with these alone; makes sure that the bucket is there. Those that do not answer are told.
+    ///
+    /// # Errors
+    /// No server answers, or one that does has no such bucket and makes none.
+    pub(crate) fn find_servers(&mut self, bucket: Option<&String>) -> Result<Vec<String>, LoadError> {
+        if bucket.is_none() && self.peers.len() == 1 {
+            return Ok(Vec::new());
+        }
+        let (mut alive, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
+        for peer in self.peers.iter() {
+            let found = match bucket {
+                Some(name) => self.ensure_bucket(peer, name)?,
+                None => self.runtime.block_on(Stream::connect(peer)).map(|_open| false).map_err(|error| Failure::connect(&error)),
+            };
+            match found {
+                Ok(made_now) => {
+                    made.extend(made_now.then_some(alive.len()));
+                    alive.push(peer.clone());
+                }
+                Err(failure) => dead.push((peer.authority.clone(), failure)),
+            }
+        }
+        if alive.is_empty() {
+            let (address, failure) = &dead[0];
+            return Err(unreachable_target(address, failure));
+        }
+        (self.peers, self.made_buckets) = (Arc::new(alive), made);
+        Ok(dead.into_iter().map(|(address, failure)| format!("{address} did not answer before the load: {}", failure.what)).collect())
+    }
+
+    /// Makes sure that one server has the bucket; whether it was made now.
+    fn ensure_bucket(&self, peer: &Peer, name: &str) -> Result<Result<bool, Failure>, LoadError> {
+        let address = &peer.authority;
+        let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
+        LocalSet::new().block_on(&self.runtime, async {
             let mut session = Session::new(&thread, 0);
-            let (status, _) = session.bucket("HEAD").await.map_err(|failure| unreachable_target(&address, &failure))?;
+            let status = match session.bucket("HEAD").await {
+                Ok((status, _)) => status,
+                Err(failure) => return Ok(Err(failure)),
+            };
             match status {
-                200..=299 => return Ok(false),
+                200..=299 => return Ok(Ok(false)),
                 404 => {}
                 301 | 307 => return Err(LoadError::Target(format!("bucket {name} is in another region: set AWS_REGION to it"))),
                 401 | 403 => {
@@ -62,30 +106,44 @@ impl Bulk {
                 }
                 other => return Err(LoadError::Target(format!("{address} answers HTTP {other} when asked for bucket {name}"))),
             }
-            match session.bucket("PUT").await.map_err(|failure| unreachable_target(&address, &failure))? {
-                (200..=299, _) => Ok(true),
-                (status, code) => Err(LoadError::Target(format!("bucket {name} cannot be made: HTTP {status} {code}"))),
+            match session.bucket("PUT").await {
+                Ok((200..=299, _)) => Ok(Ok(true)),
+                Ok((status, code)) => Err(LoadError::Target(format!("bucket {name} cannot be made: HTTP {status} {code}"))),
+                Err(failure) => Ok(Err(failure)),
             }
         })
     }
 
-    /// Removes the bucket; whether it is gone.
+    /// Removes the bucket where this load made it; whether it is gone there.
     pub(crate) fn remove_bucket(&self) -> bool {
-        let thread = self.thread(Call::Delete);
-        self.runtime.block_on(async {
-            let mut session = Session::new(&thread, 0);
-            matches!(session.bucket("DELETE").await, Ok((200..=299 | 404, _)))
+        self.made_buckets.iter().all(|made| {
+            let thread = self.thread_to(Call::Delete, Arc::new(vec![self.peers[*made].clone()]));
+            LocalSet::new().block_on(&self.runtime, async {
+                let mut session = Session::new(&thread, 0);
+                matches!(session.bucket("DELETE").await, Ok((200..=299 | 404, _)))
+            })
         })
     }
 
     /// Does one thing to every object, several at once, until `stop` says so; `progress` is told how many are done.
     pub(crate) fn each(&self, call: Call, objects: &[Object], stop: &dyn Fn() -> bool, progress: &mut dyn FnMut(u64)) -> Done {
+        self.each_of(call, objects, |object| About::Object(*object), stop, progress)
+    }
+
+    fn each_of<T: Clone + 'static>(
+        &self,
+        call: Call,
+        items: &[T],
+        about: for<'a> fn(&'a T) -> About<'a>,
+        stop: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Done<T> {
         let thread = self.thread(call);
         let next = Rc::new(Cell::new(0_usize));
         let done = Rc::new(Cell::new(0_u64));
-        let undone: Rc<RefCell<Vec<Object>>> = Rc::default();
+        let undone: Rc<RefCell<Vec<T>>> = Rc::default();
         let first: Rc<RefCell<Option<Failure>>> = Rc::default();
-        let objects: Rc<[Object]> = objects.into();
+        let objects: Rc<[T]> = items.into();
         let local = LocalSet::new();
         local.block_on(&self.runtime, async {
             let mut tasks = Vec::new();
@@ -94,13 +152,13 @@ impl Bulk {
                 let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut session = Session::new(&thread, u32::try_from(index).unwrap_or(0));
-                    while let Some(object) = objects.get(next.replace(next.get() + 1)).copied() {
-                        let result = session.call(call, About::Object(object), false, None).await;
+                    while let Some(object) = objects.get(next.replace(next.get() + 1)) {
+                        let result = session.call(call, about(object), false, None).await;
                         done.set(done.get() + 1);
                         let Err(failure) = result else { continue };
-                        let is_gone = call == Call::Delete && failure.kind == FailureKind::Status(404);
-                        if !is_gone {
-                            undone.borrow_mut().push(object);
+                        let removes = matches!(call, Call::Delete | Call::MultipartAbort);
+                        if !(removes && is_gone(&failure)) {
+                            undone.borrow_mut().push(object.clone());
                             first.borrow_mut().get_or_insert(failure);
                             session.back_off().await;
                         }
@@ -122,6 +180,85 @@ impl Bulk {
         Done { measured: thread.ledger.live.snapshot(), undone, first: first.take() }
     }
 }
+
+/// What became of multipart uploads.
+pub(crate) struct Aborted {
+    pub(crate) measured: Measurements,
+    pub(crate) left: u64,
+    pub(crate) first: Option<Failure>,
+}
+
+impl Bulk {
+    /// Aborts these uploads and, where there may be more, those that the server lists under the keys of this run.
+    pub(crate) fn abort(&self, known: &[(Object, String)], lists: bool, stop: &dyn Fn() -> bool) -> Aborted {
+        let about: fn(&(Object, String)) -> About<'_> = |(object, upload)| About::Upload { object: *object, upload, body: b"" };
+        let done = self.each_of(Call::MultipartAbort, known, about, stop, &mut |_| ());
+        let mut out = Aborted { measured: done.measured, left: to_u64(done.undone.len()), first: done.first };
+        if !lists {
+            return out;
+        }
+        // A page may be followed by others; each is shorter by what was aborted.
+        loop {
+            let open = match self.open_uploads() {
+                Ok(open) if open.is_empty() => return Aborted { left: 0, ..out },
+                Ok(open) => open,
+                Err(failure) => {
+                    (out.left, out.first) = (out.left.max(1), out.first.or(Some(failure)));
+                    return out;
+                }
+            };
+            let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
+            out.measured.merge(&done.measured);
+            if done.undone.len() == open.len() {
+                return Aborted { left: to_u64(open.len()), first: out.first.or(done.first), ..out };
+            }
+        }
+    }
+
+    /// The first page of what the server lists as open under the keys of this run.
+    fn open_uploads(&self) -> Result<Vec<(Object, String)>, Failure> {
+        let thread = self.thread(Call::List);
+        let body = LocalSet::new().block_on(&self.runtime, async {
+            let mut session = Session::new(&thread, 0);
+            session.page(&self.habits.bucket_path(), &format!("prefix={}&uploads=", encoded(&self.habits.root))).await
+        })?;
+        let mut rest = body.as_slice();
+        let mut out = Vec::new();
+        while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
+            rest = &rest[at + 8..];
+            let key = element(rest, "Key").and_then(|key| read_key(&self.habits, key));
+            if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
+                out.push((object, upload.to_owned()));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The server's own counters, where it is one that shows them to this key; never a failure.
+    pub(crate) fn counters(&self) -> Option<ServerCounters> {
+        let [_only] = self.peers.as_slice() else { return None };
+        let thread = self.thread(Call::Get);
+        let page = LocalSet::new().block_on(&self.runtime, async { Session::new(&thread, 0).page("/fathom/metrics", "").await });
+        ServerCounters::parse(std::str::from_utf8(&page.ok()?).ok()?)
+    }
+
+    /// The counters once the server has counted all that it has answered: it counts an answer after its last byte.
+    pub(crate) fn settled_counters(&self) -> Option<ServerCounters> {
+        let mut counters = self.counters()?;
+        for _ in 0..SETTLE_TRIES {
+            if counters.is_settled() {
+                break;
+            }
+            LocalSet::new().block_on(&self.runtime, async { tokio::time::sleep(SETTLE_PAUSE).await });
+            counters = self.counters()?;
+        }
+        Some(counters)
+    }
+}
+
+/// How often, and with which pauses, a server is asked again that is not through with what it answered.
+const SETTLE_TRIES: usize = 100;
+const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The message when nobody answers.
 pub(crate) fn unreachable_target(address: &str, failure: &Failure) -> LoadError {

@@ -29,6 +29,24 @@ pub enum Trust {
     Anybody,
 }
 
+/// How requests travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1: a connection for each user.
+    #[default]
+    One,
+    /// HTTP/2: users share so many connections. Agreed on by TLS (ALPN), and taken as known where there is no TLS.
+    Two { connections: u32 },
+}
+
+/// HTTP/2 as TLS calls it (RFC 9113, 3.2).
+const HTTP2: &[u8] = b"h2";
+
+/// What HTTP/2 was asked of does not speak it, as far as can be seen.
+pub(crate) fn speaks_no_http2(why: &str) -> io::Error {
+    io::Error::other(format!("the endpoint does not answer in HTTP/2 ({why})"))
+}
+
 /// An endpoint that was looked up.
 #[derive(Clone)]
 pub(crate) struct Peer {
@@ -39,17 +57,25 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Looks up the first address, once for the whole run, so that no name service is in any latency.
-    pub(crate) fn find(endpoint: &Endpoint, trust: &Trust) -> Result<Self, LoadError> {
+    pub(crate) fn find(endpoint: &Endpoint, trust: &Trust, version: HttpVersion) -> Result<Self, LoadError> {
         let unknown = |why: String| LoadError::Target(format!("cannot look up {}: {why}; check the name in the target", endpoint.host));
         let mut found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
         let address = found.next().ok_or_else(|| unknown("it has no address".into()))?;
         let tls = if endpoint.is_tls {
             let name = ServerName::try_from(endpoint.host.clone()).map_err(|e| unknown(e.to_string()))?;
-            Some((TlsConnector::from(Arc::new(client_config(trust)?)), name))
+            let mut config = client_config(trust)?;
+            if let HttpVersion::Two { .. } = version {
+                config.alpn_protocols = vec![HTTP2.to_vec()];
+            }
+            Some((TlsConnector::from(Arc::new(config)), name))
         } else {
             None
         };
         Ok(Self { address, authority: endpoint.authority.clone(), tls })
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
@@ -119,6 +145,11 @@ impl ServerCertVerifier for BelievesAnybody {
     }
 }
 
+fn is_refused_protocol(error: &io::Error) -> bool {
+    let alert = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(alert, Some(rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)))
+}
+
 /// An open connection.
 pub(crate) enum Stream {
     Plain(TcpStream),
@@ -131,21 +162,32 @@ impl Stream {
         stream.set_nodelay(true)?;
         match &peer.tls {
             None => Ok(Self::Plain(stream)),
-            Some((connector, name)) => Ok(Self::Tls(Box::new(connector.connect(name.clone(), stream).await?))),
+            Some((connector, name)) => match connector.connect(name.clone(), stream).await {
+                Ok(stream) => Ok(Self::Tls(Box::new(stream))),
+                Err(error) if is_refused_protocol(&error) => Err(speaks_no_http2("TLS refused the protocol")),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Whether HTTP/2 may be spoken: TLS agreed on it, or there is no TLS to ask.
+    pub(crate) fn agreed_on_http2(&self) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(HTTP2),
         }
     }
 
     /// Whether the server closed it, or sent something nobody asked for, while it lay idle. Costs no system call while nothing has happened.
-    pub(crate) fn is_stale(&self) -> bool {
-        let stream = match self {
-            Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0,
-        };
+    pub(crate) fn is_stale(&mut self) -> bool {
         let mut byte = [0];
         match self {
-            Self::Plain(_) => !matches!(stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock),
-            // Bytes of the session itself may come at any time, and must not be taken from it.
-            Self::Tls(_) => false,
+            Self::Plain(stream) => !matches!(stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock),
+            // Tickets of the session may come at any time; the session takes them for itself, and then has nothing to read.
+            Self::Tls(stream) => {
+                let mut context = Context::from_waker(std::task::Waker::noop());
+                Pin::new(stream.as_mut()).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+            }
         }
     }
 
@@ -185,10 +227,62 @@ impl Stream {
         }
     }
 
+    pub(crate) fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(context),
+        }
+    }
+
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    fn pem(name: &str) -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/store/tls").join(name)
+    }
+
+    fn acceptor() -> tokio_rustls::TlsAcceptor {
+        let chain = CertificateDer::pem_file_iter(pem("cert.pem")).unwrap().map(Result::unwrap).collect();
+        let key = rustls::pki_types::PrivateKeyDer::from_pem_file(pem("key.pem")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap()).into()
+    }
+
+    #[test]
+    fn an_idle_tls_connection_is_stale_once_the_server_has_closed_it_and_not_before() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let endpoint = Endpoint {
+                is_tls: true,
+                host: "127.0.0.1".into(),
+                port: listener.local_addr().unwrap().port(),
+                authority: "127.0.0.1".into(),
+            };
+            let peer = Peer::find(&endpoint, &Trust::File(pem("ca.pem")), HttpVersion::One).unwrap();
+            let accept = tokio::spawn(async move { acceptor().accept(listener.accept().await.unwrap().0).await.unwrap() });
+            let mut client = Stream::connect(&peer).await.unwrap();
+            let mut server = accept.await.unwrap();
+            // The tickets of the session have come, or not.
+            assert!(!client.is_stale());
+            server.shutdown().await.unwrap();
+            let closing = async {
+                while !client.is_stale() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(std::time::Duration::from_secs(30), closing).await.unwrap();
+        });
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    fn take(&mut self, take: Take, payload: &Payload, status: u16, bytes: &[u8]) {
+    pub(crate) fn take(&mut self, take: Take, payload: &Payload, status: u16, bytes: &[u8]) {
         let is_success = (200..300).contains(&status);
         match take {
             Take::Verify(object) if is_success => {

@@ -1,6 +1,7 @@
 //! What the requests of a run have in common: address, keys of objects, signing, patience.
 
-use crate::connection::Peer;
+use crate::connection::{HttpVersion, Peer};
+use crate::http2::Line;
 use crate::ledger::Ledger;
 use crate::payload::{Object, Payload};
 use crate::sign::Credentials;
@@ -20,6 +21,7 @@ pub(crate) struct Habits {
     pub(crate) credentials: Option<Credentials>,
     pub(crate) signs_payload: bool,
     pub(crate) closes: bool,
+    pub(crate) version: HttpVersion,
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
     /// Begins every key, and ends with the separator.
@@ -34,17 +36,51 @@ pub(crate) struct Habits {
     pub(crate) epoch: u64,
 }
 
+/// Ledgers of a thread, and from when the second is none of its business.
+pub(crate) struct Ledgers {
+    pub(crate) measured: Ledger,
+    pub(crate) warmup: Ledger,
+    pub(crate) measured_from: u64,
+}
+
 /// What the requests of one thread share.
 pub(crate) struct Thread {
     pub(crate) habits: Arc<Habits>,
     pub(crate) peers: Arc<Vec<Peer>>,
     pub(crate) ledger: Ledger,
+    /// Of what should have begun before `measured_from`.
+    pub(crate) warmup: Ledger,
+    measured_from: u64,
     pub(crate) scratch: RefCell<Vec<u8>>,
+    /// Connections that users share; none over HTTP/1.1.
+    lines: Vec<Rc<Line>>,
+    threads: usize,
 }
 
 impl Thread {
-    pub(crate) fn new(habits: Arc<Habits>, peers: Arc<Vec<Peer>>, ledger: Ledger) -> Rc<Self> {
-        Rc::new(Self { habits, peers, ledger, scratch: RefCell::new(vec![0; READ_BYTES]) })
+    /// A thread that counts from `measured_from` on. `place` is its index and how many threads there are, which have every so many-th user and
+    /// shared connection.
+    pub(crate) fn new(habits: Arc<Habits>, peers: Arc<Vec<Peer>>, ledgers: Ledgers, place: (u32, u32)) -> Rc<Self> {
+        let (index, threads) = (place.0 as usize, place.1 as usize);
+        let Ledgers { measured: ledger, warmup, measured_from } = ledgers;
+        let lines = match habits.version {
+            HttpVersion::One => 0,
+            HttpVersion::Two { connections } => (connections as usize).max(peers.len()),
+        };
+        let lines = (index..lines).step_by(threads).map(|line| Rc::new(Line::new(line % peers.len()))).collect();
+        Rc::new(Self { habits, peers, ledger, warmup, measured_from, scratch: RefCell::new(vec![0; READ_BYTES]), lines, threads })
+    }
+
+    /// The ledger of what should begin at a moment.
+    pub(crate) fn ledger_of(&self, intended: u64) -> &Ledger {
+        if intended < self.measured_from { &self.warmup } else { &self.ledger }
+    }
+
+    /// The endpoint of a user, and the connection that it shares, if it has none of its own.
+    pub(crate) fn way(&self, user: u32) -> (usize, Option<Rc<Line>>) {
+        let user = user as usize;
+        let line = self.lines.iter().cycle().nth(user / self.threads % self.lines.len().max(1)).cloned();
+        (line.as_ref().map_or(user % self.peers.len(), |line| line.peer), line)
     }
 }
 
@@ -52,7 +88,6 @@ impl Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About<'a> {
     Object(Object),
-    Bucket,
     /// The keys of one prefix.
     Prefix(u32),
     /// The target's own URL.
@@ -81,6 +116,23 @@ pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
         Object::SEED => write!(out, "seed-{:06}", object.number),
         owner => write!(out, "u{owner:05}-{:08}", object.number),
     };
+}
+
+impl Habits {
+    /// Path of the bucket.
+    pub(crate) fn bucket_path(&self) -> String {
+        match &self.service {
+            Service::S3 { bucket } => format!("/{bucket}"),
+            Service::Http { path } => path.clone(),
+        }
+    }
+}
+
+/// Whose object of users has this key; its size is not known.
+pub(crate) fn read_key(habits: &Habits, key: &str) -> Option<Object> {
+    let (_prefix, name) = key.strip_prefix(&habits.root)?.split_once(habits.separator)?;
+    let (owner, number) = name.strip_prefix('u')?.split_once('-')?;
+    Some(Object { owner: owner.parse().ok()?, number: number.parse().ok()?, size: 0 })
 }
 
 /// Percent-encoding of all but the unreserved characters, as signatures need it.

@@ -2,7 +2,7 @@
 
 use crate::calls::{ALL, Call, NAMES};
 use crate::failure::{Failure, FailureKind};
-use record::{ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases};
+use record::{EndpointAccount, ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +26,15 @@ struct Failures {
     offset: u64,
 }
 
+/// What went to one server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EndpointCells {
+    pub(crate) begun: Cell<u64>,
+    pub(crate) succeeded: Cell<u64>,
+    pub(crate) opened: Cell<u64>,
+    pub(crate) not_opened: Cell<u64>,
+}
+
 /// Counters of one thread.
 pub(crate) struct Ledger {
     pub(crate) live: Arc<LiveCounters>,
@@ -36,8 +45,8 @@ pub(crate) struct Ledger {
     pub(crate) skipped: Cell<u64>,
     pub(crate) queued: Cell<u64>,
     pub(crate) retries: Cell<u64>,
-    pub(crate) opened: Cell<u64>,
-    pub(crate) not_opened: Cell<u64>,
+    /// In the order of the target.
+    pub(crate) endpoints: Vec<EndpointCells>,
     pub(crate) signed: Cell<u64>,
     pub(crate) signing_ns: Cell<u64>,
     pub(crate) verified: Cell<u64>,
@@ -60,7 +69,8 @@ pub(crate) fn live_counters(calls: &[Call], is_open: bool) -> Arc<LiveCounters> 
 }
 
 impl Ledger {
-    pub(crate) fn new(live: Arc<LiveCounters>) -> Self {
+    /// Nothing counted yet, of a target with so many endpoints.
+    pub(crate) fn new(live: Arc<LiveCounters>, endpoints: usize) -> Self {
         Self {
             live,
             phases: RefCell::new(vec![None; ALL.len()]),
@@ -70,8 +80,7 @@ impl Ledger {
             skipped: Cell::default(),
             queued: Cell::default(),
             retries: Cell::default(),
-            opened: Cell::default(),
-            not_opened: Cell::default(),
+            endpoints: vec![EndpointCells::default(); endpoints],
             signed: Cell::default(),
             signing_ns: Cell::default(),
             verified: Cell::default(),
@@ -139,6 +148,18 @@ impl Ledger {
         n
     }
 
+    /// What went to each endpoint, by their addresses.
+    pub(crate) fn endpoints<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> Vec<EndpointAccount> {
+        let account = |(cells, address): (&EndpointCells, &str)| EndpointAccount {
+            address: address.to_owned(),
+            operations: cells.succeeded.get(),
+            errors: cells.begun.get() - cells.succeeded.get(),
+            connections_opened: cells.opened.get(),
+            connections_failed: cells.not_opened.get(),
+        };
+        self.endpoints.iter().zip(addresses).map(account).collect()
+    }
+
     /// The last end of a request; 0 if none ended.
     pub(crate) fn last_done(&self) -> u64 {
         self.last_done.get()
@@ -172,7 +193,7 @@ mod tests {
 
     #[test]
     fn phases_add_up_to_the_service_time() {
-        let ledger = Ledger::new(live_counters(&[Call::Get], true));
+        let ledger = Ledger::new(live_counters(&[Call::Get], true), 1);
         ledger.enter(Call::Get, 100);
         ledger.succeeded(
             Call::Get,
@@ -189,7 +210,7 @@ mod tests {
 
     #[test]
     fn equal_failures_are_one_line() {
-        let ledger = Ledger::new(live_counters(&[Call::Put], false));
+        let ledger = Ledger::new(live_counters(&[Call::Put], false), 1);
         for key in ["a", "b"] {
             ledger.enter(Call::Put, 0);
             ledger.failed(Call::Put, &Failure::new(FailureKind::Timeout, "timeout"), key.as_bytes(), 5);
@@ -201,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_abandoned_was_in_flight_until_then() {
-        let ledger = Ledger::new(live_counters(&[Call::Put], false));
+        let ledger = Ledger::new(live_counters(&[Call::Put], false), 1);
         ledger.enter(Call::Put, 10);
         ledger.enter(Call::Put, 20);
         assert_eq!((ledger.abandon(30), ledger.live.in_flight()), (2, 0));

@@ -11,19 +11,21 @@
 //! * Keys are neither shown nor recorded.
 //! * Everything that decides (ramps, schedules, choices, thresholds, the search for a knee, the response parser) is pure.
 //!
-//! Deliberately absent: HTTP/2, redirects, cookies, and virtual-host addressing of buckets.
+//! Deliberately absent: redirects, cookies, and virtual-host addressing of buckets.
 #![forbid(unsafe_code)]
 
 mod account;
 mod bulk;
 mod calls;
 mod connection;
+mod counters;
 mod error;
 mod exchange;
 mod execute;
 mod failure;
 mod habits;
 mod handoff;
+mod http2;
 mod knee;
 mod ledger;
 mod observe;
@@ -41,15 +43,16 @@ mod wire;
 mod worker;
 
 pub use account::started_at;
-pub use connection::Trust;
+pub use connection::{HttpVersion, Trust};
 pub use error::LoadError;
-pub use execute::{Instruments, LoadWatch, Unwatched, execute};
+pub use execute::{Instruments, LoadWatch, Setup, Unwatched, execute};
 pub use knee::KneeSearch;
 pub use payload::ObjectData;
 pub use plan::LoadPlan;
 pub use ramp::{Leg, Ramp, Spacing};
 pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed, Sleep, StepKind, UserStep,
+    parse_stages,
 };
 pub use sign::Credentials;
 pub use target::LoadTarget;

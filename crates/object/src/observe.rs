@@ -32,7 +32,7 @@ pub(crate) struct Observer {
 
 impl Observer {
     pub(crate) fn new(shared: &Arc<Shared>, live: Vec<Arc<LiveCounters>>, interval_ns: u64) -> Self {
-        let start = shared.start;
+        let start = shared.measured_from;
         Self {
             shared: Arc::clone(shared),
             live,
@@ -42,6 +42,11 @@ impl Observer {
             series: Vec::new(),
             users: Vec::new(),
         }
+    }
+
+    /// The warm-up is over: CPU time counts from here.
+    pub(crate) fn begin(&mut self) {
+        self.last.2 = cpu_ns();
     }
 
     pub(crate) fn next_edge(&self) -> u64 {
@@ -65,7 +70,7 @@ impl Observer {
     pub(crate) fn finish(mut self, elapsed_ns: u64) -> Measured {
         let total = self.total();
         if !total.since(&self.last.1).is_empty() {
-            self.take((self.shared.start + elapsed_ns).max(self.last.0 + 1));
+            self.take((self.shared.measured_from + elapsed_ns).max(self.last.0 + 1));
         }
         Measured { total, series: self.series, users: self.users, interval_ns: self.interval_ns }
     }
@@ -78,7 +83,7 @@ impl Observer {
 
     fn take(&mut self, now: u64) {
         let (total, cpu) = (self.total(), cpu_ns());
-        let start = self.shared.start;
+        let start = self.shared.measured_from;
         self.series.push(Interval {
             start_ns: self.last.0 - start,
             end_ns: now - start,

@@ -1,7 +1,7 @@
 //! A load with everything that is decided before it starts.
 
 use crate::LoadError;
-use crate::connection::Trust;
+use crate::connection::{HttpVersion, Trust};
 use crate::scenario::{Arrivals, Scenario, StepKind};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
@@ -22,14 +22,19 @@ pub struct LoadPlan {
     pub retries: u32,
     /// One connection a request.
     pub new_connections: bool,
+    pub version: HttpVersion,
     /// Begins every stream of chance.
     pub seed: u64,
     /// Whether what was made stays.
     pub keep: bool,
     /// Ends the load after so many turns of users.
     pub iterations: Option<u64>,
+    /// Before the measured time: the level that the load begins with, counted apart.
+    pub warmup_ns: u64,
     /// A local process whose CPU time is reported beside ours.
     pub server_process: Option<u32>,
+    /// Whether the server is asked for its own counters, before the load and after it: one request each.
+    pub server_counters: bool,
 }
 
 impl LoadPlan {
@@ -43,11 +48,34 @@ impl LoadPlan {
         if self.threads == 0 || self.timeout_ns == 0 || self.iterations == Some(0) {
             return refuse("--threads, --timeout and --iterations must be above 0".into());
         }
+        if let Arrivals::Open { rate, .. } = &self.scenario.arrivals
+            && self.warmup_ns > 0
+            && rate.start <= 0.0
+        {
+            return refuse(
+                "--warmup is at the rate that the load begins with, and that is 0: begin with a stage that has no length".into(),
+            );
+        }
         if self.scenario.most_users() > 65_536 {
             return refuse(format!(
                 "{} users need as many connections; at most 65536 make sense on one machine",
                 self.scenario.most_users()
             ));
+        }
+        let endpoints = self.target.endpoints.len();
+        if units::lossless::to_u64(endpoints) > u64::from(self.scenario.most_users()) {
+            return refuse(format!("{endpoints} endpoints need as many --users or more: each user keeps to one"));
+        }
+        if let HttpVersion::Two { connections } = self.version {
+            let most = self.scenario.most_users();
+            if connections == 0 || connections > most || (connections as usize) < endpoints {
+                return refuse(format!(
+                    "--http2-connections {connections}: the {most} users share them, and each of {endpoints} endpoints needs one"
+                ));
+            }
+            if self.new_connections {
+                return refuse("--http2 shares connections, --new-connections has one a request; give one of them".into());
+            }
         }
         let s3 = self.target.is_s3();
         if s3 && self.credentials.is_none() {
@@ -80,7 +108,11 @@ impl LoadPlan {
 
     /// Threads that have a user.
     pub(crate) fn effective_threads(&self) -> u32 {
-        self.threads.min(self.scenario.most_users()).max(1)
+        let connections = match self.version {
+            HttpVersion::One => u32::MAX,
+            HttpVersion::Two { connections } => connections,
+        };
+        self.threads.min(self.scenario.most_users()).min(connections).max(1)
     }
 
     /// The whole plan as words, by the names of flags where there is one; keys are not among them.
@@ -90,12 +122,19 @@ impl LoadPlan {
         let mut set = |key: &str, text: String| drop(out.insert(key.to_owned(), text));
         set("engine", "http".into());
         set("target", self.target.text().to_owned());
-        set("protocol", "HTTP/1.1".into());
+        match self.version {
+            HttpVersion::One => set("protocol", "HTTP/1.1".into()),
+            HttpVersion::Two { connections } => {
+                set("protocol", "HTTP/2".into());
+                set("http2-connections", connections.to_string());
+            }
+        }
         set("threads", self.effective_threads().to_string());
         set("timeout", Nanos(self.timeout_ns).exact());
         set("retries", self.retries.to_string());
         set("new-connections", self.new_connections.to_string());
         set("seed", self.seed.to_string());
+        set("warmup", Nanos(self.warmup_ns).exact());
         set("keep", self.keep.to_string());
         if let Some(iterations) = self.iterations {
             set("iterations", iterations.to_string());
@@ -109,14 +148,14 @@ impl LoadPlan {
         out
     }
 
-    /// The same plan at a constant rate: one step of a search.
+    /// The same plan at a constant rate: one step of a search. Without a spacing it is the scenario's own.
     #[must_use]
-    pub fn at_rate(&self, rate: f64, for_ns: u64) -> Self {
+    pub fn at_rate(&self, rate: f64, for_ns: u64, spacing: Option<crate::Spacing>) -> Self {
         let mut out = self.clone();
-        let spacing = match &self.scenario.arrivals {
+        let spacing = spacing.unwrap_or(match &self.scenario.arrivals {
             Arrivals::Closed { .. } => crate::Spacing::default(),
             Arrivals::Open { spacing, .. } => *spacing,
-        };
+        });
         let connections = self.scenario.most_users();
         out.scenario.arrivals = Arrivals::Open { rate: crate::Ramp::constant(rate, for_ns), spacing, connections };
         out
@@ -142,10 +181,13 @@ mod tests {
             timeout_ns: 1_000_000_000,
             retries: 0,
             new_connections: false,
+            version: HttpVersion::One,
             seed: 1,
             keep: false,
             iterations: None,
+            warmup_ns: 0,
             server_process: None,
+            server_counters: false,
         }
     }
 
@@ -172,15 +214,17 @@ mod tests {
     #[test]
     fn every_number_of_a_plan_changes_its_description() {
         let base = plan("mixed", "s3://bucket@http://h:1");
-        let changes: [fn(&mut LoadPlan); 8] = [
+        let changes: [fn(&mut LoadPlan); 10] = [
             |plan| plan.threads = 3,
             |plan| plan.timeout_ns = 5,
             |plan| plan.retries = 1,
             |plan| plan.new_connections = true,
             |plan| plan.seed = 2,
+            |plan| plan.warmup_ns = 2,
+            |plan| plan.version = HttpVersion::Two { connections: 2 },
             |plan| plan.keep = true,
             |plan| plan.iterations = Some(3),
-            |plan| *plan = plan.at_rate(10.0, 5),
+            |plan| *plan = plan.at_rate(10.0, 5, None),
         ];
         for change in changes {
             let mut changed = base.clone();

@@ -76,6 +76,13 @@ impl Ramp {
         Self { start: raise(self.start), legs: self.legs.iter().map(|leg| Leg { for_ns: leg.for_ns, to: raise(leg.to) }).collect() }
     }
 
+    /// The same course after `for_ns` at `level`.
+    #[must_use]
+    pub(crate) fn after(&self, level: f64, for_ns: u64) -> Self {
+        let first = [Leg { for_ns, to: level }, Leg { for_ns: 0, to: self.start }];
+        Self { start: level, legs: first.into_iter().chain(self.legs.iter().copied()).collect() }
+    }
+
     fn lines(&self) -> impl Iterator<Item = Line> {
         let mut at = (0_u64, self.start);
         self.legs.iter().filter_map(move |leg| {

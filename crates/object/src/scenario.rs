@@ -8,7 +8,7 @@ mod describe;
 mod read;
 mod sizes;
 
-pub use adjust::Adjustments;
+pub use adjust::{Adjustments, parse_stages};
 pub use sizes::ObjectSizes;
 pub(crate) use sizes::SizeDraw;
 
@@ -217,6 +217,16 @@ impl Scenario {
             Arrivals::Closed { users } => u32::try_from(units::lossless::f64_to_u64_saturating(users.peak())).unwrap_or(u32::MAX),
             Arrivals::Open { connections, .. } => *connections,
         }
+    }
+
+    /// The same load after some time at the level that it begins with, but at least one user.
+    pub(crate) fn after_warmup(&self, for_ns: u64) -> Self {
+        let mut out = self.clone();
+        match &mut out.arrivals {
+            Arrivals::Closed { users: course } => *course = course.after(course.start.max(1.0), for_ns),
+            Arrivals::Open { rate: course, .. } => *course = course.after(course.start, for_ns),
+        }
+        out
     }
 
     /// The course of users or of the rate.

@@ -3,12 +3,15 @@
 //! Buffers are kept from request to request. The head and what fits of the body leave in one vectored write, straight from the pool of payload;
 //! the response is read into one buffer a thread and judged as it arrives.
 
+mod aside;
+
 use crate::calls::Call;
 use crate::connection::Stream;
 use crate::exchange::{Body, Outgoing, Take, receive, send};
 use crate::failure::{Failure, FailureKind, element};
 use crate::habits::{About, Habits, Thread, encoded, write_key};
-use crate::ledger::{Moments, add};
+use crate::http2::{Line, Parts};
+use crate::ledger::{Ledger, Moments, add};
 use crate::payload::Object;
 use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
 use crate::target::Service;
@@ -27,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) thread: Rc<Thread>,
     peer: usize,
     stream: Option<Stream>,
+    /// The connection that is shared with others, in place of `stream`.
+    line: Option<Rc<Line>>,
     signer: Option<Signer>,
     path: Vec<u8>,
     query: Vec<u8>,
@@ -35,14 +40,18 @@ pub(crate) struct Session {
     response: Response,
     body: Body,
     failures_in_a_row: u32,
+    /// When the turn began or was due, which decides whether its requests are of the warm-up.
+    pub(crate) turn_at: u64,
 }
 
 impl Session {
     pub(crate) fn new(thread: &Rc<Thread>, index: u32) -> Self {
+        let (peer, line) = thread.way(index);
         Self {
             thread: Rc::clone(thread),
-            peer: index as usize % thread.peers.len(),
+            peer,
             stream: None,
+            line,
             signer: thread.habits.credentials.clone().map(Signer::new),
             path: Vec::new(),
             query: Vec::new(),
@@ -51,13 +60,14 @@ impl Session {
             response: Response::new(),
             body: Body::default(),
             failures_in_a_row: 0,
+            turn_at: 0,
         }
     }
 
     /// Sends a request and waits for its answer, counts it, and returns how many bytes of content it moved. `intended` is when it should have begun.
     pub(crate) async fn call(&mut self, call: Call, about: About<'_>, verify: bool, intended: Option<u64>) -> Result<u64, Failure> {
         let thread = Rc::clone(&self.thread);
-        let (habits, ledger) = (&thread.habits, &thread.ledger);
+        let habits = &thread.habits;
         let take = match (call, about) {
             (Call::Get, About::Object(object)) if verify => Take::Verify(object),
             (Call::List | Call::MultipartCreate | Call::MultipartComplete, _) => Take::Collect,
@@ -67,19 +77,23 @@ impl Session {
         let prepared = habits.clock.now();
         self.prepare(call, about, prepared);
         let mut issued = habits.clock.now();
+        let intended = intended.unwrap_or(issued);
+        let ledger = thread.ledger_of(self.turn_at);
         if self.signer.is_some() {
             add(&ledger.signed, 1);
             add(&ledger.signing_ns, issued - prepared);
         }
-        let intended = intended.unwrap_or(issued);
         ledger.enter(call, issued);
+        let endpoint = &ledger.endpoints[self.peer];
+        add(&endpoint.begun, 1);
         let begun = issued;
         loop {
-            let failure = match self.attempt(call, about, take, issued).await {
+            let failure = match self.attempt(ledger, call, about, take, issued).await {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
                     let bytes = self.content_bytes(call, about);
                     ledger.succeeded(call, bytes, &Moments { intended, issued: begun, ..moments });
+                    add(&endpoint.succeeded, 1);
                     if let Take::Verify(_) = take {
                         add(&ledger.verified, 1);
                     }
@@ -95,6 +109,7 @@ impl Session {
                     add(&ledger.verified, 1);
                     add(&ledger.wrong, 1);
                 }
+                let failure = self.placed(failure);
                 ledger.failed(call, &failure, &self.path, habits.clock.now());
                 return Err(failure);
             }
@@ -105,6 +120,14 @@ impl Session {
             self.prepare(call, about, habits.clock.now());
             issued = habits.clock.now();
         }
+    }
+
+    /// The failure with its endpoint, where there are several.
+    fn placed(&self, mut failure: Failure) -> Failure {
+        if let [_, _, ..] = self.thread.peers.as_slice() {
+            failure.what = format!("{} at {}", failure.what, self.thread.peers[self.peer].authority);
+        }
+        failure
     }
 
     /// Body of the last answer, where it was collected.
@@ -219,7 +242,7 @@ impl Session {
         self.path.extend_from_slice(base.as_bytes());
         let object = match about {
             About::Object(object) | About::Part { object, .. } | About::Upload { object, .. } => Some(object),
-            About::Bucket | About::Itself | About::Prefix(_) => None,
+            About::Itself | About::Prefix(_) => None,
         };
         if let Some(object) = object.filter(|_| call != Call::Post) {
             self.path.push(b'/');
@@ -241,39 +264,55 @@ impl Session {
     }
 
     /// One try, from the connection to the judgement of the answer.
-    async fn attempt(&mut self, call: Call, about: About<'_>, take: Take, issued: u64) -> Result<Moments, Failure> {
+    async fn attempt(&mut self, ledger: &Ledger, call: Call, about: About<'_>, take: Take, issued: u64) -> Result<Moments, Failure> {
         let timeout = self.thread.habits.timeout;
         let (object, from, length) = content(call, about);
-        let result = match tokio::time::timeout(timeout, self.exchange(call, (object, from, length), take, issued)).await {
+        let result = match tokio::time::timeout(timeout, self.exchange(ledger, call, (object, from, length), take, issued)).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Failure::new(FailureKind::Timeout, "timeout")),
         };
         if result.is_err() || self.response.closes || self.thread.habits.closes {
             self.stream = None;
         }
+        if let (Some(line), Err(Failure { kind: FailureKind::Timeout, .. })) = (&self.line, &result) {
+            line.give_up(issued);
+        }
         let moments = result?;
         self.judge(call, about, take)?;
         Ok(moments)
     }
 
-    async fn exchange(&mut self, call: Call, part: (Object, u64, u64), take: Take, issued: u64) -> Result<Moments, Failure> {
+    async fn exchange(
+        &mut self,
+        ledger: &Ledger,
+        call: Call,
+        part: (Object, u64, u64),
+        take: Take,
+        issued: u64,
+    ) -> Result<Moments, Failure> {
         let thread = Rc::clone(&self.thread);
-        let (habits, ledger) = (&thread.habits, &thread.ledger);
-        if self.stream.as_ref().is_some_and(Stream::is_stale) {
+        let habits = &thread.habits;
+        self.response.begin(if call == Call::Head { Expect::HeadOnly } else { Expect::Body });
+        self.body.collected.clear();
+        (self.body.at, self.body.wrong) = (0, None);
+        let outgoing = Outgoing { head: &self.head, object: part.0, from: part.1, length: part.2, tail: &self.tail };
+        if let Some(line) = &self.line {
+            let into = (&mut self.response, &mut self.body, take);
+            let Parts { connected, sent, first_byte, done } = line.exchange(&thread, ledger, &outgoing, into).await?;
+            return Ok(Moments { intended: issued, issued, connected, sent, first_byte, done });
+        }
+        if self.stream.as_mut().is_some_and(Stream::is_stale) {
             self.stream = None;
         }
         let mut connected = None;
         if self.stream.is_none() {
             let stream = Stream::connect(&thread.peers[self.peer]).await;
-            add(if stream.is_ok() { &ledger.opened } else { &ledger.not_opened }, 1);
+            let endpoint = &ledger.endpoints[self.peer];
+            add(if stream.is_ok() { &endpoint.opened } else { &endpoint.not_opened }, 1);
             self.stream = Some(stream.map_err(|error| Failure::connect(&error))?);
             connected = Some(habits.clock.now());
         }
         let stream = self.stream.as_mut().expect("it was just opened");
-        self.response.begin(if call == Call::Head { Expect::HeadOnly } else { Expect::Body });
-        self.body.collected.clear();
-        (self.body.at, self.body.wrong) = (0, None);
-        let outgoing = Outgoing { head: &self.head, object: part.0, from: part.1, length: part.2, tail: &self.tail };
         let sending = send(stream, &outgoing, &habits.payload).await;
         let sent = habits.clock.now();
         // A server that refuses a body answers and closes before it has read it: the answer says more than the broken pipe.
@@ -322,25 +361,6 @@ impl Session {
             | Call::MultipartAbort
             | Call::Bucket => Ok(()),
         }
-    }
-
-    /// A request on the bucket itself, in setup and teardown: the status, and what its body says.
-    pub(crate) async fn bucket(&mut self, method: &str) -> Result<(u16, String), Failure> {
-        let thread = Rc::clone(&self.thread);
-        let habits = &thread.habits;
-        self.address(habits, About::Bucket, Call::Bucket);
-        self.tail.clear();
-        let now = habits.clock.now();
-        let nothing = (Object { owner: 0, number: 0, size: 0 }, 0, 0);
-        self.write_head(method, 0, habits, now, nothing.0, 0, 0);
-        let call = if method == "HEAD" { Call::Head } else { Call::Bucket };
-        let result = tokio::time::timeout(habits.timeout, self.exchange(call, nothing, Take::Discard, now)).await;
-        if self.response.closes || !matches!(result, Ok(Ok(_))) {
-            self.stream = None;
-        }
-        result.unwrap_or_else(|_elapsed| Err(Failure::new(FailureKind::Timeout, "timeout")))?;
-        let code = element(&self.body.collected, "Code").unwrap_or_default().to_owned();
-        Ok((self.response.status, code))
     }
 }
 

@@ -86,6 +86,12 @@ impl LoadTarget {
         if self.is_s3() { "s3" } else { "http" }
     }
 
+    /// How many servers it names.
+    #[must_use]
+    pub fn endpoint_count(&self) -> u32 {
+        u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX)
+    }
+
     /// The target as it was given.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -1,7 +1,7 @@
 //! A virtual user: chooses, acts, and remembers what it has made.
 
 use crate::calls::Call;
-use crate::failure::{Failure, element};
+use crate::failure::{Failure, FailureKind, element};
 use crate::habits::About;
 use crate::payload::Object;
 use crate::random::{Random, Weighted};
@@ -23,6 +23,10 @@ pub(crate) struct Owned {
     pub(crate) doubtful: Vec<Object>,
     /// An upload or removal of this object is under way.
     pub(crate) pending: Option<Object>,
+    /// Multipart uploads that were begun and neither completed nor aborted.
+    pub(crate) uploads: Vec<(Object, String)>,
+    /// An upload was asked for, and the answer has not come: only the server knows its name.
+    pub(crate) may_hide_uploads: bool,
     /// Files that were posted, which have no key of ours.
     pub(crate) posted: u64,
 }
@@ -61,10 +65,23 @@ impl SeedSet {
         self.objects.get(index).copied()
     }
 
+    fn count_taken(&self) -> usize {
+        usize::try_from(self.next.load(Relaxed)).unwrap_or(usize::MAX).min(self.objects.len())
+    }
+
+    /// Those that a DELETE has taken.
+    pub(crate) fn taken(&self) -> &[Object] {
+        &self.objects[..self.count_taken()]
+    }
+
     /// Those that no DELETE has taken.
     pub(crate) fn left(&self) -> &[Object] {
-        let taken = usize::try_from(self.next.load(Relaxed)).unwrap_or(usize::MAX);
-        self.objects.get(taken..).unwrap_or_default()
+        &self.objects[self.count_taken()..]
+    }
+
+    /// All of them are there again.
+    pub(crate) fn give_back(&self) {
+        self.next.store(0, Relaxed);
     }
 }
 
@@ -126,6 +143,11 @@ pub(crate) enum Turn {
     Skipped { sleep_ns: u64 },
     /// There never will be anything to act on again.
     Exhausted,
+}
+
+/// Whether what should be removed was not there.
+pub(crate) fn is_gone(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Status(404)
 }
 
 pub(crate) struct User {
@@ -217,8 +239,14 @@ impl User {
     /// A multipart upload; aborted where a part fails.
     async fn parts(&mut self, step: &UserStep, object: Object, intended: Option<u64>) -> Result<(), Failure> {
         let begin = About::Upload { object, upload: "", body: b"" };
-        self.session.call(Call::MultipartCreate, begin, false, intended).await?;
+        let hidden_before = std::mem::replace(&mut self.owned.borrow_mut().may_hide_uploads, true);
+        let created = self.session.call(Call::MultipartCreate, begin, false, intended).await;
+        // A status is an answer; after anything else the server may have begun what nobody was told of.
+        let is_known = matches!(&created, Ok(_) | Err(Failure { kind: FailureKind::Status(_) | FailureKind::Connect, .. }));
+        self.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
+        created?;
         let upload = element(self.session.collected(), "UploadId").unwrap_or_default().to_owned();
+        self.owned.borrow_mut().uploads.push((object, upload.clone()));
         let mut list = String::from("<CompleteMultipartUpload>");
         let (mut from, mut number) = (0, 1);
         let result = loop {
@@ -238,8 +266,11 @@ impl User {
         };
         if result.is_err() {
             let abort = About::Upload { object, upload: &upload, body: b"" };
-            let _counted = self.session.call(Call::MultipartAbort, abort, false, None).await;
+            if self.session.call(Call::MultipartAbort, abort, false, None).await.is_err_and(|failure| !is_gone(&failure)) {
+                return result;
+            }
         }
+        self.owned.borrow_mut().uploads.retain(|(_, open)| *open != upload);
         result
     }
 
@@ -304,7 +335,9 @@ mod tests {
         assert_eq!(set.take().map(|object| object.number), Some(0));
         assert_eq!(set.left().len(), 2);
         assert_eq!(std::iter::from_fn(|| set.take()).count(), 2);
-        assert!(set.take().is_none() && set.left().is_empty());
+        assert!(set.take().is_none() && set.left().is_empty() && set.taken().len() == 3);
+        set.give_back();
+        assert_eq!((set.taken().len(), set.left().len(), set.take().map(|object| object.number)), (0, 3, Some(0)));
     }
 
     #[test]

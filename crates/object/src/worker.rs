@@ -1,24 +1,27 @@
 //! One load thread: a runtime of its own, its share of the users, and, in an open loop, its share of the arrivals.
 
+mod harvest;
+mod timer;
+
+pub(crate) use harvest::{Counts, Yield};
+use timer::Timer;
+
 use crate::connection::Peer;
-use crate::habits::{Habits, Thread};
-use crate::handoff::{Due, Handoff};
+use crate::habits::{Habits, Ledgers, Thread};
+use crate::handoff::{Due, Handoff, Turns};
 use crate::ledger::{Ledger, add};
-use crate::payload::Object;
 use crate::ramp::{Presence, Ramp, Schedule};
 use crate::random::Random;
 use crate::scenario::{Arrivals, Scenario};
 use crate::session::Session;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
 use engine::{Clock, MachineClock, sys};
-use record::{ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases, WorkerAccount};
+use record::{LiveCounters, WorkerAccount};
 use std::cell::{Cell, RefCell};
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet};
 
@@ -33,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) seeds: Arc<SeedSet>,
     pub(crate) seed: u64,
     pub(crate) threads: u32,
+    /// Number of the first object of each user.
+    pub(crate) first_object: u64,
     /// Turns that may still begin.
     pub(crate) turns_left: AtomicU64,
     /// No request begins any more.
@@ -43,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) users: AtomicU64,
     /// The common start on the clock; set before the threads begin.
     pub(crate) start: u64,
+    /// Where the warm-up ends.
+    pub(crate) measured_from: u64,
     /// How long after the end answers are waited for.
     pub(crate) grace_ns: u64,
 }
@@ -52,44 +59,20 @@ impl Shared {
         self.scenario.course().total_ns()
     }
 
-    fn may_begin(&self) -> bool {
+    /// Whether a turn may begin that is due at `at`; those of the warm-up are not counted.
+    fn may_begin(&self, at: u64) -> bool {
         if self.stop.load(Relaxed) {
             return false;
+        }
+        if at < self.measured_from {
+            return true;
         }
         self.turns_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
     }
 }
 
-/// What a thread hands back.
-#[derive(Default)]
-pub(crate) struct Yield {
-    pub(crate) account: WorkerAccount,
-    pub(crate) loop_account: LoopAccount,
-    pub(crate) phases: Vec<(&'static str, RequestPhases)>,
-    pub(crate) errors: Vec<ErrorCount>,
-    pub(crate) iterations: Histogram,
-    pub(crate) lateness: Histogram,
-    pub(crate) unsent: Vec<u64>,
-    pub(crate) counts: Counts,
-    pub(crate) last_done: u64,
-    /// Objects that are, or may be, on the server.
-    pub(crate) objects: Vec<Object>,
-}
-
-/// Plain counters of a thread, by name.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) skipped: u64,
-    pub(crate) queued: u64,
-    pub(crate) retries: u64,
-    pub(crate) opened: u64,
-    pub(crate) not_opened: u64,
-    pub(crate) signed: u64,
-    pub(crate) signing_ns: u64,
-    pub(crate) verified: u64,
-    pub(crate) wrong: u64,
-    pub(crate) posted: u64,
-}
+/// Counters of one thread that others read: of the measured time, and of the warm-up.
+pub(crate) type Live = (Arc<LiveCounters>, Arc<LiveCounters>);
 
 /// A thread while it runs.
 struct Running {
@@ -101,27 +84,30 @@ struct Running {
     schedule_over: Cell<bool>,
     ended: Notify,
     clock: MachineClock,
+    /// What this thread had used when the measured time began.
+    before: Cell<Used>,
+}
+
+/// CPU time and switches of a thread, and how long it could run without a CPU.
+#[derive(Clone, Copy)]
+struct Used {
+    usage: sys::Usage,
+    waited: Option<u64>,
+}
+
+impl Used {
+    fn by_this_thread() -> Self {
+        Self { usage: sys::usage_of_thread(), waited: run_queue_wait() }
+    }
 }
 
 /// Runs a thread's share to its end.
-pub(crate) fn run(shared: &Arc<Shared>, index: u32, live: Arc<LiveCounters>) -> std::io::Result<Yield> {
+pub(crate) fn run(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> std::io::Result<Yield> {
     sys::precise_sleeps();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let clock = shared.habits.clock;
-    let thread = Thread::new(Arc::clone(&shared.habits), Arc::clone(&shared.peers), Ledger::new(live));
     let mine = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
-    let running = Rc::new(Running {
-        shared: Arc::clone(shared),
-        thread,
-        owned: mine.clone().map(|_| Rc::default()).collect(),
-        handoff: Rc::default(),
-        unsent: RefCell::default(),
-        schedule_over: Cell::new(false),
-        ended: Notify::new(),
-        clock,
-    });
-    let before = sys::usage_of_thread();
-    let sched = run_queue_wait();
+    let running = Running::new(shared, index, (live, warmup));
     clock.sleep_until(shared.start);
     let began = clock.now();
     let local = LocalSet::new();
@@ -144,6 +130,9 @@ pub(crate) fn run(shared: &Arc<Shared>, index: u32, live: Arc<LiveCounters>) -> 
             let schedule = Schedule::new(rate, *spacing, index, shared.threads, random);
             tasks.push(tokio::task::spawn_local(Rc::clone(&running).dispatch(schedule)));
         }
+        if shared.measured_from > shared.start {
+            drop(tokio::task::spawn_local(Rc::clone(&running).begin_measuring()));
+        }
         running.wait(&tasks).await;
         tasks
     });
@@ -158,16 +147,18 @@ pub(crate) fn run(shared: &Arc<Shared>, index: u32, live: Arc<LiveCounters>) -> 
         panicked
     });
     let abandoned = running.thread.ledger.abandon(ended);
-    let usage = sys::usage_of_thread().since(&before);
-    let mut out = running.collect(ended - began, abandoned);
-    let (waited, after) = (sched, run_queue_wait());
+    running.thread.warmup.abandon(ended);
+    let (before, after) = (running.before.get(), Used::by_this_thread());
+    let usage = after.usage.since(&before.usage);
+    let began = began.max(shared.measured_from);
+    let mut out = running.collect(ended.saturating_sub(began), abandoned);
     out.account = WorkerAccount {
         index,
-        started_ns: began.saturating_sub(shared.start),
-        ended_ns: ended.saturating_sub(shared.start),
+        started_ns: began.saturating_sub(shared.measured_from),
+        ended_ns: ended.saturating_sub(shared.measured_from),
         user_ns: usage.user_ns,
         system_ns: usage.system_ns,
-        run_queue_wait_ns: after.zip(waited).map(|(after, before)| after.saturating_sub(before)),
+        run_queue_wait_ns: after.waited.zip(before.waited).map(|(after, before)| after.saturating_sub(before)),
         voluntary_switches: usage.voluntary_switches,
         involuntary_switches: usage.involuntary_switches,
         error: panicked,
@@ -184,6 +175,33 @@ fn run_queue_wait() -> Option<u64> {
 }
 
 impl Running {
+    /// A thread before its users are there.
+    fn new(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> Rc<Self> {
+        let clock = shared.habits.clock;
+        let ledger = |live| Ledger::new(live, shared.peers.len());
+        let ledgers = Ledgers { measured: ledger(live), warmup: ledger(warmup), measured_from: shared.measured_from };
+        let thread = Thread::new(Arc::clone(&shared.habits), Arc::clone(&shared.peers), ledgers, (index, shared.threads));
+        let users = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
+        Rc::new(Running {
+            shared: Arc::clone(shared),
+            thread,
+            owned: users.map(|_| Rc::new(RefCell::new(Owned { next: shared.first_object, ..Owned::default() }))).collect(),
+            handoff: Rc::new(Handoff::new(if shared.peers.len() > 1 { Turns::InOrder } else { Turns::NewestFree })),
+            unsent: RefCell::default(),
+            schedule_over: Cell::new(false),
+            ended: Notify::new(),
+            clock,
+            before: Cell::new(Used::by_this_thread()),
+        })
+    }
+
+    /// Waits for the end of the warm-up.
+    async fn begin_measuring(self: Rc<Self>) {
+        let wait = self.shared.measured_from.saturating_sub(self.clock.now());
+        tokio::time::sleep(Duration::from_nanos(wait)).await;
+        self.before.set(Used::by_this_thread());
+    }
+
     /// Waits until every task has ended, or nobody waits for them any more.
     async fn wait(&self, tasks: &[JoinHandle<()>]) {
         let mut last = None;
@@ -193,11 +211,13 @@ impl Running {
                 return;
             }
             let now = self.clock.now();
-            let is_past = now >= self.shared.start + self.shared.total_ns() && !self.has_arrivals();
+            // Users that a ramp has yet to bring find no turn left.
+            let is_used_up = self.shared.turns_left.load(Relaxed) == 0 && self.shared.users.load(Relaxed) == 0;
+            let is_past = (is_used_up || now >= self.shared.start + self.shared.total_ns()) && !self.has_arrivals();
             if is_past || self.shared.stop.load(Relaxed) {
                 let since = *last.get_or_insert(now);
                 // Users that sleep have nothing to finish; those that act are in flight until their turn is over.
-                let idle = self.thread.ledger.live.in_flight() == 0;
+                let idle = self.thread.ledger.live.in_flight() + self.thread.warmup.live.in_flight() == 0;
                 if self.shared.abort.load(Relaxed) || idle || now - since > self.shared.grace_ns {
                     return;
                 }
@@ -247,13 +267,15 @@ impl Running {
             if ramp.presence(user.index, now.saturating_sub(self.shared.start)) != Presence::Here {
                 return true;
             }
-            if !self.shared.may_begin() {
+            if !self.shared.may_begin(now) {
                 return false;
             }
+            let ledger = self.thread.ledger_of(now);
+            user.session.turn_at = now;
             let sleep_ns = match user.turn(None).await {
                 Turn::Done { sleep_ns } => sleep_ns,
                 Turn::Skipped { sleep_ns } => {
-                    add(&self.thread.ledger.skipped, 1);
+                    add(&ledger.skipped, 1);
                     tokio::task::yield_now().await;
                     sleep_ns
                 }
@@ -263,14 +285,14 @@ impl Running {
             if sleep_ns > 0 {
                 tokio::time::sleep(Duration::from_nanos(sleep_ns)).await;
             }
-            self.thread.ledger.iterations.borrow_mut().record(self.clock.now() - now);
+            ledger.iterations.borrow_mut().record(self.clock.now() - now);
         }
     }
 
     /// Turns as they become due.
     async fn open(&self, user: &mut User) {
         while let Some(Due { at, in_time }) = self.handoff.take().await {
-            let ledger = &self.thread.ledger;
+            let ledger = self.thread.ledger_of(at);
             let begun = self.clock.now();
             if in_time {
                 ledger.lateness.borrow_mut().record(begun.saturating_sub(at));
@@ -278,6 +300,7 @@ impl Running {
                 add(&ledger.queued, 1);
             }
             self.shared.users.fetch_add(1, Relaxed);
+            user.session.turn_at = at;
             let turn = user.turn(Some(at)).await;
             user.session.back_off().await;
             self.shared.users.fetch_sub(1, Relaxed);
@@ -305,7 +328,7 @@ impl Running {
                     Err(_) => tokio::time::sleep(Duration::from_nanos(due - now)).await,
                 }
             }
-            if !self.shared.may_begin() {
+            if !self.shared.may_begin(due) {
                 break;
             }
             self.handoff.give(due);
@@ -327,73 +350,7 @@ impl Running {
     /// What was due and has not begun never will.
     fn close(&self) {
         let now = self.clock.now();
-        self.unsent.borrow_mut().extend(self.handoff.close().into_iter().map(|due| now.saturating_sub(due)));
-    }
-
-    fn collect(&self, worker_ns: u64, abandoned: u64) -> Yield {
-        self.close();
-        let ledger = &self.thread.ledger;
-        let mut objects = Vec::new();
-        let mut posted = 0;
-        for owned in &self.owned {
-            let owned = owned.borrow();
-            objects.extend(owned.live.iter().chain(&owned.doubtful).chain(&owned.pending).copied());
-            posted += owned.posted;
-        }
-        let measured = ledger.live.snapshot();
-        let mut loop_account = ledger.loop_account(worker_ns);
-        loop_account.abandoned = abandoned;
-        Yield {
-            account: WorkerAccount { operations: measured.count(), bytes: measured.bytes(), ..WorkerAccount::default() },
-            loop_account,
-            phases: ledger.phases(),
-            errors: ledger.errors(),
-            iterations: ledger.iterations.take(),
-            lateness: ledger.lateness.take(),
-            unsent: self.unsent.take(),
-            counts: Counts {
-                skipped: ledger.skipped.get(),
-                queued: ledger.queued.get(),
-                retries: ledger.retries.get(),
-                opened: ledger.opened.get(),
-                not_opened: ledger.not_opened.get(),
-                signed: ledger.signed.get(),
-                signing_ns: ledger.signing_ns.get(),
-                verified: ledger.verified.get(),
-                wrong: ledger.wrong.get(),
-                posted,
-            },
-            last_done: ledger.last_done(),
-            objects,
-        }
-    }
-}
-
-/// A timer of the kernel with nanoseconds.
-struct Timer(AsyncFd<OwnedFd>);
-
-impl Timer {
-    #[allow(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; an OwnedFd's does not")]
-    fn new() -> std::io::Result<Self> {
-        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
-        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        Ok(Self(AsyncFd::new(fd)?))
-    }
-
-    async fn wait(&self, ns: u64) {
-        use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
-        let it_value = Timespec {
-            tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
-        };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        if timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once).is_err() {
-            return;
-        }
-        if let Ok(mut ready) = self.0.readable().await {
-            let mut count = [0; 8];
-            let _how_often = rustix::io::read(self.0.get_ref(), &mut count);
-            ready.clear_ready();
-        }
+        let due = self.handoff.close().into_iter().filter(|due| *due >= self.shared.measured_from);
+        self.unsent.borrow_mut().extend(due.map(|due| now.saturating_sub(due)));
     }
 }

@@ -8,7 +8,9 @@ mod server;
 mod tls;
 
 use engine::MachineClock;
-use object::{Adjustments, Credentials, Instruments, LoadError, LoadPlan, LoadTarget, Scenario, Threshold, Trust, Unwatched, execute};
+use object::{
+    Adjustments, Credentials, HttpVersion, Instruments, LoadError, LoadPlan, LoadTarget, Scenario, Threshold, Trust, Unwatched, execute,
+};
 use record::{Operations, Record, Status};
 use server::{Act, Server};
 
@@ -29,10 +31,13 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         timeout_ns: 5_000 * MS,
         retries: 0,
         new_connections: false,
+        version: HttpVersion::One,
         seed: 7,
         keep: false,
         iterations: None,
+        warmup_ns: 0,
         server_process: None,
+        server_counters: false,
     }
 }
 

@@ -20,6 +20,9 @@ pub struct LoadAccount {
     pub skipped: u64,
     /// Requests sent again after a failure; the operation is counted once.
     pub retries: u64,
+    /// What went to each server of the target, in its order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointAccount>,
     pub connections_opened: u64,
     /// Attempts to connect that failed.
     pub connections_failed: u64,
@@ -37,16 +40,34 @@ pub struct LoadAccount {
     pub teardown: Measurements,
     /// Objects that the teardown could not remove, or was told to keep.
     pub left_behind: u64,
+    /// Multipart uploads that the load began and that nobody could abort.
+    pub uploads_left_behind: u64,
     pub thresholds: Vec<ThresholdResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerAccount>,
+    /// Of a step of a search for the highest rate: all steps until this one, this one included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchAccount>,
+}
+
+/// What went to one server of a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndpointAccount {
+    /// Host and port.
+    pub address: String,
+    /// Successful requests, and those that failed or were never answered; together they are all of the load's own.
+    pub operations: u64,
+    pub errors: u64,
+    pub connections_opened: u64,
+    pub connections_failed: u64,
 }
 
 /// Times of the parts of successful requests of one kind, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestPhases {
-    /// Of requests that opened a connection: until it stood, TLS included.
+    /// Of requests that opened a connection, or waited for the one that they share to be opened: until it stood, TLS included.
     pub connecting: Histogram,
     /// Until the last byte of the request was handed to the kernel.
     pub sending: Histogram,
@@ -76,6 +97,39 @@ pub struct ThresholdResult {
     pub measured: String,
 }
 
+/// A search for the highest rate at which a threshold holds, as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchAccount {
+    pub threshold: String,
+    /// In the order in which they were tried.
+    pub points: Vec<SearchPoint>,
+    /// The highest rate at which it held, and the lowest at which it broke, a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds_at: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaks_at: Option<f64>,
+}
+
+/// One step of a search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchPoint {
+    pub asked_per_second: f64,
+    pub achieved_per_second: f64,
+    pub unsent: u64,
+    pub errors: u64,
+    /// From the intended start, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<f64>,
+    /// Whether the threshold held, the rate was kept, and nothing failed that may not.
+    pub holds: bool,
+    /// What was measured, for people.
+    pub measured: String,
+}
+
 /// The server's side: what a local process used, and what it counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -86,7 +140,7 @@ pub struct ServerAccount {
     pub user_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_ns: Option<u64>,
-    /// Growth of its own counters over the measured time, by their names.
+    /// Growth of its own counters over the load, warm-up included and setup left out, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
 }

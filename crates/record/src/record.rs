@@ -3,6 +3,7 @@
 use crate::{Environment, Histogram, LoadAccount, Measurements, Source, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use units::lossless::u64_to_f64;
 
 /// Version of the stored form; a reader refuses what it does not know.
 pub const SCHEMA: u32 = 1;
@@ -204,6 +205,19 @@ pub struct PaceAccount {
     pub achieved_per_second: f64,
     /// Intended to start before the end and never started.
     pub unsent: u64,
+}
+
+impl PaceAccount {
+    /// A rate is kept if so much of it was achieved, and no more of what was due than this was never begun.
+    const LEAST_KEPT: f64 = 0.95;
+    const MOST_UNSENT: f64 = 0.01;
+
+    /// Whether `asked` operations a second were kept where so many were begun.
+    #[must_use]
+    pub fn keeps(&self, asked: f64, begun: u64) -> bool {
+        let [unsent, due] = [self.unsent, begun.saturating_add(self.unsent).max(1)].map(u64_to_f64);
+        self.achieved_per_second >= Self::LEAST_KEPT * asked && unsent <= Self::MOST_UNSENT * due
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

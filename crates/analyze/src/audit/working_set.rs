@@ -11,13 +11,16 @@ const RULE: &str = "working_set";
 const DEVICE_CACHE: u64 = 64 << 20;
 const MANY_PASSES: f64 = 100.0;
 const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
+const ADVICE_FOR_OBJECTS: &str =
+    "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let Some(size) = bytes_used(record).filter(|_| Effective::of(record).uses_local_storage()) else { return Vec::new() };
     if Effective::of(record).text("cache") == Some("warm") {
         return Vec::new();
     }
-    why_small(record, size).map(|message| finding(RULE, Severity::Warning, message, ADVICE)).into_iter().collect()
+    let advice = if record.load.is_some() { ADVICE_FOR_OBJECTS } else { ADVICE };
+    why_small(record, size).map(|message| finding(RULE, Severity::Warning, message, advice)).into_iter().collect()
 }
 
 fn why_small(record: &Record, size: u64) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::RuleText;
 use crate::Severity;
 
-pub(super) const RULES: [RuleText; 18] = [
+pub(super) const RULES: [RuleText; 19] = [
     RuleText {
         id: "bytes_and_blocks",
         catalogue_number: Some(59),
@@ -200,6 +200,23 @@ timing, though: two runs with one seed leave different files, and 4 workers that
 what they wrote would find each other's blocks.
 What to do: for comparable content use --file-distribution partitioned, for exclusion
 --lock-mode range; otherwise nothing.",
+    },
+    RuleText {
+        id: "server_disagrees",
+        catalogue_number: None,
+        severity: Severity::Invalid,
+        title: "The server counted other requests or bytes than the load generator",
+        text: "\
+A server of ours shows its own counters to an admin key. They are read before and after a
+load (load.server.counters), and successful requests of each kind and the bytes of bodies
+are compared with what the generator counted (operations and warmup). Less on the server
+is invalid. More is a warning, unless failures and retries may explain it.
+Two accounts that are kept apart can catch each other. A generator that counts 100
+answers where the server gave 99 counts something else than answers, and its rate and its
+latencies are of that. More on the server means that somebody else used it, or that the
+generator has lost operations.
+What to do: let nobody else use the server during the run, and repeat it. If it stays,
+report it as a bug with the record attached.",
     },
     RuleText {
         id: "short_run",

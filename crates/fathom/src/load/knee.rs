@@ -4,19 +4,17 @@ use super::{Load, options, usage};
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::ArgMatches;
-use object::{KneeSearch, LoadError, LoadPlan, Threshold};
-use record::{Operations, Record};
+use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing, Threshold};
+use record::{Operations, Record, SearchAccount, SearchPoint};
 use units::{Nanos, Rate, lossless};
 
-/// A rate is kept if so much of it was achieved and no more than this was unsent.
-const LEAST_KEPT: f64 = 0.95;
-const MOST_UNSENT: f64 = 0.01;
 const PRECISION: f64 = 0.05;
 
 /// What is searched.
 pub(super) struct Search {
     threshold: Threshold,
     step_ns: u64,
+    spacing: Option<Spacing>,
     rates: KneeSearch,
 }
 
@@ -30,6 +28,11 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
         }
         return Ok(None);
     };
+    for name in ["duration", "stages", "scale"] {
+        if matches.get_one::<String>(name).is_some() {
+            return Err(Usage(format!("--find-knee has steps of --step-duration, so --{name} cannot be given with it")).into());
+        }
+    }
     let threshold = Threshold::parse(text).map_err(usage)?;
     let first = options::rate(matches, "rate").map_err(usage)?.unwrap_or(100.0);
     let most = options::rate(matches, "most-rate").map_err(usage)?.unwrap_or(1e6);
@@ -40,42 +43,50 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
         )
         .into());
     }
-    Ok(Some(Search { threshold, step_ns, rates: KneeSearch::new(first, most, PRECISION) }))
-}
-
-/// One step, as the curve shows it.
-struct Point {
-    rate: f64,
-    achieved: f64,
-    all: Operations,
-    unsent: u64,
-    measured: String,
-    holds: bool,
+    let spacing = options::spacing(matches).map_err(usage)?;
+    Ok(Some(Search { threshold, step_ns, spacing, rates: KneeSearch::new(first, most, PRECISION) }))
 }
 
 impl Load<'_> {
-    /// Runs steps until the knee is known; each is a record.
+    /// Runs steps until the knee is known; each is a record that holds the curve so far. What the load needs is made once.
     pub(super) fn find_knee(&self, plan: &LoadPlan, mut search: Search) -> Result<i32> {
         let mut plan = plan.clone();
         plan.scenario.thresholds = vec![search.threshold.clone()];
-        let (mut points, mut records): (Vec<Point>, Vec<Record>) = (Vec::new(), Vec::new());
-        while let Some(rate) = search.rates.next_rate() {
-            let mut record = match self.once(&plan.at_rate(rate, search.step_ns)) {
-                Ok(record) => record,
-                Err(error @ LoadError::Interrupted) if records.is_empty() => return self.refused(&plan, error),
-                Err(LoadError::Interrupted) => break,
-                Err(error) => return self.refused(&plan, error),
+        let first = search.rates.next_rate().map_or_else(|| plan.clone(), |rate| plan.at_rate(rate, search.step_ns, search.spacing));
+        let mut setup = match Setup::make(&first, self.context.clock, &mut self.watch(&plan)) {
+            Ok(setup) => Some(setup),
+            Err(error) => return self.refused(&first, error),
+        };
+        let (mut points, mut records): (Vec<SearchPoint>, Vec<Record>) = (Vec::new(), Vec::new());
+        while let Some((rate, mut standing)) = search.rates.next_rate().zip(setup.take()) {
+            let step = plan.at_rate(rate, search.step_ns, search.spacing);
+            let mut watch = self.watch(&step);
+            let measured = match standing.run(&step, &self.instruments(), &mut watch) {
+                Ok(measured) => measured,
+                Err(error) => {
+                    standing.remove(&mut Record::default());
+                    match error {
+                        LoadError::Interrupted if !records.is_empty() => break,
+                        error @ (LoadError::Asked(_) | LoadError::Target(_) | LoadError::Interrupted) => return self.refused(&step, error),
+                    }
+                }
             };
+            let mut record = self.completed(measured, &watch);
             record.name = format!("{}@{rate:.0}/s", plan.scenario.name);
-            self.output.save(&record)?;
             let point = point(rate, &record, &search.threshold);
             search.rates.saw(rate, point.holds);
             points.push(point);
-            let code = record.outcome.exit_code;
-            records.push(record);
-            if code > 5 {
-                break;
+            let goes_on = record.outcome.exit_code <= 5 && search.rates.next_rate().is_some();
+            if goes_on {
+                setup = Some(standing);
+            } else {
+                standing.remove(&mut record);
             }
+            if let Some(load) = &mut record.load {
+                load.search = Some(search.account(&points));
+            }
+            self.output.save(&record)?;
+            records.push(record);
         }
         let curve = curve(&mut points, &search);
         self.finish(&records, &curve)?;
@@ -84,13 +95,23 @@ impl Load<'_> {
     }
 }
 
-fn point(rate: f64, record: &Record, threshold: &Threshold) -> Point {
+impl Search {
+    fn account(&self, points: &[SearchPoint]) -> SearchAccount {
+        SearchAccount {
+            threshold: self.threshold.text().to_owned(),
+            points: points.to_vec(),
+            holds_at: self.rates.best(),
+            breaks_at: self.rates.least_broken(),
+        }
+    }
+}
+
+fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
     let mut all = Operations::default();
     record.operations.kinds().for_each(|(_, operations)| all.merge(operations));
     let result = threshold.judge(record);
     let pace = record.pace.clone().unwrap_or_default();
-    let due = lossless::u64_to_f64(all.count + all.errors + pace.unsent).max(1.0);
-    let is_kept = pace.achieved_per_second >= LEAST_KEPT * rate && lossless::u64_to_f64(pace.unsent) <= MOST_UNSENT * due;
+    let is_kept = pace.keeps(rate, all.count + all.errors);
     let fails = all.errors > 0 && !threshold.judges_errors();
     let measured = if fails {
         format!("{}; {} failed", result.measured, all.errors)
@@ -99,25 +120,32 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> Point {
     } else {
         result.measured
     };
-    Point { rate, achieved: pace.achieved_per_second, unsent: pace.unsent, holds: result.holds && is_kept && !fails, all, measured }
+    SearchPoint {
+        asked_per_second: rate,
+        achieved_per_second: pace.achieved_per_second,
+        unsent: pace.unsent,
+        errors: all.errors,
+        latency_p50_ns: all.latency.quantile(0.5),
+        latency_p99_ns: all.latency.quantile(0.99),
+        holds: result.holds && is_kept && !fails,
+        measured,
+    }
 }
 
-fn curve(points: &mut [Point], search: &Search) -> String {
-    points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    let time = |q: f64, all: &Operations| {
-        all.latency.quantile(q).map_or_else(|| "-".into(), |ns| Nanos(lossless::f64_to_u64_saturating(ns)).to_string())
-    };
+fn curve(points: &mut [SearchPoint], search: &Search) -> String {
+    points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
+    let time = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| Nanos(lossless::f64_to_u64_saturating(ns)).to_string());
     let mut rows: Vec<Vec<String>> =
         vec![["rate", "achieved", "p50", "p99", "unsent", "errors", "", search.threshold.text()].map(str::to_owned).to_vec()];
     for point in points.iter() {
         let verdict = if point.holds { "holds" } else { "breaks" };
         rows.push(vec![
-            Rate(point.rate).to_string(),
-            Rate(point.achieved).to_string(),
-            time(0.5, &point.all),
-            time(0.99, &point.all),
+            Rate(point.asked_per_second).to_string(),
+            Rate(point.achieved_per_second).to_string(),
+            time(point.latency_p50_ns),
+            time(point.latency_p99_ns),
             point.unsent.to_string(),
-            point.all.errors.to_string(),
+            point.errors.to_string(),
             verdict.into(),
             point.measured.clone(),
         ]);

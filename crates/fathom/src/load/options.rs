@@ -1,5 +1,6 @@
 //! The command line of a load.
 
+use super::summary::ShownMore;
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::output::{Output, tell};
@@ -8,8 +9,8 @@ use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use object::{
-    Adjustments, Credentials, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData, ObjectSizes, PayloadMode, Scenario, Spacing,
-    Threshold, Trust,
+    Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData, ObjectSizes, PayloadMode, Scenario,
+    Spacing, Threshold, Trust, parse_stages,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,10 +32,16 @@ A load makes its bucket and objects where they are missing, and removes at the e
 Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 130 or 143 stopped by a signal";
 
 /// Flags with a value: name, what it is, and what it does.
-const VALUES: [(&str, &str, &str); 20] = [
+const VALUES: [(&str, &str, &str); 23] = [
     ("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are"),
     ("users", "N", "Most users: the ramp is raised or lowered as a whole. In an open loop, most connections"),
     ("duration", "TIME", "In place of the stages: all users, or the whole rate, from the start, for this time"),
+    (
+        "stages",
+        "STAGES",
+        "In place of the scenario's: from nothing to each level in turn, as 30s:50,2m:50,30s:0 (users; in an open loop arrivals a second)",
+    ),
+    ("warmup", "TIME", "Before the measured time, at the level that the load begins with, at least one user; counted apart [default: 0s]"),
     ("rate", "RATE", "Open loop: so many arrivals a second, whatever the answers do; sleeps are left out"),
     ("arrival", "SPACING", "Of an open loop: poisson or constant [default: poisson]"),
     ("think-time", "TIME", "Sleep after every operation instead of the scenario's sleeps; 0s for none"),
@@ -48,15 +55,17 @@ const VALUES: [(&str, &str, &str); 20] = [
     ("threads", "N", "Load threads [default: half of the CPUs]"),
     ("timeout", "TIME", "A request that takes longer has failed [default: 60s]"),
     ("retries", "N", "Tries after a failure that may pass; counted apart [default: 0]"),
+    ("http2-connections", "N", "Of --http2: so many connections that users share [default: one a load thread and an endpoint]"),
     ("server-pid", "PID", "A local process, the server's, whose CPU time is reported beside ours"),
     ("find-knee", "THRESHOLD", "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]"),
     ("step-duration", "TIME", "Length of a step of --find-knee [default: 10s]"),
     ("most-rate", "RATE", "Where --find-knee ends at the latest [default: 1M/s]"),
 ];
 
-const SWITCHES: [(&str, &str); 6] = [
+const SWITCHES: [(&str, &str); 7] = [
     ("verify", "Compare every byte that is read with what was written"),
     ("new-connections", "One connection a request"),
+    ("http2", "HTTP/2: users are streams of shared connections; without TLS the server must take it without being asked"),
     ("insecure", "Believe any TLS certificate"),
     ("keep", "Leave what was made"),
     ("no-thresholds", "Leave the scenario's own thresholds out"),
@@ -139,20 +148,38 @@ pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
         (false, None) => Trust::Public,
     };
     let cpus = std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
+    let threads = number(matches, "threads")?.unwrap_or_else(|| (cpus / 2).max(1));
+    let is_s3 = target.is_s3();
+    let version = version(matches, &scenario, &target, threads)?;
     Ok(LoadPlan {
         scenario,
         target,
         credentials: credentials()?,
         trust,
-        threads: number(matches, "threads")?.unwrap_or_else(|| (cpus / 2).max(1)),
+        threads,
         timeout_ns: time(matches, "timeout")?.unwrap_or(60_000_000_000),
         retries: number(matches, "retries")?.unwrap_or(0),
         new_connections: matches.get_flag("new-connections"),
+        version,
         seed: number(matches, "seed")?.unwrap_or(1),
         keep: matches.get_flag("keep"),
         iterations: number(matches, "iterations")?,
+        warmup_ns: time(matches, "warmup")?.unwrap_or(0),
         server_process: server(matches)?,
+        server_counters: is_s3,
     })
+}
+
+fn version(matches: &ArgMatches, scenario: &Scenario, target: &LoadTarget, threads: u32) -> Result<HttpVersion, LoadError> {
+    let connections = number(matches, "http2-connections")?;
+    match (matches.get_flag("http2"), connections) {
+        (false, None) => Ok(HttpVersion::One),
+        (false, Some(_)) => Err(LoadError::Asked("--http2-connections belongs to --http2".into())),
+        (true, connections) => {
+            let usual = || threads.max(target.endpoint_count()).min(scenario.most_users());
+            Ok(HttpVersion::Two { connections: connections.unwrap_or_else(usual) })
+        }
+    }
 }
 
 fn server(matches: &ArgMatches) -> Result<Option<u32>, LoadError> {
@@ -193,13 +220,9 @@ fn adjustments(matches: &ArgMatches) -> Result<Adjustments, LoadError> {
         scale: number(matches, "scale")?,
         users: number(matches, "users")?,
         duration_ns: time(matches, "duration")?,
+        stages: text("stages").map(parse_stages).transpose()?,
         rate: rate(matches, "rate")?.filter(|_| text("find-knee").is_none()),
-        spacing: match text("arrival") {
-            None => None,
-            Some("poisson") => Some(Spacing::Poisson),
-            Some("constant") => Some(Spacing::Constant),
-            Some(_) => return Err(word("arrival", "poisson, constant")),
-        },
+        spacing: spacing(matches)?.filter(|_| text("find-knee").is_none()),
         think_ns: time(matches, "think-time")?,
         sizes: text("object-size").map(ObjectSizes::parse).transpose()?,
         seeds: number(matches, "seeds")?,
@@ -221,6 +244,26 @@ fn adjustments(matches: &ArgMatches) -> Result<Adjustments, LoadError> {
         thresholds: thresholds?,
         no_thresholds: matches.get_flag("no-thresholds"),
     })
+}
+
+pub(super) fn spacing(matches: &ArgMatches) -> Result<Option<Spacing>, LoadError> {
+    match matches.get_one::<String>("arrival").map(String::as_str) {
+        None => Ok(None),
+        Some("poisson") => Ok(Some(Spacing::Poisson)),
+        Some("constant") => Ok(Some(Spacing::Constant)),
+        Some(other) => Err(LoadError::Asked(format!("--arrival {other:?} is not one of poisson, constant"))),
+    }
+}
+
+/// What is shown beyond the summary.
+pub(super) fn shown_more(matches: &ArgMatches) -> ShownMore {
+    let numbers = |list: &String| list.split(',').filter_map(|text| text.trim().parse().ok()).collect();
+    ShownMore {
+        latency: matches.get_flag("show-latency"),
+        histogram: matches.get_flag("show-histogram"),
+        workers: matches.get_flag("per-worker-output"),
+        percentiles: matches.get_one::<String>("show-percentiles").map(numbers).unwrap_or_default(),
+    }
 }
 
 /// Keys from the environment; none where neither is set.

@@ -9,13 +9,14 @@ const WIDTH: usize = 100;
 const STAR: &str = "* fewer than 10 operations were slower than this percentile";
 
 /// The summary of one record and what an audit found in it.
-pub(super) fn text(record: &Record, findings: &[Finding]) -> String {
+pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> String {
     let nothing = LoadAccount::default();
     let load = record.load.as_ref().unwrap_or(&nothing);
     let mut out = String::new();
     lead(&mut out, record);
     rates(&mut out, record);
     latencies(&mut out, record);
+    shown_more(&mut out, record, more);
     phases(&mut out, load);
     out.push('\n');
     accounts(&mut out, record, load);
@@ -47,7 +48,11 @@ fn lead(out: &mut String, record: &Record) {
         Some(users) => format!("closed loop, at most {users} users ({})", of("stages")),
         None => format!("open loop, {} {} over at most {} connections", of("arrival"), of("rate"), of("connections")),
     };
-    let keep = if of("new-connections") == "true" { "a connection a request" } else { "keep-alive" };
+    let keep = match record.effective.get("http2-connections") {
+        Some(shared) => format!("{shared} connections shared"),
+        None if of("new-connections") == "true" => "a connection a request".to_owned(),
+        None => "keep-alive".to_owned(),
+    };
     let how = format!(
         "{load}; {} threads, {}, {keep}, payload {}, {} data{}; measured {}",
         of("threads"),
@@ -118,6 +123,54 @@ fn latencies(out: &mut String, record: &Record) {
     }
 }
 
+/// What is shown on demand.
+pub(super) struct ShownMore {
+    /// The whole distribution of each kind.
+    pub(super) latency: bool,
+    pub(super) histogram: bool,
+    pub(super) workers: bool,
+    pub(super) percentiles: Vec<f64>,
+}
+
+/// Percentiles of a whole distribution.
+const DISTRIBUTION: [f64; 14] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9, 99.99];
+
+fn shown_more(out: &mut String, record: &Record, more: &ShownMore) {
+    let measured = || record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty());
+    let whole: &[f64] = if more.latency { &DISTRIBUTION } else { &[] };
+    for percentiles in [whole, &more.percentiles].into_iter().filter(|list| !list.is_empty()) {
+        let mut rows =
+            vec![std::iter::once("percentile".to_owned()).chain(measured().map(|(kind, _)| kind.to_owned())).collect::<Vec<_>>()];
+        for percent in percentiles {
+            let of = |histogram: &Histogram| time(histogram.quantile(percent / 100.0));
+            rows.push(std::iter::once(format!("p{percent}")).chain(measured().map(|(_, operations)| of(&operations.latency))).collect());
+        }
+        let _infallible = write!(out, "\n{}", table(&rows));
+    }
+    for (kind, operations) in measured().filter(|_| more.histogram) {
+        let _infallible = write!(out, "\n{}", table(&doublings(kind, &operations.latency)));
+    }
+    if more.workers {
+        let mut rows = vec![["worker", "operations", "bytes", "user", "system"].map(str::to_owned).to_vec()];
+        for worker in &record.workers {
+            let times = [worker.user_ns, worker.system_ns].map(|ns| Nanos(ns).to_string());
+            let counts = [worker.index.to_string(), worker.operations.to_string(), Bytes(worker.bytes).to_string()];
+            rows.push(counts.into_iter().chain(times).collect());
+        }
+        let _infallible = write!(out, "\n{}", table(&rows));
+    }
+}
+
+/// How many operations took up to each power of two of a microsecond.
+fn doublings(kind: &str, histogram: &Histogram) -> Vec<Vec<String>> {
+    let mut counts: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+    for (low, _, count) in histogram.buckets().filter(|(.., count)| *count > 0) {
+        *counts.entry((low / 1000 + 1).next_power_of_two()).or_default() += count;
+    }
+    let row = |(us, count): (u64, u64)| vec![format!("under {}", Nanos(us.saturating_mul(1000))), count.to_string()];
+    std::iter::once(vec![format!("{kind} took"), "operations".to_owned()]).chain(counts.into_iter().map(row)).collect()
+}
+
 fn times(label: &str, histogram: &Histogram, percentiles: &[f64]) -> Vec<String> {
     let mut row = vec![label.to_owned(), time(histogram.mean())];
     row.extend(percentiles.iter().map(|percent| {
@@ -170,6 +223,10 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
         );
         fact(out, "iterations", &text);
     }
+    if !record.warmup.is_empty() {
+        let text = format!("{} operations before the measured time, not counted", record.warmup.count() + record.warmup.errors());
+        fact(out, "warm-up", &text);
+    }
     if let Some(most) = load.users.iter().max() {
         let in_flight =
             if record.elapsed_ns > 0 { record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns) } else { 0.0 };
@@ -178,6 +235,12 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
     let failed = if load.connections_failed > 0 { format!(", {} refused", load.connections_failed) } else { String::new() };
     let retries = if load.retries > 0 { format!("; {} retries", load.retries) } else { String::new() };
     fact(out, "connections", &format!("{} opened{failed}{retries}", load.connections_opened));
+    if let [_, _, ..] = load.endpoints.as_slice() {
+        for endpoint in &load.endpoints {
+            let text = format!("{}: {} operations, {} errors", endpoint.address, endpoint.operations, endpoint.errors);
+            fact(out, "endpoint", &text);
+        }
+    }
     let used = record.process.user_ns.saturating_add(record.process.system_ns);
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {

@@ -15,6 +15,8 @@ pub struct Adjustments {
     pub users: Option<u32>,
     /// In place of all stages: the peak from the start, for this time.
     pub duration_ns: Option<u64>,
+    /// In place of all stages: from nothing to each of these.
+    pub stages: Option<Vec<Leg>>,
     /// In place of users that wait: arrivals a second, over the users as connections.
     pub rate: Option<f64>,
     pub spacing: Option<Spacing>,
@@ -89,6 +91,9 @@ fn arrivals(mut arrivals: Arrivals, changes: &Adjustments) -> Result<Arrivals, L
     if changes.users == Some(0) {
         return Err(LoadError::asked("--users must be 1 or more"));
     }
+    if let Some(legs) = &changes.stages {
+        arrivals = staged(arrivals, legs, changes)?;
+    }
     match &mut arrivals {
         Arrivals::Closed { users } => {
             let peak = users.peak();
@@ -126,6 +131,46 @@ fn arrivals(mut arrivals: Arrivals, changes: &Adjustments) -> Result<Arrivals, L
         }
     }
     Ok(arrivals)
+}
+
+/// The same loop with other stages.
+fn staged(mut arrivals: Arrivals, legs: &[Leg], changes: &Adjustments) -> Result<Arrivals, LoadError> {
+    let refuse = |why: &str| Err(LoadError::Asked(format!("--stages: {why}; example: --stages 30s:50,2m:50,30s:0")));
+    if changes.duration_ns.is_some() || changes.rate.is_some() {
+        return refuse("stages have times and levels of their own, so --duration and --rate cannot be given with them");
+    }
+    let stages = Ramp { start: 0.0, legs: legs.to_vec() };
+    if legs.len() > 1000 || stages.peak() <= 0.0 {
+        return refuse("at most 1000, and one of them must be above 0 and have a length");
+    }
+    match &mut arrivals {
+        Arrivals::Closed { users } => {
+            if changes.users.is_some() {
+                return refuse("stages say how many users there are, so --users cannot be given with them");
+            }
+            if legs.iter().any(|leg| leg.to.fract() != 0.0 || leg.to > 65_536.0) {
+                return refuse("a number of users is whole, and at most 65536");
+            }
+            *users = stages;
+        }
+        Arrivals::Open { rate, .. } => *rate = stages,
+    }
+    Ok(arrivals)
+}
+
+/// Stages as a command line has them: each a time and the level that is reached at its end.
+///
+/// # Errors
+/// The text is not of this form.
+pub fn parse_stages(text: &str) -> Result<Vec<Leg>, LoadError> {
+    let refused = |part: &str, why: String| LoadError::Asked(format!("--stages {part:?}: {why}; example: --stages 30s:50,2m:50,30s:0"));
+    let leg = |part: &str| {
+        let (time, level) = part.split_once(':').ok_or_else(|| refused(part, "no colon between a time and a level".into()))?;
+        let for_ns = units::Nanos::parse(time.trim()).map_err(|e| refused(part, e.to_string()))?.0;
+        let to = units::Rate::parse(level.trim()).map_err(|e| refused(part, e.to_string()))?.0;
+        if to.is_finite() && to >= 0.0 { Ok(Leg { for_ns, to }) } else { Err(refused(part, "a level is 0 or more".into())) }
+    };
+    text.split(',').map(leg).collect()
 }
 
 fn steady(rate: f64, total_ns: u64) -> Result<Ramp, LoadError> {
@@ -194,6 +239,35 @@ mod tests {
         assert_eq!(added.thresholds.len(), 4);
         let alone = adjusted("download", Adjustments { thresholds: extra.clone(), no_thresholds: true, ..Adjustments::default() }).unwrap();
         assert_eq!(alone.thresholds, extra);
+    }
+
+    #[test]
+    fn stages_replace_the_ramp_of_any_scenario_and_can_be_scaled() {
+        let stages = parse_stages("30s:50,2m:50, 30s:0").unwrap();
+        for preset in ["get", "upload", "mixed"] {
+            let after = adjusted(preset, Adjustments { stages: Some(stages.clone()), scale: Some(0.5), ..Adjustments::default() }).unwrap();
+            let legs = [(15, 50.0), (60, 50.0), (15, 0.0)].map(|(seconds, to)| Leg { for_ns: seconds * SECOND, to });
+            assert_eq!(after.course(), &Ramp { start: 0.0, legs: legs.to_vec() }, "{preset}");
+        }
+    }
+
+    #[test]
+    fn stages_that_are_none_are_refused() {
+        for text in ["", "30s", "30s:", ":5", "30x:5", "30s:-1", "30s:many", "30s:5,", "30s:5;1m:6"] {
+            assert!(matches!(parse_stages(text), Err(LoadError::Asked(said)) if said.contains("example: --stages")), "{text}");
+        }
+        let of = |text: &str| Adjustments { stages: parse_stages(text).ok(), ..Adjustments::default() };
+        for changes in [
+            of("30s:0"),
+            of("0s:5"),
+            of("30s:1.5"),
+            of("30s:70000"),
+            Adjustments { users: Some(5), ..of("30s:5") },
+            Adjustments { duration_ns: Some(5), ..of("30s:5") },
+            Adjustments { rate: Some(5.0), ..of("30s:5") },
+        ] {
+            assert!(matches!(adjusted("upload", changes.clone()), Err(LoadError::Asked(_))), "{changes:?}");
+        }
     }
 
     #[test]

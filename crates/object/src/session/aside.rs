@@ -1,0 +1,48 @@
+//! Requests that belong to no operation of the load: its bucket, and pages of the server's own.
+
+use super::Session;
+use crate::calls::Call;
+use crate::exchange::Take;
+use crate::failure::{Failure, FailureKind, element};
+use crate::payload::Object;
+use engine::Clock;
+use std::rc::Rc;
+
+impl Session {
+    /// A request on the bucket itself, in setup and teardown: the status, and what its body says.
+    pub(crate) async fn bucket(&mut self, method: &str) -> Result<(u16, String), Failure> {
+        let path = self.thread.habits.bucket_path();
+        self.plain(method, (&path, ""), Take::Discard).await?;
+        let code = element(&self.body.collected, "Code").unwrap_or_default().to_owned();
+        Ok((self.response.status, code))
+    }
+
+    /// The body of a page that is no object of the load, in setup and teardown.
+    pub(crate) async fn page(&mut self, path: &str, query: &str) -> Result<Vec<u8>, Failure> {
+        self.plain("GET", (path, query), Take::Collect).await?;
+        match self.response.status {
+            200..=299 => Ok(std::mem::take(&mut self.body.collected)),
+            status => Err(Failure::status(status, &self.body.collected)),
+        }
+    }
+
+    /// A request that is not counted; the query is encoded, and its names are in order.
+    async fn plain(&mut self, method: &str, (path, query): (&str, &str), take: Take) -> Result<(), Failure> {
+        let thread = Rc::clone(&self.thread);
+        let habits = &thread.habits;
+        self.path.clear();
+        self.path.extend_from_slice(path.as_bytes());
+        self.query.clear();
+        self.query.extend_from_slice(query.as_bytes());
+        self.tail.clear();
+        let now = habits.clock.now();
+        let nothing = (Object { owner: 0, number: 0, size: 0 }, 0, 0);
+        self.write_head(method, 0, habits, now, nothing.0, 0, 0);
+        let call = if method == "HEAD" { Call::Head } else { Call::Bucket };
+        let result = tokio::time::timeout(habits.timeout, self.exchange(&thread.ledger, call, nothing, take, now)).await;
+        if self.response.closes || !matches!(result, Ok(Ok(_))) {
+            self.stream = None;
+        }
+        result.unwrap_or_else(|_elapsed| Err(Failure::new(FailureKind::Timeout, "timeout"))).map(drop)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a load thread hands back when it ends.
+
+use super::Running;
+use crate::payload::Object;
+use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, Measurements, RequestPhases, WorkerAccount};
+
+/// What a thread hands back.
+#[derive(Default)]
+pub(crate) struct Yield {
+    pub(crate) account: WorkerAccount,
+    pub(crate) loop_account: LoopAccount,
+    pub(crate) phases: Vec<(&'static str, RequestPhases)>,
+    pub(crate) errors: Vec<ErrorCount>,
+    pub(crate) endpoints: Vec<EndpointAccount>,
+    pub(crate) iterations: Histogram,
+    pub(crate) lateness: Histogram,
+    pub(crate) unsent: Vec<u64>,
+    pub(crate) warmup: Measurements,
+    pub(crate) counts: Counts,
+    pub(crate) last_done: u64,
+    /// Objects that are, or may be, on the server.
+    pub(crate) objects: Vec<Object>,
+    /// Multipart uploads that are, or may be, open there.
+    pub(crate) uploads: Vec<(Object, String)>,
+    pub(crate) may_hide_uploads: bool,
+}
+
+/// Plain counters of a thread, by name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) skipped: u64,
+    pub(crate) queued: u64,
+    pub(crate) retries: u64,
+    pub(crate) signed: u64,
+    pub(crate) signing_ns: u64,
+    pub(crate) verified: u64,
+    pub(crate) wrong: u64,
+    pub(crate) posted: u64,
+}
+
+impl Running {
+    pub(super) fn collect(&self, worker_ns: u64, abandoned: u64) -> Yield {
+        self.close();
+        let ledger = &self.thread.ledger;
+        let (mut objects, mut uploads) = (Vec::new(), Vec::new());
+        let (mut posted, mut may_hide_uploads) = (0, false);
+        for owned in &self.owned {
+            let owned = owned.borrow();
+            objects.extend(owned.live.iter().chain(&owned.doubtful).chain(&owned.pending).copied());
+            uploads.extend(owned.uploads.iter().cloned());
+            may_hide_uploads |= owned.may_hide_uploads;
+            posted += owned.posted;
+        }
+        let measured = ledger.live.snapshot();
+        let mut loop_account = ledger.loop_account(worker_ns);
+        loop_account.abandoned = abandoned;
+        Yield {
+            account: WorkerAccount { operations: measured.count(), bytes: measured.bytes(), ..WorkerAccount::default() },
+            loop_account,
+            phases: ledger.phases(),
+            errors: ledger.errors(),
+            endpoints: ledger.endpoints(self.thread.peers.iter().map(|peer| peer.authority.as_str())),
+            iterations: ledger.iterations.take(),
+            lateness: ledger.lateness.take(),
+            unsent: self.unsent.take(),
+            warmup: if self.shared.measured_from > self.shared.start {
+                self.thread.warmup.live.snapshot()
+            } else {
+                Measurements::default()
+            },
+            counts: Counts {
+                skipped: ledger.skipped.get(),
+                queued: ledger.queued.get(),
+                retries: ledger.retries.get(),
+                signed: ledger.signed.get(),
+                signing_ns: ledger.signing_ns.get(),
+                verified: ledger.verified.get(),
+                wrong: ledger.wrong.get(),
+                posted,
+            },
+            last_done: ledger.last_done(),
+            objects,
+            uploads,
+            may_hide_uploads,
+        }
+    }
+}
