@@ -89,7 +89,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     if outputs.is_empty() {
-        tell(&::report::study_markdown(&found))?;
+        tell(&::report::study_markdown(&found, &records))?;
     }
     Ok(0)
 }
@@ -97,9 +97,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 fn written(form: Form, study: &Study, records: &[Record]) -> String {
     match form {
         Form::Html => report::html(study, records),
-        Form::Markdown => report::study_markdown(study),
-        Form::Csv => report::study_csv(study),
-        Form::Json => report::study_json(study) + "\n",
+        Form::Markdown => report::study_markdown(study, records),
+        Form::Csv => report::study_csv(study, records),
+        Form::Json => report::study_json(study, records) + "\n",
     }
 }
 

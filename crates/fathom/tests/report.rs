@@ -1,7 +1,7 @@
 //! `fathom report` as a user runs it.
 #![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
 
-use record::{Operations, Record, Role, SCHEMA, Store, Trial};
+use record::{Histogram, LoadAccount, Operations, Record, RequestPhases, Role, SCHEMA, Store, ThresholdResult, Trial};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use units::{ByteRate, Nanos};
@@ -151,6 +151,202 @@ fn the_tables_of_the_object_store_study_come_out_of_its_records() {
     let rate = |arm: &str| bytes(&upload.iter().find(|line| line[0] == "upload" && line[1] == arm).unwrap()[2]);
     assert!(near(rate("Windows"), 731e3) && near(rate("Linux"), 2.43e6), "{upload:?}");
     assert!(text.contains("No verdict"), "one run on two machines decides nothing");
+}
+
+/// The cells of the table below a heading within the part below another.
+fn table_within(markdown: &str, part: &str, heading: &str) -> Vec<Vec<String>> {
+    let (_, rest) = markdown.split_once(&format!("\n{part}\n")).unwrap_or_else(|| panic!("{part} in {markdown}"));
+    let end = rest.find("\n### ").unwrap_or(rest.len());
+    table(&rest[..end], heading)
+}
+
+/// A time in ns, a byte rate or amount in bytes, or a count, as printed.
+fn value(text: &str) -> f64 {
+    if let Ok(time) = Nanos::parse(&text.replace(' ', "")) {
+        return time.0 as f64;
+    }
+    match text.split_once(' ') {
+        Some((number, "/s")) => number.parse().unwrap(),
+        Some((_, unit)) if unit.ends_with("/s") => bytes(text),
+        Some((_, unit)) => bytes(&format!("{} {unit}/s", text.split(' ').next().unwrap())),
+        None => count(text),
+    }
+}
+
+/// `29.4x lower` as the factor 29.4, and whether it is lower.
+fn ratio(text: &str) -> (f64, bool) {
+    let (number, rest) = text.split_once('x').unwrap_or_else(|| panic!("no ratio: {text}"));
+    assert!(rest.ends_with("(one run a side)"), "one run on each machine has no interval and no verdict: {text}");
+    (number.parse().unwrap(), rest.starts_with(" lower"))
+}
+
+/// What stands at the end of a line, after its names: two arms and their ratio.
+fn sides(lines: &[Vec<String>], names: &[&str]) -> [String; 3] {
+    let line = lines.iter().find(|line| line.iter().zip(names).all(|(cell, name)| cell == name));
+    let line = line.unwrap_or_else(|| panic!("{names:?} in {lines:?}"));
+    assert_eq!(line.len(), names.len() + 3, "{line:?}");
+    [0, 1, 2].map(|at| line[names.len() + at].clone())
+}
+
+/// Scenario, operation, metric, Windows, Linux, and by how many times they differ, as the document publishes them (ns, bytes, counts).
+const OBJECT_STORE: [(&str, &str, &str, f64, f64, f64); 21] = [
+    ("Upload", "upload", "p95 latency", 412e6, 14e6, 29.4),
+    ("Upload", "upload", "p99 latency", 567e6, 29e6, 19.5),
+    ("Upload", "upload", "p50 latency", 147e6, 5e6, 29.4),
+    ("Upload", "upload", "Max latency", 1139e6, 59e6, 19.3),
+    ("Upload", "upload", "Bandwidth", 731e3, 2.43e6, 3.32),
+    ("Upload", "upload", "objects created", 3014.0, 6012.0, 1.99),
+    ("Upload", "request", "Operations/s", 10.9, 23.2, 2.13),
+    ("Download", "download", "p95 latency", 189e6, 13e6, 14.5),
+    ("Download", "download", "p99 latency", 331e6, 23e6, 14.4),
+    ("Download", "download", "p50 latency", 73e6, 3e6, 24.3),
+    ("Download", "download", "Max latency", 748e6, 343e6, 2.18),
+    ("Download", "download", "Bandwidth", 150.8e6, 172e6, 1.14),
+    ("Download", "download", "data", 29.9e9, 36e9, 1.2),
+    ("Download", "request", "Operations/s", 229.0, 342.0, 1.49),
+    ("Download", "", "iterations", 45_383.0, 71_730.0, 1.58),
+    ("Mixed", "upload", "p95 latency", 2105e6, 9e6, 234.0),
+    ("Mixed", "download", "p95 latency", 221e6, 7e6, 31.6),
+    ("Mixed", "list", "p95 latency", 1008e6, 28e6, 36.0),
+    ("Mixed", "delete", "p95 latency", 86e6, 7e6, 12.3),
+    ("Mixed", "list", "Max latency", 1847e6, 74e6, 25.0),
+    ("Mixed", "upload", "Max latency", 4441e6, 43e6, 103.0),
+];
+
+/// The p95 of the parts of requests.
+const OBJECT_STORE_PARTS: [(&str, &str, f64, f64, f64); 10] = [
+    ("Upload", "duration p95", 265e6, 11.5e6, 23.0),
+    ("Upload", "waiting p95", 191e6, 8.6e6, 22.2),
+    ("Upload", "receiving p95", 57e6, 3.9e6, 14.6),
+    // The document calls it 6 times; its figures are 15.6 times apart.
+    ("Upload", "sending p95", 0.16e6, 2.5e6, 15.6),
+    ("Download", "duration p95", 189e6, 12.4e6, 15.2),
+    ("Download", "waiting p95", 118e6, 5.7e6, 20.7),
+    ("Download", "receiving p95", 61e6, 7.3e6, 8.36),
+    ("Mixed", "duration p95", 662e6, 19e6, 34.8),
+    ("Mixed", "waiting p95", 495e6, 13.2e6, 37.5),
+    ("Mixed", "receiving p95", 153e6, 5.4e6, 28.3),
+];
+
+#[test]
+fn the_object_store_study_stands_side_by_side_row_by_row() {
+    let text = out(&report(&[&document("000.jsonl")], &[]));
+    let check = |found: [String; 3], windows: f64, linux: f64, times: f64| {
+        assert!(near(value(&found[0]), windows) && near(value(&found[1]), linux), "{found:?}");
+        let (shown, is_lower) = ratio(&found[2]);
+        assert!(near(shown, times) && is_lower == (linux < windows), "{found:?}");
+    };
+    for (scenario, operation, metric, windows, linux, times) in OBJECT_STORE {
+        let lines = table_within(&text, &format!("### {scenario}"), "#### Side by side");
+        assert_eq!(lines[0], ["Operation", "Metric", "Windows", "Linux", "Linux against Windows"]);
+        check(sides(&lines, &[operation, metric]), windows, linux, times);
+    }
+    for (scenario, part, windows, linux, times) in OBJECT_STORE_PARTS {
+        let lines = table_within(&text, &format!("### {scenario}"), "#### HTTP requests, side by side");
+        check(sides(&lines, &[part]), windows, linux, times);
+    }
+    for (scenario, windows, linux, times) in
+        [("Upload", 5024e6, 5244e6, 1.04), ("Download", 526e6, 523e6, 1.01), ("Mixed", 1590e6, 689e6, 2.31)]
+    {
+        let lines = table_within(&text, "### All scenarios", "#### p95 of iteration time");
+        check(sides(&lines, &[scenario]), windows, linux, times);
+    }
+    assert!(text.contains("One run a side: no verdict."));
+    let results = &text[text.find("## Results").unwrap()..text.find("## Findings").unwrap()];
+    assert!(!results.contains("faster") && !results.contains("MB/s"), "no verdict and one unit system");
+}
+
+#[test]
+fn the_object_store_study_shows_its_failures_and_what_cannot_be_compared() {
+    let text = out(&report(&[&document("000.jsonl")], &[]));
+    let failed = [
+        ("Upload", "Windows", 2605, "99.96 %"),
+        ("Upload", "Linux", 6510, "99.98 %"),
+        ("Download", "Windows", 45_384, "99.998 %"),
+        ("Download", "Linux", 71_742, "99.999 %"),
+        ("Mixed", "Linux", 15_387, "99.994 %"),
+    ];
+    for (scenario, arm, requests, share) in failed {
+        let lines = table_within(&text, &format!("### {scenario}"), "#### Success");
+        let line = lines.iter().find(|line| line[0] == "all" && line[1] == arm).unwrap();
+        assert_eq!(line[2..], [requests.to_string(), "1".into(), share.into(), format!("1 of {requests}")], "{scenario}");
+    }
+    let mixed = table_within(&text, "### Mixed", "#### Success");
+    let windows = mixed.iter().find(|line| line[1] == "Windows").unwrap();
+    assert_eq!(windows[2..], ["7788", "0", "100 %", "-"]);
+    let lines = table_within(&text, "### All scenarios", "#### Throughput");
+    let apart = [
+        // 48 times slower, says the document.
+        ("download", 107.5e6, 2.23e6, "objects of 2.84 MiB and of 30.6 KiB"),
+        // 2.9 times faster, says the document.
+        ("upload", 606e3, 1.74e6, "objects of 20.5 KiB and of 29.8 KiB"),
+    ];
+    for (operation, windows, linux, why) in apart {
+        let found = sides(&lines, &["Mixed", operation]);
+        assert!(near(bytes(&found[0]), windows) && near(bytes(&found[1]), linux), "{found:?}");
+        assert_eq!(found[2], why);
+    }
+    let (environments, results) = (text.find("## Environments").unwrap(), text.find("## Results").unwrap());
+    assert!(environments < results && text[environments..results].contains("Windows 11"), "what differs stands before what it may explain");
+}
+
+/// A load whose users wait for the target, on the machine `host`.
+fn load(host: &str, ns: u64, failed: u64) -> Record {
+    let times = |ns: u64| {
+        let mut out = Histogram::default();
+        out.record_many(ns, 2000);
+        out
+    };
+    let mut record = Record {
+        schema: SCHEMA,
+        id: format!("{host}-{ns}"),
+        kind: "load".into(),
+        name: "upload".into(),
+        elapsed_ns: 10_000_000_000,
+        effective: [("scenario".to_owned(), "upload".to_owned()), ("users".to_owned(), "50".to_owned())].into(),
+        load: Some(LoadAccount {
+            scenario: "upload".into(),
+            users: vec![50; 10],
+            phases: [("put".to_owned(), RequestPhases { waiting: times(ns), ..RequestPhases::default() })].into(),
+            iterations: times(ns + 500_000_000),
+            thresholds: vec![ThresholdResult { threshold: "put.p95<10ms".into(), holds: ns < 10_000_000, measured: "measured".into() }],
+            ..LoadAccount::default()
+        }),
+        ..Record::default()
+    };
+    record
+        .operations
+        .insert("put", Operations { count: 2000, bytes: 2000 << 10, errors: failed, latency: times(ns), ..Operations::default() });
+    record.environment.system.hostname = Some(host.into());
+    record.generator.in_flight_ns = u128::from(2000 * ns);
+    record
+}
+
+#[test]
+fn loads_of_two_machines_have_the_same_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [
+        stored(directory.path(), "notebook.jsonl", &[load("one", 80_000_000, 1)]),
+        stored(directory.path(), "server.jsonl", &[load("two", 8_000_000, 0)]),
+    ];
+    let csv = directory.path().join("loads.csv");
+    let text = out(&report(&[&files[0], &files[1]], &[]));
+    out(&report(&[&files[0], &files[1]], &["-o", csv.to_str().unwrap()]));
+    let lines = table_within(&text, "### upload", "#### Side by side");
+    assert_eq!(lines[0][2..], ["notebook (one)", "server (two)", "server (two) against notebook (one)"]);
+    let p95 = sides(&lines, &["put", "p95 latency"]);
+    assert!(near(ratio(&p95[2]).0, 10.0) && ratio(&p95[2]).1, "{p95:?}");
+    let conduct = table_within(&text, "### upload", "#### Users, iterations and cost");
+    assert_eq!(sides(&conduct, &["users waiting, mean"])[..2], ["16", "1.60"], "{conduct:?}");
+    let success = table_within(&text, "### upload", "#### Success");
+    assert_eq!(success[1], ["put", "notebook (one)", "2001", "1", "99.95 %", "1 of 2001"]);
+    assert_eq!(success[2], ["put", "server (two)", "2000", "0", "100 %", "-"]);
+    let met: Vec<String> = table_within(&text, "### upload", "#### Thresholds")[1..].iter().map(|line| line[2].clone()).collect();
+    assert_eq!(met, ["missed", "met"]);
+    let csv = std::fs::read_to_string(csv).unwrap();
+    assert!(csv.contains("upload,notebook (one),put,failed,1,1,1,") && csv.contains(",put,waiting p95,ns,1,"), "{csv}");
+    let columns = csv.lines().map(|line| line.split(',').count()).min();
+    assert!(columns >= Some(18), "{csv}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod environment;
 mod findings;
+mod load;
 mod method;
 mod overview;
 mod rows;
@@ -47,7 +48,8 @@ pub fn html(study: &Study, records: &[Record]) -> String {
     section("environments", "Environments", environment::section(study));
     section("findings", "Findings", findings::section(study, records));
     section("overview", "Overview", overview::section(study));
-    section("rows", "Rows", rows::section(study));
+    section("scenarios", "Scenarios", load::section(study, records));
+    section("rows", "Rows", rows::section(study, records));
     for part in sections::all(study, records) {
         section(part.id, part.name, part.text);
     }

@@ -16,6 +16,7 @@ mod fio_json;
 mod hdr_log;
 mod html;
 mod json;
+mod load;
 mod moment;
 mod plot;
 mod prometheus;

@@ -3,6 +3,7 @@
 //! Circumstances stand before results, results in the order of the records, findings and limits after them. No arm is marked as the best:
 //! a verdict is a sentence with its interval.
 
+use crate::load::is_told_apart;
 use crate::sentence;
 use analyze::{Cell, Fact, Figure, GroupedFinding, Metric, Study, StudyRow};
 use stats::{Estimate, Method};
@@ -48,6 +49,7 @@ struct Line<'a> {
     labels: Vec<String>,
     cell: Option<&'a Cell>,
     kind: &'a str,
+    is_load: bool,
 }
 
 /// A value of a metric with its unit.
@@ -86,10 +88,10 @@ pub(crate) fn interval_text(metric: &Metric, estimate: &Estimate) -> String {
 /// The arms side by side in one row.
 pub(crate) fn row_table(study: &Study, row: &StudyRow) -> Table {
     let mut lines = Vec::new();
-    for kind in &row.operations {
+    for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
         for (arm, cell) in study.arms.iter().zip(&row.cells) {
             if cell.as_ref().is_some_and(|cell| cell.figures.iter().any(|figure| figure.kind == *kind)) {
-                lines.push(Line { labels: vec![kind.clone(), arm.name.clone()], cell: cell.as_ref(), kind });
+                lines.push(Line { labels: vec![kind.clone(), arm.name.clone()], cell: cell.as_ref(), kind, is_load: is_load(row) });
             }
         }
     }
@@ -108,8 +110,9 @@ pub(crate) fn row_table(study: &Study, row: &StudyRow) -> Table {
 pub(crate) fn one_arm_table(study: &Study) -> Table {
     let mut lines = Vec::new();
     for row in &study.rows {
-        for kind in &row.operations {
-            lines.push(Line { labels: vec![row.name.clone(), kind.clone()], cell: row.cells.iter().flatten().next(), kind });
+        for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
+            let cell = row.cells.iter().flatten().next();
+            lines.push(Line { labels: vec![row.name.clone(), kind.clone()], cell, kind, is_load: is_load(row) });
         }
     }
     let first = lines.first().map(|line| line.kind);
@@ -123,7 +126,7 @@ pub(crate) fn one_arm_table(study: &Study) -> Table {
 fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
     let figure = |line: &Line<'_>, metric: &Metric| line.cell.and_then(|cell| cell.figure(line.kind, metric)).cloned();
     let is_known = |metric: &Metric| lines.iter().any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()));
-    let columns = columns(is_known);
+    let columns = columns(is_known, lines.iter().any(|line| line.is_load));
     let measure = interval_metric(study, is_known);
     let mut header: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
     for metric in &columns {
@@ -160,10 +163,19 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
     }
 }
 
-/// The columns of a table: always those of the usual comparison table; percentiles instead of a mean that nobody knows.
-fn columns(is_known: impl Fn(&Metric) -> bool) -> Vec<Metric> {
+/// Whether a row is a load of users or arrivals, whose readers ask for percentiles.
+fn is_load(row: &StudyRow) -> bool {
+    row.workload.iter().any(|fact| fact.key == "scenario")
+}
+
+/// The columns of a table: always those of the usual comparison table; percentiles instead of a mean that nobody knows, and of loads.
+fn columns(is_known: impl Fn(&Metric) -> bool, is_load: bool) -> Vec<Metric> {
     let mut out = vec![Metric::BytesPerSecond, Metric::OperationsPerSecond, Metric::MeanLatency];
-    let tails: &[f64] = if is_known(&Metric::MeanLatency) { &[99.0] } else { &[50.0, 95.0, 99.0, 99.9, 100.0] };
+    let tails: &[f64] = match (is_load, is_known(&Metric::MeanLatency)) {
+        (true, _) => &[50.0, 95.0, 99.0, 100.0],
+        (false, true) => &[99.0],
+        (false, false) => &[50.0, 95.0, 99.0, 99.9, 100.0],
+    };
     let percentiles: Vec<Metric> = tails.iter().map(|percent| Metric::LatencyPercentile(*percent)).filter(&is_known).collect();
     if !percentiles.is_empty() && !is_known(&Metric::MeanLatency) {
         out.pop();
@@ -438,7 +450,7 @@ mod tests {
 
     #[test]
     fn an_experiment_as_markdown() {
-        insta::assert_snapshot!(study_markdown(&golden()), @r##"
+        insta::assert_snapshot!(study_markdown(&golden(), &experiment()), @r##"
         <!-- fathom report -->
         # Storage study
 
@@ -561,24 +573,25 @@ mod tests {
             names,
             [["Row", "Operation"], ["RND4K Q1T1 read", "read"], ["MIX 70/30", "read"], ["MIX 70/30", "write"], ["MIX 70/30", "all"]]
         );
-        assert_eq!(study_markdown(&study).lines().filter(|line| line.starts_with("| ---")).count(), 1);
+        assert_eq!(study_markdown(&study, &one).lines().filter(|line| line.starts_with("| ---")).count(), 1);
     }
 
     #[test]
     fn machine_forms_hold_what_the_text_says_and_are_known_again() {
-        let study = study(&experiment(), &StudyOptions::default());
-        let value: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
+        let records = experiment();
+        let study = study(&records, &StudyOptions::default());
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
         let read = &value["rows"][0]["cells"][1]["figures"][1];
         assert_eq!(
             (read["metric"].as_str(), read["unit"].as_str(), read["by_block"].as_array().map(Vec::len)),
             (Some("operations"), Some("1/s"), Some(8))
         );
         assert!(read["estimate"]["low"].as_f64().unwrap() < read["value"].as_f64().unwrap());
-        let csv = study_csv(&study);
+        let csv = study_csv(&study, &records);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert_eq!(columns, 18);
         assert!(csv.lines().any(|line| line.contains("RND4K Q1T1 read,after,read,operations") && line.contains("Faster")), "{csv}");
-        for text in [csv, study_json(&study), study_markdown(&study)] {
+        for text in [csv, study_json(&study, &records), study_markdown(&study, &records)] {
             assert!(is_study(&text), "{}", &text[..60]);
         }
         assert!(!is_study("# My notes") && !is_study(&crate::json(&experiment()[..1])));

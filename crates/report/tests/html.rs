@@ -2,8 +2,8 @@
 
 use analyze::{StudyOptions, study};
 use record::{
-    Calibration, Coverage, Environment, Histogram, Interval, Measurements, Operations, Outcome, Record, Role, SCHEMA, Status, Stopping,
-    TargetFact, Trial,
+    Calibration, Coverage, Environment, ErrorCount, Histogram, Interval, LoadAccount, Measurements, Operations, Outcome, PaceAccount,
+    Record, RequestPhases, Role, SCHEMA, Status, Stopping, TargetFact, ThresholdResult, Trial,
 };
 use report::html;
 use stats::rng::Rng;
@@ -235,6 +235,130 @@ fn hostile_names_stay_text() {
     assert_eq!(page.matches("<script").count(), 1);
     assert!(!page.contains("<img") && !page.contains('\u{202e}') && page.contains("&lt;script&gt;window.pwned=1"));
     assert_eq!(page.matches("<article").count(), page.matches("</article>").count());
+}
+
+fn times(ns: u64, count: u64) -> Histogram {
+    let mut out = Histogram::default();
+    (0..count).for_each(|k| out.record(ns + ns * (k * 7 % 100) / 50));
+    out
+}
+
+/// A load of users of whom most sleep; `rate`: of arrivals instead.
+fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
+    let mut record = place(&small(), 0, 0, 0, 0);
+    let count = rate.map_or(3000, |rate| whole(rate * 10.0));
+    let phases = RequestPhases {
+        connecting: times(ns / 40, 50),
+        sending: times(ns / 90, count),
+        waiting: times(ns, count),
+        receiving: times(ns / 5, count),
+    };
+    let threshold =
+        |text: &str, holds| ThresholdResult { threshold: text.into(), holds, measured: "91.2 ms, 41.2 ms above the limit".into() };
+    record.trial = None;
+    record.coverage = None;
+    (record.name, record.id) = (name.into(), format!("{name}-{ns}"));
+    record.kind = "load".into();
+    record.operations = Measurements::default();
+    record.elapsed_ns = 10_000_000_000;
+    record.generator.in_flight_ns = u128::from(count * ns);
+    record.process.user_ns = count * 90_000;
+    record.effective = [("scenario", name), ("mix", "get 50, put 40"), ("target", "s3://bench@http://127.0.0.1:9000")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+    record.load = Some(LoadAccount {
+        scenario: if rate.is_some() { "get".into() } else { name.into() },
+        users: vec![25, 100, 100, 25],
+        phases: kinds.iter().map(|kind| ((*kind).to_owned(), phases.clone())).collect(),
+        iterations: times(300_000_000, count),
+        thresholds: vec![threshold("get.p95<1s", true), threshold("p99<50ms", rate.is_some_and(|rate| rate <= 400.0))],
+        lateness: rate.map(|_| times(20_000, count)),
+        ..LoadAccount::default()
+    });
+    for kind in kinds {
+        let latency = times(ns * 6 / 5, count);
+        record
+            .operations
+            .insert(kind, Operations { count, bytes: count * 10_240, errors: u64::from(rate.is_none()), latency, ..Operations::default() });
+    }
+    let error = |kind: &&str| ErrorCount {
+        operation: (*kind).to_owned(),
+        error: "503 <b>SlowDown</b>".into(),
+        count: 1,
+        first_file: format!("http://127.0.0.1:9000/bench/{}", "long-name/".repeat(9)),
+        first_offset: 0,
+    };
+    record.errors = kinds.iter().filter(|_| rate.is_none()).map(error).collect();
+    match rate {
+        Some(rate) => {
+            record.pace = Some(PaceAccount { asked_per_second: Some(rate), achieved_per_second: rate, ..PaceAccount::default() });
+        }
+        None => drop(record.effective.insert("users".into(), "100".into())),
+    }
+    record
+}
+
+fn loads() -> Vec<Record> {
+    let scenarios = [("upload", &["put"][..]), ("mixed", &["delete", "get", "list", "put"][..])];
+    let mut out: Vec<Record> = scenarios.iter().map(|(name, kinds)| load(name, kinds, 5_000_000, None)).collect();
+    let steps =
+        [100.0, 200.0, 400.0, 800.0].map(|rate| load(&format!("get@{rate}/s"), &["get"], 1_000_000 + whole(rate * rate), Some(rate)));
+    out.extend(steps);
+    out
+}
+
+/// The same loads on two machines.
+fn loads_of_two() -> (Vec<Record>, StudyOptions) {
+    let slower = |mut record: Record| {
+        record.id.push_str("-b");
+        record.environment.system.hostname = Some("bench-2".into());
+        record
+    };
+    let records: Vec<Record> = loads().into_iter().chain(loads().into_iter().map(slower)).collect();
+    let labels = (0..records.len()).map(|at| if at < records.len() / 2 { "notebook" } else { "server" }.to_owned()).collect();
+    (records, StudyOptions { labels, ..StudyOptions::default() })
+}
+
+#[test]
+fn a_load_shows_its_failures_parts_thresholds_and_knee() {
+    let page = page(&loads());
+    for needed in [
+        "<h4>Success</h4>",
+        "<bdi>1 of 3001</bdi>",
+        "<bdi>99.97 %</bdi>",
+        "<bdi>waiting</bdi>",
+        "<bdi>receiving</bdi>",
+        "users waiting, mean",
+        "iteration time p95",
+        "<b class=\"no\">missed</b>",
+        "503 &lt;b&gt;SlowDown",
+        "<section id=\"arrivals\"",
+        "knee: 400",
+        "Knee: 400",
+    ] {
+        assert!(page.contains(needed), "{needed}");
+    }
+    assert_eq!(page.matches("<bdi>100 %</bdi>").count(), 8, "of the steps alone, in their own tables and in that of the curve");
+    let (records, options) = loads_of_two();
+    let both = html(&study(&records, &options), &records);
+    assert!(both.contains("server (bench-2) against notebook (bench-1)") && both.contains("one run a side"));
+    assert!(both.contains("<section id=\"scenarios\""));
+}
+
+#[test]
+fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
+    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    let (records, options) = loads_of_two();
+    for (name, page) in [("load.html", page(&loads())), ("loads.html", html(&study(&records, &options), &records))] {
+        for width in [1280, 390] {
+            let (said, console) = in_browser(&browser, name, &page, width, LAYOUT);
+            assert_eq!(console, "", "{name} {width}");
+            let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+            assert!(said["scroll"].as_u64() <= said["width"].as_u64(), "{name} {width}: {said}");
+            let found = [&said["wide"], &said["clipped"]].map(|list| list.as_array().map(Vec::len));
+            assert_eq!(found, [Some(0), Some(0)], "{name} {width}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -1,18 +1,20 @@
 //! One article a row: verdicts, the table as the reference documents have it, and intervals.
 
-use super::{ALL, environment, plotted, role, words};
+use super::{ALL, environment, load, plotted, role, words};
+use crate::load::is_told_apart;
 use crate::plot::{IntervalLine, Reference, Unit, escape, intervals, key};
 use crate::sentence;
 use analyze::{Cell, Fact, Figure, Metric, Study, StudyRow};
+use record::Record;
 use std::fmt::Write as _;
 
-pub(super) fn section(study: &Study) -> Option<String> {
+pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
     if study.rows.is_empty() {
         return None;
     }
     let mut out = String::from("<section id=\"rows\">\n<h2>Rows</h2>\n<p id=\"none\" hidden>No row has such a name.</p>\n");
     for index in 0..study.rows.len() {
-        write_row(&mut out, study, index);
+        write_row(&mut out, study, index, records);
     }
     out.push_str("</section>\n");
     Some(out)
@@ -24,7 +26,7 @@ pub(super) fn metrics_with_figures(study: &Study) -> Vec<Metric> {
     plotted().into_iter().filter(|metric| figures().any(|figure| figure.metric == *metric && figure.point.is_some())).collect()
 }
 
-fn write_row(out: &mut String, study: &Study, index: usize) {
+fn write_row(out: &mut String, study: &Study, index: usize, records: &[Record]) {
     let row = &study.rows[index];
     let _infallible = write!(
         out,
@@ -34,6 +36,7 @@ fn write_row(out: &mut String, study: &Study, index: usize) {
     );
     write_verdicts(out, study, row);
     write_table(out, study, row, index);
+    load::write_row(out, study, row, records);
     out.push_str("<div class=\"figures\">\n");
     if let Some(figure) = changes(study, row) {
         out.push_str(&figure);
@@ -114,7 +117,7 @@ fn write_table(out: &mut String, study: &Study, row: &StudyRow, index: usize) {
             );
             continue;
         };
-        for kind in &row.operations {
+        for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
             let operation = if several { format!("<td>{}</td>", words::name(kind)) } else { String::new() };
             let _infallible =
                 write!(out, "<tr data-arm=\"{arm}\"><th scope=\"row\">{name}</th>{operation}<td class=\"num\">{}</td>", blocks(cell));

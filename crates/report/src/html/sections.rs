@@ -1,6 +1,6 @@
 //! Plots over all rows, one section a kind of plot.
 
-use super::{ALL, leading_kind, legend, traces, words};
+use super::{ALL, leading_kind, legend, load, traces, words};
 use crate::plot::{self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, Unit, escape};
 use analyze::{Curve, Effective, Metric, Study, StudyRow};
 use record::Record;
@@ -20,7 +20,7 @@ pub(super) struct Part {
 }
 
 /// All sections in their order.
-pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 6] {
+pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
     let part = |id, name, explanation: &str, keys: &str, figures: String| {
         Part {
         id,
@@ -33,10 +33,14 @@ pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 6] {
     }
     };
     let keys = legend(study);
+    let (curves, steps) = load::arrivals(study, records);
+    let mut arrivals = part("arrivals", "Arrival rates", load::ARRIVALS, &keys, curves);
+    arrivals.text = arrivals.text.map(|text| text.replacen("</details>\n</section>\n", &format!("{steps}</details>\n</section>\n"), 1));
     [
         part("latency", "Latency distributions", LATENCY, &keys, by_row(study, |row, index| latencies(study, records, row, index))),
         part("series", "Rates over time", SERIES, &keys, by_row(study, |row, index| rates(study, records, row, index))),
         part("depth", "Queue depth", DEPTH, &keys, depths(study)),
+        arrivals,
         part("drift", "Drift over blocks", DRIFT, &keys, by_row(study, |row, index| drifts(study, row, index))),
         part("heat", "Latency over time", HEAT, &heat_scale(), by_row(study, |row, index| heat(study, records, row, index))),
         part("places", "Accesses by place", PLACES, "", by_row(study, |row, index| places(study, records, row, index))),

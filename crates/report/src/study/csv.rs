@@ -4,15 +4,19 @@
 //! kinds together. A cell is empty where a value is unknown.
 
 use crate::csv::push_row;
+use crate::load::readings;
+use crate::plot::Unit;
 use crate::sentence;
-use analyze::{Figure, Metric, RowComparison, Study};
+use analyze::{Cell, Figure, Metric, RowComparison, Study};
+use record::Record;
 
 const HEADER: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method,note,baseline,effect_percent,effect_low_percent,\
     effect_high_percent,pairs,verdict";
 
-/// The figures of a study under one header line.
+/// The figures of a study under one header line, and after those of each cell what only its loads have: a line a record, with the
+/// record's id as the note. `records` are those that the study was made from, in the same order.
 #[must_use]
-pub fn study_csv(study: &Study) -> String {
+pub fn study_csv(study: &Study, records: &[Record]) -> String {
     let mut out = format!("{HEADER}\n");
     for row in &study.rows {
         for (arm, cell) in row.cells.iter().enumerate() {
@@ -23,9 +27,53 @@ pub fn study_csv(study: &Study) -> String {
                 line.extend(effect_cells(study, row.comparisons[arm].as_ref().filter(|_| compared)));
                 push_row(&mut out, &line);
             }
+            for line in cell.iter().flat_map(|cell| load_lines(cell, records)) {
+                push_row(&mut out, &[vec![row.name.clone(), study.arms[arm].name.clone()], line].concat());
+            }
         }
     }
     out
+}
+
+/// The readings of the loads of a cell, and their thresholds as 1 (met) and 0.
+fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
+    let mut out = Vec::new();
+    for record in cell.records.iter().filter_map(|index| records.get(*index)) {
+        let mut push = |operation: &str, name: &str, unit: &str, value: f64, note: &str| {
+            let mut line = [operation, name, unit, "1"].map(str::to_owned).to_vec();
+            line.push(number(Some(value)));
+            line.extend(std::iter::repeat_n(String::new(), 4));
+            line.push(note.to_owned());
+            line.extend(effect_cells_of_none());
+            out.push(line);
+        };
+        for reading in readings(record) {
+            push(&reading.operation, &reading.name, unit_name(reading.unit), reading.value, &record.id);
+        }
+        for result in record.load.iter().flat_map(|load| &load.thresholds) {
+            let note = format!("{}: {}", record.id, result.measured);
+            push("", &format!("threshold {}", result.threshold), "met", f64::from(u8::from(result.holds)), &note);
+        }
+        for error in record.errors.iter().filter(|_| record.load.is_some()) {
+            push(&error.operation, &format!("error {}", error.error), "1", error.count as f64, &record.id);
+        }
+    }
+    out
+}
+
+/// A unit for machines.
+pub(super) fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "1/s",
+        Unit::BytesPerSecond => "bytes/s",
+        Unit::Time => "ns",
+        Unit::Bytes => "bytes",
+        Unit::Change | Unit::Whole => "1",
+    }
+}
+
+fn effect_cells_of_none() -> Vec<String> {
+    vec![String::new(); 6]
 }
 
 /// Whether a text begins as [`study_csv`] does.
@@ -51,7 +99,7 @@ fn figure_cells(figure: &Figure) -> Vec<String> {
 }
 
 fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String> {
-    let Some((comparison, baseline)) = comparison.zip(study.baseline) else { return vec![String::new(); 6] };
+    let Some((comparison, baseline)) = comparison.zip(study.baseline) else { return effect_cells_of_none() };
     let percent = |end: fn(&stats::Estimate) -> f64| number(comparison.effect.as_ref().map(|effect| 100.0 * end(effect).exp_m1()));
     vec![
         study.arms[baseline].name.clone(),

@@ -1,17 +1,20 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes; what is not known is null.
 
-use super::csv::names;
+use super::csv::{names, unit_name};
+use crate::load::readings;
 use crate::sentence;
 use analyze::{Cell, Fact, Figure, RowComparison, Study, StudyRow};
+use record::Record;
 use serde_json::{Value, json};
 use stats::Estimate;
 
 /// The version of the form below.
 const FORM: u32 = 1;
 
-/// The study as one indented object; `fathom_report` is the version of its form.
+/// The study as one indented object; `fathom_report` is the version of its form. `records` are those that the study was made from, in the
+/// same order.
 #[must_use]
-pub fn study_json(study: &Study) -> String {
+pub fn study_json(study: &Study, records: &[Record]) -> String {
     let arms: Vec<Value> = study.arms.iter().map(|arm| json!({ "name": arm.name, "role": arm.role, "records": arm.records })).collect();
     let findings: Vec<Value> = study
         .findings
@@ -42,7 +45,7 @@ pub fn study_json(study: &Study) -> String {
         "compared": { "metric": metric, "unit": unit, "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
-        "rows": study.rows.iter().map(|row| row_value(study, row)).collect::<Vec<_>>(),
+        "rows": study.rows.iter().map(|row| row_value(study, row, records)).collect::<Vec<_>>(),
         "curves": curves,
         "findings": findings,
         "left_out": left_out,
@@ -67,7 +70,7 @@ fn facts(study: &Study, facts: &[Fact]) -> Vec<Value> {
     facts.iter().map(|fact| json!({ "fact": fact.key, "differs": fact.differs, "values": by_arm(fact) })).collect()
 }
 
-fn row_value(study: &Study, row: &StudyRow) -> Value {
+fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
     let cells: Vec<Value> = study
         .arms
         .iter()
@@ -79,6 +82,7 @@ fn row_value(study: &Study, row: &StudyRow) -> Value {
                 "blocks": cell.map_or(0, |cell| cell.blocks),
                 "records": cell.map(|cell| &cell.records),
                 "figures": cell.map(figures),
+                "loads": cell.map(|cell| loads(cell, records)),
                 "comparison": row.comparisons[arm].as_ref().map(|comparison| comparison_value(study, comparison)),
             })
         })
@@ -103,6 +107,20 @@ fn figures(cell: &Cell) -> Vec<Value> {
         })
     };
     cell.figures.iter().map(one).collect()
+}
+
+/// What only loads have, a list for each record of the cell that is one.
+fn loads(cell: &Cell, records: &[Record]) -> Vec<Value> {
+    let of = |index: &usize| {
+        let record = records.get(*index)?;
+        let found: Vec<Value> = readings(record)
+            .into_iter()
+            .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": unit_name(r.unit), "value": r.value }))
+            .collect();
+        let thresholds = record.load.as_ref().map(|load| &load.thresholds);
+        (!found.is_empty()).then(|| json!({ "record": index, "readings": found, "thresholds": thresholds }))
+    };
+    cell.records.iter().filter_map(of).collect()
 }
 
 fn estimate(estimate: &Estimate) -> Value {

@@ -4,15 +4,18 @@ use super::{
     Table, agreeing, comparison_head, counted, drift_text, method, one_arm_table, only_verdict, overall, row_table, some, verdicts, whose,
     work,
 };
-use analyze::{Fact, Study};
+use crate::load::{self, Titled};
+use analyze::{Fact, Study, StudyRow};
+use record::Record;
 use std::fmt::Write as _;
 
-/// The study as a Markdown document. Text from records is escaped, so that a name cannot become markup.
+/// The study as a Markdown document; `records` are those that it was made from, in the same order. Text from records is escaped, so that a
+/// name cannot become markup.
 #[must_use]
-pub fn study_markdown(study: &Study) -> String {
+pub fn study_markdown(study: &Study, records: &[Record]) -> String {
     let mut out = format!("{}\n# Storage study\n\n{}.\n", super::MARKDOWN_MARK, counted(study));
     environments(&mut out, study);
-    results(&mut out, study);
+    results(&mut out, study, records);
     findings(&mut out, study);
     if !study.left_out.is_empty() {
         heading(&mut out, "Left out");
@@ -59,7 +62,7 @@ fn environments(out: &mut String, study: &Study) {
     }
 }
 
-fn results(out: &mut String, study: &Study) {
+fn results(out: &mut String, study: &Study, records: &[Record]) {
     heading(out, "Results");
     let only = only_verdict(study);
     if let Some(head) = comparison_head(study) {
@@ -74,32 +77,63 @@ fn results(out: &mut String, study: &Study) {
     if study.rows.is_empty() {
         out.push_str("No record counts.\n");
     } else if study.arms.len() == 1 {
-        table(out, &one_arm_table(study));
-        for row in &study.rows {
-            if let Some(text) = drift_text(row) {
-                paragraph(out, &format!("{}: {text}.", row.name));
-            }
-        }
+        one_arm(out, study, records);
     } else {
-        for row in &study.rows {
-            let _infallible = write!(out, "\n### {}\n\n", escaped(&row.name));
-            let [same, differing] = work(study, row);
-            if let Some(text) = same {
-                let _infallible = write!(out, "{}\n\n", escaped(&text));
-            }
-            table(out, &row_table(study, row));
-            let mut said = Vec::new();
-            said.extend(differing.map(|text| format!("the arms do not do the same: {text}")));
-            if only.is_none() {
-                said.extend(verdicts(study, row).into_iter().map(|(arms, text)| format!("{}: {text}", some(&arms))));
-            }
-            said.extend(drift_text(row));
-            if !said.is_empty() {
-                out.push('\n');
-            }
-            said.iter().for_each(|text| item(out, text));
+        let overall = load::overall_tables(study, records);
+        if !overall.is_empty() {
+            out.push_str("\n### All scenarios\n");
+            overall.iter().for_each(|titled| write_titled(out, titled));
+        }
+        study.rows.iter().for_each(|row| several_arms(out, study, row, records, only.is_none()));
+    }
+    for curve in load::arrival_curves(study, records) {
+        let Titled { title, table } = load::curve_table(study, &curve);
+        let _infallible = write!(out, "\n### {}\n\n", escaped(&title));
+        self::table(out, &table);
+    }
+}
+
+fn one_arm(out: &mut String, study: &Study, records: &[Record]) {
+    table(out, &one_arm_table(study));
+    for row in &study.rows {
+        if let Some(text) = drift_text(row) {
+            paragraph(out, &format!("{}: {text}.", row.name));
         }
     }
+    for row in study.rows.iter().filter(|row| !load::is_step(row, records)) {
+        let tables = load::tables(study, row, records);
+        if !tables.is_empty() {
+            let _infallible = write!(out, "\n### {}\n", escaped(&row.name));
+            tables.iter().for_each(|titled| write_titled(out, titled));
+        }
+    }
+}
+
+fn several_arms(out: &mut String, study: &Study, row: &StudyRow, records: &[Record], with_verdicts: bool) {
+    let _infallible = write!(out, "\n### {}\n\n", escaped(&row.name));
+    let [same, differing] = work(study, row);
+    if let Some(text) = same {
+        let _infallible = write!(out, "{}\n\n", escaped(&text));
+    }
+    table(out, &row_table(study, row));
+    let mut said = Vec::new();
+    said.extend(differing.map(|text| format!("the arms do not do the same: {text}")));
+    if with_verdicts {
+        said.extend(verdicts(study, row).into_iter().map(|(arms, text)| format!("{}: {text}", some(&arms))));
+    }
+    said.extend(drift_text(row));
+    if !said.is_empty() {
+        out.push('\n');
+    }
+    said.iter().for_each(|text| item(out, text));
+    if !load::is_step(row, records) {
+        load::tables(study, row, records).iter().for_each(|titled| write_titled(out, titled));
+    }
+}
+
+fn write_titled(out: &mut String, titled: &Titled) {
+    let _infallible = write!(out, "\n#### {}\n\n", escaped(&titled.title));
+    table(out, &titled.table);
 }
 
 fn findings(out: &mut String, study: &Study) {
