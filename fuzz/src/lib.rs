@@ -1,5 +1,7 @@
 //! What the fuzz targets share: laws that hold of whatever a reader accepted.
 
+pub mod s3_client;
+
 use workload::fio::{Keywords, Outside};
 use workload::{Workload, settings};
 

@@ -1,0 +1,18 @@
+//! Thresholds: what is accepted reads back from its text, and judges any record.
+#![no_main]
+
+use object::Threshold;
+use record::Record;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    match Threshold::parse(text) {
+        Ok(threshold) => {
+            assert_eq!(Threshold::parse(threshold.text()).as_ref().ok(), Some(&threshold));
+            let judged = threshold.judge(&Record::default());
+            assert!(!judged.measured.is_empty());
+            let _either = threshold.judges_errors();
+        }
+        Err(error) => assert!(error.to_string().contains("examples: ")),
+    }
+});
