@@ -222,6 +222,9 @@ def checksums(bucket):
         wanted = ["ETag", "Checksum", "ObjectParts", "ObjectSize", "StorageClass"]
         told = S3.get_object_attributes(Bucket=bucket, Key="sum", ObjectAttributes=wanted)
         check(f"{algorithm} attributes", told["Checksum"][field] == made[field] and told["ObjectParts"]["TotalPartsCount"] == 2, told)
+        check(f"{algorithm} attributes' ETag", told["ETag"] == made["ETag"].strip('"'), told)
+        first = S3.get_object(Bucket=bucket, Key="sum", PartNumber=1, ChecksumMode="ENABLED")
+        check(f"{algorithm} of a part", first.get(field) == parts[0][field], first)
     refused("other checksum", lambda: S3.put_object(Bucket=bucket, Key="sum", Body=b"abc", ChecksumCRC32="AAAAAA=="), "BadDigest")
 
 

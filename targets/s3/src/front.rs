@@ -143,6 +143,7 @@ impl Front {
         let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(cell.clone());
+        let attributes = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| matches!(pair, "attributes" | "attributes=")));
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
         let inbound = self.inbound(body, kind);
         let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
@@ -152,6 +153,9 @@ impl Front {
         };
         if is_unread_body(&response) {
             response = unread_body();
+        }
+        if attributes && response.status().is_success() {
+            unquote_etag(&mut response);
         }
         if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
             if inbound.was_given_up() {
@@ -194,6 +198,15 @@ impl Front {
             None => refusal(custom("AccessForbidden", StatusCode::FORBIDDEN, "CORSResponse: This CORS request is not allowed.")),
         }
     }
+}
+
+/// GetObjectAttributes alone has its ETag without quotes, which the protocol library always writes.
+fn unquote_etag(response: &mut Response<Body>) {
+    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()) else { return };
+    let plain = ["\"", "&quot;"]
+        .into_iter()
+        .fold(text, |text, quote| text.replace(&format!("<ETag>{quote}"), "<ETag>").replace(&format!("{quote}</ETag>"), "</ETag>"));
+    *response.body_mut() = Body::from(plain);
 }
 
 fn bucket(uri: &Uri) -> &str {

@@ -135,7 +135,7 @@ fn a_part_may_be_a_copy_where_the_upload_has_checksums() {
         let upload = client.send(start).ok().fields("UploadId").remove(0);
         let part = |number: u32| Request::new("PUT", &format!("/bucket/copied?partNumber={number}&uploadId={upload}"));
         let field = format!("Checksum{algorithm}");
-        let mut listed = String::new();
+        let (mut listed, mut sums) = (String::new(), Vec::new());
         for (number, range) in [(1, 0..5 << 20), (2, 5 << 20..bytes.len())] {
             let sent = client.send(part(number).body(bytes[range.clone()].to_vec())).ok();
             let sum = sent.headers[&format!("x-amz-checksum-{}", algorithm.to_lowercase())].clone();
@@ -145,11 +145,21 @@ fn a_part_may_be_a_copy_where_the_upload_has_checksums() {
             assert_eq!(copied.fields(&field), std::slice::from_ref(&sum), "the same bytes have the same checksum however they came");
             let etag = copied.fields("ETag").remove(0);
             listed += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag><{field}>{sum}</{field}></Part>");
+            sums.push((number, range.len(), sum));
         }
         let body = format!("<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>");
         let made = client.send(Request::new("POST", &format!("/bucket/copied?uploadId={upload}")).body(body)).ok();
         assert_eq!(made.fields(&field).len(), 1, "{}", made.text());
         assert!(client.call("GET", "/bucket/copied").ok().body == bytes);
+        for (number, length, sum) in sums {
+            let part = Request::new("GET", &format!("/bucket/copied?partNumber={number}")).header("x-amz-checksum-mode", "ENABLED");
+            let got = client.send(part).ok();
+            assert_eq!((got.body.len(), &got.headers[&format!("x-amz-checksum-{}", algorithm.to_lowercase())]), (length, &sum));
+            assert!(got.headers.contains_key("x-amz-checksum-type"));
+        }
+        let attributes = Request::new("GET", "/bucket/copied?attributes").header("x-amz-object-attributes", "ETag,Checksum");
+        let told = client.send(attributes).ok();
+        assert_eq!((told.fields("ETag").remove(0).len(), told.fields(&field)), (34, made.fields(&field)), "32 digits, - and 2: no quotes");
     }
 }
 

@@ -4,7 +4,7 @@ use super::checksums::set_checksums;
 use super::outflow::Outflow;
 use super::{Asked, Protocol, convert, errors};
 use crate::lifecycle;
-use crate::storage::{ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
+use crate::storage::{Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
 use http::{HeaderMap, HeaderValue};
 use s3s::dto::{
     ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, Range, StorageClass, StreamingBlob,
@@ -53,7 +53,15 @@ struct Selected {
     /// As `Content-Range` says it, where less than all is given.
     said: Option<String>,
     parts: Option<i32>,
-    whole: bool,
+    checksums: Of,
+}
+
+/// Whose checksums these bytes have.
+enum Of {
+    Object,
+    Part(Vec<Checksum>),
+    /// A range has none.
+    Nothing,
 }
 
 /// Writes what is known of an object into an output that has these fields.
@@ -76,8 +84,13 @@ macro_rules! describe {
         $output.e_tag = Some(convert::etag(etag));
         $output.last_modified = Some(convert::timestamp(modified_ms));
         $output.version_id = convert::version_text(version, $versioned);
-        if $checksums && $selected.whole {
-            set_checksums!($output, &content.checksums);
+        let told = match &$selected.checksums {
+            Of::Object => content.checksums.as_slice(),
+            Of::Part(own) => own,
+            Of::Nothing => &[],
+        };
+        if $checksums && !told.is_empty() {
+            set_checksums!($output, told);
             $output.checksum_type = content.checksums.first().map(|first| convert::kind_name(first.kind));
         }
         $output.metadata = convert::metadata(content.user);
@@ -153,34 +166,36 @@ impl Protocol {
         let said = |range: &std::ops::Range<u64>| Some(format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), found.size));
         match (wanted.range, wanted.part) {
             (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "Cannot specify both Range header and partNumber query parameter")),
-            (None, None) => Ok(Selected { range: 0..found.size, said: None, parts: None, whole: true }),
+            (None, None) => Ok(Selected { range: 0..found.size, said: None, parts: None, checksums: Of::Object }),
             (Some(range), None) => {
                 let range = range.check(found.size).or(Err(errors::range_not_satisfiable(found.size)))?;
-                Ok(Selected { said: said(&range), whole: range == (0..found.size), range, parts: None })
+                let checksums = if range == (0..found.size) { Of::Object } else { Of::Nothing };
+                Ok(Selected { said: said(&range), range, parts: None, checksums })
             }
-            (None, Some(number)) => self.part(wanted, found, number).map(|(range, parts)| {
-                let said = if range.is_empty() { None } else { said(&range) };
-                Selected { said, whole: parts.is_none(), range, parts }
+            (None, Some(number)) => self.part(wanted, found, number).map(|selected| {
+                let said = if selected.range.is_empty() { None } else { said(&selected.range) };
+                Selected { said, ..selected }
             }),
         }
     }
 
-    /// The bytes of one part, and of how many the object was assembled.
-    fn part(&self, wanted: &Wanted, found: &ObjectVersion, number: i32) -> S3Result<(std::ops::Range<u64>, Option<i32>)> {
+    /// One part of an object, which may be all of it.
+    fn part(&self, wanted: &Wanted, found: &ObjectVersion, number: i32) -> S3Result<Selected> {
         let invalid =
             || errors::custom("InvalidPartNumber", http::StatusCode::RANGE_NOT_SATISFIABLE, "The requested partnumber is not satisfiable");
         if !(1..=10_000).contains(&number) {
             return Err(convert::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
         }
         if found.etag.parts == 0 {
-            return if number == 1 { Ok((0..found.size, None)) } else { Err(invalid()) };
+            let whole = Selected { range: 0..found.size, said: None, parts: None, checksums: Of::Object };
+            return if number == 1 { Ok(whole) } else { Err(invalid()) };
         }
         let parts = self.stored(self.store.parts_of(&wanted.bucket, &wanted.key, Some(found.version)))?;
-        let count = convert::small(parts.len());
+        let count = Some(convert::small(parts.len()));
         // AWS counts the parts of the finished object, whatever numbers they were uploaded with.
         let index = usize::try_from(number - 1).unwrap_or(usize::MAX);
         let part = parts.into_iter().nth(index).ok_or_else(invalid)?;
-        Ok((part.range, Some(count)))
+        Ok(Selected { range: part.range, said: None, parts: count, checksums: Of::Part(part.checksums) })
     }
 }
 
