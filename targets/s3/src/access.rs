@@ -2,7 +2,7 @@
 
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
-use crate::storage::{BucketDocument, ObjectStore};
+use crate::storage::{BucketDocument, ObjectStore, StorageError};
 use http::HeaderValue;
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::{S3Error, S3Result, s3_error};
@@ -158,6 +158,19 @@ impl Access {
         }
     }
 
+    /// Who may not list a bucket is not told which keys it does not hold. Errors: `AccessDenied`.
+    fn hide_absence(&self, asker: Option<&str>, bucket: &str, key: &str, circumstances: &Circumstances<'_>) -> S3Result<()> {
+        let names_version = circumstances.query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("versionId=")));
+        let may_list = || self.decide(asker, "ListObjectsV2", Some((bucket, None)), circumstances).is_ok();
+        if asker.is_some_and(|access| self.keyring.is_admin(access)) || names_version || may_list() {
+            return Ok(());
+        }
+        match self.store.head(bucket, key, None) {
+            Err(StorageError::NoSuchKey | StorageError::DeleteMarker { .. }) => Err(denied()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Refuses what is asked of a bucket that somebody else owns than the asker thinks. Errors: `AccessDenied`.
     pub(crate) fn check_owner(&self, bucket: &str, expected: Option<&HeaderValue>) -> S3Result<()> {
         let Some(expected) = expected else { return Ok(()) };
@@ -193,6 +206,9 @@ impl S3Access for Access {
         let path = context.s3_path();
         let place = path.get_bucket_name().map(|bucket| (bucket, path.get_object_key()));
         self.decide(asker, &name, place, &circumstances)?;
+        if let (Some((bucket, Some(key))), "GetObject" | "HeadObject") = (place, name.as_str()) {
+            self.hide_absence(asker, bucket, key, &circumstances)?;
+        }
         match place {
             Some((bucket, _)) => self.check_owner(bucket, circumstances.headers.get("x-amz-expected-bucket-owner")),
             None => Ok(()),
@@ -204,7 +220,7 @@ impl S3Access for Access {
 mod tests {
     use super::*;
     use crate::policy::nowhere;
-    use crate::storage::{NewBucket, StorageOptions, open_memory};
+    use crate::storage::{NewBucket, PutFinish, StorageOptions, open_memory};
 
     fn access() -> Access {
         let keys = "[[key]]\naccess = \"root\"\nsecret = \"root-secret\"\nadmin = true\n[[key]]\naccess = \"kim\"\nsecret = \"kim-secret\"\n[key.buckets]\n\"mine\" = [\"read\"]\n";
@@ -255,6 +271,19 @@ mod tests {
         let check = |bucket: &str, owner: &'static str| access.check_owner(bucket, Some(&HeaderValue::from_static(owner))).is_ok();
         assert!(check("roots", "root") && !check("roots", "kim") && !check("roots", ""));
         assert!(check("absent", "kim") && access.check_owner("roots", None).is_ok());
+    }
+
+    #[test]
+    fn who_may_not_list_is_not_told_what_is_missing() {
+        let access = access();
+        access.store.begin_put("open", "there").unwrap().finish(PutFinish::default()).unwrap();
+        let told = |asker, bucket, key| access.hide_absence(asker, bucket, key, &nowhere()).is_ok();
+        assert!(told(None, "open", "there") && !told(None, "open", "missing") && !told(Some("kim"), "mine", "missing"));
+        assert!(told(Some("root"), "open", "missing"));
+        let lists =
+            r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
+        access.store.set_document("open", BucketDocument::Policy, Some(lists.into())).unwrap();
+        assert!(told(None, "open", "missing"));
     }
 
     #[test]
