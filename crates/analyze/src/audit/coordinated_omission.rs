@@ -27,7 +27,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     let severity = if users { Severity::Warning } else { Severity::Note };
     let message = format!("closed loop: {}", found.join("; "));
-    let advice = "call the percentiles those of the service; for what a client would see, give a rate (--rate-iops) and take latency from the intended start";
+    let advice = "call the percentiles those of the service; for what a client would see, give a rate (--rate-iops, of a load --rate) and take latency from the intended start";
     vec![finding(RULE, severity, message, advice)]
 }
 

@@ -1,5 +1,6 @@
 //! A rate that moves within a run is not one number.
 
+use super::ramp_in_percentile::asked_to_change;
 use super::series::seconds;
 use super::{finding, percent};
 use crate::{Finding, Severity};
@@ -22,9 +23,9 @@ pub(super) struct Unsteady {
     is_jump: bool,
 }
 
-/// What keeps the series from being steady, after the warm-up is cut; `None` also where the series cannot say.
+/// What keeps the series from being steady, after the warm-up is cut; `None` also where the series cannot say, or the load was to change.
 pub(super) fn why_not(record: &Record) -> Option<Unsteady> {
-    let series = seconds(record)?;
+    let series = seconds(record).filter(|_| asked_to_change(record).is_none())?;
     if let Some(jump) = regime_change(&series) {
         let text = format!("the rate went to {:.2} times its level at {} s of {}", jump.ratio, jump.second, series.len());
         return Some(Unsteady { text, is_jump: true });
@@ -41,7 +42,7 @@ pub(super) fn why_not(record: &Record) -> Option<Unsteady> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{only, placed, with_rates};
+    use super::super::example::{only, placed, set, with_rates};
     use super::*;
 
     #[test]
@@ -51,6 +52,16 @@ mod tests {
         assert_eq!(only(&found), "the rate went to 0.33 times its level at 80 s of 120");
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(check(&placed(with_rates(&rates), "a", 0, 0))[0].severity, Severity::Warning, "one slot of many");
+    }
+
+    #[test]
+    fn a_load_that_was_to_change_is_not_expected_to_be_steady() {
+        let rates: Vec<u64> = (0..120).map(|second| if second < 80 { 3000 } else { 1000 }).collect();
+        let mut record = with_rates(&rates);
+        set(&mut record, "stages", "25, 25 in 80s, 8 in 40s");
+        assert_eq!(check(&record), []);
+        set(&mut record, "stages", "25, 25 in 120s");
+        assert_eq!(check(&record).len(), 1);
     }
 
     #[test]

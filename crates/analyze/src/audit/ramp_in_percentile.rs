@@ -8,15 +8,18 @@ use record::Record;
 const MOST_CHANGE: f64 = 1.1;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let effective = Effective::of(record);
-    let Some((least, most)) = ["ramp", "stages"].iter().find_map(|key| levels(effective.text(key)?)) else { return Vec::new() };
     let has_percentiles = |f: &Figures<'_>| f.is_counted() || !f.stated_percentiles().is_empty();
-    if most <= least * MOST_CHANGE || !figures(record).any(|f| has_percentiles(&f)) {
-        return Vec::new();
-    }
+    let Some((least, most)) = asked_to_change(record).filter(|_| figures(record).any(|f| has_percentiles(&f))) else { return Vec::new() };
     let message = format!("latencies of {least} and of {most} users are in one percentile: the load was ramped within the measured time");
     let advice = "measure each level on its own, with the ramp as warm-up, and give one percentile a level";
     vec![finding("ramp_in_percentile", Severity::Warning, message, advice)]
+}
+
+/// The least and the most of a load that was asked to change within the measured time; its rate is not expected to be steady.
+pub(super) fn asked_to_change(record: &Record) -> Option<(f64, f64)> {
+    let effective = Effective::of(record);
+    let (least, most) = ["ramp", "stages"].iter().find_map(|key| levels(effective.text(key)?))?;
+    (most > least * MOST_CHANGE).then_some((least, most))
 }
 
 /// The least and the most of the bare numbers of a ramp, `1 to 50 over 90s` or `90s:50,180s:50`: a number with a unit is a time.

@@ -1,6 +1,7 @@
 //! The first seconds of a run are of another kind than the rest, and move its mean.
 
 use super::finding;
+use super::ramp_in_percentile::asked_to_change;
 use super::series::seconds;
 use crate::{Finding, Severity};
 use record::Record;
@@ -14,7 +15,7 @@ const LEAST_STEP: f64 = 0.1;
 const LEAST_BIAS: f64 = 0.01;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(series) = seconds(record) else { return Vec::new() };
+    let Some(series) = seconds(record).filter(|_| asked_to_change(record).is_none()) else { return Vec::new() };
     let cut = mser5(&series);
     if cut.seconds == 0 || cut.at_limit {
         return Vec::new();
