@@ -255,7 +255,7 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
         each(record.process.system_ns)
     );
     fact(out, "client cpu", &cpu);
-    if let Some(server) = &load.server {
+    if let Some(server) = load.server.as_ref().filter(|server| server.process.is_some()) {
         let text = match (server.user_ns, server.system_ns) {
             (Some(user), Some(system)) => format!("{} an operation (user {}, system {})", each(user + system), each(user), each(system)),
             (_, _) => "unknown: the process went away".to_owned(),

@@ -125,6 +125,7 @@ fn every_option_of_a_load_is_asked_for_and_seen() {
         assert!(matches!(code(&output), 0), "{all:?}\n{}", text(&output));
         let record = records.last().unwrap_or_else(|| panic!("{option}: no record"));
         assert!(shows(record), "--{option} is not seen: {:#?}\n{}", record.effective, text(&output));
+        assert_eq!(text(&output).contains("server cpu"), *option == "server-pid", "--{option}\n{}", text(&output));
         if *option != "series-interval" {
             assert!(record.asked.contains_key(*option), "--{option} is not among what was asked: {:?}", record.asked);
         }
