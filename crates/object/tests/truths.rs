@@ -83,7 +83,9 @@ fn a_fixed_number_of_operations_arrives_exactly_and_nothing_is_left() {
     assert_eq!(claimed(&record) + 3, server.requests());
     assert_eq!((record.outcome.status, record.outcome.exit_code), (Status::Ok, 0));
     let load = record.load.unwrap();
-    assert_eq!((load.connections_opened, load.signing.requests, load.left_behind), (4, 500, 0));
+    // On a busy machine the first users may have done all of it before the last has connected.
+    assert!((1..=4).contains(&load.connections_opened), "{}", load.connections_opened);
+    assert_eq!((load.signing.requests, load.left_behind), (500, 0));
     assert!(load.signing.total_ns > 0 && load.iterations.count() == 500);
 }
 
@@ -385,12 +387,11 @@ fn several_endpoints_share_the_users() {
         objects.insert("/bucket".into(), Vec::new());
     }
     let target = format!("{},http://127.0.0.1:{}", servers[0].s3("bucket"), servers[1].port);
-    let mut plan = plan(preset("put", 4, 60_000), &target);
-    (plan.iterations, plan.keep) = (Some(200), true);
+    let mut plan = plan(preset("put", 4, 1000), &target);
+    plan.keep = true;
     let record = run(&plan);
-    assert_eq!(record.operations.count(), 200);
-    // Two users each begin at once; how the rest is shared out is the machine's affair.
-    assert!(servers.iter().all(|server| server.count("PUT") >= 2));
+    let counts = [&servers[0], &servers[1]].map(|server| server.count("PUT"));
+    assert!(counts.iter().all(|count| *count >= 2) && counts.iter().sum::<u64>() == record.operations.count(), "{counts:?}");
 }
 
 #[test]

@@ -43,13 +43,13 @@ fn every_endpoint_has_its_share_and_its_own_account() {
     let doors = [server.address.clone(), slow_to_begin(&server.address, 0), slow_to_begin(&server.address, 0)];
     let addresses: Vec<&str> = doors.iter().map(String::as_str).collect();
     for how in [&["--users", "6"][..], &["--users", "6", "--rate", "500", "--threads", "1"]] {
-        let start = ["get", "--target", &target("http", &addresses), "--seeds", "4", "--duration", "30s", "--iterations", "300"];
+        let start = ["get", "--target", &target("http", &addresses), "--seeds", "4", "--duration", "1s"];
         let record = ok(&[&start[..], how].concat());
         let endpoints = record.load.unwrap().endpoints;
         assert_eq!(endpoints.iter().map(|endpoint| endpoint.address.as_str()).collect::<Vec<_>>(), addresses);
         assert_eq!(endpoints.iter().map(|endpoint| endpoint.operations).sum::<u64>(), record.operations.count());
         for endpoint in &endpoints {
-            assert!(endpoint.operations >= 20 && endpoint.errors == 0 && endpoint.connections_opened >= 1, "{how:?} {endpoints:?}");
+            assert!(endpoint.operations >= 2 && endpoint.errors == 0 && endpoint.connections_opened >= 1, "{how:?} {endpoints:?}");
         }
     }
 }
