@@ -1,15 +1,14 @@
 //! `fathom audit`: what records say against themselves and against each other.
 
-use crate::exit::Usage;
 use crate::output::tell;
+use crate::records;
 use crate::run::switch;
 use analyze::{Finding, Located, Severity};
 use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use record::{Record, read_records};
 use report::Page;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// So many records may say the same before it is said once for all.
@@ -20,15 +19,7 @@ const INVALID: i32 = 4;
 pub(crate) fn command() -> Command {
     Command::new("audit")
         .about("Says what is wrong with records, alone and together")
-        .arg(
-            Arg::new("records")
-                .required(true)
-                .value_name("RECORDS")
-                .action(ArgAction::Append)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("Files of records, as --records of a run writes them"),
-        )
+        .arg(records::argument())
         .arg(switch("all", "Every finding, also where many records have the same"))
         .arg(switch("json", "One JSON array of findings, all of them"))
 }
@@ -39,16 +30,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let mut records: Vec<Record> = Vec::new();
     let mut places: Vec<String> = Vec::new();
     for file in files {
-        let read = read_records(file)?;
-        for damage in &read.damaged {
-            let _nobody_reads_a_closed_terminal =
-                writeln!(std::io::stderr(), "warning: {}, line {} is skipped: {}", file.display(), damage.line, damage.reason);
-        }
-        if read.records.is_empty() {
-            return Err(Usage(format!("{} holds no records; `fathom run --records FILE` writes them", file.display())).into());
-        }
-        places.extend((1..=read.records.len()).map(|number| place(file, number)));
-        records.extend(read.records);
+        let read = records::whole(file, read_records(file)?)?;
+        places.extend((1..=read.len()).map(|number| place(file, number)));
+        records.extend(read);
     }
     let found = analyze::audit(&records);
     let shows_all = matches.get_flag("all");

@@ -154,13 +154,10 @@ fn code(verdict: &Verdict) -> i32 {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "damaged lines are told beside the result")]
 fn read(file: &str) -> Result<Vec<Record>> {
     let found = record::read_records(Path::new(file))
         .map_err(|e| Usage(format!("cannot read {e}; settings are measured with --run, records are written by --records")))?;
-    for damage in &found.damaged {
-        eprintln!("warning: {file}, line {} is skipped: {}", damage.line, damage.reason);
-    }
+    crate::records::tell_damage(Path::new(file), &found);
     if found.records.is_empty() {
         return Err(Usage(format!("{file} holds no record; write some with `fathom run … --records {file}`")).into());
     }

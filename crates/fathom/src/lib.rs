@@ -16,6 +16,7 @@ mod man;
 mod metrics;
 mod output;
 mod profile;
+mod records;
 mod report;
 mod run;
 mod serve;

@@ -2,13 +2,13 @@
 
 use crate::exit::Usage;
 use crate::output::tell;
+use crate::records;
 use crate::run::switch;
 use analyze::{Metric, Study, StudyOptions, study};
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use units::Percent;
 
@@ -34,15 +34,7 @@ pub(crate) fn command() -> Command {
     Command::new("report")
         .about("Sets records side by side: environments, tables with intervals, verdicts, findings, method")
         .after_help(AFTER_HELP)
-        .arg(
-            Arg::new("records")
-                .required(true)
-                .value_name("RECORDS")
-                .action(ArgAction::Append)
-                .num_args(1..)
-                .value_parser(value_parser!(PathBuf))
-                .help("Files of records, as --records of a run writes them"),
-        )
+        .arg(records::argument())
         .arg(
             Arg::new("output")
                 .long("output")
@@ -129,16 +121,9 @@ fn read(files: &[&PathBuf], labels: &mut Vec<String>) -> Result<Vec<Record>> {
     let mut out: Vec<Record> = Vec::new();
     let names = labels_of(files);
     for (file, label) in files.iter().zip(names) {
-        let found = read_records(file).map_err(|e| Usage(e.to_string()))?;
-        for damage in &found.damaged {
-            let _nobody_reads_a_closed_terminal =
-                writeln!(std::io::stderr(), "warning: {}, line {} is skipped: {}", file.display(), damage.line, damage.reason);
-        }
-        if found.records.is_empty() {
-            return Err(Usage(format!("{} holds no records; `fathom run --records FILE` writes them", file.display())).into());
-        }
-        labels.extend(found.records.iter().map(|_| label.clone()));
-        out.extend(found.records);
+        let found = records::whole(file, read_records(file).map_err(|e| Usage(e.to_string()))?)?;
+        labels.extend(found.iter().map(|_| label.clone()));
+        out.extend(found);
     }
     Ok(out)
 }

@@ -112,6 +112,14 @@ impl Measurements {
         self.0.iter().map(|(kind, operations)| (kind.as_str(), operations))
     }
 
+    /// All kinds as one, latencies included.
+    #[must_use]
+    pub fn together(&self) -> Operations {
+        let mut sum = Operations::default();
+        self.0.values().for_each(|operations| sum.merge(operations));
+        sum
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -186,6 +194,8 @@ mod tests {
             let sum = |x: &Measurements, y: &Measurements| { let mut out = x.clone(); out.merge(y); out };
             prop_assert_eq!(sum(&sum(&a, &b), &c), sum(&a, &sum(&b, &c)));
             prop_assert_eq!(sum(&a, &b), sum(&b, &a));
+            let all = a.together();
+            prop_assert_eq!((all.count, all.bytes, all.errors, all.latency.count()), (a.count(), a.bytes(), a.errors(), a.count()));
             prop_assert_eq!(sum(&a, &Measurements::default()), a);
         }
 

@@ -2,7 +2,7 @@
 
 use super::{finding, percent, percentile_has_support};
 use crate::{Finding, Severity};
-use record::{Operations, Record};
+use record::Record;
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
@@ -20,8 +20,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 
 fn late(record: &Record) -> Option<Finding> {
     let lateness = record.load.as_ref()?.lateness.as_ref()?;
-    let mut all = Operations::default();
-    record.operations.kinds().for_each(|(_, operations)| all.merge(operations));
+    let all = record.operations.together();
     let is_known = |q: &f64| [lateness.count(), all.latency.count()].into_iter().all(|n| percentile_has_support(n, *q));
     let q = PERCENTILES.into_iter().find(is_known)?;
     let (own, whole) = (lateness.quantile(q / 100.0)?, all.latency.quantile(q / 100.0)?);

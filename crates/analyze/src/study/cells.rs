@@ -5,7 +5,7 @@ use super::{Cell, Figure};
 use crate::Metric;
 use crate::audit::percentile_has_support;
 use crate::figures::{figures, of_kind, sum_of_transfers};
-use record::{Histogram, Operations, Record};
+use record::{Histogram, Record};
 use stats::{Estimate, FEWEST_BLOCKS, effect, hodges_lehmann};
 
 /// All kinds of operations together.
@@ -92,8 +92,7 @@ fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
 
 /// Every kind that we counted, together.
 fn of_counters(record: &Record) -> [Reading; METRICS.len()] {
-    let mut sum = Operations::default();
-    record.operations.kinds().for_each(|(_, operations)| sum.merge(operations));
+    let sum = record.operations.together();
     let rate = |amount: u64| (record.elapsed_ns > 0).then(|| amount as f64 * 1e9 / record.elapsed_ns as f64);
     let latency: &Histogram = &sum.latency;
     METRICS.map(|metric| match metric {

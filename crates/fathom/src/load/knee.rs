@@ -5,7 +5,8 @@ use crate::exit::Usage;
 use anyhow::Result;
 use clap::ArgMatches;
 use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing, Threshold};
-use record::{Operations, Record, SearchAccount, SearchPoint};
+use record::{Record, SearchAccount, SearchPoint};
+use report::Page;
 use units::{Nanos, Rate, lossless};
 
 const PRECISION: f64 = 0.05;
@@ -107,8 +108,7 @@ impl Search {
 }
 
 fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
-    let mut all = Operations::default();
-    record.operations.kinds().for_each(|(_, operations)| all.merge(operations));
+    let all = record.operations.together();
     let result = threshold.judge(record);
     let pace = record.pace.clone().unwrap_or_default();
     let is_kept = pace.keeps(rate, all.count + all.errors);
@@ -150,15 +150,16 @@ fn curve(points: &mut [SearchPoint], search: &Search) -> String {
             point.measured.clone(),
         ]);
     }
-    let mut out = super::summary::table(&rows);
+    let mut page = Page::default();
+    page.table(&rows);
     let text = search.threshold.text();
-    out.push_str(&match (search.rates.best(), search.rates.least_broken()) {
+    page.line(&match (search.rates.best(), search.rates.least_broken()) {
         (Some(best), Some(least)) => {
-            format!("knee: {text} holds at {} and breaks at {}; single observations, one a rate\n", Rate(best), Rate(least))
+            format!("knee: {text} holds at {} and breaks at {}; single observations, one a rate", Rate(best), Rate(least))
         }
-        (Some(best), None) => format!("no knee: {text} still holds at {}, the highest rate tried\n", Rate(best)),
-        (None, Some(least)) => format!("no knee: {text} breaks at {}, the lowest rate tried\n", Rate(least)),
-        (None, None) => "no knee: no step was completed\n".to_owned(),
+        (Some(best), None) => format!("no knee: {text} still holds at {}, the highest rate tried", Rate(best)),
+        (None, Some(least)) => format!("no knee: {text} breaks at {}, the lowest rate tried", Rate(least)),
+        (None, None) => "no knee: no step was completed".to_owned(),
     });
-    out
+    page.finish()
 }

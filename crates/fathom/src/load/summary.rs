@@ -2,48 +2,48 @@
 
 use analyze::{Finding, SHOWN_PERCENTILES, percentile_has_support};
 use record::{Histogram, LoadAccount, Operations, Record, Status};
-use std::fmt::Write as _;
+use report::Page;
 use units::{ByteRate, Bytes, Nanos, Rate, format_count, lossless};
 
-const WIDTH: usize = 100;
 const STAR: &str = "* fewer than 10 operations were slower than this percentile";
 
 /// The summary of one record and what an audit found in it.
 pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> String {
     let nothing = LoadAccount::default();
     let load = record.load.as_ref().unwrap_or(&nothing);
-    let mut out = String::new();
-    lead(&mut out, record);
-    rates(&mut out, record);
-    latencies(&mut out, record);
-    shown_more(&mut out, record, more);
-    phases(&mut out, load);
-    out.push('\n');
-    accounts(&mut out, record, load);
+    let mut page = Page::default();
+    lead(&mut page, record);
+    rates(&mut page, record);
+    latencies(&mut page, record);
+    shown_more(&mut page, record, more);
+    phases(&mut page, load);
+    page.gap();
+    accounts(&mut page, record, load);
     for result in &load.thresholds {
-        fact(&mut out, "threshold", &format!("{} {}: {}", if result.holds { "ok  " } else { "MISS" }, result.threshold, result.measured));
+        let word = if result.holds { "ok" } else { "MISS" };
+        page.wrapped(&format!("{:<14}{word:<5}", "threshold"), 14, &format!("{}: {}", result.threshold, result.measured));
     }
     for error in &record.errors {
         let place = if error.first_file.is_empty() { String::new() } else { format!(", first at {}", error.first_file) };
-        fact(&mut out, "error", &format!("{} x {} in {}{place}", error.count, error.error, error.operation));
+        page.fact("error", &format!("{} x {} in {}{place}", error.count, error.error, error.operation));
     }
-    outcome(&mut out, record);
+    outcome(&mut page, record);
     if !findings.is_empty() {
-        out.push('\n');
+        page.gap();
     }
     for finding in findings {
-        wrapped(&mut out, "", 2, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
-        wrapped(&mut out, "  ", 8, &format!("help: {}", finding.advice));
+        page.wrapped("", 2, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
+        page.wrapped("  ", 8, &format!("help: {}", finding.advice));
     }
-    out.chars().map(|c| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    page.finish()
 }
 
-fn lead(out: &mut String, record: &Record) {
+fn lead(page: &mut Page, record: &Record) {
     let of = |key: &str| record.effective.get(key).map_or("?", String::as_str);
     let target = record.targets.first();
     let seeds = target.filter(|target| target.files > 0).map(|target| format!(", {} objects of {}", target.files, Bytes(target.bytes)));
     let place = target.map_or_else(String::new, |target| format!(" on {} ({}{})", target.path, target.kind, seeds.unwrap_or_default()));
-    wrapped(out, &format!("{}: ", record.name), 2, &format!("{}{place}", of("mix")));
+    page.wrapped(&format!("{}: ", record.name), 2, &format!("{}{place}", of("mix")));
     let load = match record.effective.get("users") {
         Some(users) => format!("closed loop, at most {users} users ({})", of("stages")),
         None => format!("open loop, {} {} over at most {} connections", of("arrival"), of("rate"), of("connections")),
@@ -62,16 +62,16 @@ fn lead(out: &mut String, record: &Record) {
         if of("verify") == "true" { ", verified" } else { "" },
         Nanos(record.elapsed_ns)
     );
-    wrapped(out, "  ", 2, &how);
+    page.wrapped("  ", 2, &how);
     for notice in &record.notices {
-        wrapped(out, "  ", 4, &format!("note: {notice}"));
+        page.wrapped("  ", 4, &format!("note: {notice}"));
     }
 }
 
-fn rates(out: &mut String, record: &Record) {
-    out.push('\n');
+fn rates(page: &mut Page, record: &Record) {
+    page.gap();
     if record.operations.is_empty() {
-        out.push_str("no operation was measured\n");
+        page.line("no operation was measured");
         return;
     }
     let seconds = lossless::u64_to_f64(record.elapsed_ns.max(1)) / 1e9;
@@ -89,20 +89,14 @@ fn rates(out: &mut String, record: &Record) {
         ]
     };
     let mut rows = vec![["", "ops/s", "throughput", "operations", "bytes", "mean size", "errors"].map(str::to_owned).to_vec()];
-    let mut all = Operations::default();
-    for (kind, operations) in record.operations.kinds() {
-        rows.push(row(kind, operations));
-        all.count += operations.count;
-        all.bytes += operations.bytes;
-        all.errors += operations.errors;
-    }
+    rows.extend(record.operations.kinds().map(|(kind, operations)| row(kind, operations)));
     if rows.len() > 2 {
-        rows.push(row("all", &all));
+        rows.push(row("all", &record.operations.together()));
     }
-    out.push_str(&table(&rows));
+    page.table(&rows);
 }
 
-fn latencies(out: &mut String, record: &Record) {
+fn latencies(page: &mut Page, record: &Record) {
     let head = ["latency".to_owned(), "mean".to_owned()].into_iter();
     let head = head.chain(SHOWN_PERCENTILES.iter().map(|percent| format!("p{percent}"))).chain(["max".to_owned()]);
     let mut rows: Vec<Vec<String>> = vec![head.collect()];
@@ -113,12 +107,10 @@ fn latencies(out: &mut String, record: &Record) {
         }
     }
     if rows.len() > 1 {
-        out.push('\n');
-        let text = table(&rows);
-        let starred = text.contains('*');
-        out.push_str(&text);
-        if starred {
-            let _infallible = writeln!(out, "{STAR}");
+        page.gap();
+        page.table(&rows);
+        if rows.iter().flatten().any(|cell| cell.contains('*')) {
+            page.line(STAR);
         }
     }
 }
@@ -135,7 +127,7 @@ pub(super) struct ShownMore {
 /// Percentiles of a whole distribution.
 const DISTRIBUTION: [f64; 14] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9, 99.99];
 
-fn shown_more(out: &mut String, record: &Record, more: &ShownMore) {
+fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
     let measured = || record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty());
     let whole: &[f64] = if more.latency { &DISTRIBUTION } else { &[] };
     for percentiles in [whole, &more.percentiles].into_iter().filter(|list| !list.is_empty()) {
@@ -145,10 +137,12 @@ fn shown_more(out: &mut String, record: &Record, more: &ShownMore) {
             let of = |histogram: &Histogram| time(histogram.quantile(percent / 100.0));
             rows.push(std::iter::once(format!("p{percent}")).chain(measured().map(|(_, operations)| of(&operations.latency))).collect());
         }
-        let _infallible = write!(out, "\n{}", table(&rows));
+        page.gap();
+        page.table(&rows);
     }
     for (kind, operations) in measured().filter(|_| more.histogram) {
-        let _infallible = write!(out, "\n{}", table(&doublings(kind, &operations.latency)));
+        page.gap();
+        page.table(&doublings(kind, &operations.latency));
     }
     if more.workers {
         let mut rows = vec![["worker", "operations", "bytes", "user", "system"].map(str::to_owned).to_vec()];
@@ -157,7 +151,8 @@ fn shown_more(out: &mut String, record: &Record, more: &ShownMore) {
             let counts = [worker.index.to_string(), worker.operations.to_string(), Bytes(worker.bytes).to_string()];
             rows.push(counts.into_iter().chain(times).collect());
         }
-        let _infallible = write!(out, "\n{}", table(&rows));
+        page.gap();
+        page.table(&rows);
     }
 }
 
@@ -182,7 +177,7 @@ fn times(label: &str, histogram: &Histogram, percentiles: &[f64]) -> Vec<String>
 }
 
 /// The parts of requests, as medians and p95.
-fn phases(out: &mut String, load: &LoadAccount) {
+fn phases(page: &mut Page, load: &LoadAccount) {
     if load.phases.is_empty() {
         return;
     }
@@ -194,11 +189,11 @@ fn phases(out: &mut String, load: &LoadAccount) {
     for (kind, phases) in &load.phases {
         rows.push(vec![kind.clone(), both(&phases.connecting), both(&phases.sending), both(&phases.waiting), both(&phases.receiving)]);
     }
-    out.push('\n');
-    out.push_str(&table(&rows));
+    page.gap();
+    page.table(&rows);
 }
 
-fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
+fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
     let count = record.operations.count();
     let each = |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
     if let Some(pace) = &record.pace {
@@ -211,7 +206,7 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
             load.queued,
             time(late)
         );
-        fact(out, "pace", &text);
+        page.fact("pace", &text);
     }
     if !load.iterations.is_empty() {
         let skipped = if load.skipped > 0 { format!("; {} had nothing to act on", load.skipped) } else { String::new() };
@@ -221,24 +216,24 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
             time(load.iterations.quantile(0.5)),
             time(load.iterations.quantile(0.95))
         );
-        fact(out, "iterations", &text);
+        page.fact("iterations", &text);
     }
     if !record.warmup.is_empty() {
         let text = format!("{} operations before the measured time, not counted", record.warmup.count() + record.warmup.errors());
-        fact(out, "warm-up", &text);
+        page.fact("warm-up", &text);
     }
     if let Some(most) = load.users.iter().max() {
         let in_flight =
             if record.elapsed_ns > 0 { record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns) } else { 0.0 };
-        fact(out, "users", &format!("{most} at most; {in_flight:.2} requests in flight on average"));
+        page.fact("users", &format!("{most} at most; {in_flight:.2} requests in flight on average"));
     }
     let failed = if load.connections_failed > 0 { format!(", {} refused", load.connections_failed) } else { String::new() };
     let retries = if load.retries > 0 { format!("; {} retries", load.retries) } else { String::new() };
-    fact(out, "connections", &format!("{} opened{failed}{retries}", load.connections_opened));
+    page.fact("connections", &format!("{} opened{failed}{retries}", load.connections_opened));
     if let [_, _, ..] = load.endpoints.as_slice() {
         for endpoint in &load.endpoints {
             let text = format!("{}: {} operations, {} errors", endpoint.address, endpoint.operations, endpoint.errors);
-            fact(out, "endpoint", &text);
+            page.fact("endpoint", &text);
         }
     }
     let used = record.process.user_ns.saturating_add(record.process.system_ns);
@@ -254,26 +249,26 @@ fn accounts(out: &mut String, record: &Record, load: &LoadAccount) {
         each(record.process.user_ns),
         each(record.process.system_ns)
     );
-    fact(out, "client cpu", &cpu);
+    page.fact("client cpu", &cpu);
     if let Some(server) = load.server.as_ref().filter(|server| server.process.is_some()) {
         let text = match (server.user_ns, server.system_ns) {
             (Some(user), Some(system)) => format!("{} an operation (user {}, system {})", each(user + system), each(user), each(system)),
             (_, _) => "unknown: the process went away".to_owned(),
         };
-        fact(out, "server cpu", &text);
+        page.fact("server cpu", &text);
     }
     if let Some(verification) = &record.verification {
-        fact(out, "verified", &format!("{} objects, {} wrong", verification.operations, verification.failures));
+        page.fact("verified", &format!("{} objects, {} wrong", verification.operations, verification.failures));
     }
     let made = load.setup.count();
     if made > 0 || load.left_behind > 0 {
-        fact(out, "setup", &format!("{made} objects made before; {} left on the server", load.left_behind));
+        page.fact("setup", &format!("{made} objects made before; {} left on the server", load.left_behind));
     }
 }
 
-fn outcome(out: &mut String, record: &Record) {
+fn outcome(page: &mut Page, record: &Record) {
     if record.generator.abandoned > 0 {
-        fact(out, "abandoned", &format!("{} requests still unanswered at the end", record.generator.abandoned));
+        page.fact("abandoned", &format!("{} requests still unanswered at the end", record.generator.abandoned));
     }
     let word = match record.outcome.status {
         Status::Ok if record.outcome.exit_code == 0 => "ok",
@@ -284,49 +279,9 @@ fn outcome(out: &mut String, record: &Record) {
     };
     let code = if record.outcome.exit_code == 0 { String::new() } else { format!(" (exit code {})", record.outcome.exit_code) };
     let message = record.outcome.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-    fact(out, "outcome", &format!("{word}{code}{message}"));
+    page.fact("outcome", &format!("{word}{code}{message}"));
 }
 
 fn time(ns: Option<f64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Nanos(lossless::f64_to_u64_saturating(ns.round())).to_string())
-}
-
-/// The rows with their columns aligned: the first to the left, the others to the right.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
-        out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-fn fact(out: &mut String, label: &str, text: &str) {
-    wrapped(out, &format!("{label:<14}"), 14, text);
-}
-
-/// `text` after `start`, broken between words, further lines indented.
-fn wrapped(out: &mut String, start: &str, indent: usize, text: &str) {
-    let mut line = start.to_owned();
-    let mut is_bare = true;
-    for word in text.split(' ') {
-        if !is_bare && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            is_bare = true;
-        }
-        if !is_bare {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_bare = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
 }

@@ -4,7 +4,7 @@ use super::{Titled, success_text, value_text};
 use crate::plot::Unit;
 use crate::study::{NOTHING, Table};
 use analyze::{Study, percentile_has_support};
-use record::{Histogram, Operations, Record};
+use record::{Histogram, Record};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
 
@@ -73,8 +73,7 @@ pub(crate) fn arrival_curves(study: &Study, records: &[Record]) -> Vec<ArrivalCu
 fn point(record: &Record) -> Option<ArrivalPoint> {
     let (pace, load) = (record.pace.as_ref()?, record.load.as_ref()?);
     let rate = pace.asked_per_second?;
-    let mut all = Operations::default();
-    record.operations.kinds().for_each(|(_, operations)| all.merge(operations));
+    let all = record.operations.together();
     let is_kept = pace.keeps(rate, all.count.saturating_add(all.errors));
     let judges_errors = load.thresholds.iter().any(|t| t.threshold.contains("errors") || t.threshold.contains("success"));
     let fails = all.errors > 0 && !judges_errors;
@@ -138,6 +137,7 @@ mod tests {
     use super::super::example::{load, step};
     use super::*;
     use analyze::{StudyOptions, study};
+    use record::Operations;
 
     fn curves(records: &[Record]) -> Vec<ArrivalCurve> {
         arrival_curves(&study(records, &StudyOptions::default()), records)

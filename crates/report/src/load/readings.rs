@@ -2,7 +2,7 @@
 
 use crate::plot::Unit;
 use analyze::percentile_has_support;
-use record::{Histogram, LoadAccount, Operations, Record, Summary};
+use record::{Histogram, LoadAccount, Record, Summary};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
 
@@ -81,8 +81,7 @@ fn percentiles(out: &mut Vec<Reading>, operation: &str, name: &str, histogram: &
 }
 
 fn counted(out: &mut Vec<Reading>, record: &Record) {
-    let mut all = Operations::default();
-    record.operations.kinds().for_each(|(_, operations)| all.merge(operations));
+    let all = record.operations.together();
     let kinds = record.operations.kinds();
     let together = (kinds.count() > 1).then_some((ALL, &all));
     for (kind, operations) in record.operations.kinds().chain(together) {

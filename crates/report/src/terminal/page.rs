@@ -27,7 +27,7 @@ impl Page {
     }
 
     /// A label and its text, broken between words.
-    pub(super) fn fact(&mut self, label: &str, text: &str) {
+    pub fn fact(&mut self, label: &str, text: &str) {
         self.wrapped(&format!("{label:<INDENT$}"), INDENT, text);
     }
 
@@ -52,7 +52,7 @@ impl Page {
     }
 
     /// The rows with their columns aligned: the first to the left, the others to the right.
-    pub(super) fn table(&mut self, rows: &[Vec<String>]) {
+    pub fn table(&mut self, rows: &[Vec<String>]) {
         let widths = widths(rows);
         for row in rows {
             let cells = row

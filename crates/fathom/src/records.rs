@@ -1,0 +1,36 @@
+//! Files of records as several verbs take them.
+
+use crate::exit::Usage;
+use anyhow::Result;
+use clap::{Arg, ArgAction, value_parser};
+use record::{ReadRecords, Record};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The files that a verb is about.
+pub(crate) fn argument() -> Arg {
+    Arg::new("records")
+        .required(true)
+        .value_name("RECORDS")
+        .action(ArgAction::Append)
+        .num_args(1..)
+        .value_parser(value_parser!(PathBuf))
+        .help("Files of records, as --records of a run writes them")
+}
+
+/// The whole records of a file; its damaged lines are told. Errors: it has none.
+pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
+    tell_damage(file, &read);
+    if read.records.is_empty() {
+        return Err(Usage(format!("{} holds no records; `fathom run --records FILE` writes them", file.display())).into());
+    }
+    Ok(read.records)
+}
+
+/// Says on standard error which lines of a file are skipped.
+pub(crate) fn tell_damage(file: &Path, read: &ReadRecords) {
+    for damage in &read.damaged {
+        let _nobody_reads_a_closed_terminal =
+            writeln!(std::io::stderr(), "warning: {}, line {} is skipped: {}", file.display(), damage.line, damage.reason);
+    }
+}
