@@ -298,7 +298,10 @@ impl Setup {
         let (usage, server) = edge.since();
         watch.ended();
         let last = yields.iter().map(|done| done.last_done).max().unwrap_or(0).max(shared.measured_from);
-        let elapsed_ns = if last > shared.measured_from { last } else { clock.now() }.saturating_sub(shared.measured_from);
+        // Users that pause or have left are part of the load until its course is over; who hangs after that is not waited for.
+        let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(shared.measured_from);
+        let worked_ns = yields.iter().map(|done| done.account.ended_ns).max().unwrap_or(0).min(course_ns);
+        let elapsed_ns = if last > shared.measured_from { last } else { clock.now() }.saturating_sub(shared.measured_from).max(worked_ns);
         let measured = observer.finish(elapsed_ns);
         Ended { started_at, elapsed_ns, measured, yields, panics, usage, server, signal, verifies: plan.scenario.verify, is_open }
     }

@@ -90,6 +90,17 @@ fn a_fixed_number_of_operations_arrives_exactly_and_nothing_is_left() {
 }
 
 #[test]
+fn pauses_at_the_end_are_measured_time() {
+    let server = Server::start(|_| Act::Answer);
+    let changes = Adjustments { users: Some(1), duration_ns: Some(900 * MS), think_ns: Some(600 * MS), ..Adjustments::default() };
+    let scenario = Scenario::preset("put").unwrap().adjusted(&changes).unwrap();
+    let record = run(&plan(scenario, &server.s3("bucket")));
+    // Begun at 0 and at 600 ms: the last answer is long before the end.
+    assert!((1..=2).contains(&record.operations.count()));
+    assert!(record.elapsed_ns >= 900 * MS, "{}", record.elapsed_ns);
+}
+
+#[test]
 fn what_was_there_before_stays() {
     let server = Server::start(|_| Act::Answer);
     server.state.objects.lock().unwrap().insert("/bucket".into(), Vec::new());
