@@ -71,7 +71,7 @@ impl InMemory {
             let (near, far) = tokio::io::duplex(64 << 10);
             let peer = Peer { address: LOCAL.into(), tls: false };
             let far = Patient::new(far, front.idle);
-            let served = tokio::spawn(converse(far, peer, front, stopped));
+            let served = tokio::spawn(converse(far, peer, front, stopped, None));
             let (mut from, mut to) = tokio::io::split(near);
             let mut heard = Vec::new();
             // The server may have heard enough before all is said, and break off.

@@ -13,6 +13,7 @@ mod documents;
 mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod handoff;
 mod inbound;
 mod keyring;
 mod lifecycle;

@@ -90,6 +90,7 @@ impl Metrics {
             ("fathom_s3_storage_syncs_total", "counter", storage.syncs),
             ("fathom_s3_storage_bytes_in_total", "counter", storage.bytes_in),
             ("fathom_s3_storage_bytes_out_total", "counter", storage.bytes_out),
+            ("fathom_s3_storage_bytes_handed_total", "counter", storage.bytes_handed),
             ("fathom_s3_storage_files_removed_total", "counter", storage.files_removed),
             ("fathom_s3_storage_corrupt_reads_total", "counter", storage.corrupt_reads),
             ("process_resident_memory_bytes", "gauge", process.resident_bytes),

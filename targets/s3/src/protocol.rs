@@ -20,6 +20,7 @@ mod tags;
 pub(crate) use errors::{content_sha256_mismatch, custom};
 
 use crate::access::Access;
+use crate::handoff::Handoff;
 use crate::policy::{Circumstances, Peer, Place};
 use crate::storage::{ObjectStore, StorageError, StorageResult, Versioning};
 use s3s::dto::*;
@@ -44,20 +45,23 @@ pub(crate) struct Asked<T> {
     pub(crate) access_key: Option<String>,
     pub(crate) trailers: Option<s3s::TrailingHeaders>,
     pub(crate) peer: Option<Peer>,
+    /// Of a connection on which the kernel can send files.
+    pub(crate) handoff: Option<Arc<Handoff>>,
 }
 
 impl<T> Asked<T> {
     /// Errors: `InvalidRequest` for a signature of version 2, which alone names no region.
     fn new(request: S3Request<T>) -> S3Result<Self> {
         let S3Request { input, headers, credentials, trailing_headers, region, extensions, .. } = request;
-        let peer = extensions.get().copied();
+        let (peer, handoff) = (extensions.get().copied(), extensions.get().cloned());
         if credentials.is_some() && region.is_none() {
             return Err(s3_error!(
                 InvalidRequest,
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
             ));
         }
-        Ok(Self { input, headers, access_key: credentials.map(|credentials| credentials.access_key), trailers: trailing_headers, peer })
+        let access_key = credentials.map(|credentials| credentials.access_key);
+        Ok(Self { input, headers, access_key, trailers: trailing_headers, peer, handoff })
     }
 }
 
@@ -203,7 +207,7 @@ mod tests {
     }
 
     fn asked<T>(input: T, asker: &str) -> Asked<T> {
-        Asked { input, headers: http::HeaderMap::new(), access_key: Some(asker.into()), trailers: None, peer: None }
+        Asked { input, headers: http::HeaderMap::new(), access_key: Some(asker.into()), trailers: None, peer: None, handoff: None }
     }
 
     async fn make_bucket(protocol: &Protocol, asker: &str) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use crate::access::Access;
 use crate::front::{Front, Mischief, OwnPages};
+use crate::handoff::{Direct, Handoff};
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::metrics::Metrics;
@@ -9,7 +10,7 @@ use crate::patience::Patient;
 use crate::policy::Peer;
 use crate::protocol::{Log, Protocol, described};
 use crate::storage::{ObjectStore, WallClock};
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -152,11 +153,21 @@ pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, m
     }
 }
 
+/// Gives connections that cross no network a congestion control without pacing: BBR, which some machines have for all, controls nothing
+/// there and costs timers and wake-ups. A connection has its listener's; one that BBR has begun stays paced whatever it is given.
+fn unpace(listener: &TcpListener, address: SocketAddr) {
+    if address.ip().is_loopback() {
+        // Where the kernel refuses, connections have the machine's.
+        let _ = rustix::net::sockopt::set_tcp_congestion(listener, "reno");
+    }
+}
+
 async fn run(mut options: ServerOptions, store: Arc<dyn ObjectStore>, ready: impl FnOnce(SocketAddr)) -> Result<(), ServerError> {
     let acceptor = options.tls.as_ref().map(tls).transpose()?;
     let listening = |source| ServerError::Listen { address: options.listen, source };
     let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
+    unpace(&listener, address);
     let metrics = Arc::new(Metrics::new());
     let front = Arc::new(front(&mut options, &store, &metrics));
     let (stop, stopped) = watch::channel(false);
@@ -243,13 +254,17 @@ impl Connections {
         let counted = Counted::new(&self.metrics);
         let (front, stopped, acceptor) = (Arc::clone(&self.front), self.stopped.clone(), self.acceptor.clone());
         // Below TLS, so that a handshake or a farewell that is not taken ends as well.
-        let stream = Patient::new(stream, front.idle);
+        let idle = front.idle;
         drop(tokio::spawn(async move {
             match acceptor {
-                None => converse(stream, peer, front, stopped).await,
+                None => {
+                    let handoff = Arc::<Handoff>::default();
+                    let stream = Patient::new(Direct::new(stream, Arc::clone(&handoff)), idle);
+                    converse(stream, peer, front, stopped, Some(handoff)).await;
+                }
                 Some(acceptor) => {
-                    if let Ok(Ok(stream)) = timeout(front.idle, acceptor.accept(stream)).await {
-                        converse(stream, peer, front, stopped).await;
+                    if let Ok(Ok(stream)) = timeout(idle, acceptor.accept(Patient::new(stream, idle))).await {
+                        converse(stream, peer, front, stopped, None).await;
                     }
                 }
             }
@@ -258,16 +273,21 @@ impl Connections {
     }
 }
 
-/// Answers all requests of one connection.
-pub(crate) async fn converse<S>(stream: S, peer: Peer, front: Arc<Front>, mut stopped: watch::Receiver<bool>)
+/// Answers all requests of one connection. With a handoff, `stream` is the `Direct` of it.
+pub(crate) async fn converse<S>(stream: S, peer: Peer, front: Arc<Front>, mut stopped: watch::Receiver<bool>, handoff: Option<Arc<Handoff>>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let idle = front.idle;
     let spoken = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&spoken);
-    let answer = service_fn(move |request: Request<Incoming>| {
+    // What is to be slowed or damaged goes through our hands, and so does what the protocol cuts into frames.
+    let handoff = handoff.filter(|_| front.mischief.is_none());
+    let answer = service_fn(move |mut request: Request<Incoming>| {
         heard.store(true, Ordering::Relaxed);
+        if let Some(handoff) = handoff.as_ref().filter(|_| request.version() <= Version::HTTP_11) {
+            request.extensions_mut().insert(Arc::clone(handoff));
+        }
         let front = Arc::clone(&front);
         async move { Ok::<_, Infallible>(front.answer(request, peer).await) }
     });
@@ -335,7 +355,7 @@ mod tests {
         let (stop, stopped) = watch::channel(false);
         let (front, far) = (Arc::clone(front), Patient::new(far, front.idle));
         let served = tokio::spawn(async move {
-            converse(far, peer, front, stopped).await;
+            converse(far, peer, front, stopped, None).await;
             drop(stop);
         });
         (near, served)
@@ -414,6 +434,17 @@ mod tests {
             sleep(IDLE / 3).await;
         }
         assert!(taken > LARGE, "{taken}");
+    }
+
+    #[tokio::test]
+    async fn only_what_crosses_no_network_has_another_congestion_control() {
+        for (at, other) in [("127.0.0.1:0", true), ("[::1]:0", true), ("0.0.0.0:0", false)] {
+            let Ok(listener) = TcpListener::bind(at).await else { continue };
+            let of_machine = rustix::net::sockopt::tcp_congestion(&listener).unwrap();
+            unpace(&listener, listener.local_addr().unwrap());
+            let congestion = rustix::net::sockopt::tcp_congestion(&listener).unwrap();
+            assert_eq!(congestion, if other { "reno".to_owned() } else { of_machine }, "{at}");
+        }
     }
 
     /// How many seconds a body of a megabyte takes to go in.

@@ -16,6 +16,7 @@ mod files;
 mod handles;
 mod intake;
 mod keys;
+mod lately;
 mod listing;
 mod lists;
 mod multipart;
@@ -55,7 +56,9 @@ pub use object::{
 pub use options::{ScrubFinding, Scrubbed, StorageCounters, StorageOptions, SyncPolicy, WallClock};
 
 use bytes::Bytes;
+use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What every call of a store answers.
 pub type StorageResult<T> = Result<T, StorageError>;
@@ -170,7 +173,21 @@ pub trait ObjectReader: Send {
     fn next_chunk(&mut self) -> StorageResult<Option<Bytes>>;
     /// The next piece where it is in memory; `None` at the end, or where `next_chunk` has to wait for it. Errors: `Corrupt`, `Io`.
     fn next_cached(&mut self) -> StorageResult<Option<Bytes>>;
+    /// Where the next bytes lie, where they were compared with their checksums so lately that this counts; they are then read.
+    fn next_span(&mut self) -> Option<FileSpan>;
 }
+
+/// Bytes in a file that is never changed.
+#[derive(Debug, Clone)]
+pub struct FileSpan {
+    pub file: Arc<File>,
+    pub offset: u64,
+    /// 1 to `SPAN` bytes.
+    pub len: usize,
+}
+
+/// The most bytes of a [`FileSpan`].
+pub const SPAN: usize = 1 << 20;
 
 /// Calls something that answers through a callback, and waits for the answer.
 fn wait<T: Send + 'static>(call: impl FnOnce(Done<T>)) -> StorageResult<T> {

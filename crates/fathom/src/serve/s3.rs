@@ -49,6 +49,14 @@ pub(super) fn command() -> Command {
         .arg(file("data", "DIR", "Where objects are kept").required_unless_present("memory").conflicts_with("memory"))
         .arg(switch("memory", "Keep objects in memory: they end with the server"))
         .arg(value("sync", "POLICY", "When a write is durable: always, interval[=100ms] or never").default_value("always"))
+        .arg(
+            value(
+                "verify-every",
+                "DURATION",
+                "For how long a block that was compared with its checksum may be sent again without; 0s for none",
+            )
+            .default_value("5s"),
+        )
         .arg(file("keys", "FILE", "Keys as TOML, instead of those of the environment"))
         .arg(value("region", "NAME", "The region that buckets are in").default_value("us-east-1"))
         .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
@@ -76,9 +84,13 @@ fn wrong(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
     Usage(format!("--{flag}: {why}")).into()
 }
 
+fn duration_or_zero(matches: &ArgMatches, flag: &str) -> Result<Duration> {
+    Nanos::parse(text(matches, flag)).map(|Nanos(nanos)| Duration::from_nanos(nanos)).map_err(|e| wrong(flag, e))
+}
+
 fn duration(matches: &ArgMatches, flag: &str) -> Result<Duration> {
-    let Nanos(nanos) = Nanos::parse(text(matches, flag)).map_err(|e| wrong(flag, e))?;
-    if nanos == 0 { Err(wrong(flag, "0 is too short")) } else { Ok(Duration::from_nanos(nanos)) }
+    let duration = duration_or_zero(matches, flag)?;
+    if duration.is_zero() { Err(wrong(flag, "0 is too short")) } else { Ok(duration) }
 }
 
 fn sync_policy(spec: &str) -> Result<SyncPolicy> {
@@ -110,6 +122,7 @@ fn keyring(matches: &ArgMatches) -> Result<Keyring> {
 fn store(matches: &ArgMatches) -> Result<Arc<dyn ObjectStore>> {
     let mut options = StorageOptions::new(clock());
     options.sync = sync_policy(text(matches, "sync"))?;
+    options.verify_every = duration_or_zero(matches, "verify-every")?;
     match matches.get_one::<PathBuf>("data") {
         Some(dir) => s3::open_disk(dir, options).with_context(|| format!("--data {}", dir.display())),
         None => Ok(s3::open_memory(options)?),

@@ -10,6 +10,19 @@ fn metrics(server: &Server) -> String {
     server.client().try_send(&page).unwrap().ok().text()
 }
 
+/// One counter of the server's.
+pub(crate) fn counter(server: &Server, name: &str) -> u64 {
+    let text = metrics(server);
+    let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
+    value.trim().parse().unwrap()
+}
+
+/// A certificate, key or authority of the tests.
+pub(crate) fn tls_file(name: &str) -> String {
+    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
+    tls.join(name).to_str().unwrap().to_owned()
+}
+
 #[test]
 fn listen_is_where_it_listens() {
     let server = Server::start(&["--memory", "--listen", "127.0.0.2:0"]);
@@ -38,9 +51,7 @@ fn sync_decides_whether_a_write_is_durable_before_it_is_answered() {
         for number in 0..5 {
             client.put(&format!("/bucket/{number}"), "bytes").ok();
         }
-        let text = metrics(&server);
-        let line = text.lines().find(|line| line.starts_with("fathom_s3_storage_syncs_total ")).unwrap();
-        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+        counter(&server, "fathom_s3_storage_syncs_total")
     };
     assert!(syncs("always") >= 6);
     assert_eq!(syncs("never"), 0);
@@ -58,9 +69,7 @@ fn region_is_where_buckets_are() {
 
 #[test]
 fn tls_is_spoken_with_the_certificate_that_was_given() {
-    let tls = Path::new(env!("CARGO_MANIFEST_DIR")).join("../object/tests/store/tls");
-    let file = |name: &str| tls.join(name).to_str().unwrap().to_owned();
-    let server = Server::start(&["--memory", "--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")]);
+    let server = Server::start(&["--memory", "--tls-cert", &tls_file("cert.pem"), "--tls-key", &tls_file("key.pem")]);
     let load = |trust: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
         command.args(["load", "put", "--target", &format!("s3://bucket@https://{}", server.address)]);
@@ -68,7 +77,7 @@ fn tls_is_spoken_with_the_certificate_that_was_given() {
         let output = command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = load(&["--cacert", &file("ca.pem")]);
+    let (code, said) = load(&["--cacert", &tls_file("ca.pem")]);
     assert_eq!(code, Some(0), "{said}");
     assert_ne!(load(&[]).0, Some(0), "who does not know the authority does not believe the server");
     assert!(server.client().try_send(&Request::new("GET", "/fathom/health")).is_err(), "there is nothing but TLS");

@@ -1,6 +1,8 @@
-//! Bytes of objects on their way out. What is in memory is read where it is sent; from the first piece on that has to be
-//! waited for, a batch is read on another thread while the one before it is sent.
+//! Bytes of objects on their way out. What was compared with its checksum lately is left to the kernel to send, where the
+//! connection can; what is in memory is read where it is sent; from the first piece on that has to be waited for, a batch is
+//! read on another thread while the one before it is sent.
 
+use crate::handoff::Handoff;
 use crate::storage::{ObjectReader, StorageError, StorageResult};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -33,13 +35,14 @@ pub(crate) struct Outflow {
     unsent: u64,
     batch: usize,
     report: Report,
+    handoff: Option<Arc<Handoff>>,
 }
 
 impl Outflow {
-    /// `length` bytes from where the reader stands.
-    pub(crate) fn new(source: Source, length: u64, report: Report) -> Self {
+    /// `length` bytes from where the reader stands; with a handoff some of them are the marks of files.
+    pub(crate) fn new(source: Source, length: u64, report: Report, handoff: Option<Arc<Handoff>>) -> Self {
         let source = Mutex::new(Some(source));
-        Self { source, reading: None, ready: VecDeque::new(), unread: length, unsent: length, batch: FIRST_BATCH, report }
+        Self { source, reading: None, ready: VecDeque::new(), unread: length, unsent: length, batch: FIRST_BATCH, report, handoff }
     }
 
     fn read_ahead(&mut self) {
@@ -55,9 +58,16 @@ impl Outflow {
         }));
     }
 
-    fn read_cached(&mut self) -> StorageResult<Option<Bytes>> {
+    /// The next bytes without waiting for them.
+    fn read_at_once(&mut self) -> StorageResult<Option<Bytes>> {
         let source = self.source.get_mut().unwrap_or_else(PoisonError::into_inner);
-        source.as_mut().map_or(Ok(None), |source| source.next_cached())
+        let Some(source) = source else { return Ok(None) };
+        if let Some(handoff) = &self.handoff
+            && let Some(span) = source.next_span()
+        {
+            return Ok(Some(handoff.put(span)));
+        }
+        source.next_cached()
     }
 
     fn fail(&mut self, error: StorageError) -> Poll<Option<Result<Bytes, StdError>>> {
@@ -92,7 +102,7 @@ impl Stream for Outflow {
                 return Poll::Ready(Some(Ok(piece)));
             }
             if this.reading.is_none() && this.unread > 0 {
-                match this.read_cached() {
+                match this.read_at_once() {
                     Ok(Some(piece)) => {
                         let bytes = piece.len() as u64;
                         (this.unread, this.unsent) = (this.unread.saturating_sub(bytes), this.unsent.saturating_sub(bytes));
@@ -135,6 +145,7 @@ impl ByteStream for Outflow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::FileSpan;
     use proptest::prelude::*;
     use std::future::poll_fn;
     use std::ops::Range;
@@ -170,6 +181,10 @@ mod tests {
         fn next_cached(&mut self) -> StorageResult<Option<Bytes>> {
             if self.left.front().is_some_and(|(_, cached)| *cached) { self.next_chunk() } else { Ok(None) }
         }
+
+        fn next_span(&mut self) -> Option<FileSpan> {
+            None
+        }
     }
 
     fn source(pieces: &[(Vec<u8>, bool)], broken: Option<usize>) -> Source {
@@ -183,7 +198,7 @@ mod tests {
         let report: Report = Arc::new(move |_| {
             count.fetch_add(1, Ordering::Relaxed);
         });
-        let mut body = Outflow::new(source, length as u64, report);
+        let mut body = Outflow::new(source, length as u64, report, None);
         let mut out = Vec::new();
         loop {
             assert_eq!(body.remaining_length().exact(), Some(length - out.len()));

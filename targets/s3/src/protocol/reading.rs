@@ -3,6 +3,7 @@
 use super::checksums::set_checksums;
 use super::outflow::Outflow;
 use super::{Asked, Protocol, convert, errors};
+use crate::handoff::Handoff;
 use crate::lifecycle;
 use crate::storage::{Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
 use http::{HeaderMap, HeaderValue};
@@ -130,7 +131,7 @@ impl Protocol {
         if selected.range != (0..found.size) {
             reader.select(selected.range.clone());
         }
-        let body = self.body(reader, selected.range.end - selected.range.start, found.size)?;
+        let body = self.body(reader, selected.range.end - selected.range.start, found.size, asked.handoff)?;
         let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
         output.expiration = self.announced(&wanted, &found);
         output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
@@ -138,7 +139,7 @@ impl Protocol {
         Ok(output)
     }
 
-    fn body(&self, mut reader: Box<dyn ObjectReader>, length: u64, size: u64) -> S3Result<StreamingBlob> {
+    fn body(&self, mut reader: Box<dyn ObjectReader>, length: u64, size: u64, handoff: Option<Arc<Handoff>>) -> S3Result<StreamingBlob> {
         if length == 0 {
             return Ok(StreamingBlob::from(Body::empty()));
         }
@@ -151,7 +152,7 @@ impl Protocol {
         }
         let log = Arc::clone(&self.log);
         let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
-        Ok(StreamingBlob::new(Outflow::new(reader, length, report)))
+        Ok(StreamingBlob::new(Outflow::new(reader, length, report, handoff)))
     }
 
     /// When the object expires, of a latest version that was not asked for by its name.

@@ -5,12 +5,13 @@ use super::files::{Faults, Step};
 use super::tables::{Table, When};
 use super::testing::{assert_nothing_leaks, bytes, directory, drain, open, options, put, read};
 use super::{
-    Conditions, Content, DeleteTarget, EtagCondition, NewBucket, NewMultipart, ObjectStore, PartFinish, PutFinish, StorageError,
-    StorageOptions, SyncPolicy, UploadQuery, Versioning,
+    Conditions, Content, DeleteTarget, EtagCondition, NewBucket, NewMultipart, ObjectReader, ObjectStore, PartFinish, PutFinish,
+    StorageError, StorageOptions, SyncPolicy, UploadQuery, Versioning,
 };
 use bytes::Bytes;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -177,6 +178,88 @@ fn a_changed_byte_ends_the_read_and_scrub_names_the_object() {
     fs::remove_file(only_file(dir.path())).unwrap();
     assert!(matches!(read(&store, "b", "odd/../key", None), Err(StorageError::Corrupt { .. })));
     assert_eq!(store.scrub(&mut |_| ()).unwrap().corrupt, 1);
+}
+
+/// What is handed over of an object from here on, as it lies in the file.
+fn handed(reader: &mut dyn ObjectReader) -> Option<Vec<u8>> {
+    let span = reader.next_span()?;
+    let mut out = vec![0; span.len];
+    span.file.read_exact_at(&mut out, span.offset).unwrap();
+    Some(out)
+}
+
+fn reader(store: &dyn ObjectStore) -> Box<dyn ObjectReader> {
+    store.get("b", "k", None).unwrap().1
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_that_were_compared_lately_are_handed_over_until_they_must_be_compared_again() {
+    let (dir, all) = (directory(), bytes(3, 300_000));
+    let store = open(dir.path(), SyncPolicy::Never);
+    with_bucket(&store);
+    put(&store, "b", "k", &all, PutFinish::default()).unwrap();
+    let mut first = reader(&store);
+    assert!(handed(&mut *first).is_none());
+    let block = first.next_chunk().unwrap().unwrap().len();
+    assert!(handed(&mut *first).is_none(), "the next block was not compared");
+    let mut second = reader(&store);
+    assert_eq!(handed(&mut *second).unwrap(), all[..block]);
+    assert_eq!(drain(second).unwrap(), all[block..], "what is not handed over is read");
+    for (from, to) in [(0, 300_000), (7, 140_000), (299_999, 300_000)] {
+        let mut part = reader(&store);
+        part.select(from as u64..to as u64);
+        assert_eq!(handed(&mut *part).unwrap(), all[from..to]);
+        assert!(handed(&mut *part).is_none() && part.next_chunk().unwrap().is_none());
+    }
+    assert_eq!(store.counters().bytes_handed, (block + 300_000 + 139_993 + 1) as u64);
+    tokio::time::advance(std::time::Duration::from_secs(6)).await;
+    assert!(handed(&mut *reader(&store)).is_none());
+    assert_eq!(drain(reader(&store)).unwrap(), all);
+    assert_eq!(handed(&mut *reader(&store)).unwrap(), all);
+}
+
+#[test]
+fn a_block_that_was_found_changed_is_handed_over_no_more() {
+    let (dir, all) = (directory(), bytes(3, 300_000));
+    let store = open(dir.path(), SyncPolicy::Never);
+    with_bucket(&store);
+    put(&store, "b", "k", &all, PutFinish::default()).unwrap();
+    assert_eq!(drain(reader(&store)).unwrap(), all);
+    let mut damaged = fs::read(only_file(dir.path())).unwrap();
+    damaged[200_000] ^= 1;
+    fs::write(only_file(dir.path()), damaged).unwrap();
+    assert!(drain(reader(&store)).is_err());
+    let mut again = reader(&store);
+    assert_eq!(handed(&mut *again).unwrap().len(), 128 << 10);
+    assert!(handed(&mut *again).is_none() && again.next_chunk().is_err());
+}
+
+#[test]
+fn nothing_is_handed_over_where_every_read_is_compared_or_there_is_no_file() {
+    let dir = directory();
+    let always = StorageOptions { verify_every: std::time::Duration::ZERO, ..options(SyncPolicy::Never) };
+    for store in [open_disk(dir.path(), always).unwrap(), open_memory(options(SyncPolicy::Never)).unwrap()] {
+        with_bucket(&*store);
+        put(&*store, "b", "k", &bytes(3, 300_000), PutFinish::default()).unwrap();
+        drain(reader(&*store)).unwrap();
+        assert!(handed(&mut *reader(&*store)).is_none());
+    }
+}
+
+#[test]
+fn a_file_that_stays_open_for_readers_goes_with_its_object() {
+    let dir = directory();
+    let store = open(dir.path(), SyncPolicy::Never);
+    with_bucket(&store);
+    put(&store, "b", "k", &bytes(3, 300_000), PutFinish::default()).unwrap();
+    drain(reader(&store)).unwrap();
+    let open = || {
+        let names = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+        names.filter(|name| name.starts_with(dir.path().join("files"))).count()
+    };
+    assert_eq!(open(), 1);
+    store.delete_object("b", DeleteTarget { key: "k".into(), ..Default::default() }).unwrap();
+    assert_eq!(open(), 0);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! in the order in which the writes take effect. While one group is being made durable the next one collects.
 
 use super::files::{Faults, Files, Step};
+use super::lately::Lately;
 use super::pins::Pins;
 use super::tables::{Tables, View, When};
 use super::txn::{Ids, Txn};
@@ -25,6 +26,7 @@ pub(crate) struct Counts {
     pub(crate) syncs: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
+    pub(crate) bytes_handed: AtomicU64,
     pub(crate) files_removed: AtomicU64,
     pub(crate) corrupt_reads: AtomicU64,
 }
@@ -42,6 +44,7 @@ impl Counts {
             syncs: read(&self.syncs),
             bytes_in: read(&self.bytes_in),
             bytes_out: read(&self.bytes_out),
+            bytes_handed: read(&self.bytes_handed),
             files_removed: read(&self.files_removed),
             corrupt_reads: read(&self.corrupt_reads),
         }
@@ -54,6 +57,7 @@ pub(crate) struct Core {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) faults: Arc<dyn Faults>,
     pub(crate) pins: Pins,
+    pub(crate) lately: Lately,
     pub(crate) ids: Ids,
     pub(crate) options: StorageOptions,
     pub(crate) counts: Arc<Counts>,
@@ -136,6 +140,7 @@ impl Core {
             files,
             faults,
             pins: Pins::default(),
+            lately: Lately::new(options.verify_every),
             ids,
             options,
             counts: Arc::default(),
@@ -269,6 +274,7 @@ impl Core {
         if ids.is_empty() {
             return;
         }
+        self.lately.forget(&ids);
         let reaper = self.reaper.read().unwrap_or_else(PoisonError::into_inner);
         for id in ids {
             match reaper.as_ref() {

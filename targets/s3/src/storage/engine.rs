@@ -216,7 +216,8 @@ impl ObjectStore for TransactionalStore {
     }
 
     fn get(&self, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<(ObjectVersion, Box<dyn ObjectReader>)> {
-        let opened = reader::open(&self.core, bucket, key, version)?;
+        let mut opened = reader::open(&self.core, bucket, key, version)?;
+        opened.reader.keeps_open = true;
         Ok((opened.record.into_version(key), Box::new(opened.reader)))
     }
 

@@ -9,9 +9,10 @@
 //! | | 4 | `FXT1` |
 
 use super::files::{KeptFile, NewFile, Wait};
-use super::{StorageError, StorageResult};
+use super::{FileSpan, SPAN, StorageError, StorageResult};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that have one checksum, and that a reader gives at once.
 pub(crate) const BLOCK: usize = 128 << 10;
@@ -88,7 +89,12 @@ pub(crate) struct ExtentFile {
     file: Arc<dyn KeptFile>,
     crcs: Bytes,
     len: u64,
+    /// When each block was compared with its checksum, 0 for never; empty where the file does not stay open.
+    compared: Box<[AtomicU64]>,
 }
+
+/// Files up to this many blocks stay open: what is kept of them is bounded.
+const MOST_BLOCKS: u64 = 4096;
 
 impl ExtentFile {
     /// Errors: `Corrupt` where its end is not what `ExtentWriter` wrote.
@@ -107,11 +113,16 @@ impl ExtentFile {
         if footer(&crcs, len)[..] != tail[at..] {
             return Err(wrong());
         }
-        Ok(Self { file, crcs, len })
+        let blocks = Some(len.div_ceil(BLOCK_LEN)).filter(|blocks| *blocks <= MOST_BLOCKS).unwrap_or(0);
+        Ok(Self { file, crcs, len, compared: (0..blocks).map(|_| AtomicU64::new(0)).collect() })
     }
 
-    /// The bytes from `offset` to the end of its block, at most `most` of them; the whole block is checked where `verify` says so.
-    pub(crate) fn read(&self, offset: u64, most: u64, verify: bool, wait: Wait) -> StorageResult<Bytes> {
+    pub(crate) fn can_stay_open(&self) -> bool {
+        !self.compared.is_empty()
+    }
+
+    /// The bytes from `offset` to the end of its block, at most `most` of them; the whole block is compared with its checksum, `now`.
+    pub(crate) fn read(&self, offset: u64, most: u64, wait: Wait, now: u64) -> StorageResult<Bytes> {
         let start = offset / BLOCK_LEN * BLOCK_LEN;
         let whole = self.len.saturating_sub(start).min(BLOCK_LEN);
         let within = offset - start;
@@ -119,15 +130,34 @@ impl ExtentFile {
         if wanted == 0 {
             return Err(StorageError::corrupt("an object is longer than its file"));
         }
-        if !verify {
-            return self.file.read_at(offset, size(wanted)?, wait);
-        }
         let block = self.file.read_at(start, size(whole)?, wait)?;
         let at = size(start / BLOCK_LEN * 4)?;
-        if self.crcs[at..at + 4] != crc32c(&block).to_le_bytes() {
+        let matches = self.crcs[at..at + 4] == crc32c(&block).to_le_bytes();
+        if let Some(compared) = self.compared.get(at / 4) {
+            compared.store(if matches { now } else { 0 }, Ordering::Relaxed);
+        }
+        if !matches {
             return Err(StorageError::corrupt(format!("the bytes from {start} on do not match their checksum")));
         }
         Ok(block.slice(size(within)?..size(within + wanted)?))
+    }
+}
+
+impl ExtentFile {
+    /// Where the bytes from `offset` on lie, at most `most` and as far as their blocks were compared at `since` or later.
+    pub(crate) fn span(&self, offset: u64, most: u64, since: u64) -> Option<FileSpan> {
+        let file = self.file.of_system()?;
+        let limit = offset.saturating_add(most.min(SPAN as u64)).min(self.len);
+        let counts = |at: &u64| {
+            let block = usize::try_from(at / BLOCK_LEN).ok().and_then(|block| self.compared.get(block));
+            block.is_some_and(|compared| compared.load(Ordering::Relaxed) >= since.max(1))
+        };
+        let mut end = offset;
+        while end < limit && counts(&end) {
+            end = ((end / BLOCK_LEN + 1) * BLOCK_LEN).min(limit);
+        }
+        let len = usize::try_from(end - offset).ok().filter(|len| *len > 0)?;
+        Some(FileSpan { file: Arc::clone(file), offset, len })
     }
 }
 
@@ -173,11 +203,11 @@ mod tests {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fraction of a length")]
             let mut at = (from * len as f64) as usize;
             while at < len {
-                let piece = extent.read(at as u64, 90_000, at.is_multiple_of(2), Wait::ForDevice).unwrap();
+                let piece = extent.read(at as u64, 90_000, Wait::ForDevice, 1).unwrap();
                 prop_assert_eq!(&bytes[at..at + piece.len()], piece.as_ref());
                 at += piece.len();
             }
-            prop_assert!(extent.read(len as u64, 1, true, Wait::ForDevice).is_err());
+            prop_assert!(extent.read(len as u64, 1, Wait::ForDevice, 1).is_err());
         }
     }
 
@@ -185,8 +215,8 @@ mod tests {
     fn more_checksums_than_are_read_with_the_end_are_read_too() {
         let bytes = pattern(300 * BLOCK + 5);
         let extent = ExtentFile::open(written(&bytes, 1 << 20).open(1).unwrap(), Wait::ForDevice).unwrap();
-        assert_eq!(extent.read(299 * BLOCK_LEN + 3, 10, true, Wait::ForDevice).unwrap(), bytes[299 * BLOCK + 3..299 * BLOCK + 13]);
-        assert_eq!(extent.read(300 * BLOCK_LEN, 10, true, Wait::ForDevice).unwrap(), bytes[300 * BLOCK..]);
+        assert_eq!(extent.read(299 * BLOCK_LEN + 3, 10, Wait::ForDevice, 1).unwrap(), bytes[299 * BLOCK + 3..299 * BLOCK + 13]);
+        assert_eq!(extent.read(300 * BLOCK_LEN, 10, Wait::ForDevice, 1).unwrap(), bytes[300 * BLOCK..]);
     }
 
     #[test]
@@ -195,8 +225,8 @@ mod tests {
         let total = BLOCK + 10 + 8 + FOOTER;
         for at in [0, BLOCK - 1] {
             let extent = damaged(&files, |bytes| bytes[at] ^= 1).unwrap();
-            assert!(matches!(extent.read(9, 1, true, Wait::ForDevice), Err(StorageError::Corrupt { .. })), "byte {at}");
-            assert!(extent.read(BLOCK_LEN, 10, true, Wait::ForDevice).is_ok(), "the other block is whole");
+            assert!(matches!(extent.read(9, 1, Wait::ForDevice, 1), Err(StorageError::Corrupt { .. })), "byte {at}");
+            assert!(extent.read(BLOCK_LEN, 10, Wait::ForDevice, 1).is_ok(), "the other block is whole");
         }
         for at in BLOCK + 10..total {
             assert!(damaged(&files, |bytes| bytes[at] ^= 1).is_err(), "byte {at}");

@@ -10,6 +10,7 @@ pub(crate) use memory::MemoryFiles;
 
 use super::StorageResult;
 use bytes::Bytes;
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ pub(crate) trait KeptFile: Send + Sync {
     fn len(&self) -> StorageResult<u64>;
     /// Exactly `len` bytes from `offset`.
     fn read_at(&self, offset: u64, len: usize, wait: Wait) -> StorageResult<Bytes>;
+    /// The file of the operating system that these bytes lie in, at the same offsets.
+    fn of_system(&self) -> Option<&Arc<File>>;
 }
 
 /// All files of a store.

@@ -22,9 +22,9 @@ pub(crate) fn packed_row(bytes: &[u8]) -> Bytes {
 }
 
 /// The bytes of a packed row. Errors: `Corrupt`.
-pub(crate) fn unpack(row: &Bytes, verify: bool) -> StorageResult<Bytes> {
+pub(crate) fn unpack(row: &Bytes) -> StorageResult<Bytes> {
     let bytes = row.clone().split_off(CRC.min(row.len()));
-    if row.len() < CRC || (verify && row[..CRC] != crc32c(&bytes).to_le_bytes()) {
+    if row.len() < CRC || row[..CRC] != crc32c(&bytes).to_le_bytes() {
         return Err(StorageError::corrupt("a packed object does not match its checksum"));
     }
     Ok(bytes)

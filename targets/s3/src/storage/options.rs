@@ -3,6 +3,7 @@
 use super::VersionId;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// When a write is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +32,12 @@ pub struct StorageOptions {
     pub reserve: u64,
     /// Bytes of memory for cached metadata and packed objects.
     pub cache: u64,
-    /// Whether reads are checked against checksums.
-    pub verify_reads: bool,
+    /// For how long bytes on disk that were compared with their checksum may be sent again without comparing.
+    pub verify_every: Duration,
 }
 
 impl StorageOptions {
-    /// The defaults: synced always, reads checked, 64 KiB packed, parts of at least 5 MiB as AWS has it.
+    /// The defaults: synced always, reads checked at most 5 s before, 64 KiB packed, parts of at least 5 MiB as AWS has it.
     pub fn new(clock: WallClock) -> Self {
         Self {
             clock,
@@ -45,7 +46,7 @@ impl StorageOptions {
             least_part: 5 << 20,
             reserve: 256 << 20,
             cache: 64 << 20,
-            verify_reads: true,
+            verify_every: Duration::from_secs(5),
         }
     }
 }
@@ -88,6 +89,8 @@ pub struct StorageCounters {
     pub bytes_in: u64,
     /// Bytes of objects that were given out.
     pub bytes_out: u64,
+    /// Of these, the bytes that were not copied but left to the kernel to send.
+    pub bytes_handed: u64,
     /// Files of objects that were freed.
     pub files_removed: u64,
     /// Pieces that did not match their checksum when they were read.

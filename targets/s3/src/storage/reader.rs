@@ -6,7 +6,7 @@ use super::files::Wait;
 use super::intake::{Parcel, packed_row, unpack};
 use super::records::{Body, Layout, ObjectRecord, PartRecord, Piece, Stored};
 use super::tables::{Table, View};
-use super::{ObjectReader, StorageError, StorageResult, VersionId, keys, uploads, versions};
+use super::{FileSpan, ObjectReader, StorageError, StorageResult, VersionId, keys, uploads, versions};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,8 +22,9 @@ pub(crate) struct PieceReader {
     pinned: Vec<u64>,
     at: u64,
     end: u64,
-    open: Option<(u64, ExtentFile)>,
-    pub(crate) verify: bool,
+    open: Option<(u64, Arc<ExtentFile>)>,
+    /// Whether its files stay open for other readers.
+    pub(crate) keeps_open: bool,
 }
 
 impl PieceReader {
@@ -41,8 +42,7 @@ impl PieceReader {
             (start, piece)
         };
         let pieces = pieces.into_iter().map(place).collect();
-        let verify = core.options.verify_reads;
-        Self { core: Arc::clone(core), pieces, packed: HashMap::new(), pinned, at: 0, end, open: None, verify }
+        Self { core: Arc::clone(core), pieces, packed: HashMap::new(), pinned, at: 0, end, open: None, keeps_open: false }
     }
 
     /// Packed bytes may go with the next commit: they are read while the view that names them lives.
@@ -71,7 +71,7 @@ impl PieceReader {
         match piece.stored {
             Stored::Packed(id) => {
                 let row = self.packed.get(&id).ok_or_else(|| StorageError::corrupt("the bytes of a packed object are missing"))?;
-                let bytes = unpack(row, self.verify)?;
+                let bytes = unpack(row)?;
                 let within = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
                 match (within(offset), within(offset + most)) {
                     (Some(from), Some(to)) => Ok(bytes.slice(from..to)),
@@ -79,14 +79,48 @@ impl PieceReader {
                 }
             }
             Stored::File(id) => {
-                let reopen = self.open.as_ref().is_none_or(|(open, _)| *open != id);
-                if reopen {
-                    self.open = Some((id, ExtentFile::open(self.core.files.open(id)?, wait)?));
-                }
-                let (_, extent) = self.open.as_ref().expect("opened above");
-                extent.read(offset, most, self.verify, wait)
+                let extent = match self.opened(id) {
+                    Some(open) => open,
+                    None => self.open(id, wait)?,
+                };
+                extent.read(offset, most, wait, self.core.lately.now())
             }
         }
+    }
+
+    /// A file that is open already, by this reader or another.
+    fn opened(&mut self, id: u64) -> Option<Arc<ExtentFile>> {
+        if self.open.as_ref().is_none_or(|(open, _)| *open != id) {
+            let kept = if self.keeps_open { self.core.lately.get(id) } else { None };
+            self.open = kept.map(|file| (id, file));
+        }
+        self.open.as_ref().map(|(_, file)| Arc::clone(file))
+    }
+
+    fn open(&mut self, id: u64, wait: Wait) -> StorageResult<Arc<ExtentFile>> {
+        let file = Arc::new(ExtentFile::open(self.core.files.open(id)?, wait)?);
+        if self.keeps_open {
+            self.core.lately.keep(id, &file);
+        }
+        self.open = Some((id, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// The piece at which this stands, how many of its bytes have been read, and how many are still wanted of it.
+    fn standing(&self) -> Option<(Piece, u64, u64)> {
+        if self.at >= self.end {
+            return None;
+        }
+        let index = self.pieces.partition_point(|(start, _)| *start <= self.at) - 1;
+        let (start, piece) = self.pieces[index].clone();
+        let skip = self.at - start;
+        let most = (piece.len - skip).min(self.end - self.at);
+        Some((piece, skip, most))
+    }
+
+    fn passed(&mut self, bytes: u64) {
+        self.at += bytes;
+        add(&self.core.counts.bytes_out, bytes);
     }
 
     /// Gives a range of the bytes a second owner: files get a second name, packed rows are written again.
@@ -123,20 +157,13 @@ impl PieceReader {
 
 impl PieceReader {
     fn next(&mut self, wait: Wait) -> StorageResult<Option<Bytes>> {
-        if self.at >= self.end {
-            return Ok(None);
-        }
-        let index = self.pieces.partition_point(|(start, _)| *start <= self.at) - 1;
-        let (start, piece) = self.pieces[index].clone();
-        let skip = self.at - start;
-        let most = (piece.len - skip).min(self.end - self.at);
+        let Some((piece, skip, most)) = self.standing() else { return Ok(None) };
         let chunk = self.read(&piece, skip, most, wait).inspect_err(|e| {
             if matches!(e, StorageError::Corrupt { .. }) {
                 self.core.counts.corrupt_reads.fetch_add(1, Ordering::Relaxed);
             }
         })?;
-        self.at += chunk.len() as u64;
-        add(&self.core.counts.bytes_out, chunk.len() as u64);
+        self.passed(chunk.len() as u64);
         Ok(Some(chunk))
     }
 }
@@ -157,6 +184,16 @@ impl ObjectReader for PieceReader {
             Err(error) if error.would_wait() => Ok(None),
             read => read,
         }
+    }
+
+    fn next_span(&mut self) -> Option<FileSpan> {
+        let since = self.core.lately.since()?;
+        let (piece, skip, most) = self.standing()?;
+        let Stored::File(id) = piece.stored else { return None };
+        let span = self.opened(id)?.span(piece.start + skip, most, since)?;
+        add(&self.core.counts.bytes_handed, span.len as u64);
+        self.passed(span.len as u64);
+        Some(span)
     }
 }
 

@@ -117,7 +117,6 @@ impl Scrub<'_> {
     }
 
     fn drain(&mut self, reader: &mut PieceReader) -> StorageResult<()> {
-        reader.verify = true;
         while let Some(chunk) = reader.next_chunk()? {
             self.done.bytes += chunk.len() as u64;
         }

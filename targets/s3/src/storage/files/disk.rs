@@ -212,7 +212,7 @@ impl Drop for NewDiskFile {
 }
 
 struct KeptDiskFile {
-    file: File,
+    file: Arc<File>,
     blocks: Arc<Blocks>,
 }
 
@@ -231,6 +231,10 @@ impl KeptFile for KeptDiskFile {
             Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(StorageError::corrupt("a file is shorter than its object")),
             Err(e) => Err(StorageError::io("reading an object", e)),
         }
+    }
+
+    fn of_system(&self) -> Option<&Arc<File>> {
+        Some(&self.file)
     }
 }
 
@@ -262,7 +266,7 @@ impl Files for DiskFiles {
 
     fn open(&self, id: u64) -> StorageResult<Arc<dyn KeptFile>> {
         match File::open(self.place.path(id)) {
-            Ok(file) => Ok(Arc::new(KeptDiskFile { file, blocks: Arc::clone(&self.place.blocks) })),
+            Ok(file) => Ok(Arc::new(KeptDiskFile { file: Arc::new(file), blocks: Arc::clone(&self.place.blocks) })),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StorageError::corrupt(format!("file {id:x} is missing"))),
             Err(e) => Err(StorageError::io("opening an object", e)),
         }
@@ -310,7 +314,7 @@ mod tests {
         let path = ground.path().join("file");
         let bytes: Vec<u8> = (0..400_000u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         fs::write(&path, &bytes).unwrap();
-        let kept = KeptDiskFile { file: File::open(&path).unwrap(), blocks: Arc::default() };
+        let kept = KeptDiskFile { file: Arc::new(File::open(&path).unwrap()), blocks: Arc::default() };
         for dropped in [false, true] {
             if dropped {
                 kept.file.sync_all().unwrap();

@@ -2,6 +2,7 @@ use super::{Files, KeptFile, NewFile, Wait};
 use crate::storage::{StorageError, StorageResult};
 use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Kept = Arc<Mutex<HashMap<u64, Arc<MemoryFile>>>>;
@@ -66,6 +67,10 @@ impl KeptFile for MemoryFile {
             }
         }
         Ok(out.freeze())
+    }
+
+    fn of_system(&self) -> Option<&Arc<File>> {
+        None
     }
 }
 
