@@ -30,6 +30,7 @@ mod medium_limit;
 mod memory_target;
 mod never_written;
 mod not_steady;
+mod paced_by_kernel;
 mod pacing_bound;
 mod percentile_from_few_samples;
 mod provider_limit;
@@ -53,7 +54,7 @@ mod working_set;
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 41] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 42] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -86,6 +87,7 @@ const RULES: [fn(&Record) -> Vec<Finding>; 41] = [
     generator_bound::check,
     generator_late::check,
     target_on_same_host::check,
+    paced_by_kernel::check,
     coordinated_omission::check,
     ramp_in_percentile::check,
     failures_in_latency::check,

@@ -7,11 +7,12 @@ use super::mount::Mount;
 use super::tree::{self, Tree};
 use super::{cpu, memory, sched};
 
-/// Settings that move the numbers of buffered writes, asynchronous I/O or the scheduler.
-const SYSCTLS: [&str; 11] = [
+/// Settings that move the numbers of buffered writes, asynchronous I/O, the scheduler or the network.
+const SYSCTLS: [&str; 12] = [
     "fs.aio-max-nr",
     "kernel.numa_balancing",
     "kernel.sched_autogroup_enabled",
+    "net.ipv4.tcp_congestion_control",
     "vm.dirty_background_bytes",
     "vm.dirty_background_ratio",
     "vm.dirty_bytes",
