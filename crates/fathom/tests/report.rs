@@ -309,7 +309,12 @@ fn load(host: &str, ns: u64, failed: u64) -> Record {
             users: vec![50; 10],
             phases: [("put".to_owned(), RequestPhases { waiting: times(ns), ..RequestPhases::default() })].into(),
             iterations: times(ns + 500_000_000),
-            thresholds: vec![ThresholdResult { threshold: "put.p95<10ms".into(), holds: ns < 10_000_000, measured: "measured".into() }],
+            thresholds: vec![ThresholdResult {
+                threshold: "put.p95<10ms".into(),
+                holds: ns < 10_000_000,
+                measured: "measured".into(),
+                ..ThresholdResult::default()
+            }],
             ..LoadAccount::default()
         }),
         ..Record::default()

@@ -112,9 +112,7 @@ impl Threshold {
         &self.text
     }
 
-    /// Whether it limits failures, so that it says which are tolerable.
-    #[must_use]
-    pub fn judges_errors(&self) -> bool {
+    fn limits_failures(&self) -> bool {
         matches!(self.metric, Measure::ErrorShare | Measure::ErrorCount | Measure::SuccessShare)
     }
 
@@ -140,7 +138,7 @@ impl Threshold {
                 format!("{}, {by}", self.metric.show(value))
             }
         };
-        ThresholdResult { threshold: self.text.clone(), holds, measured: text }
+        ThresholdResult { threshold: self.text.clone(), holds, measured: text, limits_failures: self.limits_failures() }
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
@@ -370,7 +368,7 @@ mod tests {
 
     #[test]
     fn those_that_limit_failures_are_known() {
-        let judges = |text: &str| Threshold::parse(text).unwrap().judges_errors();
+        let judges = |text: &str| Threshold::parse(text).unwrap().limits_failures();
         assert!(judges("errors<1%") && judges("success>98%") && judges("get.errors<5") && !judges("count>1") && !judges("p95<1s"));
     }
 

@@ -20,7 +20,9 @@ pub use environment::{
 };
 pub use histogram::{BUCKETS, Histogram, LiveHistogram, bucket_edges, bucket_of};
 pub use live::{LiveCounters, LiveOperations};
-pub use load::{EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount, SigningCost, ThresholdResult};
+pub use load::{
+    EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount, SigningCost, StepResult, ThresholdResult,
+};
 pub use measurements::{Measurements, Operations};
 pub use record::{
     Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,

@@ -1,6 +1,6 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
-use crate::{Histogram, Measurements};
+use crate::{Histogram, Measurements, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,6 +95,30 @@ pub struct ThresholdResult {
     pub holds: bool,
     /// What was measured, and by how much it missed, for people.
     pub measured: String,
+    /// Whether it limits failures, so that it says which are tolerable.
+    pub limits_failures: bool,
+}
+
+/// How a step at an arrival rate went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepResult {
+    pub rate_kept: bool,
+    /// Whether operations failed and no threshold says how many may.
+    pub fails: bool,
+    /// Whether all thresholds hold, too.
+    pub holds: bool,
+}
+
+impl Record {
+    /// How a load at an arrival rate went; `None` of any other record.
+    #[must_use]
+    pub fn step_result(&self) -> Option<StepResult> {
+        let (load, pace) = (self.load.as_ref()?, self.pace.as_ref()?);
+        let (count, errors) = (self.operations.count(), self.operations.errors());
+        let rate_kept = pace.keeps(pace.asked_per_second?, count.saturating_add(errors));
+        let fails = errors > 0 && !load.thresholds.iter().any(|result| result.limits_failures);
+        Some(StepResult { rate_kept, fails, holds: rate_kept && !fails && load.thresholds.iter().all(|result| result.holds) })
+    }
 }
 
 /// A search for the highest rate at which a threshold holds, as far as it has come.

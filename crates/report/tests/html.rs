@@ -253,8 +253,12 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
         waiting: times(ns, count),
         receiving: times(ns / 5, count),
     };
-    let threshold =
-        |text: &str, holds| ThresholdResult { threshold: text.into(), holds, measured: "91.2 ms, 41.2 ms above the limit".into() };
+    let threshold = |text: &str, holds| ThresholdResult {
+        threshold: text.into(),
+        holds,
+        measured: "91.2 ms, 41.2 ms above the limit".into(),
+        ..ThresholdResult::default()
+    };
     record.trial = None;
     record.coverage = None;
     (record.name, record.id) = (name.into(), format!("{name}-{ns}"));

@@ -111,11 +111,10 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
     let all = record.operations.together();
     let result = threshold.judge(record);
     let pace = record.pace.clone().unwrap_or_default();
-    let is_kept = pace.keeps(rate, all.count + all.errors);
-    let fails = all.errors > 0 && !threshold.judges_errors();
-    let measured = if fails {
+    let step = record.step_result();
+    let measured = if step.is_some_and(|step| step.fails) {
         format!("{}; {} failed", result.measured, all.errors)
-    } else if !is_kept {
+    } else if step.is_some_and(|step| !step.rate_kept) {
         format!("{}; the rate was not kept", result.measured)
     } else {
         result.measured
@@ -127,7 +126,7 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         errors: all.errors,
         latency_p50_ns: all.latency.quantile(0.5),
         latency_p99_ns: all.latency.quantile(0.99),
-        holds: result.holds && is_kept && !fails,
+        holds: step.is_some_and(|step| step.holds),
         measured,
     }
 }

@@ -74,19 +74,17 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
     let (pace, load) = (record.pace.as_ref()?, record.load.as_ref()?);
     let rate = pace.asked_per_second?;
     let all = record.operations.together();
-    let is_kept = pace.keeps(rate, all.count.saturating_add(all.errors));
-    let judges_errors = load.thresholds.iter().any(|t| t.threshold.contains("errors") || t.threshold.contains("success"));
-    let fails = all.errors > 0 && !judges_errors;
+    let step = record.step_result()?;
     let mut said: Vec<String> = load.thresholds.iter().map(|t| format!("{}: {}", t.threshold, t.measured)).collect();
-    said.extend((!is_kept).then(|| "the rate was not kept".to_owned()));
-    said.extend(fails.then(|| format!("{} failed", all.errors)));
+    said.extend((!step.rate_kept).then(|| "the rate was not kept".to_owned()));
+    said.extend(step.fails.then(|| format!("{} failed", all.errors)));
     Some(ArrivalPoint {
         rate,
         achieved: pace.achieved_per_second,
         succeeded: all.count,
         failed: all.errors,
         unsent: pace.unsent,
-        holds: load.thresholds.iter().all(|t| t.holds) && is_kept && !fails,
+        holds: step.holds,
         said: said.join("; "),
         latency: all.latency,
     })
