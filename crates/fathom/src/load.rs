@@ -162,6 +162,10 @@ impl LoadWatch for Watching<'_> {
         self.before = self.machine.cpu_times();
     }
 
+    fn live_interval_ns(&self) -> Option<u64> {
+        self.live.live_interval_ns()
+    }
+
     fn interval(&mut self, interval: &Interval) {
         self.live.interval(interval);
     }

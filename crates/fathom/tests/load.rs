@@ -7,6 +7,8 @@ mod accounts;
 #[allow(dead_code, reason = "the tests of the server use the rest")]
 #[path = "serve_s3/client.rs"]
 mod client;
+#[path = "load/effects.rs"]
+mod effects;
 #[path = "load/endpoints.rs"]
 mod endpoints;
 #[path = "load/http2.rs"]

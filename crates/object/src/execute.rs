@@ -46,7 +46,12 @@ pub trait LoadWatch {
     /// The measured time begins.
     fn began(&mut self) {}
 
-    /// An interval has ended.
+    /// How long to wait between two calls of `interval`; `None` where nobody looks.
+    fn live_interval_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// What was done since the last call.
     fn interval(&mut self, interval: &Interval) {
         let _nobody_looks = interval;
     }
@@ -284,7 +289,12 @@ impl Setup {
                     .expect("a thread can be started")
             })
             .collect();
-        let mut observer = Observer::new(&shared, live.into_iter().map(|(measured, _)| measured).collect(), instruments.interval_ns);
+        let mut observer = Observer::new(
+            &shared,
+            live.into_iter().map(|(measured, _)| measured).collect(),
+            instruments.interval_ns,
+            watch.live_interval_ns(),
+        );
         let signal = wait(&shared, &running, clock, (&mut observer, &mut edge), watch);
         let mut panics = Vec::new();
         let mut yields = Vec::new();

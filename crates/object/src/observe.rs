@@ -26,19 +26,27 @@ pub(crate) struct Observer {
     interval_ns: u64,
     next_edge: u64,
     last: (u64, Measurements, u64),
+    /// Between two looks of who watches; without anybody the edge never comes.
+    live_ns: u64,
+    live_edge: u64,
+    live_last: (u64, Measurements),
     series: Vec<Interval>,
     users: Vec<u64>,
 }
 
 impl Observer {
-    pub(crate) fn new(shared: &Arc<Shared>, live: Vec<Arc<LiveCounters>>, interval_ns: u64) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, live: Vec<Arc<LiveCounters>>, interval_ns: u64, live_ns: Option<u64>) -> Self {
         let start = shared.measured_from;
+        let live_ns = live_ns.map_or(u64::MAX, |ns| ns.max(1));
         Self {
             shared: Arc::clone(shared),
             live,
             interval_ns,
             next_edge: start + interval_ns,
             last: (start, Measurements::default(), cpu_ns()),
+            live_ns,
+            live_edge: start.saturating_add(live_ns),
+            live_last: (start, Measurements::default()),
             series: Vec::new(),
             users: Vec::new(),
         }
@@ -50,16 +58,20 @@ impl Observer {
     }
 
     pub(crate) fn next_edge(&self) -> u64 {
-        self.next_edge
+        self.next_edge.min(self.live_edge)
     }
 
-    /// Takes an interval if its edge has passed; it is as long as it really was.
+    /// Takes what edges have passed; an interval is as long as it really was.
     pub(crate) fn look(&mut self, now: u64, watch: &mut dyn LoadWatch) {
+        if now >= self.live_edge {
+            let (start, total) = (self.shared.measured_from, self.total());
+            let operations = total.since(&self.live_last.1);
+            watch.interval(&Interval { start_ns: self.live_last.0 - start, end_ns: now - start, operations, ..Interval::default() });
+            self.live_last = (now, total);
+            self.live_edge = self.live_edge.saturating_add(self.live_ns).max(now + 1);
+        }
         if now >= self.next_edge {
             self.take(now);
-            if let Some(interval) = self.series.last() {
-                watch.interval(interval);
-            }
             while self.next_edge <= now {
                 self.next_edge += self.interval_ns;
             }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+#[path = "truths/http2.rs"]
+mod http2;
 #[path = "store/server.rs"]
 mod server;
 #[path = "store/tls.rs"]

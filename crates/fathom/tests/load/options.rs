@@ -145,7 +145,7 @@ fn the_table_has_every_option_of_the_help() {
     assert_eq!(options, known);
 }
 
-/// Where results go and how they look; the next test sees all but the last two, which act on a terminal alone.
+/// Where results go and how they look; the next test sees all but the last two, which `effects` sees on a terminal.
 const OF_THE_OUTPUT: [&str; 13] = [
     "output-format",
     "output",

@@ -21,10 +21,16 @@ pub(crate) fn authority() -> PathBuf {
 
 /// Starts a front that decrypts for the server at `behind`; its own port.
 pub(crate) fn start(behind: u16) -> u16 {
+    start_with(behind, &[])
+}
+
+/// As `start`, with the protocols that it agrees on (ALPN); without any it does not speak of them.
+pub(crate) fn start_with(behind: u16, protocols: &[&str]) -> u16 {
     let chain = CertificateDer::pem_file_iter(file("cert.pem")).unwrap().map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(file("key.pem")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider())).with_safe_default_protocol_versions().unwrap();
-    let config = config.with_no_client_auth().with_single_cert(chain, key).unwrap();
+    let mut config = config.with_no_client_auth().with_single_cert(chain, key).unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let (tell, port) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -1,0 +1,97 @@
+//! Servers of HTTP/2 that end connections, do not answer, or do not speak it.
+
+use super::server::{Act, Server};
+use super::{MS, kind, plan, preset, run, tls};
+use bytes::Bytes;
+use object::{HttpVersion, LoadPlan, Trust};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+const BODY: &[u8] = b"an answer";
+
+/// What a server does with its connections.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Habit {
+    /// GOAWAY after so many requests of a connection, all of which are answered.
+    Ends(u64),
+    /// No answer to any request.
+    Silent,
+}
+
+/// Starts a server; its port and how many requests it saw.
+fn start(habit: Habit) -> (u16, Arc<AtomicU64>) {
+    let (tell, port) = std::sync::mpsc::channel();
+    let seen = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            tell.send(listener.local_addr().unwrap().port()).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, habit, Arc::clone(&count)));
+            }
+        });
+    });
+    (port.recv().unwrap(), seen)
+}
+
+async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64>) {
+    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+    let (mut served, mut unanswered) = (0, Vec::new());
+    while let Some(Ok((_, mut answer))) = connection.accept().await {
+        count.fetch_add(1, SeqCst);
+        served += 1;
+        match habit {
+            Habit::Silent => unanswered.push(answer),
+            Habit::Ends(after) => {
+                let mut body = answer.send_response(http::Response::new(()), false).unwrap();
+                body.send_data(Bytes::from_static(BODY), true).unwrap();
+                if served == after {
+                    connection.graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+fn fetch(scheme: &str, port: u16, iterations: u64) -> LoadPlan {
+    let mut plan = plan(preset("fetch", 4, 60_000), &format!("{scheme}://127.0.0.1:{port}/file"));
+    (plan.iterations, plan.version, plan.threads) = (Some(iterations), HttpVersion::Two { connections: 1 }, 1);
+    plan
+}
+
+#[test]
+fn a_connection_that_the_server_ends_is_followed_by_another() {
+    let (port, seen) = start(Habit::Ends(10));
+    let record = run(&fetch("http", port, 200));
+    let get = kind(&record, "get");
+    assert_eq!((get.count + get.errors, get.bytes), (200, get.count * BODY.len() as u64));
+    assert!(record.load.unwrap().connections_opened >= 15, "{}", seen.load(SeqCst));
+    // What the server had not taken when it ended the connection may fail, under that name.
+    assert!(get.count >= 150, "{get:?}");
+    let words = record.errors.iter().all(|error| error.error.contains("the server ended the HTTP/2 connection"));
+    assert!(words, "{:?}", record.errors);
+}
+
+#[test]
+fn who_is_not_answered_gives_up_after_the_time_given() {
+    let (port, seen) = start(Habit::Silent);
+    let mut plan = fetch("http", port, 8);
+    plan.timeout_ns = 150 * MS;
+    let record = run(&plan);
+    assert_eq!((record.operations.count(), record.operations.errors(), seen.load(SeqCst)), (0, 8, 8));
+    assert_eq!(record.errors.iter().map(|error| (error.error.as_str(), error.count)).collect::<Vec<_>>(), [("timeout", 8)]);
+}
+
+#[test]
+fn tls_without_http2_is_told_whichever_way_it_refuses() {
+    let server = Server::start(|_| Act::Answer);
+    for protocols in [&[][..], &["http/1.1"]] {
+        let mut plan = fetch("https", tls::start_with(server.port, protocols), 4);
+        plan.trust = Trust::File(tls::authority());
+        let errors = run(&plan).errors;
+        assert!(errors.len() == 1 && errors[0].count == 4, "{errors:?}");
+        assert!(errors[0].error.contains("does not answer in HTTP/2 (TLS "), "{errors:?}");
+    }
+}
