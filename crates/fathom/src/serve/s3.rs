@@ -154,6 +154,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         idle: duration(matches, "idle")?,
         lifecycle_day: duration(matches, "lifecycle-day")?,
     };
+    // A connection takes a file, and 256 objects stay open.
+    let _whatever_it_is = engine::sys::raise_file_limit();
     s3::serve(options, store(matches)?, |address| {
         let mut out = std::io::stdout();
         let _nobody_reads_a_closed_terminal = writeln!(out, "listening on {scheme}://{address}").and_then(|()| out.flush());

@@ -84,6 +84,15 @@ fn tls_is_spoken_with_the_certificate_that_was_given() {
 }
 
 #[test]
+fn as_many_files_may_be_open_as_the_system_allows() {
+    let server = Server::start(&["--memory"]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.process())).unwrap();
+    let open = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let bounds: Vec<&str> = open.split_whitespace().take(2).collect();
+    assert_eq!(bounds[0], bounds[1], "soft and hard");
+}
+
+#[test]
 fn threads_are_as_many_as_were_asked_for() {
     for threads in [1, 3] {
         let server = Server::start(&["--memory", "--threads", &threads.to_string()]);
