@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -32,6 +33,18 @@ pub(crate) fn start_with(behind: u16, protocols: &[&str]) -> u16 {
     let mut config = config.with_no_client_auth().with_single_cert(chain, key).unwrap();
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let acceptor = TlsAcceptor::from(Arc::new(config));
+    listen(move |stream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(mut outside) = acceptor.accept(stream).await else { return };
+            let Ok(mut inside) = TcpStream::connect(("127.0.0.1", behind)).await else { return };
+            let _ended = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
+        }
+    })
+}
+
+/// Serves each connection to a port of its own, on a thread that ends with the test; the port.
+pub(crate) fn listen<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> u16 {
     let (tell, port) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -39,12 +52,7 @@ pub(crate) fn start_with(behind: u16, protocols: &[&str]) -> u16 {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             tell.send(listener.local_addr().unwrap().port()).unwrap();
             while let Ok((stream, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
-                tokio::spawn(async move {
-                    let Ok(mut outside) = acceptor.accept(stream).await else { return };
-                    let Ok(mut inside) = tokio::net::TcpStream::connect(("127.0.0.1", behind)).await else { return };
-                    let _ended = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
-                });
+                tokio::spawn(serve(stream));
             }
         });
     });

@@ -20,20 +20,9 @@ enum Habit {
 
 /// Starts a server; its port and how many requests it saw.
 fn start(habit: Habit) -> (u16, Arc<AtomicU64>) {
-    let (tell, port) = std::sync::mpsc::channel();
     let seen = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            tell.send(listener.local_addr().unwrap().port()).unwrap();
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, habit, Arc::clone(&count)));
-            }
-        });
-    });
-    (port.recv().unwrap(), seen)
+    (tls::listen(move |stream| serve(stream, habit, Arc::clone(&count))), seen)
 }
 
 async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64>) {
