@@ -309,12 +309,7 @@ fn load(host: &str, ns: u64, failed: u64) -> Record {
             users: vec![50; 10],
             phases: [("put".to_owned(), RequestPhases { waiting: times(ns), ..RequestPhases::default() })].into(),
             iterations: times(ns + 500_000_000),
-            thresholds: vec![ThresholdResult {
-                threshold: "put.p95<10ms".into(),
-                holds: ns < 10_000_000,
-                measured: "measured".into(),
-                ..ThresholdResult::default()
-            }],
+            thresholds: vec![ThresholdResult { threshold: "put.p95<10ms".into(), holds: ns < 10_000_000, measured: "measured".into() }],
             ..LoadAccount::default()
         }),
         ..Record::default()

@@ -105,7 +105,7 @@ pub(crate) fn record(plan: &LoadPlan, setup: &Setup, ended: Ended, counters: Opt
 fn judge(plan: &LoadPlan, record: &mut Record, panics: &[String], signal: Option<i32>) {
     let results: Vec<_> = plan.scenario.thresholds.iter().map(|threshold| threshold.judge(record)).collect();
     let missed = results.iter().filter(|result| !result.holds).count();
-    let tolerates = results.iter().any(|result| result.limits_failures);
+    let tolerates = results.iter().any(record::ThresholdResult::limits_failures);
     let (count, errors) = (record.operations.count(), record.operations.errors());
     let wrong = record.verification.as_ref().map_or(0, |verification| verification.failures);
     let panic = panics.first().cloned().or_else(|| record.workers.iter().find_map(|worker| worker.error.clone()));

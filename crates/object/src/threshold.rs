@@ -112,10 +112,6 @@ impl Threshold {
         &self.text
     }
 
-    fn limits_failures(&self) -> bool {
-        matches!(self.metric, Measure::ErrorShare | Measure::ErrorCount | Measure::SuccessShare)
-    }
-
     /// Holds the record against the threshold. What cannot be computed, for want of any operation, misses.
     #[must_use]
     pub fn judge(&self, record: &Record) -> ThresholdResult {
@@ -138,7 +134,7 @@ impl Threshold {
                 format!("{}, {by}", self.metric.show(value))
             }
         };
-        ThresholdResult { threshold: self.text.clone(), holds, measured: text, limits_failures: self.limits_failures() }
+        ThresholdResult { threshold: self.text.clone(), holds, measured: text }
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
@@ -368,7 +364,7 @@ mod tests {
 
     #[test]
     fn those_that_limit_failures_are_known() {
-        let judges = |text: &str| Threshold::parse(text).unwrap().limits_failures();
+        let judges = |text: &str| judged(text).limits_failures();
         assert!(judges("errors<1%") && judges("success>98%") && judges("get.errors<5") && !judges("count>1") && !judges("p95<1s"));
     }
 

@@ -95,8 +95,14 @@ pub struct ThresholdResult {
     pub holds: bool,
     /// What was measured, and by how much it missed, for people.
     pub measured: String,
-    /// Whether it limits failures, so that it says which are tolerable.
-    pub limits_failures: bool,
+}
+
+impl ThresholdResult {
+    /// Whether it limits failures, so that it says which are tolerable: those on `errors` and on `success` do.
+    #[must_use]
+    pub fn limits_failures(&self) -> bool {
+        ["errors", "success"].iter().any(|measure| self.threshold.contains(measure))
+    }
 }
 
 /// How a step at an arrival rate went.
@@ -116,7 +122,7 @@ impl Record {
         let (load, pace) = (self.load.as_ref()?, self.pace.as_ref()?);
         let (count, errors) = (self.operations.count(), self.operations.errors());
         let rate_kept = pace.keeps(pace.asked_per_second?, count.saturating_add(errors));
-        let fails = errors > 0 && !load.thresholds.iter().any(|result| result.limits_failures);
+        let fails = errors > 0 && !load.thresholds.iter().any(ThresholdResult::limits_failures);
         Some(StepResult { rate_kept, fails, holds: rate_kept && !fails && load.thresholds.iter().all(|result| result.holds) })
     }
 }

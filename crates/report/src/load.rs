@@ -124,13 +124,8 @@ pub(crate) mod example {
                 iterations: of(ns + 500_000_000, gets),
                 connections_opened: 50,
                 thresholds: vec![
-                    ThresholdResult { threshold: "get.p95<1s".into(), holds: true, measured: "80 ms".into(), ..ThresholdResult::default() },
-                    ThresholdResult {
-                        threshold: "put.p95<10ms".into(),
-                        holds: false,
-                        measured: "80 ms, 70 ms above the limit".into(),
-                        ..ThresholdResult::default()
-                    },
+                    ThresholdResult { threshold: "get.p95<1s".into(), holds: true, measured: "80 ms".into() },
+                    ThresholdResult { threshold: "put.p95<10ms".into(), holds: false, measured: "80 ms, 70 ms above the limit".into() },
                 ],
                 ..LoadAccount::default()
             }),
@@ -169,7 +164,7 @@ pub(crate) mod example {
         record.effective.remove("users");
         let load = record.load.get_or_insert_default();
         load.lateness = Some(of(50_000, 1000));
-        load.thresholds = vec![ThresholdResult { threshold: "p99<50ms".into(), holds, measured: "x".into(), ..ThresholdResult::default() }];
+        load.thresholds = vec![ThresholdResult { threshold: "p99<50ms".into(), holds, measured: "x".into() }];
         record
     }
 

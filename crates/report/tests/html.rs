@@ -253,12 +253,8 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
         waiting: times(ns, count),
         receiving: times(ns / 5, count),
     };
-    let threshold = |text: &str, holds| ThresholdResult {
-        threshold: text.into(),
-        holds,
-        measured: "91.2 ms, 41.2 ms above the limit".into(),
-        ..ThresholdResult::default()
-    };
+    let threshold =
+        |text: &str, holds| ThresholdResult { threshold: text.into(), holds, measured: "91.2 ms, 41.2 ms above the limit".into() };
     record.trial = None;
     record.coverage = None;
     (record.name, record.id) = (name.into(), format!("{name}-{ns}"));
