@@ -6,6 +6,7 @@ mod memory;
 mod poll;
 mod process;
 mod rename;
+mod signals;
 
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag, exclusive_block_open, fadvise, fallocate, free_bytes,
@@ -15,11 +16,10 @@ pub(crate) use files::{fdatasync, fsync, pread, pwrite};
 pub(crate) use memory::{FileMap, catch_bus_errors, map_anonymous, unmap};
 pub use memory::{bind_memory, page_size};
 pub(crate) use poll::{Readiness, wait_ready};
-pub use process::{
-    Usage, catch_signals, caught_signal, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread,
-};
+pub use process::{Usage, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread};
 pub(crate) use process::{file_clock, file_clock_tick, monotonic_ns, sleep_ns};
 pub(crate) use rename::rename_no_replace;
+pub use signals::{CaughtSignal, catch_signals, caught_signal};
 
 use std::io;
 

@@ -23,7 +23,7 @@ Examples:
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
 
-Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage; 130 or 143 stopped by a signal";
+Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     let command = Command::new("compare")

@@ -100,7 +100,7 @@ impl Load<'_> {
         let (status, exit_code) = match &error {
             LoadError::Asked(_) => return Err(usage(error)),
             LoadError::Target(_) => (Status::Failed, 1),
-            LoadError::Interrupted => (Status::Interrupted, 128 + engine::sys::caught_signal().map_or(2, |(signal, _)| signal)),
+            LoadError::Interrupted => (Status::Interrupted, engine::sys::caught_signal().map_or(130, engine::sys::CaughtSignal::exit_code)),
         };
         let started_at = object::started_at(engine::clock::wall_time());
         self.output.save(&Record {

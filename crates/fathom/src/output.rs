@@ -184,7 +184,7 @@ fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// Prints a result; a reader that has gone is no error.
+/// Prints a result; a reader that has gone is no error, and neither is a terminal that hung up.
 pub(crate) fn tell(text: &str) -> Result<()> {
     write(None, text)
 }
@@ -198,6 +198,7 @@ fn write(file: Option<&Path>, text: &str) -> Result<()> {
         Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
         None => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(_) if engine::sys::caught_signal().is_some_and(engine::sys::CaughtSignal::terminal_is_gone) => Ok(()),
             other => other.context("cannot write to standard output"),
         },
     }

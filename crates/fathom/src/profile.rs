@@ -30,7 +30,7 @@ Examples:
 
 A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
 
-Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 130 or 143 stopped by a signal";
+Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     Command::new("profile")
@@ -107,7 +107,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     tell(&page::page(&request, &profiled, &found, records.map(PathBuf::as_path)))?;
     Ok(match profiled.why {
-        WhyEnded::Signal => 128 + engine::sys::caught_signal().map_or(0, |(signal, _)| signal),
+        WhyEnded::Signal => engine::sys::caught_signal().map_or(128, engine::sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => 0,
     })

@@ -23,7 +23,7 @@ Examples:
   fathom run --fio job.fio
   fathom run -- --name=x --filename=test.dat --size=1g --rw=randread --runtime=10 --time_based
 
-Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 5 incomplete, 130 or 143 stopped by a signal";
+Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 5 incomplete, 129, 130 or 143 stopped by a signal";
 
 /// The verb's arguments.
 pub(crate) fn command(name: &'static str) -> Command {

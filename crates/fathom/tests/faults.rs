@@ -100,6 +100,51 @@ fn a_polite_kill_is_told_from_ctrl_c() {
 }
 
 #[test]
+fn two_signals_at_once_are_one_wish_and_the_workers_are_waited_for() {
+    let ground = Ground::new();
+    // A worker that pauses hears of the end only when its pause is looked at, long after both signals.
+    let pause = ["--think-time", "1h", "--think-every", "2000"];
+    let run = ground.start(&[&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", "r.jsonl"], &pause[..]].concat());
+    run.wait_until_busy();
+    run.signals(&["TERM", "INT"]);
+    let ended = run.end();
+    let record = ground.record("r.jsonl");
+    assert_interrupted(&ended, &record, 143);
+    assert_eq!(record.workers[0].error, None);
+    assert!(record.outcome.message.unwrap().ends_with("what was measured until then is here"));
+}
+
+#[test]
+fn a_terminal_that_hangs_up_loses_nothing_unless_the_run_was_told_to_ignore_it() {
+    let ground = Ground::new();
+    let arguments = ["run", "f", "--file-size", "1M", "--duration", LONG, "--records", "r.jsonl"];
+    let run = ground.start(&arguments);
+    run.wait_until_busy();
+    run.signal("HUP");
+    assert_interrupted(&run.end(), &ground.record("r.jsonl"), 129);
+    fs::remove_file(ground.path("r.jsonl")).unwrap();
+    let run = ground.start_ignoring("HUP", &arguments);
+    run.wait_until_busy();
+    run.signals(&["HUP", "INT"]);
+    assert_interrupted(&run.end(), &ground.record("r.jsonl"), 130);
+}
+
+#[test]
+fn a_file_that_reaches_the_limit_of_the_shell_fails_the_run_and_its_record_is_kept() {
+    let ground = Ground::new();
+    ground.fathom(&["run", "f", "--file-size", "1M", "--write-percent", "100", "--total-bytes", "1M"]).expect(0);
+    let arguments = ["run", "f", "--file-size", "1M", "--write-percent", "100", "--duration", LONG, "--records", "r.jsonl"];
+    let ended = Ended::of(ground.within("ulimit -f 40", &arguments).output().unwrap());
+    ended.expect(1);
+    let record = ground.record("r.jsonl");
+    assert_eq!((record.outcome.status, record.errors.len()), (Status::Failed, 1));
+    assert!(record.errors[0].error.starts_with("File too large"), "{:?}", record.errors);
+    let new = Ended::of(ground.within("ulimit -f 40", &["run", "g", "--file-size", "1M"]).output().unwrap());
+    assert_eq!((new.code, ground.exists("g")), (Some(1), false));
+    assert!(new.error().contains("(`ulimit -f`)"), "{}", new.stderr);
+}
+
+#[test]
 fn a_signal_ends_all_phases_that_would_follow() {
     let ground = Ground::new();
     ground.write(

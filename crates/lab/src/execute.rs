@@ -53,7 +53,7 @@ pub enum WhyEnded {
     /// All passes are run.
     Passes,
     Budget,
-    /// SIGINT or SIGTERM.
+    /// SIGINT, SIGTERM or a hang-up.
     Signal,
     /// A block failed in every attempt: which, and the last reason.
     Failed(String),

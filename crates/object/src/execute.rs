@@ -170,7 +170,7 @@ impl Setup {
 
     /// Removes what users made, and only that; uploads that are still open are of no use to anybody.
     fn clear(&self, remains: &Remains, record: &mut Record) {
-        let impatient = || sys::caught_signal().is_some_and(|(_, times)| times > 1);
+        let impatient = || sys::caught_signal().is_some_and(|caught| caught.impatient);
         let aborted = self.bulk.abort(&remains.uploads, remains.may_hide_uploads, &impatient);
         let mut teardown = aborted.measured;
         if aborted.left > 0 {
@@ -197,7 +197,7 @@ impl Setup {
         let left = if self.keep {
             units::lossless::to_u64(left.len())
         } else {
-            let impatient = || sys::caught_signal().is_some_and(|(_, times)| times > 1);
+            let impatient = || sys::caught_signal().is_some_and(|caught| caught.impatient);
             let done = self.bulk.each(Call::Delete, left, &impatient, &mut |_| ());
             let left = tell_of_left(&done, record);
             if let Some(load) = &mut record.load {
@@ -380,10 +380,10 @@ fn wait(
             observer.begin();
         }
         observer.look(clock.now(), watch);
-        if let Some((signal, times)) = sys::caught_signal() {
+        if let Some(caught) = sys::caught_signal() {
             shared.stop.store(true, Relaxed);
-            let (_, since) = *signalled.get_or_insert((signal, clock.now()));
-            if times > 1 || clock.now() - since > SIGNAL_GRACE_NS {
+            let (_, since) = *signalled.get_or_insert((caught.signal, clock.now()));
+            if caught.impatient || clock.now() - since > SIGNAL_GRACE_NS {
                 shared.abort.store(true, Relaxed);
             }
         }

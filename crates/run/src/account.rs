@@ -38,6 +38,8 @@ pub(crate) struct Accounts {
     pub(crate) series: Vec<Interval>,
     /// When the warm-up that is still going on ends, on the workers' clock.
     pub(crate) warm_until: Option<u64>,
+    /// From when to when the workers' counters were looked at, on their clock; `None` in virtual time.
+    pub(crate) watched: Option<(u64, u64)>,
 }
 
 impl Accounts {
@@ -47,7 +49,7 @@ impl Accounts {
             collect_devices(storage, &mut devices);
         }
         let before = Reading::take(machine, &devices);
-        Self { devices, before, after: Reading::default(), series: Vec::new(), warm_until: None }
+        Self { devices, before, after: Reading::default(), series: Vec::new(), warm_until: None, watched: None }
     }
 
     /// The measured time begins later than the run: what the warm-up used is left out.
@@ -227,10 +229,11 @@ impl Ended<'_> {
         self.reports.iter().map(|(_, report)| &report.tally).filter(|tally| tally.started > 0 || tally.ended > 0)
     }
 
-    /// From the first worker's start to the last worker's end.
+    /// From the first worker's start to the last worker's end. A worker that was given up has counted as long as it was looked at.
     fn elapsed_ns(&self) -> u64 {
-        let start = self.tallies().map(|tally| tally.started).min().unwrap_or(0);
-        let end = self.tallies().map(|tally| tally.ended).max().unwrap_or(0);
+        let given_up = if self.reports.len() < self.shared.measured.len() { self.accounts.watched } else { None };
+        let start = self.tallies().map(|tally| tally.started).chain(given_up.map(|(from, _)| from)).min().unwrap_or(0);
+        let end = self.tallies().map(|tally| tally.ended).chain(given_up.map(|(_, to)| to)).max().unwrap_or(0);
         end.saturating_sub(start)
     }
 
@@ -384,11 +387,12 @@ impl Ended<'_> {
         let failed_workers: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.error.as_ref()).collect();
         let lock_failures: u64 = self.reports.iter().map(|(_, report)| report.lock_failures).sum();
         let outcome = |status, exit_code, message: String| Outcome { status, exit_code, message: Some(message) };
-        if let Some((signal, _)) = sys::caught_signal() {
+        if let Some(caught) = sys::caught_signal() {
+            let signal = caught.signal;
             let lost = if lost > 0 { format!("; {lost} workers did not end and were given up") } else { String::new() };
             return outcome(
                 Status::Interrupted,
-                128 + signal,
+                caught.exit_code(),
                 format!("stopped by signal {signal}; what was measured until then is here{lost}"),
             );
         }

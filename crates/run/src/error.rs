@@ -58,6 +58,8 @@ fn remedy(source: &io::Error) -> &'static str {
         "; a part of this path is a file: check the spelling"
     } else if source.kind() == io::ErrorKind::StorageFull {
         "; free space, or give a smaller --file-size"
+    } else if source.kind() == io::ErrorKind::FileTooLarge {
+        "; give a smaller --file-size, or raise the limit of the shell (`ulimit -f`)"
     } else {
         ""
     }

@@ -217,6 +217,7 @@ impl Run<'_> {
         accounts.warm_until = (warmup > 0 && !virtual_time).then_some(start + warmup);
         let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
         accounts.end(&self.context.machine);
+        accounts.watched = (!virtual_time).then(|| (start + warmup, self.context.clock.now()));
         accounts.series = if virtual_time {
             crate::observe::merge_series(reports.iter().map(|(_, report)| report.series.as_slice()))
         } else {
@@ -284,7 +285,7 @@ impl Run<'_> {
             }
             if self.shared.halt.load(Relaxed) {
                 let since = *halted_at.get_or_insert(now);
-                let impatient = signal.is_some_and(|(_, times)| times > 1);
+                let impatient = signal.is_some_and(|caught| caught.impatient);
                 if impatient || now.saturating_sub(since) > GRACE_NS {
                     break;
                 }

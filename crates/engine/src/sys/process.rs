@@ -1,8 +1,7 @@
-//! Threads, limits, time and signals.
+//! Threads, limits and time.
 
 use super::checked;
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
@@ -144,33 +143,4 @@ pub fn usage_of_thread() -> Usage {
 #[must_use]
 pub fn usage_of_process() -> Usage {
     usage(libc::RUSAGE_SELF)
-}
-
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
-static TIMES: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn on_signal(signal: libc::c_int) {
-    SIGNAL.store(signal, Relaxed);
-    TIMES.fetch_add(1, Relaxed);
-}
-
-/// Makes SIGINT and SIGTERM stop the run instead of the process.
-pub fn catch_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: an all-zero sigaction is valid and is filled below.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = on_signal as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the handler only stores to atomics.
-        unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
-    }
-}
-
-/// The last signal caught and how many came, `None` before the first.
-#[must_use]
-pub fn caught_signal() -> Option<(i32, u32)> {
-    match SIGNAL.load(Relaxed) {
-        0 => None,
-        signal => Some((signal, TIMES.load(Relaxed))),
-    }
 }

@@ -65,7 +65,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
 }
 
 fn signal_code() -> Option<i32> {
-    engine::sys::caught_signal().map(|(signal, _)| 128 + signal)
+    engine::sys::caught_signal().map(engine::sys::CaughtSignal::exit_code)
 }
 
 /// Beside the result, which alone is on standard output.

@@ -29,7 +29,7 @@ Examples:
 Keys of an S3 target: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION; they are neither shown nor recorded.
 A load makes its bucket and objects where they are missing, and removes at the end what it made.
 
-Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 130 or 143 stopped by a signal";
+Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 129, 130 or 143 stopped by a signal";
 
 /// Flags with a value: name, what it is, and what it does.
 const VALUES: [(&str, &str, &str); 23] = [

@@ -80,6 +80,20 @@ impl Ground {
         Ended::of(self.command(args).output().unwrap())
     }
 
+    /// The program in this directory, after words to the shell that starts it.
+    pub(crate) fn within(&self, words: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{words}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_fathom")]).args(args);
+        command.current_dir(self.0.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    /// As [`Ground::start`], with a signal ignored from the beginning.
+    pub(crate) fn start_ignoring(&self, signal: &str, args: &[&str]) -> Running {
+        let mut command = self.within(&format!("trap '' {signal}"), args);
+        Running { child: command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+    }
+
     /// Starts the program; it is killed when the test gives up.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         Running { child: self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
@@ -204,6 +218,14 @@ impl Running {
     /// Sends `INT`, `TERM`, `KILL`, ….
     pub(crate) fn signal(&self, name: &str) {
         signal(self.child.id(), name);
+    }
+
+    /// Sends several signals, one right after the other.
+    pub(crate) fn signals(&self, names: &[&str]) {
+        let process = self.child.id();
+        let kills: Vec<String> = names.iter().map(|name| format!("kill -{name} {process}")).collect();
+        let sent = Command::new("sh").args(["-c", &kills.join("; ")]).status().unwrap();
+        assert!(sent.success());
     }
 
     /// Waits for the end.

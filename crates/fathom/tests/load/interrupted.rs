@@ -14,7 +14,8 @@ fn uploads(server: &Server) -> Vec<String> {
 
 #[test]
 fn an_interrupted_load_leaves_no_open_upload() {
-    for (signal, expected) in [("-INT", 130), ("-TERM", 143)] {
+    // `timeout` sends a signal to the process and another to its group.
+    for (signals, expected) in [("kill -INT", 130), ("kill -TERM $0; kill -INT", 143), ("kill -HUP", 129)] {
         // Parts are slow, so that uploads are open for seconds.
         let server = Server::start(&["--memory", "--misbehave", "put.latency=300ms"]);
         server.client().call("PUT", "/bench").ok();
@@ -28,8 +29,8 @@ fn an_interrupted_load_leaves_no_open_upload() {
         while uploads(&server).len() < 6 {
             assert!(running.try_wait().unwrap().is_none(), "it ended before its uploads were open");
         }
-        let send = || Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
-        assert!(send().success());
+        let sent = Command::new("sh").args(["-c", &format!("{signals} $0"), &running.id().to_string()]).status().unwrap();
+        assert!(sent.success());
         let output = running.wait_with_output().unwrap();
         assert_eq!(code(&output), expected, "{}", text(&output));
         let [record] = records(&file).try_into().unwrap();

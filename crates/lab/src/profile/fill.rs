@@ -90,8 +90,8 @@ fn part(
     let record = execute(&Phase { name: "fill".into(), workload }, context, watch)?;
     watch.done += record.operations.bytes();
     watch.seen = watch.done;
-    if let Some((signal, _)) = sys::caught_signal() {
-        return Err(RunError::Interrupted { signal }.into());
+    if let Some(caught) = sys::caught_signal() {
+        return Err(RunError::Interrupted { signal: caught.signal }.into());
     }
     if record.outcome.status == Status::Ok { Ok(record) } else { Err(failed(order, &record, watch.done)) }
 }

@@ -60,8 +60,8 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some((signal, _)) = sys::caught_signal() {
-        return Err(RunError::Interrupted { signal }.into());
+    if let Some(caught) = sys::caught_signal() {
+        return Err(RunError::Interrupted { signal: caught.signal }.into());
     }
     if record.outcome.status != Status::Ok {
         let why = record.errors.first().map(|error| format!("{} at byte {}: {}", error.operation, error.first_offset, error.error));

@@ -42,7 +42,7 @@ pub(crate) fn fill_file(
 }
 
 fn go_on() -> Result<(), RunError> {
-    sys::caught_signal().map_or(Ok(()), |(signal, _)| Err(RunError::Interrupted { signal }))
+    sys::caught_signal().map_or(Ok(()), |caught| Err(RunError::Interrupted { signal: caught.signal }))
 }
 
 /// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what lies beyond its end. A file system that

@@ -1,0 +1,101 @@
+//! Signals that end a run instead of the process.
+
+use super::monotonic_ns;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+
+/// A second signal says that somebody has lost patience only if it comes so much later than the first: `timeout` signals both the process and
+/// its group, and a terminal that hangs up sends a signal of its own beside the shell's.
+const SAME_WISH_NS: u64 = 500_000_000;
+
+/// Number of the first signal, 0 before it.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+/// When the first signal came, 0 before it.
+static FIRST_AT: AtomicU64 = AtomicU64::new(0);
+static IMPATIENT: AtomicBool = AtomicBool::new(false);
+
+/// What signals have asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CaughtSignal {
+    /// The number of the first.
+    pub signal: i32,
+    /// Another one came so much later that whoever sent it does not want to wait.
+    pub impatient: bool,
+}
+
+impl CaughtSignal {
+    /// The code by which a process says that it was stopped so.
+    #[must_use]
+    pub fn exit_code(self) -> i32 {
+        128 + self.signal
+    }
+
+    /// Whether the terminal is gone, so that nobody reads what is written to it.
+    #[must_use]
+    pub fn terminal_is_gone(self) -> bool {
+        self.signal == libc::SIGHUP
+    }
+}
+
+fn is_impatient(first_at: u64, now: u64) -> bool {
+    now.saturating_sub(first_at) >= SAME_WISH_NS
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let now = monotonic_ns().max(1);
+    match FIRST_AT.compare_exchange(0, now, Relaxed, Relaxed) {
+        Ok(_) => FIRST.store(signal, Relaxed),
+        Err(first_at) if is_impatient(first_at, now) => IMPATIENT.store(true, Relaxed),
+        Err(_) => {}
+    }
+}
+
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and a file beyond its limit an error instead of a death by
+/// SIGXFSZ. A hang-up that is ignored, as under `nohup`, stays ignored.
+pub fn catch_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGXCPU] {
+        dispose(signal, on_signal as *const () as usize);
+    }
+    if disposition(libc::SIGHUP) != libc::SIG_IGN {
+        dispose(libc::SIGHUP, on_signal as *const () as usize);
+    }
+    dispose(libc::SIGXFSZ, libc::SIG_IGN);
+}
+
+fn dispose(signal: libc::c_int, how: libc::sighandler_t) {
+    // SAFETY: an all-zero sigaction is valid and is filled below.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = how;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler reads a clock and stores to atomics, which a signal may interrupt anything for.
+    unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
+}
+
+fn disposition(signal: libc::c_int) -> libc::sighandler_t {
+    // SAFETY: an all-zero sigaction is valid, and the kernel fills it.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is set; the structure is valid for the call.
+    unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    action.sa_sigaction
+}
+
+/// What signals have asked for, `None` before the first.
+#[must_use]
+pub fn caught_signal() -> Option<CaughtSignal> {
+    match FIRST.load(Relaxed) {
+        0 => None,
+        signal => Some(CaughtSignal { signal, impatient: IMPATIENT.load(Relaxed) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_signal_within_half_a_second_is_the_same_wish() {
+        let first = 7_000_000_000;
+        let later = [0, 1, 20_000_000, 499_999_999, 500_000_000, 3_000_000_000].map(|after| is_impatient(first, first + after));
+        assert_eq!(later, [false, false, false, false, true, true]);
+        assert!(!is_impatient(first, first - 1), "a reading of another CPU may be a little earlier");
+    }
+}
