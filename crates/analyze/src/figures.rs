@@ -27,7 +27,8 @@ pub(crate) fn figures(record: &Record) -> impl Iterator<Item = Figures<'_>> {
 pub(crate) fn of_kind<'a>(record: &'a Record, kind: &'a str) -> Option<Figures<'a>> {
     let (operations, summary) = (record.operations.kind(kind), record.summaries.get(kind));
     operations.is_some().then_some(()).or(summary.map(|_| ()))?;
-    let measured_ns = Effective::of(record).measured_ns().unwrap_or(0);
+    let own = record.spans.get(kind).map(|span| span.elapsed_ns);
+    let measured_ns = own.or_else(|| Effective::of(record).measured_ns()).unwrap_or(0);
     Some(Figures { kind, operations, summary, measured_ns, shared: summary.and_then(|summary| share_of_requests(record, summary)) })
 }
 
@@ -86,6 +87,11 @@ impl<'a> Figures<'a> {
     pub(crate) fn bytes_per_second(&self) -> Option<f64> {
         let counted = self.operations.and_then(|o| self.over_time(o.bytes));
         counted.or_else(|| self.stated_bytes_per_second()).or_else(|| self.over_time(self.bytes()?))
+    }
+
+    /// The time over which the rates of this kind are.
+    pub(crate) fn measured_ns(&self) -> Option<u64> {
+        Some(self.measured_ns).filter(|ns| *ns > 0)
     }
 
     fn over_time(&self, amount: u64) -> Option<f64> {

@@ -586,3 +586,31 @@ fn a_target_that_the_engine_does_not_use_is_told_and_not_made() {
         assert!(!place.path("unused").exists());
     }
 }
+
+#[test]
+fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
+    let place = Place::new();
+    for threads in [1, 4] {
+        let options =
+            format!("tree{threads} --num-files 400 --file-size 4k --threads {threads} --meta create,stat,open,readdir,stat,unlink");
+        let record = place.measure(&options);
+        let mut spans: Vec<_> = record.spans.iter().map(|(kind, span)| (span.start_ns, kind.as_str(), *span)).collect();
+        spans.sort_by_key(|(start, ..)| *start);
+        let order: Vec<&str> = spans.iter().map(|(_, kind, _)| *kind).collect();
+        assert_eq!(order, ["create", "stat", "open", "readdir", "unlink"]);
+        // One kind after the other: no time belongs to two of them, and none is lost.
+        let [create, stat, open, readdir, unlink] = <[_; 5]>::try_from(spans).unwrap().map(|(_, _, span)| span);
+        assert_eq!((create.end_ns, open.end_ns), (stat.start_ns, readdir.start_ns));
+        assert_eq!(stat.end_ns, unlink.start_ns, "the second time that files are looked up");
+        let together: u64 = record.spans.values().map(|span| span.elapsed_ns).sum();
+        assert_eq!((together, unlink.end_ns), (record.elapsed_ns, record.elapsed_ns));
+        assert_eq!(record.operations.kind("stat").unwrap().count, 800);
+        assert_eq!(record.operations_per_second(), None);
+    }
+    let text = place.iopulse("again --num-files 50 --meta create,unlink").succeeded().said;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let of = |kind: &str| rows.iter().find(|row| row.first() == Some(&kind)).unwrap();
+    assert_eq!(of("all")[1..], ["-", "-", "100", "-", "0", "-"]);
+    assert_ne!(of("create")[1], of("unlink")[1]);
+    assert!(!text.contains("working_set"), "{text}");
+}

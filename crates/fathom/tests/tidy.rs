@@ -34,8 +34,7 @@ const MOST_LINES: usize = 600;
 /// Files beyond this are in [`RATCHET`].
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
-const RATCHET: [(&str, usize); 4] = [
-    ("crates/run/src/account.rs", 450),
+const RATCHET: [(&str, usize); 3] = [
     ("crates/run/src/safety.rs", 530),
     ("crates/run/src/safety/block_device.rs", 560),
     // One row an option (docs/decisions/settings-table.md): the only file that may exceed the most.

@@ -32,6 +32,9 @@ pub struct Record {
     /// From the start of the measured time to the last completion.
     pub elapsed_ns: u64,
     pub operations: Measurements,
+    /// The time of each kind of operation where kinds follow each other; empty where all of them share the measured time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub spans: BTreeMap<String, Span>,
     /// What was counted before the measured time.
     pub warmup: Measurements,
     /// Length of one interval of the series.
@@ -64,6 +67,17 @@ pub struct Record {
     /// What a load on an object store or HTTP service has beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadAccount>,
+}
+
+/// When one kind of operation went on; times from the start of the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The first start of all workers.
+    pub start_ns: u64,
+    /// The last end of all workers.
+    pub end_ns: u64,
+    /// Without the time in between that belonged to other kinds.
+    pub elapsed_ns: u64,
 }
 
 /// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
@@ -354,15 +368,32 @@ pub struct Outcome {
 }
 
 impl Record {
-    /// Operations of all kinds a second of the measured time; `None` if no time passed.
+    /// The time that belonged to a kind of operation: its own where kinds follow each other, else the whole measured time.
     #[must_use]
-    pub fn operations_per_second(&self) -> Option<f64> {
-        (self.elapsed_ns > 0).then(|| self.operations.count() as f64 * 1e9 / self.elapsed_ns as f64)
+    pub fn elapsed_of(&self, kind: &str) -> u64 {
+        self.spans.get(kind).map_or(self.elapsed_ns, |span| span.elapsed_ns)
     }
 
-    /// Bytes of all kinds a second of the measured time; `None` if no time passed.
+    /// The time that all kinds share; `None` if no time passed, or where kinds follow each other and have no rate in common.
+    #[must_use]
+    pub fn elapsed_of_all(&self) -> Option<u64> {
+        let all = match self.spans.len() {
+            0 => self.elapsed_ns,
+            1 => self.spans.values().map(|span| span.elapsed_ns).sum(),
+            _ => 0,
+        };
+        Some(all).filter(|ns| *ns > 0)
+    }
+
+    /// Operations of all kinds a second of the time that they share; `None` where they share none.
+    #[must_use]
+    pub fn operations_per_second(&self) -> Option<f64> {
+        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.count()) * 1e9 / u64_to_f64(ns))
+    }
+
+    /// Bytes of all kinds a second of the time that they share; `None` where they share none.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
-        (self.elapsed_ns > 0).then(|| self.operations.bytes() as f64 * 1e9 / self.elapsed_ns as f64)
+        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`csv`] is the series: one row an interval and kind of operation, every kind in every interval, so that a stall is a row of zeros and
 //! not a gap. The columns from `in_flight` on describe the whole interval and repeat on each of its rows: do not add them up over kinds.
-//! [`csv_summary`] is the totals: one row a record and kind. Times are nanoseconds unless the name ends in `_s`; a cell is empty where a
+//! [`csv_summary`] is the totals: one row a record and kind; `elapsed_s` is the kind's own time where kinds follow each other. Times are nanoseconds unless the name ends in `_s`; a cell is empty where a
 //! value is unknown or there was no operation to have a latency.
 
 use crate::per_second;
@@ -64,8 +64,8 @@ fn summary_row(record: &Record, kind: &str, operations: &Operations) -> Vec<Stri
     let targets: Vec<&str> = record.targets.iter().map(|target| target.path.as_str()).collect();
     let mut row = vec![record.name.clone(), record.id.clone(), record.started_at.clone(), targets.join(" ")];
     row.extend(["engine", "block-size", "queue-depth", "threads"].map(text));
-    row.extend([seconds(record.elapsed_ns), status(record.outcome.status).to_owned(), kind.to_owned()]);
-    row.extend(counts(operations, record.elapsed_ns));
+    row.extend([seconds(record.elapsed_of(kind)), status(record.outcome.status).to_owned(), kind.to_owned()]);
+    row.extend(counts(operations, record.elapsed_of(kind)));
     let latency = &operations.latency;
     row.extend([whole(latency.min()), decimal(latency.mean()), decimal(latency.stddev())]);
     row.extend(tail(latency));

@@ -1,18 +1,20 @@
 //! From what workers and the machine report to a record.
 
+mod outcome;
+
 use crate::execute::Context;
 use crate::machine::{CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo};
 use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown, target_names};
 use crate::setup::Shared;
-use crate::tally::{Failure, FailureCount, Tally};
+use crate::steps::{KindTime, together};
+use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
 use engine::sys::{self, Usage};
 use record::{
-    Calibration, Coverage, DeviceAccount, Environment, ErrorCount, Interval, LockAccount, LoopAccount, MachineAccount, Measurements,
-    Outcome, PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Status, StorageLayer, TargetFact, Verification, VerificationFailure,
-    WorkerAccount,
+    Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, PaceAccount,
+    ProcessAccount, Record, Residency, SCHEMA, Span, StorageLayer, TargetFact, Verification, VerificationFailure, WorkerAccount,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -205,6 +207,7 @@ impl Ended<'_> {
             elapsed_ns,
             pace: self.pace(&operations, elapsed_ns),
             operations,
+            spans: self.spans(),
             warmup: sum(&self.shared.warmup),
             interval_ns: self.context.interval_ns,
             workers,
@@ -235,6 +238,17 @@ impl Ended<'_> {
         let start = self.tallies().map(|tally| tally.started).chain(given_up.map(|(from, _)| from)).min().unwrap_or(0);
         let end = self.tallies().map(|tally| tally.ended).chain(given_up.map(|(_, to)| to)).max().unwrap_or(0);
         end.saturating_sub(start)
+    }
+
+    fn spans(&self) -> BTreeMap<String, Span> {
+        let start = self.tallies().map(|tally| tally.started).min().unwrap_or(0);
+        let span = |time: KindTime| Span {
+            start_ns: time.start.saturating_sub(start),
+            end_ns: time.end.saturating_sub(start),
+            elapsed_ns: time.elapsed,
+        };
+        let times = together(self.tallies().flat_map(|tally| &tally.kind_times));
+        times.into_iter().map(|time| (time.op.name().to_owned(), span(time))).collect()
     }
 
     fn worker(&self, index: u32) -> WorkerAccount {
@@ -295,7 +309,8 @@ impl Ended<'_> {
         if pace.rate_iops.is_none() && pace.rate_bytes.is_none() {
             return None;
         }
-        let paced: u64 = ["read", "write"].iter().filter_map(|kind| operations.kind(kind)).map(|kind| kind.count + kind.errors).sum();
+        let is_paced = |kind: &str| !matches!(kind, "fsync" | "fdatasync");
+        let paced: u64 = operations.kinds().filter(|(kind, _)| is_paced(kind)).map(|(_, kind)| kind.count + kind.errors).sum();
         let achieved = if elapsed_ns > 0 { paced as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 };
         Some(PaceAccount {
             asked_per_second: pace.rate_iops.map(|rate| rate.0),
@@ -362,88 +377,10 @@ impl Ended<'_> {
         self.reports.iter().filter_map(|(_, report)| report.lock_wait.as_ref()).for_each(|wait| account.wait.merge(wait));
         Some(account)
     }
-
-    fn errors(&self) -> Vec<ErrorCount> {
-        let mut out: BTreeMap<(String, String), ErrorCount> = BTreeMap::new();
-        for (index, report) in &self.reports {
-            for FailureCount { first, count } in report.tally.failure_counts() {
-                let (operation, error) = (first.op.name().to_owned(), error_name(first));
-                let entry = out.entry((operation.clone(), error.clone())).or_insert_with(|| ErrorCount {
-                    operation,
-                    error,
-                    count: 0,
-                    first_file: self.file_name(*index, first.file),
-                    first_offset: first.offset,
-                });
-                entry.count += count;
-            }
-        }
-        out.into_values().collect()
-    }
-
-    fn outcome(&self, verification: Option<&Verification>, errors: &[ErrorCount]) -> Outcome {
-        let lost = self.resolved.effective.threads as usize - self.reports.len();
-        let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
-        let failed_workers: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.error.as_ref()).collect();
-        let lock_failures: u64 = self.reports.iter().map(|(_, report)| report.lock_failures).sum();
-        let outcome = |status, exit_code, message: String| Outcome { status, exit_code, message: Some(message) };
-        if let Some(caught) = sys::caught_signal() {
-            let signal = caught.signal;
-            let lost = if lost > 0 { format!("; {lost} workers did not end and were given up") } else { String::new() };
-            return outcome(
-                Status::Interrupted,
-                caught.exit_code(),
-                format!("stopped by signal {signal}; what was measured until then is here{lost}"),
-            );
-        }
-        if let Some(error) = failed_workers.first() {
-            return outcome(
-                Status::Failed,
-                1,
-                format!("{} of {} workers failed: {error}", failed_workers.len(), self.resolved.effective.threads),
-            );
-        }
-        if let Some(error) = errors.first() {
-            let total: u64 = errors.iter().map(|e| e.count).sum();
-            let place = if error.first_file.is_empty() { String::new() } else { format!(" of {}", error.first_file) };
-            let message = format!(
-                "{total} operations failed, the first {} with {} at byte {}{place}",
-                error.operation, error.error, error.first_offset
-            );
-            return outcome(Status::Failed, 1, message);
-        }
-        if let Some(found) = verification.filter(|v| v.failures > 0) {
-            return outcome(
-                Status::Failed,
-                1,
-                format!("{} of {} verified blocks do not hold what was written", found.failures, found.operations),
-            );
-        }
-        if lock_failures > 0 {
-            return outcome(Status::Failed, 1, format!("{lock_failures} locks could not be taken; does the file system have locks?"));
-        }
-        if lost > 0 || abandoned > 0 {
-            return outcome(
-                Status::Incomplete,
-                5,
-                format!("{lost} workers and {abandoned} operations did not end in time and were given up"),
-            );
-        }
-        Outcome::default()
-    }
 }
 
 fn sum(counters: &[record::LiveCounters]) -> Measurements {
     let mut out = Measurements::default();
     counters.iter().for_each(|live| out.merge(&live.snapshot()));
     out
-}
-
-/// The system's words for an error, or what a short transfer was.
-fn error_name(failure: &Failure) -> String {
-    if failure.result >= 0 {
-        return format!("short transfer: {} of {} bytes", failure.result, failure.len);
-    }
-    let errno = i32::try_from(-failure.result).unwrap_or(i32::MAX);
-    std::io::Error::from_raw_os_error(errno).to_string()
 }

@@ -25,6 +25,7 @@ mod resolve;
 pub mod safety;
 mod setup;
 mod source;
+mod steps;
 mod tally;
 mod thread;
 mod verify;

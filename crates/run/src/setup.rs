@@ -10,6 +10,7 @@ use crate::prepare::{FileContent, Prepared, ReadyFile, Use, data_fill, use_of, v
 use crate::resolve::Resolved;
 use crate::safety::Referent;
 use crate::source::{FlushEvery, Source, SourcePlan};
+use crate::steps::{Meeting, Steps};
 use crate::verify::{Expected, Verifier, self_check};
 use engine::Op;
 use record::LiveCounters;
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) measured: Vec<LiveCounters>,
     pub(crate) warmup: Vec<LiveCounters>,
     pub(crate) groups: Vec<Group>,
+    /// Where workers wait for each other between kinds of operations that follow each other.
+    meeting: Arc<Meeting>,
     /// Files and directories of metadata operations.
     names: (Vec<PathBuf>, Vec<PathBuf>),
 }
@@ -98,6 +101,7 @@ impl Shared {
             measured: counters(true),
             warmup: counters(workload.stop.warmup.0 > 0),
             groups,
+            meeting: Meeting::new(workload.threads),
             names: (resolved.layout.files.iter().map(|file| file.path.clone()).collect(), resolved.layout.dirs.clone()),
         }))
     }
@@ -119,7 +123,7 @@ impl Shared {
         (out, files)
     }
 
-    fn steps(&self, worker: u32) -> Vec<(Op, std::ops::Range<u32>)> {
+    fn script(&self, worker: u32) -> Vec<(Op, std::ops::Range<u32>)> {
         let (paths, files) = self.names(worker);
         let all = u32::try_from(paths.len()).unwrap_or(u32::MAX);
         script(&self.workload.files.meta).into_iter().map(|op| (op, if op == Op::Readdir { files..all } else { 0..files })).collect()
@@ -135,7 +139,11 @@ impl Shared {
 
     pub(crate) fn source(&self, worker: u32) -> Source {
         let source = self.data_source(worker);
-        if self.workload.files.meta.is_empty() { source } else { source.scripted(self.steps(worker)) }
+        if self.workload.files.meta.is_empty() {
+            source
+        } else {
+            source.scripted(self.script(worker), Steps::new(Arc::clone(&self.meeting)))
+        }
     }
 
     fn data_source(&self, worker: u32) -> Source {

@@ -1,7 +1,9 @@
 //! What the next operation is: kind, place and length, drawn from the plan of one worker.
 
 use crate::access::{Order, Rng, Space};
+use crate::steps::{Between, KindTime, Steps};
 use engine::Op;
+use std::ops::Range;
 
 /// An operation before it has a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,19 +39,24 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 struct Script {
     /// Kind of operation, and the indexes of its paths.
-    steps: Vec<(Op, std::ops::Range<u32>)>,
-    step: usize,
+    kinds: Vec<(Op, Range<u32>)>,
+    /// What is left of the present step.
+    now: Option<(Op, Range<u32>)>,
+    steps: Steps,
 }
 
 impl Script {
     fn next(&mut self) -> Option<Drawn> {
-        while let Some((op, paths)) = self.steps.get_mut(self.step) {
-            if let Some(file) = paths.next() {
-                return Some(Drawn { op: *op, file, offset: 0, len: 0 });
-            }
-            self.step += 1;
-        }
-        None
+        let (op, paths) = self.now.as_mut()?;
+        paths.next().map(|file| Drawn { op: *op, file, offset: 0, len: 0 })
+    }
+
+    fn between(&mut self, now: u64) -> Between {
+        let kinds = &self.kinds;
+        let of = |step: u64| kinds.get(units::lossless::to_usize(step));
+        let between = self.steps.between(now, |step| of(step).map(|(op, _)| *op));
+        self.now = if matches!(between, Between::Begun(_)) { of(self.steps.number()).cloned() } else { None };
+        between
     }
 }
 
@@ -113,13 +120,13 @@ impl Source {
         }
     }
 
-    /// Metadata operations instead of reads and writes: each step on each path of its range.
-    pub(crate) fn scripted(mut self, steps: Vec<(Op, std::ops::Range<u32>)>) -> Self {
-        self.script = Some(Script { steps, step: 0 });
+    /// Metadata operations instead of reads and writes: each kind on each path of its range, in a step of its own.
+    pub(crate) fn scripted(mut self, kinds: Vec<(Op, Range<u32>)>, steps: Steps) -> Self {
+        self.script = Some(Script { kinds, now: None, steps });
         self
     }
 
-    /// The next operation; `None` when every block of a complete order was used.
+    /// The next operation; `None` when every block of a complete order was used, and between two steps.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Drawn> {
         if let Some(script) = &mut self.script {
@@ -150,6 +157,27 @@ impl Source {
                 None => *order = None,
             }
         }
+    }
+
+    /// There was no next operation; `is_idle`: none is in flight either.
+    pub(crate) fn between(&mut self, now: u64, is_idle: bool) -> Between {
+        match &mut self.script {
+            None => Between::Over,
+            Some(_) if !is_idle => Between::NotYet,
+            Some(script) => script.between(now),
+        }
+    }
+
+    /// The measured time begins.
+    pub(crate) fn restart(&mut self, now: u64) {
+        if let Some(script) = &mut self.script {
+            script.steps.restart(now);
+        }
+    }
+
+    /// The time of each kind of operation where kinds follow each other, given when the last one ended.
+    pub(crate) fn kind_times(&mut self, ended: u64) -> Vec<KindTime> {
+        self.script.as_mut().map_or_else(Vec::new, |script| script.steps.times(ended).to_vec())
     }
 
     /// Whether anything but reads and writes can come.
@@ -218,6 +246,7 @@ impl Flush {
 mod tests {
     use super::*;
     use crate::access::{Draw, Permutation, Share};
+    use crate::steps::Meeting;
 
     fn plan(reads: bool, writes: bool) -> SourcePlan {
         let space = Space::new(&[4096 * 1000], 0, 4096);
@@ -289,9 +318,19 @@ mod tests {
 
     #[test]
     fn a_script_does_each_step_on_all_its_paths() {
-        let mut source = Source::new(plan(true, false)).scripted(vec![(Op::Create, 0..2), (Op::Readdir, 2..3), (Op::Unlink, 0..2)]);
-        let drawn: Vec<(Op, u32)> = std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file)).collect();
+        let script = vec![(Op::Create, 0..2), (Op::Readdir, 2..3), (Op::Rename, 0..0), (Op::Unlink, 0..2)];
+        let mut source = Source::new(plan(true, false)).scripted(script, Steps::new(Meeting::new(1)));
+        let mut drawn = Vec::new();
+        for now in 0.. {
+            drawn.extend(std::iter::from_fn(|| source.next()).map(|d| (d.op, d.file)));
+            assert_eq!(source.between(now, false), Between::NotYet, "what is in flight belongs to its step");
+            if source.between(now, true) == Between::Over {
+                break;
+            }
+        }
         assert_eq!(drawn, [(Op::Create, 0), (Op::Create, 1), (Op::Readdir, 2), (Op::Unlink, 0), (Op::Unlink, 1)]);
+        let times: Vec<(Op, u64)> = source.kind_times(9).iter().map(|time| (time.op, time.elapsed)).collect();
+        assert_eq!(times, [(Op::Create, 1), (Op::Readdir, 1), (Op::Rename, 1), (Op::Unlink, 1)]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a worker counts beside its operations: failures, batches, time in flight.
 
+use crate::steps::KindTime;
 use crate::verify::{FailureLog, Mismatch};
 use engine::Op;
 use engine::sys::{self, Usage};
@@ -34,6 +35,8 @@ pub(crate) struct Tally {
     pub unsent: u64,
     pub abandoned: u64,
     pub verification: FailureLog,
+    /// The time of each kind of operation where kinds follow each other.
+    pub kind_times: Vec<KindTime>,
     /// Use of the worker's thread when the measured time began.
     pub usage_before: Usage,
     in_flight_ns: u128,

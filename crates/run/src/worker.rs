@@ -10,6 +10,7 @@ pub(crate) use plan::{Batching, StopRule, Tick, WorkerPlan};
 
 use crate::pace::Due;
 use crate::source::Drawn;
+use crate::steps::Between;
 use crate::tally::{Failure, Tally};
 use engine::{Clock, Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
@@ -18,6 +19,8 @@ use workload::ThinkMode;
 
 /// Below this distance to a due time the loop polls: a sleep would end too late.
 const POLL_NS: u64 = 70_000;
+/// How often a worker that has left a step looks whether all others have.
+const MEETING_LOOK_NS: u64 = 20_000;
 /// Longest wait before the stop flag is looked at again.
 const PATIENCE_NS: u64 = 100_000_000;
 
@@ -130,6 +133,11 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.tally.ended = self.tally.ended.max(self.plan.stop.ends);
         }
         let end = self.plan.stop.ends.min(self.now);
+        if !self.complete && in_flight == 0 {
+            // Told to stop while nothing was due: the pause belongs to the measured time.
+            self.tally.ended = self.tally.ended.max(end);
+        }
+        self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
         if !self.complete {
             self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
         }
@@ -168,6 +176,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         if !std::ptr::eq(self.counters, self.plan.measured) && self.now >= self.plan.stop.warmup_ends {
             self.counters = self.plan.measured;
             self.tally.restart(self.now);
+            self.plan.source.restart(self.now);
             self.bytes_left = if self.bytes_left == u64::MAX { u64::MAX } else { self.bytes_left.saturating_sub(self.bytes_begun()) };
         }
         while self.now >= self.next_tick {
@@ -243,8 +252,19 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
                     self.plan.pace.started(u64::from(drawn.len));
                     Draw::Operation { drawn, intended }
                 }
-                None => Draw::Complete,
+                None => self.draw_next_step(),
             },
+        }
+    }
+
+    /// The source has given all that it had: what follows is another step, or nothing.
+    #[cold]
+    fn draw_next_step(&mut self) -> Draw {
+        let is_idle = self.idle.len() == self.slots.len();
+        match self.plan.source.between(self.now, is_idle) {
+            Between::Over => Draw::Complete,
+            Between::NotYet => Draw::At(self.now + MEETING_LOOK_NS),
+            Between::Begun(_) => self.draw(),
         }
     }
 

@@ -20,8 +20,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let users = effective.text("users").is_some();
-    let found: Vec<String> =
-        figures(record).filter(|f| !f.kind.starts_with("iteration")).filter_map(|f| hidden(effective, &f, users)).collect();
+    let found: Vec<String> = figures(record).filter(|f| !f.kind.starts_with("iteration")).filter_map(|f| hidden(&f, users)).collect();
     if found.is_empty() {
         return Vec::new();
     }
@@ -32,9 +31,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 }
 
 /// More operations were due within the longest stall than lie above the highest percentile shown.
-fn hidden(effective: Effective<'_>, figures: &Figures<'_>, users: bool) -> Option<String> {
+fn hidden(figures: &Figures<'_>, users: bool) -> Option<String> {
     let (stall, median) = (figures.max_ns()?, figures.percentile_ns(50.0)?);
-    let (samples, measured) = (figures.samples()?, effective.measured_ns()?);
+    let (samples, measured) = (figures.samples()?, figures.measured_ns()?);
     let shown = if figures.is_counted() { SHOWN_PERCENTILES.to_vec() } else { figures.stated_percentiles() };
     let highest = shown.into_iter().rfind(|percent| *percent < 100.0 && percentile_has_support(samples, *percent))?;
     let above = samples as f64 * (1.0 - highest / 100.0);

@@ -9,10 +9,10 @@ pub(super) const SHORTEST: usize = 30;
 const FEWEST_IN_TEN_SECONDS: f64 = 1000.0;
 
 /// Operations a second, one value for each second of a record of our own that offers all the load it can; `None` where the series is
-/// too short, too coarse or too thin to say anything about steadiness.
+/// too short, too coarse or too thin to say anything about steadiness, and where kinds of operations follow each other.
 pub(super) fn seconds(record: &Record) -> Option<Vec<f64>> {
     let effective = crate::Effective::of(record);
-    if record.source.is_some() || effective.is_open_loop() || effective.thinks() {
+    if record.source.is_some() || !record.spans.is_empty() || effective.is_open_loop() || effective.thinks() {
         return None;
     }
     let mut out = Vec::new();

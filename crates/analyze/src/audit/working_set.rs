@@ -15,12 +15,19 @@ const ADVICE_FOR_OBJECTS: &str =
     "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(size) = bytes_used(record).filter(|_| Effective::of(record).uses_local_storage()) else { return Vec::new() };
+    let Some(size) = bytes_used(record).filter(|_| Effective::of(record).uses_local_storage() && !moved_nothing(record)) else {
+        return Vec::new();
+    };
     if Effective::of(record).text("cache") == Some("warm") {
         return Vec::new();
     }
     let advice = if record.load.is_some() { ADVICE_FOR_OBJECTS } else { ADVICE };
     why_small(record, size).map(|message| finding(RULE, Severity::Warning, message, advice)).into_iter().collect()
+}
+
+/// Whether it is known that no data were moved: names were made, looked up and removed, which no cache of data answers.
+fn moved_nothing(record: &Record) -> bool {
+    !record.operations.is_empty() && record.operations.bytes() == 0 && record.summaries.is_empty()
 }
 
 fn why_small(record: &Record, size: u64) -> Option<String> {
@@ -84,6 +91,18 @@ mod tests {
         set(&mut record, "file-size", "4M");
         set(&mut record, "direct", "true");
         record
+    }
+
+    #[test]
+    fn data_that_nobody_moved_fit_into_no_cache() {
+        let mut record = Record { operations: record::Measurements::default(), ..sound() };
+        record.environment.cpu.l2_bytes = Some(1 << 30);
+        record.targets = vec![TargetFact { files: 1000, bytes: 4_096_000, ..TargetFact::default() }];
+        set(&mut record, "direct", "false");
+        for (kind, bytes, findings) in [("create", 0, 0), ("read", 4096, 1)] {
+            record.operations.insert(kind, record::Operations { count: 1, bytes, ..record::Operations::default() });
+            assert_eq!(check(&record).len(), findings, "{kind}");
+        }
     }
 
     #[test]

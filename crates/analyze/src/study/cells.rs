@@ -93,8 +93,10 @@ fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
 /// Every kind that we counted, together.
 fn of_counters(record: &Record) -> [Reading; METRICS.len()] {
     let sum = record.operations.together();
-    let rate = |amount: u64| (record.elapsed_ns > 0).then(|| amount as f64 * 1e9 / record.elapsed_ns as f64);
-    let latency: &Histogram = &sum.latency;
+    // Kinds that follow each other have neither a rate nor a latency in common.
+    let rate = |amount: u64| record.elapsed_of_all().map(|ns| amount as f64 * 1e9 / ns as f64);
+    let none = Histogram::default();
+    let latency: &Histogram = if record.spans.len() > 1 { &none } else { &sum.latency };
     METRICS.map(|metric| match metric {
         Metric::BytesPerSecond => known(rate(sum.bytes).filter(|rate| *rate > 0.0)),
         Metric::OperationsPerSecond => known(rate(sum.count)),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// The group of operations that move bytes; several kinds are one direction.
 pub(super) fn transfers(record: &Record, kinds: &[&str], bins: bool) -> Value {
     let operations = together(record, kinds);
-    let elapsed = if operations.count > 0 { record.elapsed_ns } else { 0 };
+    let own = kinds.iter().filter(|kind| record.operations.kind(kind).is_some()).map(|kind| record.elapsed_of(kind)).max();
+    let elapsed = own.filter(|_| operations.count > 0).unwrap_or(0);
     let bytes_per_second = whole(per_second(operations.bytes, elapsed));
     let short = record.errors.iter().filter(|e| e.error == "short transfer" && kinds.contains(&e.operation.as_str()));
     let mut out = json!({

@@ -1,7 +1,7 @@
 //! All rows and arms on one screen.
 
 use super::rows::NOTHING;
-use super::{leading_kind, role, words};
+use super::{ALL, leading_kind, role, words};
 use crate::plot::escape;
 use analyze::{Metric, Study, StudyRow};
 use std::fmt::Write as _;
@@ -96,9 +96,10 @@ fn cell(study: &Study, row: &StudyRow, arm: usize) -> String {
     }
 }
 
-/// The compared metric over all kinds of operations, or of the only kind.
+/// The compared metric over all kinds of operations, or of one kind, which is named where it is not the only one.
 fn level(row: &StudyRow, arm: usize, metric: &Metric) -> Option<String> {
     let kind = leading_kind(row, metric)?;
     let figure = row.cells.get(arm)?.as_ref()?.figure(kind, metric)?;
-    figure.point.map(|point| words::unit(metric).text(point))
+    let of = if kind == ALL || row.operations.len() == 1 { String::new() } else { format!(" ({kind})") };
+    figure.point.map(|point| format!("{}{of}", words::unit(metric).text(point)))
 }

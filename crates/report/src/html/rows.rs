@@ -162,9 +162,10 @@ pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) ->
     format!("{point}{between}{note}")
 }
 
-/// Rates and CPU over everything, latencies by kind: a mixed latency is neither.
+/// Rates and CPU over everything where that has one, latencies by kind: a mixed latency is neither.
 fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Metric) -> Vec<&'a str> {
-    let has_all = row.operations.iter().any(|kind| kind == ALL);
+    let known = |cell: &Cell| cell.figure(ALL, metric).is_some_and(|figure| figure.point.is_some());
+    let has_all = row.cells.iter().flatten().any(known);
     let wanted = |kind: &&str| match metric {
         Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::CpuPerOperation => !has_all || *kind == ALL,
         Metric::MeanLatency | Metric::LatencyPercentile(_) => *kind != ALL,

@@ -144,6 +144,8 @@ pub(super) fn write_workers(page: &mut Page, record: &Record) {
             .map(str::to_owned)
             .to_vec(),
     ];
+    // Kinds that follow each other have no rate in common.
+    let rate = |text: String| if record.spans.len() > 1 { "-".to_owned() } else { text };
     for worker in &record.workers {
         let length = worker.ended_ns.saturating_sub(worker.started_ns);
         let cpus = record::CpuList::from_iter(worker.cpus.iter().copied()).to_string();
@@ -151,8 +153,8 @@ pub(super) fn write_workers(page: &mut Page, record: &Record) {
         row.extend([Nanos(worker.started_ns), Nanos(worker.ended_ns)].map(|time| time.to_string()));
         row.extend([
             grouped(worker.operations),
-            units::format_count(per_second(worker.operations, length)),
-            ByteRate(per_second(worker.bytes, length)).to_string(),
+            rate(units::format_count(per_second(worker.operations, length))),
+            rate(ByteRate(per_second(worker.bytes, length)).to_string()),
         ]);
         row.extend([Nanos(worker.user_ns), Nanos(worker.system_ns)].map(|time| time.to_string()));
         row.push(time(worker.run_queue_wait_ns.map(|ns| ns as f64)));

@@ -5,7 +5,7 @@ use super::page::{Page, grouped, time};
 use crate::per_second;
 use analyze::{SHOWN_PERCENTILES, percentile_has_support};
 use record::{Histogram, Operations, Record};
-use units::{ByteRate, Bytes, format_count};
+use units::{ByteRate, Bytes, Nanos, format_count};
 
 const STAR: &str = "* fewer than 10 operations were slower than this percentile";
 
@@ -16,18 +16,30 @@ pub(super) fn write_rates(page: &mut Page, record: &Record) {
         page.line("no operation was measured");
         return;
     }
-    let row = |label: &str, count: u64, bytes: u64, errors: u64| {
-        let moved = |text: String| if bytes > 0 { text } else { "-".to_owned() };
-        let throughput = moved(ByteRate(per_second(bytes, record.elapsed_ns)).to_string());
-        let iops = format_count(per_second(count, record.elapsed_ns));
-        [label, &iops, &throughput, &grouped(count), &moved(Bytes(bytes).to_string()), &grouped(errors)].map(str::to_owned).to_vec()
+    let follow = !record.spans.is_empty();
+    let row = |label: &str, count: u64, bytes: u64, errors: u64, elapsed_ns: Option<u64>| {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let moved = |text: String| Some(text).filter(|_| bytes > 0);
+        let throughput = or_none(elapsed_ns.and_then(|ns| moved(ByteRate(per_second(bytes, ns)).to_string())));
+        let iops = or_none(elapsed_ns.map(|ns| format_count(per_second(count, ns))));
+        let mut cells = vec![label.to_owned(), iops, throughput, grouped(count), or_none(moved(Bytes(bytes).to_string())), grouped(errors)];
+        cells.extend(follow.then(|| or_none(elapsed_ns.map(|ns| Nanos(ns).to_string()))));
+        cells
     };
-    let mut rows = vec![["", "IOPS", "throughput", "operations", "bytes", "errors"].map(str::to_owned).to_vec()];
-    rows.extend(measured.kinds().map(|(kind, operations)| row(kind, operations.count, operations.bytes, operations.errors)));
+    let mut head: Vec<String> = ["", "IOPS", "throughput", "operations", "bytes", "errors"].map(str::to_owned).to_vec();
+    // Each kind went on in a time of its own, over which its rate is.
+    head.extend(follow.then(|| "time".to_owned()));
+    let mut rows = vec![head];
+    rows.extend(
+        measured
+            .kinds()
+            .map(|(kind, operations)| row(kind, operations.count, operations.bytes, operations.errors, Some(record.elapsed_of(kind)))),
+    );
     if rows.len() > 2 {
         let sum =
             |field: fn(&Operations) -> u64| measured.kinds().fold(0_u64, |sum, (_, operations)| sum.saturating_add(field(operations)));
-        rows.push(row("all", sum(|o| o.count), sum(|o| o.bytes), sum(|o| o.errors)));
+        let all = if follow { record.elapsed_of_all() } else { Some(record.elapsed_ns) };
+        rows.push(row("all", sum(|o| o.count), sum(|o| o.bytes), sum(|o| o.errors), all));
     }
     page.table(&rows);
 }

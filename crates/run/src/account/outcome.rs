@@ -1,0 +1,87 @@
+//! How a run ended, and what failed in it.
+
+use super::Ended;
+use crate::tally::{Failure, FailureCount};
+use engine::sys;
+use record::{ErrorCount, Outcome, Status, Verification};
+use std::collections::BTreeMap;
+
+impl Ended<'_> {
+    pub(super) fn errors(&self) -> Vec<ErrorCount> {
+        let mut out: BTreeMap<(String, String), ErrorCount> = BTreeMap::new();
+        for (index, report) in &self.reports {
+            for FailureCount { first, count } in report.tally.failure_counts() {
+                let (operation, error) = (first.op.name().to_owned(), error_name(first));
+                let entry = out.entry((operation.clone(), error.clone())).or_insert_with(|| ErrorCount {
+                    operation,
+                    error,
+                    count: 0,
+                    first_file: self.file_name(*index, first.file),
+                    first_offset: first.offset,
+                });
+                entry.count += count;
+            }
+        }
+        out.into_values().collect()
+    }
+
+    pub(super) fn outcome(&self, verification: Option<&Verification>, errors: &[ErrorCount]) -> Outcome {
+        let lost = self.resolved.effective.threads as usize - self.reports.len();
+        let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
+        let failed_workers: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.error.as_ref()).collect();
+        let lock_failures: u64 = self.reports.iter().map(|(_, report)| report.lock_failures).sum();
+        let outcome = |status, exit_code, message: String| Outcome { status, exit_code, message: Some(message) };
+        if let Some(caught) = sys::caught_signal() {
+            let signal = caught.signal;
+            let lost = if lost > 0 { format!("; {lost} workers did not end and were given up") } else { String::new() };
+            return outcome(
+                Status::Interrupted,
+                caught.exit_code(),
+                format!("stopped by signal {signal}; what was measured until then is here{lost}"),
+            );
+        }
+        if let Some(error) = failed_workers.first() {
+            return outcome(
+                Status::Failed,
+                1,
+                format!("{} of {} workers failed: {error}", failed_workers.len(), self.resolved.effective.threads),
+            );
+        }
+        if let Some(error) = errors.first() {
+            let total: u64 = errors.iter().map(|e| e.count).sum();
+            let place = if error.first_file.is_empty() { String::new() } else { format!(" of {}", error.first_file) };
+            let message = format!(
+                "{total} operations failed, the first {} with {} at byte {}{place}",
+                error.operation, error.error, error.first_offset
+            );
+            return outcome(Status::Failed, 1, message);
+        }
+        if let Some(found) = verification.filter(|v| v.failures > 0) {
+            return outcome(
+                Status::Failed,
+                1,
+                format!("{} of {} verified blocks do not hold what was written", found.failures, found.operations),
+            );
+        }
+        if lock_failures > 0 {
+            return outcome(Status::Failed, 1, format!("{lock_failures} locks could not be taken; does the file system have locks?"));
+        }
+        if lost > 0 || abandoned > 0 {
+            return outcome(
+                Status::Incomplete,
+                5,
+                format!("{lost} workers and {abandoned} operations did not end in time and were given up"),
+            );
+        }
+        Outcome::default()
+    }
+}
+
+/// The system's words for an error, or what a short transfer was.
+fn error_name(failure: &Failure) -> String {
+    if failure.result >= 0 {
+        return format!("short transfer: {} of {} bytes", failure.result, failure.len);
+    }
+    let errno = i32::try_from(-failure.result).unwrap_or(i32::MAX);
+    std::io::Error::from_raw_os_error(errno).to_string()
+}
