@@ -9,6 +9,8 @@ use crate::outbound::Outbound;
 use crate::patience::Patience;
 use crate::policy::Peer;
 use crate::protocol::{content_sha256_mismatch, custom};
+use crate::question::{Question, hoisted};
+use crate::signed::{self, Refused};
 use crate::storage::ObjectStore;
 use crate::throttle::Throttle;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -43,6 +45,8 @@ pub(crate) struct Front {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mischief: Option<Arc<Mischief>>,
+    /// Where this server's buckets are, as signatures name it.
+    pub(crate) region: String,
     pub(crate) started: Instant,
     /// How long a client that is waited for has.
     pub(crate) idle: Duration,
@@ -133,17 +137,25 @@ impl Front {
         if let Some(page) = self.own_page(&request) {
             return page;
         }
-        if let Err(error) = check_head(&request) {
-            return refusal(error);
+        if let Err(refused) = check_head(&request).map_err(Refused::from).and_then(|()| signed::check(&request, &self.region)) {
+            return refusal_with(refused);
         }
         if request.method() == Method::OPTIONS {
             return self.preflight(&request);
         }
+        let question = match Question::of(&request) {
+            Ok(question) => question,
+            Err(error) => return refusal(error),
+        };
         let origin = request.headers().get(header::ORIGIN).and_then(|value| value.to_str().ok());
         let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(cell.clone());
-        let attributes = parts.uri.query().is_some_and(|query| query.split('&').any(|pair| matches!(pair, "attributes" | "attributes=")));
+        parts.extensions.insert(question);
+        for (name, value) in hoisted(&parts.uri) {
+            parts.headers.entry(name).or_insert(value);
+        }
+        let attributes = question.operation == Some("GetObjectAttributes");
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
         let inbound = self.inbound(body, kind);
         let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
@@ -226,6 +238,22 @@ fn refusal(error: S3Error) -> Response<Body> {
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         response
     })
+}
+
+/// As `refusal`, with what else AWS tells of it.
+fn refusal_with(refused: Refused) -> Response<Body> {
+    let mut response = refusal(refused.error);
+    let extras = refused.extras.iter().map(|(name, value)| format!("<{name}>{}</{name}>", escaped(value))).collect::<String>();
+    let text = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+    if let Some(head) = text.as_deref().and_then(|text| text.strip_suffix("</Error>")) {
+        *response.body_mut() = Body::from(format!("{head}{extras}</Error>"));
+    }
+    response
+}
+
+/// Text as the content of an element of XML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Refuses what the protocol library would take: too many bytes of headers, digests of nothing, and signatures of version 2.

@@ -22,7 +22,9 @@ mod outbound;
 mod patience;
 mod policy;
 mod protocol;
+mod question;
 mod server;
+mod signed;
 mod storage;
 mod throttle;
 

@@ -17,12 +17,13 @@ mod reading;
 mod settings;
 mod tags;
 
+pub(crate) use convert::invalid_argument;
 pub(crate) use errors::{content_sha256_mismatch, custom};
 
-use crate::access::Access;
+use crate::access::{Access, Deed};
 use crate::handoff::Handoff;
-use crate::policy::{Circumstances, Peer, Place};
-use crate::storage::{ObjectStore, StorageError, StorageResult, Versioning};
+use crate::policy::{Circumstances, Peer};
+use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
@@ -90,9 +91,11 @@ impl Protocol {
     }
 
     /// Whether who asks for a copy may read its source.
-    fn check_source(&self, asker: Option<&str>, source: Place<'_>, peer: Option<Peer>, headers: &http::HeaderMap) -> S3Result<()> {
-        self.access.decide(asker, "GetObject", Some(source), &Circumstances { peer, query: None, headers })?;
-        self.access.check_owner(source.0, headers.get("x-amz-source-expected-bucket-owner"))
+    fn check_source(&self, asker: Option<&str>, source: &SourceObject, peer: Option<Peer>, headers: &http::HeaderMap) -> S3Result<()> {
+        let place = (source.bucket.as_str(), Some(source.key.as_str()));
+        let deed = Deed::new("GetObject", Some(place)).of_version(source.version.is_some());
+        self.access.decide(asker, deed, &Circumstances { peer, query: None, headers })?;
+        self.access.check_owner(place.0, headers.get("x-amz-source-expected-bucket-owner"))
     }
 
     fn intake_refused(&self, refused: intake::Refused) -> S3Error {

@@ -146,6 +146,7 @@ pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, m
         keyring,
         metrics: Arc::clone(metrics),
         mischief,
+        region: options.region.clone(),
         started: Instant::now(),
         idle: options.idle,
         run: (options.clock)() << 20,

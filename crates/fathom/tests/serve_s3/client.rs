@@ -158,11 +158,19 @@ pub(crate) struct Client {
     address: String,
     stream: Option<BufReader<TcpStream>>,
     skew_s: i64,
+    region: &'static str,
 }
 
 impl Client {
     pub(crate) fn new(address: &str) -> Self {
-        Self { access: ACCESS.to_owned(), secret: SECRET.to_owned(), address: address.to_owned(), stream: None, skew_s: 0 }
+        Self {
+            access: ACCESS.to_owned(),
+            secret: SECRET.to_owned(),
+            address: address.to_owned(),
+            stream: None,
+            skew_s: 0,
+            region: "us-east-1",
+        }
     }
 
     pub(crate) fn with(mut self, access: &str, secret: &str) -> Self {
@@ -174,6 +182,11 @@ impl Client {
     pub(crate) fn skewed(mut self, skew_s: i64) -> Self {
         self.skew_s = skew_s;
         self
+    }
+
+    /// The same client, signing for another region than the first.
+    pub(crate) fn in_region(self, region: &'static str) -> Self {
+        Self { region, ..self }
     }
 
     fn stamp(&self) -> String {
@@ -188,8 +201,8 @@ impl Client {
         let headers: String = names.iter().map(|name| format!("{name}:{}\n", request.headers[*name].trim())).collect();
         let path = encoded(&request.path, b"/");
         let canonical = format!("{}\n{path}\n{}\n{headers}\n{}\n{payload}", request.method, query.join("&"), names.join(";"));
-        let scope = format!("{}/us-east-1/s3/aws4_request", &stamp[..8]);
-        let steps = [&stamp[..8], "us-east-1", "s3", "aws4_request"];
+        let scope = format!("{}/{}/s3/aws4_request", &stamp[..8], self.region);
+        let steps = [&stamp[..8], self.region, "s3", "aws4_request"];
         let key = steps.into_iter().fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| mac(&key, text));
         hex(&mac(&key, &format!("AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{}", sha256(canonical.as_bytes()))))
     }
@@ -202,7 +215,7 @@ impl Client {
         let payload = request.headers.entry("x-amz-content-sha256".into()).or_insert(payload).clone();
         let names: Vec<&str> = request.headers.keys().map(String::as_str).collect();
         let signature = self.signature(&request, &stamp, &names, &payload);
-        let scope = format!("{}/{}/us-east-1/s3/aws4_request", self.access, &stamp[..8]);
+        let scope = format!("{}/{}/{}/s3/aws4_request", self.access, &stamp[..8], self.region);
         let value = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={}, Signature={signature}", names.join(";"));
         request.header("authorization", &value)
     }
@@ -211,7 +224,7 @@ impl Client {
     pub(crate) fn presigned(&self, mut request: Request, expires_s: u64) -> Request {
         let stamp = self.stamp();
         request.headers.insert("host".into(), self.address.clone());
-        let credential = format!("{}/{}/us-east-1/s3/aws4_request", self.access, &stamp[..8]);
+        let credential = format!("{}/{}/{}/s3/aws4_request", self.access, &stamp[..8], self.region);
         let expires = expires_s.to_string();
         let fields = [
             ("Algorithm", "AWS4-HMAC-SHA256"),

@@ -3,6 +3,8 @@
 use super::checksums::{Hashes, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
 use super::{Asked, Protocol, checksums, tags};
+use crate::access::Deed;
+use crate::policy::Circumstances;
 use crate::storage::{Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, SourceObject, StorageError, VersionId, Versioning};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource, MetadataDirective, TaggingDirective,
@@ -45,7 +47,7 @@ impl Protocol {
         let Asked { mut input, access_key, peer, headers, .. } = asked;
         refuse_unkept!(input);
         let source = source_object!(input);
-        self.check_source(access_key.as_deref(), (&source.bucket, Some(&source.key)), peer, &headers)?;
+        self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let replaces = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
         let retags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
         let itself = source.bucket == input.bucket && source.key == input.key && source.version.is_none();
@@ -71,6 +73,14 @@ impl Protocol {
                 Some((crate::storage::Headers { storage_class: class, ..found.content.headers.clone() }, found.content.user.clone()));
         }
         let tags = if retags { Some(tags::from_header(input.tagging.as_deref())?) } else { None };
+        if tags.is_none() && !found.content.tags.is_empty() {
+            self.check_tags_copied(
+                access_key.as_deref(),
+                &source,
+                (&input.bucket, &input.key),
+                &Circumstances { peer, query: None, headers: &headers },
+            )?;
+        }
         let named = input.checksum_algorithm.as_ref().map(|name| convert::algorithm(name.as_str())).transpose()?;
         let checksums = match named {
             Some(algorithm) if found.content.checksums.iter().all(|kept| kept.algorithm != algorithm) => {
@@ -107,7 +117,7 @@ impl Protocol {
     pub(super) async fn upload_part_copy(&self, asked: Asked<UploadPartCopyInput>) -> S3Result<UploadPartCopyOutput> {
         let Asked { input, access_key, peer, headers, .. } = asked;
         let mut source = source_object!(input);
-        self.check_source(access_key.as_deref(), (&source.bucket, Some(&source.key)), peer, &headers)?;
+        self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
         let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
         let range = input.copy_source_range.as_deref().map(|text| copied_range(text, found.size)).transpose()?;
@@ -132,6 +142,19 @@ impl Protocol {
             copy_source_version_id: convert::version_text(found.version, versioned),
             ..Default::default()
         })
+    }
+
+    /// Whether who asks for a copy may read the tags of its source, which go with it, and set those of what is made.
+    fn check_tags_copied(
+        &self,
+        asker: Option<&str>,
+        source: &SourceObject,
+        (bucket, key): (&str, &str),
+        circumstances: &Circumstances<'_>,
+    ) -> S3Result<()> {
+        let read = Deed::new("GetObjectTagging", Some((&source.bucket, Some(&source.key)))).of_version(source.version.is_some());
+        self.access.decide(asker, read, circumstances)?;
+        self.access.decide(asker, Deed::new("PutObjectTagging", Some((bucket, Some(key)))), circumstances)
     }
 
     /// Reads bytes once for a checksum that is not kept with them.

@@ -1,6 +1,8 @@
 //! Deleting objects, one or many.
 
 use super::{Asked, Protocol, convert};
+use crate::access::denied;
+use crate::policy::Circumstances;
 use crate::storage::{DeleteTarget, Deleted, StorageError, StorageResult, Versioning};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETagCondition, Error,
@@ -37,7 +39,8 @@ impl Protocol {
     }
 
     pub(super) async fn delete_objects(&self, asked: Asked<DeleteObjectsInput>) -> S3Result<DeleteObjectsOutput> {
-        let DeleteObjectsInput { bucket, delete: Delete { objects, quiet }, .. } = asked.input;
+        let Asked { input, headers, access_key, peer, .. } = asked;
+        let DeleteObjectsInput { bucket, delete: Delete { objects, quiet }, .. } = input;
         if objects.is_empty() || objects.len() > MOST {
             return Err(s3_error!(
                 MalformedXML,
@@ -46,8 +49,12 @@ impl Protocol {
         }
         let versioned = self.check_bucket(&bucket)?.versioning != Versioning::Off;
         let (mut targets, mut named, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        for object in objects {
+        let asked_for: Vec<(&str, bool)> = objects.iter().map(|object| (object.key.as_str(), object.version_id.is_some())).collect();
+        let circumstances = Circumstances { peer, query: None, headers: &headers };
+        let granted = self.access.deletable(access_key.as_deref(), &bucket, &asked_for, &circumstances);
+        for (object, granted) in objects.into_iter().zip(granted) {
             match target(&object) {
+                _ if !granted => errors.push(failure(object, &denied())),
                 Ok(target) => {
                     targets.push(target);
                     named.push(object);
