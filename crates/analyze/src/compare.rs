@@ -1,7 +1,7 @@
 //! A verdict between a base and a candidate, from records alone.
 //!
-//! Records are paired by the blocks of their experiment, complete attempts only. Where they come from none, they must at least not have run
-//! one arm after the other: then time and arm cannot be separated, and there is no verdict. Differences are logarithms of ratios (trust is
+//! Records are paired by the blocks of their experiment, complete attempts only. Where they come from none, nobody drew their order and
+//! there is no verdict: the error of every test rests on that draw. Differences are logarithms of ratios (trust is
 //! about ratios, and drift multiplies); estimate, interval and verdict are those of crate `stats`. An experiment that stops when it knows is
 //! judged by the blocks of its last permitted look and by no later ones.
 
@@ -9,6 +9,7 @@ mod arms;
 mod differences;
 mod metric;
 mod pairs;
+mod windows;
 
 pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compare_arms};
@@ -80,7 +81,10 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
     let row = |name: &str| {
         let [base, candidate] = ground.usable.each_ref().map(|side| of_row(side, name));
         // Failed ones say where an attempt at a block ended.
-        let blocks = matched(&of_row(&sides[0], name), None, &of_row(&sides[1], name));
+        if !is_drawn_by_lot(&base) || !is_drawn_by_lot(&candidate) {
+            return windows::undrawn(name, [&base, &candidate], ground.invalid.clone(), question);
+        }
+        let blocks = matched(&of_row(&sides[0], name), &of_row(&sides[1], name));
         let allowed = Allowed::of_one(blocks.len(), is_open(&base));
         let invalid = ground.invalid.clone().or_else(|| aliased(&[&base, &candidate])).or_else(|| unpaired(&base, &candidate, &blocks));
         judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
@@ -208,6 +212,11 @@ fn before_first_look(measured: usize) -> Reason {
         "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {}; let it run on, or fix its length with --blocks",
         stats::FIRST_LOOK
     ))
+}
+
+/// Whether each record has its place in an experiment: only there the order of the runs was drawn.
+fn is_drawn_by_lot(records: &[&Record]) -> bool {
+    records.iter().all(|record| record.trial.is_some())
 }
 
 fn is_open(records: &[&Record]) -> bool {
@@ -338,7 +347,6 @@ mod tests {
         let (base, mut candidate) = experiment(10, 1.1);
         for record in &mut candidate {
             record.started_at = record.started_at.replace("T00", "T05");
-            record.trial = None;
         }
         assert_eq!(compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Invalid(Reason::OrderAliasedWithArm));
     }

@@ -17,11 +17,14 @@ use units::Percent;
 
 const AFTER_HELP: &str = "\
 Examples:
-  fathom compare monday.jsonl tuesday.jsonl
+  fathom compare threads=1 threads=4 --run --target test.dat --set random=true --set direct=true --set file-size=64M
+  fathom compare engine=sync engine=io_uring --run --target test.dat --set queue-depth=1 --records experiment.jsonl
   fathom compare experiment.jsonl
-  fathom compare engine=sync engine=io_uring --run --target test.dat --set random=true --set direct=true --set file-size=1G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
+
+Two files of records that are no experiment are shown side by side, without a verdict: only where the order of the runs
+was drawn by lot is anything known of the error.
 
 Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
 
@@ -60,7 +63,9 @@ fn experiment_arguments(command: Command) -> Command {
                 .value_parser(value_parser!(u32)),
         )
         .arg(time("settle", "2s", "With --run: longest wait after a slot that wrote, until its data are on the device"))
-        .arg(number("order-seed", "With --run: seed of the order").value_parser(value_parser!(u64)).default_value("1"))
+        .arg(
+            number("order-seed", "With --run: run in the order of an earlier experiment [default: drawn]").value_parser(value_parser!(u64)),
+        )
         .arg(switch(
             "aa",
             "With --run: run BASE twice in every block, to see what differs without a cause; the default with several CANDIDATEs",

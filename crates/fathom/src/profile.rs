@@ -81,7 +81,14 @@ pub(crate) fn command() -> Command {
                 .value_name("N")
                 .value_parser(value_parser!(u64))
                 .default_value("1")
-                .help("Of the order of rows, offsets and data"),
+                .help("Of offsets and data"),
+        )
+        .arg(
+            Arg::new("order-seed")
+                .long("order-seed")
+                .value_name("N")
+                .value_parser(value_parser!(u64))
+                .help("Run the rows in the order of an earlier profile [default: drawn]"),
         )
         .arg(switch("no-live", "No progress, also on a terminal"))
 }
@@ -151,6 +158,7 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
         allow_destroy: matches.get_one::<PathBuf>("allow-destroy").cloned(),
         arm: text("name").cloned(),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
+        order_seed: matches.get_one::<u64>("order-seed").copied(),
         ..ProfileRequest::new(matches.get_one::<PathBuf>("path").cloned().unwrap_or_else(|| ".".into()))
     })
 }

@@ -16,4 +16,4 @@ mod plan;
 pub mod profile;
 
 pub use execute::{Ended, KeepError, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run};
-pub use plan::{Arm, Plan, Row, Turn};
+pub use plan::{Arm, Plan, Row, Turn, drawn_seed};

@@ -2,10 +2,11 @@
 
 use record::{Role, Stopping};
 use stats::{Control, Design, LOOKS, Unit};
+use std::collections::hash_map::RandomState;
 use std::fmt::Write as _;
-use std::hash::Hasher;
 #[allow(deprecated, reason = "the successor DefaultHasher may change between releases; the name of a plan must not")]
 use std::hash::SipHasher;
+use std::hash::{BuildHasher as _, Hasher};
 use workload::{Workload, settings};
 
 /// An experiment. A block is one slot of every arm for one row, in random order; a pass is one block of every row, in random order.
@@ -25,6 +26,14 @@ pub struct Plan {
     pub settle_ns: u64,
     /// Of the order of rows and arms.
     pub seed: u64,
+}
+
+/// A seed of an order that nobody chose: from the system's randomness and the time. With one seed for everybody the coin would fall the same
+/// way in every experiment in the world, and what goes in step with it would look like a difference everywhere.
+#[must_use]
+pub fn drawn_seed() -> u64 {
+    // 48 bits: short enough to be typed again, and exact in every reader of JSON.
+    RandomState::new().hash_one(engine::clock::wall_time()) >> 16
 }
 
 /// What is compared.
@@ -172,6 +181,13 @@ mod tests {
             assert!(seen.insert(changed.hash()), "change {index} is not seen");
         }
         assert!(seen.iter().all(|hash| hash.len() == 16));
+    }
+
+    #[test]
+    fn drawn_seeds_differ_and_are_exact_in_json() {
+        let seeds: std::collections::BTreeSet<u64> = (0..50).map(|_| drawn_seed()).collect();
+        assert_eq!(seeds.len(), 50);
+        assert!(seeds.iter().all(|seed| *seed < 1 << 53));
     }
 
     #[test]

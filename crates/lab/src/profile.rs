@@ -18,7 +18,7 @@ mod rows;
 mod timetable;
 mod told;
 
-use crate::{Arm, Ended, KeepError, LabError, Plan, Row, SlotWatch, WhyEnded};
+use crate::{Arm, Ended, KeepError, LabError, Plan, Row, SlotWatch, WhyEnded, drawn_seed};
 use engine::Clock;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
@@ -103,8 +103,10 @@ pub struct ProfileRequest {
     pub allow_destroy: Option<PathBuf>,
     /// What records call this target; else the machine's name and the path.
     pub arm: Option<String>,
-    /// Of the order of rows, and of offsets and data.
+    /// Of offsets and data.
     pub seed: u64,
+    /// Of the order of rows; else it is drawn.
+    pub order_seed: Option<u64>,
 }
 
 impl ProfileRequest {
@@ -121,6 +123,7 @@ impl ProfileRequest {
             allow_destroy: None,
             arm: None,
             seed: 1,
+            order_seed: None,
         }
     }
 
@@ -246,7 +249,7 @@ pub fn profile(
         most_passes: passes,
         budget_ns: last_pass_ns(left_ns),
         settle_ns: times.settle_ns,
-        seed: request.seed,
+        seed: request.order_seed.unwrap_or_else(drawn_seed),
     };
     let interval_ns = (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
     let context = Context { interval_ns, ..context.clone() };

@@ -63,7 +63,8 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
 
 fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
     let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, margin));
-    if let (Some(base), Some(candidate)) = (row.base, row.candidate) {
+    let is_said = matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }));
+    if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
         let _infallible = writeln!(out, "  medians {} and {} over {} blocks", figure(base), figure(candidate), row.blocks);
     }
     if let Some(without) = &row.sensitivity {
@@ -149,13 +150,14 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
 pub fn sentence(row: &RowComparison, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
+        Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, *windows),
         Verdict::Invalid(reason) => format!("No verdict: {}", reason_text(reason)),
         Verdict::Equivalent { different: true } => {
             format!("Different, but by less than {}: {effect}, {} blocks.", percent(margin), row.blocks)
         }
         Verdict::Equivalent { different: false } => format!("Within {}: {effect}, {} blocks.", percent(margin), row.blocks),
-        Verdict::Faster { by_margin } => format!("Faster{}: {effect}, {} blocks.", beyond(row, *by_margin, margin), row.blocks),
-        Verdict::Slower { by_margin } => format!("Slower{}: {effect}, {} blocks.", beyond(row, *by_margin, margin), row.blocks),
+        Verdict::Faster { .. } => format!("Faster by {}, {} blocks.", by(row), row.blocks),
+        Verdict::Slower { .. } => format!("Slower by {}, {} blocks.", by(row), row.blocks),
         Verdict::Inconclusive { mde, more } => {
             let more =
                 more.as_ref().map(|more| format!(" About {} to {} more blocks would decide.", more.fewest, more.most)).unwrap_or_default();
@@ -165,11 +167,24 @@ pub fn sentence(row: &RowComparison, margin: f64) -> String {
     }
 }
 
-/// The margin is a ratio: 5 % more one way is 4.8 % less the other way.
-fn beyond(row: &RowComparison, by_margin: bool, margin: f64) -> String {
-    let is_less = row.effect.as_ref().is_some_and(|effect| effect.point < 0.0);
-    let reached = if is_less { margin / (1.0 + margin) } else { margin };
-    if by_margin { format!(" by at least {}", percent(reached)) } else { String::new() }
+const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the error";
+
+/// What is left to say of runs whose order nobody drew: where both sides lie, and in how few stretches of time.
+fn undrawn(row: &RowComparison, [of_base, of_candidate]: [usize; 2]) -> String {
+    let levels = row.base.zip(row.candidate).map(|(base, candidate)| {
+        let (base_text, candidate_text, ratio) = (figure(base), figure(candidate), candidate / base);
+        format!(" Medians {base_text} and {candidate_text}, a ratio of {ratio:.3}, over {of_base} and {of_candidate} windows of time.")
+    });
+    format!("No verdict: {NOT_DRAWN}.{} For a verdict: fathom compare --run", levels.unwrap_or_default())
+}
+
+/// `24.4 % [23.7 to 25.0]`: how far apart, with the end of the interval that is nearer to no difference first.
+fn by(row: &RowComparison) -> String {
+    let far = |log: f64| 100.0 * log.exp_m1().abs();
+    row.effect.as_ref().map_or_else(String::new, |effect| {
+        let (low, high) = (far(effect.low), far(effect.high));
+        format!("{:.1} % [{:.1} to {:.1}]", far(effect.point), low.min(high), low.max(high))
+    })
 }
 
 fn reason_text(reason: &Reason) -> String {
@@ -179,6 +194,7 @@ fn reason_text(reason: &Reason) -> String {
             "one side ran after the other, so time and side cannot be separated. Measure them in randomised blocks: fathom compare --run"
                 .into()
         }
+        Reason::NotDrawnByLot { .. } => NOT_DRAWN.into(),
         Reason::ControlFailed { p } => format!("two runs of the same baseline differ (p = {p:.4})"),
         Reason::UnequalFailures { p } => format!("the sides fail at different rates (p = {p:.4})"),
         Reason::WarmupTooLong { share } => format!("the warm-up was too short in {} of the slots", percent(*share)),
@@ -235,14 +251,20 @@ mod tests {
 
     #[test]
     fn verdicts_are_sentences_with_their_interval() {
-        assert_eq!(sentence(&row(Verdict::Faster { by_margin: true }), 0.05), "Faster by at least 5.0 %: +8.3 % [+5.6, +11.2], 12 blocks.");
+        assert_eq!(sentence(&row(Verdict::Faster { by_margin: true }), 0.05), "Faster by 8.3 % [5.6 to 11.2], 12 blocks.");
         assert_eq!(
             sentence(&row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })), 0.05),
             "No verdict: 1 complete pairs; an interval needs 6"
         );
         let mut less = row(Verdict::Slower { by_margin: true });
         less.effect.iter_mut().for_each(|effect| *effect = effect.negated());
-        assert!(sentence(&less, 0.05).starts_with("Slower by at least 4.8 %: -7.7 %"), "{}", sentence(&less, 0.05));
+        assert!(sentence(&less, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"), "{}", sentence(&less, 0.05));
+        let mut undrawn = row(Verdict::Invalid(Reason::NotDrawnByLot { windows: [2, 3] }));
+        undrawn.effect = None;
+        assert_eq!(
+            sentence(&undrawn, 0.05),
+            "No verdict: the order was not drawn by lot: nothing bounds the error. Medians 1.00K and 1.08K, a ratio of 1.083, over 2 and 3 windows of time. For a verdict: fathom compare --run"
+        );
         let unsure = sentence(&row(Verdict::Inconclusive { mde: 0.1_f64.ln_1p(), more: None }), 0.05);
         assert!(unsure.starts_with("Cannot tell: +8.3 % [+5.6, +11.2], 12 blocks. Would have seen 10.0 % or more."), "{unsure}");
     }
@@ -293,15 +315,15 @@ mod tests {
 b against a: operations a second, margin 5.0 %
 
 r
-  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  Faster by 8.3 % [5.6 to 11.2], 12 blocks.
   block 5 stands out; without: Within 5.0 %: +8.3 % [+5.6, +11.2], 11 blocks.
   2 blocks after the last permitted look are left out
   The effect depends on the row (p = 0.0100): read the rows, not all of them together.
 r
-  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  Faster by 8.3 % [5.6 to 11.2], 12 blocks.
   medians 1.00K and 1.08K over 12 blocks
 r
-  Faster: +8.3 % [+5.6, +11.2], 12 blocks.
+  Faster by 8.3 % [5.6 to 11.2], 12 blocks.
   medians 1.00K and 1.08K over 12 blocks
 
 control: a and a (control) agree (p = 0.400, 24 blocks)

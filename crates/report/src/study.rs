@@ -468,7 +468,7 @@ mod tests {
 
         Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
 
-        - after over all rows: Faster by at least 5.0 %: +9.9 % [+9.9, +10.1], 16 blocks.
+        - after over all rows: Faster by 9.9 % [9.9 to 10.1], 16 blocks.
 
         ### RND4K Q1T1 read
 
@@ -479,7 +479,7 @@ mod tests {
         | before | 39.3 MiB/s | 10.1K |              ±0.50 % |       107 µs |    90.11 µs |   3 µs |    8 |
         | after  | 43.2 MiB/s | 11.1K |              ±0.36 % |       107 µs |    90.11 µs |   3 µs |    8 |
 
-        - after: Faster by at least 5.0 %: +9.9 % [+9.6, +10.3], 8 blocks.
+        - after: Faster by 9.9 % [9.6 to 10.3], 8 blocks.
 
         ### MIX 70/30
 
@@ -494,7 +494,7 @@ mod tests {
         | all       | before | 59.0 MiB/s | 15.1K |              ±0.35 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
         | all       | after  | 64.9 MiB/s | 16.6K |              ±0.32 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
 
-        - after: Faster by at least 5.0 %: +10.0 % [+9.8, +10.3], 8 blocks.
+        - after: Faster by 10.0 % [9.8 to 10.3], 8 blocks.
 
         ## Findings
 
@@ -524,14 +524,14 @@ mod tests {
         the same      CPU Some CPU; measured with fathom
 
         Compared: operations a second, each arm with before; differences below 5.0 % do not matter.
-        after over all rows: Faster by at least 5.0 %: +9.9 % [+9.9, +10.1], 16 blocks.
+        after over all rows: Faster by 9.9 % [9.9 to 10.1], 16 blocks.
 
         RND4K Q1T1 read
           engine io_uring, block-size 4k, random true, queue-depth 1, threads 1, direct true
         Arm      Bandwidth   IOPS  95 % interval (IOPS)  Mean latency  p99 latency  CPU/op  n
         before  39.3 MiB/s  10.1K               ±0.50 %        107 µs     90.11 µs    3 µs  8
         after   43.2 MiB/s  11.1K               ±0.36 %        107 µs     90.11 µs    3 µs  8
-          after: Faster by at least 5.0 %: +9.9 % [+9.6, +10.3], 8 blocks.
+          after: Faster by 9.9 % [9.6 to 10.3], 8 blocks.
 
         MIX 70/30
           engine io_uring, block-size 4k, random true, queue-depth 16, threads 1, direct true
@@ -542,7 +542,7 @@ mod tests {
         write       after  21.6 MiB/s  5.54K               ±0.32 %      35.66 µs     30.08 µs       -  8
         all        before  59.0 MiB/s  15.1K               ±0.35 %      83.24 µs     90.11 µs    2 µs  8
         all         after  64.9 MiB/s  16.6K               ±0.32 %      83.24 µs     90.11 µs    2 µs  8
-          after: Faster by at least 5.0 %: +10.0 % [+9.8, +10.3], 8 blocks.
+          after: Faster by 10.0 % [9.8 to 10.3], 8 blocks.
 
         warning[starved] (16 of 32 records, such as MIX 70/30 of before): the hypervisor took 3% of this
           machine's CPU time

@@ -23,6 +23,7 @@
 //! pooling of seconds within a slot, which are not replicates; no units and no words for people, which belong to reports.
 #![forbid(unsafe_code)]
 
+mod control;
 mod drift;
 mod effect;
 mod effective;
@@ -49,6 +50,7 @@ mod trend;
 mod verdict;
 pub mod warm_up;
 
+pub use control::control_p;
 pub use drift::{BlockRun, Drift, PORTABLE_CHANGE, drift, predecessor_test};
 pub use effect::{FEWEST_BLOCKS, effect};
 pub use effective::{EffectiveSize, best_slot_seconds, effective_size};

@@ -28,9 +28,32 @@ impl Spending {
     }
 }
 
+/// What one test may spend of `alpha` at the last of `looks`, so that all looks together spend no more than alpha whatever their dependence:
+/// each look gets what the open rule adds to its budget (Bonferroni over looks). A look after which no sign test of `units` a block could
+/// reach its share leaves that to the next.
+pub(crate) fn share_of_look(looks: &[u32], units: u32, alpha: f64) -> f64 {
+    let (mut spent, mut share) = (0.0, 0.0);
+    for look in looks {
+        share = Spending::Open.spent(alpha, *look) - spent;
+        let least = 2.0 * 0.5f64.powf(f64::from(*look) * f64::from(units));
+        spent += if least <= share { share } else { 0.0 };
+    }
+    share
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_shares_of_all_looks_that_can_decide_add_up_to_what_the_rule_spends() {
+        let looks: Vec<u32> = crate::open_looks(12);
+        let shares: Vec<f64> = (1..=looks.len()).map(|n| share_of_look(&looks[..n], 20, 0.001)).collect();
+        assert!((shares.iter().sum::<f64>() - Spending::Open.spent(0.001, 90)).abs() < 1e-12, "{shares:?}");
+        // After 8 and 10 blocks of one row no p is below 0.001, after 12 one is, and it may use what they could not.
+        assert!((share_of_look(&looks[..3], 1, 0.001) - Spending::Open.spent(0.001, 12)).abs() < 1e-12);
+        assert_eq!(share_of_look(&[], 1, 0.001), 0.0);
+    }
 
     #[test]
     fn both_rules_start_with_16_percent_at_block_8_and_never_overspend() {

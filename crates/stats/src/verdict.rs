@@ -18,6 +18,8 @@ pub enum Reason {
     Audit(String),
     /// Arm and time cannot be separated: the arms ran one after the other.
     OrderAliasedWithArm,
+    /// Nobody drew the order of the runs; in how many windows of time (runs of one side in a row) each side ran.
+    NotDrawnByLot { windows: [usize; 2] },
     /// The two names of the baseline differ with this p.
     ControlFailed { p: f64 },
     /// The arms fail at different rates with this p.

@@ -8,8 +8,8 @@ use super::{Comparison, Ground, Judgement, Question, RowComparison, aliased, bef
 use crate::{Located, Severity, audit};
 use record::{Record, Role, Stopping};
 use stats::{
-    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, drift, holm,
-    kruskal_wallis, mde, signed_rank,
+    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, control_p, drift,
+    holm, kruskal_wallis, mde, signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,8 @@ pub struct ArmComparison {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlCheck {
     pub arm: String,
-    /// The smallest p of all rows together and of each.
+    /// The p of all tests together: of all rows and of each, at this look and those before. Each spends its part of
+    /// [`CONTROL_ALPHA`], and the one that comes nearest to its part is scaled to the whole.
     pub p: f64,
     pub blocks: usize,
 }
@@ -223,7 +224,8 @@ impl<'a> Course<'a> {
             blocks.iter().filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?)).collect()
         };
         let by_row: Vec<Vec<f64>> = self.rows.values().map(|blocks| differences(&blocks[..self.looked])).collect();
-        let p = by_row.iter().map(|d| signed_rank(d).p).fold(signed_rank(&by_row.concat()).p, f64::min);
+        let looks: Option<Vec<u32>> = self.is_open.then(|| LOOKS.into_iter().take_while(|look| *look as usize <= self.looked).collect());
+        let p = control_p(&by_row, looks.as_deref());
         Some(ControlCheck { arm: arm.to_owned(), p, blocks: by_row.iter().map(Vec::len).sum() })
     }
 

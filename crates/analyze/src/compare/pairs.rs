@@ -30,23 +30,11 @@ pub(super) fn logarithm(record: &Record, metric: &Metric) -> Option<f64> {
     metric.of(record).filter(|value| *value > 0.0).map(f64::ln).filter(|log| log.is_finite())
 }
 
-/// Blocks in the order of their numbers: those of experiments by plan and number, complete attempts only; where a record has no place in an
-/// experiment, neighbours in time.
-pub(super) fn matched<'a>(base: &[&'a Record], control: Option<&[&'a Record]>, candidate: &[&'a Record]) -> Vec<Block<'a>> {
-    let sides: Vec<&[&'a Record]> = [Some(base), Some(candidate), control].into_iter().flatten().collect();
-    if sides.iter().copied().flatten().all(|record| record.trial.is_some()) {
-        let numbered = sides.iter().enumerate().flat_map(|(side, records)| records.iter().map(move |record| (side, *record)));
-        return complete(numbered, sides.len())
-            .into_iter()
-            .map(|slots| Block { base: slots[&0], candidate: slots[&1], control: slots.get(&2).copied() })
-            .collect();
-    }
-    let in_time = |records: &[&'a Record]| {
-        let mut sorted: Vec<&Record> = records.iter().copied().filter(|record| record.outcome.status == Status::Ok).collect();
-        sorted.sort_by_key(|record| moment(record));
-        sorted
-    };
-    in_time(base).into_iter().zip(in_time(candidate)).map(|(base, candidate)| Block { base, control: None, candidate }).collect()
+/// Blocks in the order of plans and of their numbers, complete attempts only.
+pub(super) fn matched<'a>(base: &[&'a Record], candidate: &[&'a Record]) -> Vec<Block<'a>> {
+    let sides = [base, candidate];
+    let numbered = sides.iter().enumerate().flat_map(|(side, records)| records.iter().map(move |record| (side, *record)));
+    complete(numbered, sides.len()).into_iter().map(|slots| Block { base: slots[&0], candidate: slots[&1], control: None }).collect()
 }
 
 /// When a record began; slots of an experiment in the same millisecond by their number.

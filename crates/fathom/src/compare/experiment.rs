@@ -50,7 +50,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
         }
         // A side without a single record, because the experiment ended before its first slot.
         Err(nothing) => {
-            told(&format!("no verdict: {nothing}"));
+            told(&format!("No verdict: {nothing}"));
             4
         }
     };
@@ -105,7 +105,7 @@ fn plan(matches: &ArgMatches, sides: &[Side]) -> Result<Plan> {
         most_passes: blocks.or(LOOKS.last().copied()).unwrap_or(FIRST_LOOK),
         budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
         settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
-        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or(1),
+        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(lab::drawn_seed),
     })
 }
 
@@ -134,7 +134,7 @@ fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> {
         let is_same = |record: &Record| record.trial.as_ref().is_some_and(|trial| trial.plan == hash);
         if record::read_records(file)?.records.iter().any(is_same) {
             return Err(Usage(format!(
-                "{} holds this very experiment already; give another --records, or another --order-seed for an independent one",
+                "{} holds this very experiment already; give another --records, or no --order-seed for an independent one",
                 file.display()
             ))
             .into());
@@ -181,7 +181,7 @@ fn cost(plan: &Plan) -> String {
     let per_pass = u64::from(plan.slots_per_pass());
     let length = if least == most { format!("{least}") } else { format!("{least} to {most}") };
     let rows = if plan.rows.len() == 1 { String::new() } else { format!(" for each of {} phases", plan.rows.len()) };
-    let mut out = format!("{length} blocks of {} slots in random order{rows}", plan.arms.len());
+    let mut out = format!("{length} blocks of {} slots in random order{rows} (--order-seed {})", plan.arms.len(), plan.seed);
     let slots = plan.rows.iter().flat_map(|row| &row.workloads);
     let times: Option<Vec<u64>> = slots.map(|workload| workload.stop.duration.map(|time| time.0 + workload.stop.warmup.0)).collect();
     if let Some(pass) = times.map(|times| times.iter().sum::<u64>()) {
@@ -283,12 +283,12 @@ mod tests {
     fn the_cost_is_said_before_with_what_it_buys() {
         assert_eq!(
             cost(&plan(Stopping::Open, [8, 90])),
-            "8 to 90 blocks of 2 slots in random order: 16 s to 3 min of measuring, none begun after 3 min but for the first 8\n\
+            "8 to 90 blocks of 2 slots in random order (--order-seed 1): 16 s to 3 min of measuring, none begun after 3 min but for the first 8\n\
              where runs vary by 5 %, that shows a loss of about 7.8 % to 2.1 %; by 15 %, of about 21.6 % to 6.1 %"
         );
         assert_eq!(
             cost(&plan(Stopping::Fixed, [20, 20])),
-            "20 blocks of 2 slots in random order: 40 s of measuring\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
+            "20 blocks of 2 slots in random order (--order-seed 1): 40 s of measuring\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
         );
     }
 }

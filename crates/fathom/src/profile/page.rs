@@ -49,7 +49,8 @@ fn course(profiled: &Profiled) -> String {
     let (planned, complete) = (profiled.plan.most_passes, profiled.complete_passes());
     let slot = shown(profiled.slot, 1_000_000);
     let elapsed = shown(profiled.elapsed, 100_000_000);
-    let plan = format!("{} rows in {planned} passes of random order, {slot} measured each time", profiled.plan.rows.len());
+    let (rows, seed) = (profiled.plan.rows.len(), profiled.plan.seed);
+    let plan = format!("{rows} rows in {planned} passes of random order (--order-seed {seed}), {slot} measured each time");
     let fewest = stats::FEWEST_BLOCKS;
     let few = if (complete as usize) < fewest { format!("; an interval needs {fewest} passes") } else { String::new() };
     match &profiled.why {
