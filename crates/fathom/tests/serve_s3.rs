@@ -9,6 +9,8 @@ mod doors;
 mod handoff;
 #[path = "serve_s3/hostile.rs"]
 mod hostile;
+#[path = "serve_s3/locks.rs"]
+mod locks;
 #[path = "serve_s3/options.rs"]
 mod options;
 

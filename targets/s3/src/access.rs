@@ -16,6 +16,8 @@ pub(crate) enum Need {
     /// Any key.
     Key,
     Bucket(Permission),
+    /// A key that may do everything, or one to which a policy gives it.
+    Policy,
     /// A key that may do everything.
     Admin,
 }
@@ -46,7 +48,7 @@ impl Operation {
 
 /// The operations of this server with the actions that AWS documents for them; what is not here needs an admin key and answers
 /// `NotImplemented`.
-pub(crate) const OPERATIONS: [Operation; 55] = [
+pub(crate) const OPERATIONS: [Operation; 60] = [
     op("GetObject", READ, &["s3:GetObject"]).of_version(&["s3:GetObjectVersion"]),
     op("PutObject", WRITE, &["s3:PutObject"]),
     op("HeadObject", READ, &["s3:GetObject"]).of_version(&["s3:GetObjectVersion"]),
@@ -101,17 +103,27 @@ pub(crate) const OPERATIONS: [Operation; 55] = [
     op("PutBucketAcl", Need::Admin, &["s3:PutBucketAcl"]),
     op("GetBucketEncryption", LIST, &["s3:GetEncryptionConfiguration"]),
     op("GetObjectLockConfiguration", LIST, &["s3:GetBucketObjectLockConfiguration"]),
+    op("PutObjectLockConfiguration", Need::Admin, &["s3:PutBucketObjectLockConfiguration"]),
+    op("GetObjectRetention", READ, &["s3:GetObjectRetention"]),
+    op("PutObjectRetention", WRITE, &["s3:PutObjectRetention"]),
+    op("GetObjectLegalHold", READ, &["s3:GetObjectLegalHold"]),
+    op("PutObjectLegalHold", WRITE, &["s3:PutObjectLegalHold"]),
     op("GetBucketLogging", LIST, &["s3:GetBucketLogging"]),
     op("GetBucketRequestPayment", LIST, &["s3:GetBucketRequestPayment"]),
 ];
 
+/// What is no operation but a part of several.
+const PARTS: [Operation; 1] = [op("BypassGovernanceRetention", Need::Policy, &["s3:BypassGovernanceRetention"])];
+
 /// What these headers ask for besides the operation, and the action that it takes.
-const ADDED: [(&str, &str); 6] = [
+const ADDED: [(&str, &str); 8] = [
     ("x-amz-acl", "s3:PutObjectAcl"),
     ("x-amz-grant-full-control", "s3:PutObjectAcl"),
     ("x-amz-grant-read", "s3:PutObjectAcl"),
     ("x-amz-grant-read-acp", "s3:PutObjectAcl"),
     ("x-amz-grant-write-acp", "s3:PutObjectAcl"),
+    ("x-amz-object-lock-legal-hold", "s3:PutObjectLegalHold"),
+    ("x-amz-object-lock-mode", "s3:PutObjectRetention"),
     ("x-amz-tagging", "s3:PutObjectTagging"),
 ];
 /// The operations whose headers those are.
@@ -128,6 +140,12 @@ impl OperationCell {
     pub(crate) fn new() -> Self {
         Self(Arc::new(AtomicUsize::new(Self::UNKNOWN)))
     }
+}
+
+/// Who asks, and under which circumstances.
+pub(crate) struct Asking<'a> {
+    pub(crate) asker: Option<&'a str>,
+    pub(crate) circumstances: Circumstances<'a>,
 }
 
 /// Decides by the keys' permissions and the buckets' policies.
@@ -204,7 +222,7 @@ impl Access {
 
     /// All actions of what is asked must be granted, each by the policy or by what the key was given.
     fn grants(&self, written: &Written, asker: Option<&str>, deed: Deed<'_>, circumstances: &Circumstances<'_>) -> bool {
-        let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == deed.operation) else { return false };
+        let Some(operation) = OPERATIONS.iter().chain(&PARTS).find(|operation| operation.name == deed.operation) else { return false };
         let mut actions = deed.actions(operation, circumstances.headers);
         actions.all(|action| {
             let verdict = deed.place.map_or(Verdict::Silent, |place| written.verdict(asker, action, place, circumstances));
@@ -215,7 +233,7 @@ impl Access {
                 (Verdict::Silent, Need::Bucket(permission), Some(access)) => {
                     deed.place.is_some_and(|(bucket, _)| self.keyring.permits(access, bucket, permission))
                 }
-                (Verdict::Silent, Need::Admin, Some(_)) | (Verdict::Silent, _, None) => false,
+                (Verdict::Silent, Need::Policy | Need::Admin, Some(_)) | (Verdict::Silent, _, None) => false,
             }
         })
     }

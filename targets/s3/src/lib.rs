@@ -4,7 +4,7 @@
 //! The words of S3 (routes, XML, signatures) are the library `s3s`; what they mean is `protocol`. Before it stands `front`, with the
 //! server's own pages, browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
 //! With the feature `fuzzing` there are doors for `fuzz/`, which nothing else uses.
-//! Absent on purpose: server-side encryption, object lock, access control lists beyond their read-out, several hosts.
+//! Absent on purpose: server-side encryption, access control lists beyond their read-out, several hosts.
 #![forbid(unsafe_code)]
 
 mod access;

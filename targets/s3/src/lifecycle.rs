@@ -271,11 +271,13 @@ fn sweep_key(store: &dyn ObjectStore, bucket: &str, rules: &Rules<'_>, versions:
         // A version goes for good by its name; the latest goes as a client's DELETE would have it, unless it is another by now.
         let by_name = !listed.latest || listed.delete_marker;
         let conditions = Conditions { if_modified_at_ms: (!by_name).then_some(listed.object.modified_ms), ..Default::default() };
-        let target = DeleteTarget { key: listed.object.key.clone(), version: by_name.then_some(listed.version), conditions };
+        let version = by_name.then_some(listed.version);
+        let target = DeleteTarget { key: listed.object.key.clone(), version, conditions, ..Default::default() };
         match store.delete_object(bucket, target) {
             Ok(_) if by_name => swept.versions += 1,
             Ok(_) => swept.expired += 1,
-            Err(StorageError::PreconditionFailed | StorageError::NoSuchKey | StorageError::NoSuchVersion) => {}
+            // What is kept by a lock goes once it is not.
+            Err(StorageError::PreconditionFailed | StorageError::NoSuchKey | StorageError::NoSuchVersion | StorageError::Locked) => {}
             Err(error) => return Err(error),
         }
     }

@@ -10,6 +10,7 @@ mod deleting;
 mod errors;
 mod intake;
 mod listing;
+mod locks;
 mod multipart;
 mod objects;
 mod outflow;
@@ -20,7 +21,7 @@ mod tags;
 pub(crate) use convert::invalid_argument;
 pub(crate) use errors::{content_sha256_mismatch, custom};
 
-use crate::access::{Access, Deed};
+use crate::access::{Access, Asking, Deed};
 use crate::handoff::Handoff;
 use crate::policy::{Circumstances, Peer};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
@@ -64,6 +65,17 @@ impl<T> Asked<T> {
         let access_key = credentials.map(|credentials| credentials.access_key);
         Ok(Self { input, headers, access_key, trailers: trailing_headers, peer, handoff })
     }
+}
+
+impl<T> Asked<T> {
+    /// Who asks, and under which circumstances, where more than the operation itself is to be decided.
+    fn asking(&self) -> Asking<'_> {
+        asking(self.access_key.as_deref(), self.peer, &self.headers)
+    }
+}
+
+fn asking<'a>(asker: Option<&'a str>, peer: Option<Peer>, headers: &'a http::HeaderMap) -> Asking<'a> {
+    Asking { asker, circumstances: Circumstances { peer, query: None, headers } }
 }
 
 impl Protocol {
@@ -192,6 +204,11 @@ operations! {
     delete_bucket_ownership_controls(DeleteBucketOwnershipControlsInput) -> DeleteBucketOwnershipControlsOutput;
     get_bucket_encryption(GetBucketEncryptionInput) -> GetBucketEncryptionOutput;
     get_object_lock_configuration(GetObjectLockConfigurationInput) -> GetObjectLockConfigurationOutput;
+    put_object_lock_configuration(PutObjectLockConfigurationInput) -> PutObjectLockConfigurationOutput;
+    get_object_retention(GetObjectRetentionInput) -> GetObjectRetentionOutput;
+    put_object_retention(PutObjectRetentionInput) -> PutObjectRetentionOutput;
+    get_object_legal_hold(GetObjectLegalHoldInput) -> GetObjectLegalHoldOutput;
+    put_object_legal_hold(PutObjectLegalHoldInput) -> PutObjectLegalHoldOutput;
     get_bucket_logging(GetBucketLoggingInput) -> GetBucketLoggingOutput;
     get_bucket_request_payment(GetBucketRequestPaymentInput) -> GetBucketRequestPaymentOutput;
 }

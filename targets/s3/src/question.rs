@@ -106,7 +106,7 @@ const POST_OBJECT: (Verb, Resource) = (Verb::Post, Resource::Object);
 const PART: &[&str] = &["partNumber", "uploadId"];
 
 /// Every operation of this server. Of several rows that fit, the first counts: rows with more to select by stand before plain ones.
-static KNOWN: [Known; 55] = [
+static KNOWN: [Known; 60] = [
     known("ListBuckets", (Verb::Get, Resource::Service), &[], &["max-buckets", "continuation-token", "prefix", "bucket-region"]),
     known("GetBucketAcl", GET_BUCKET, &["acl"], &[]),
     known("GetBucketCors", GET_BUCKET, &["cors"], &[]),
@@ -149,6 +149,7 @@ static KNOWN: [Known; 55] = [
     known("PutBucketPolicy", PUT_BUCKET, &["policy"], &[]),
     known("PutBucketTagging", PUT_BUCKET, &["tagging"], &[]),
     known("PutBucketVersioning", PUT_BUCKET, &["versioning"], &[]),
+    known("PutObjectLockConfiguration", PUT_BUCKET, &["object-lock"], &[]),
     known("PutPublicAccessBlock", PUT_BUCKET, &["publicAccessBlock"], &[]),
     known("CreateBucket", PUT_BUCKET, &[], &[]),
     known("DeleteBucketCors", DELETE_BUCKET, &["cors"], &[]),
@@ -162,11 +163,15 @@ static KNOWN: [Known; 55] = [
     known("DeleteObjects", POST_BUCKET, &["delete"], &[]),
     known("GetObjectAttributes", GET_OBJECT, &["attributes"], VERSION),
     known("GetObjectAcl", GET_OBJECT, &["acl"], VERSION),
+    known("GetObjectLegalHold", GET_OBJECT, &["legal-hold"], VERSION),
+    known("GetObjectRetention", GET_OBJECT, &["retention"], VERSION),
     known("GetObjectTagging", GET_OBJECT, &["tagging"], VERSION),
     known("ListParts", GET_OBJECT, &["uploadId"], &["max-parts", "part-number-marker"]),
     known("GetObject", GET_OBJECT, &[], READ),
     known("HeadObject", (Verb::Head, Resource::Object), &[], READ),
     known("PutObjectAcl", PUT_OBJECT, &["acl"], VERSION),
+    known("PutObjectLegalHold", PUT_OBJECT, &["legal-hold"], VERSION),
+    known("PutObjectRetention", PUT_OBJECT, &["retention"], VERSION),
     known("PutObjectTagging", PUT_OBJECT, &["tagging"], VERSION),
     known("UploadPartCopy", PUT_OBJECT, PART, &[]).by(By::CopySource),
     known("UploadPart", PUT_OBJECT, PART, &[]),
@@ -232,11 +237,13 @@ const SUB_RESOURCES: [&str; 44] = [
 const ANYWHERE: [&str; 3] = ["Content-Type", "Content-MD5", "Content-Length"];
 
 /// Headers that signers of URLs write into the query instead, where AWS takes them for headers. A name that ends in `-` is of all that begin so.
-const HOISTED: [&str; 8] = [
+const HOISTED: [&str; 10] = [
     "x-amz-acl",
+    "x-amz-bypass-governance-retention",
     "x-amz-checksum-mode",
     "x-amz-expected-bucket-owner",
     "x-amz-meta-",
+    "x-amz-object-lock-",
     "x-amz-request-payer",
     "x-amz-storage-class",
     "x-amz-tagging",

@@ -5,6 +5,7 @@
 //! in which writes take effect. All calls block; those that only read metadata touch no disk when it is cached.
 
 mod bucket;
+mod claim;
 mod codec;
 mod conditions;
 mod copy;
@@ -19,6 +20,7 @@ mod keys;
 mod lately;
 mod listing;
 mod lists;
+mod lock;
 mod multipart;
 mod object;
 mod options;
@@ -48,6 +50,7 @@ pub use listing::{
     ListQuery, ListedObject, ListedUpload, ListedVersion, ObjectEntry, ObjectPage, PartPage, PartQuery, UploadEntry, UploadPage,
     UploadQuery, VersionEntry, VersionPage, VersionQuery,
 };
+pub use lock::{BucketLock, Bypass, DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use multipart::{Complete, CopyPart, NewMultipart, ObjectPart, PartFinish, PartRef, UploadedPart};
 pub use object::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Content, CopyObject, DeleteTarget, Deleted, ETag, Headers, ObjectVersion, PutFinish,
@@ -79,8 +82,10 @@ pub trait ObjectStore: Send + Sync {
     fn bucket(&self, bucket: &str) -> StorageResult<Bucket>;
     /// All buckets in the order of their names.
     fn buckets(&self) -> StorageResult<Vec<Bucket>>;
-    /// Turns versioning on or suspends it; it is never off again.
+    /// Turns versioning on or suspends it; it is never off again. Errors: `VersioningStaysOn`, `LockNeedsVersions`.
     fn set_versioning(&self, bucket: &str, versioning: Versioning) -> StorageResult<()>;
+    /// Gives a bucket with versions a lock, or another default to the lock it has. Errors: `NeedsVersions`.
+    fn set_bucket_lock(&self, bucket: &str, lock: BucketLock) -> StorageResult<()>;
     /// Keeps one document of a bucket as it is, or with `None` removes it.
     fn set_document(&self, bucket: &str, document: BucketDocument, value: Option<Vec<u8>>) -> StorageResult<()>;
     /// One document of a bucket, or `None` where there is none.
@@ -96,9 +101,21 @@ pub trait ObjectStore: Send + Sync {
     fn parts_of(&self, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<Vec<ObjectPart>>;
     /// Replaces the tags of one version. Errors: as for `head`.
     fn set_tags(&self, bucket: &str, key: &str, version: Option<VersionId>, tags: Tags) -> StorageResult<VersionId>;
+    /// Changes until when one version is kept. Errors: as for `head`; `NoObjectLock`, `Locked`, `RetentionPassed`.
+    fn set_retention(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        retention: Option<Retention>,
+        bypass: Bypass,
+    ) -> StorageResult<()>;
+    /// Holds one version, or lets it go. Errors: as for `head`; `NoObjectLock`.
+    fn set_hold(&self, bucket: &str, key: &str, version: Option<VersionId>, hold: bool) -> StorageResult<()>;
     /// Makes an object of the bytes of another, which are shared and not written again.
     fn copy_object(&self, copy: CopyObject) -> StorageResult<ObjectVersion>;
-    /// Deletes objects in one commit, with one answer for each in the order given. A key that does not exist is deleted.
+    /// Deletes objects in one commit, with one answer for each in the order given. A key that does not exist is deleted; a version that
+    /// is kept is `Locked`.
     fn delete_objects(&self, bucket: &str, targets: Vec<DeleteTarget>) -> StorageResult<Vec<StorageResult<Deleted>>>;
     /// As `delete_objects` with one target, without waiting.
     fn delete_then(&self, bucket: &str, target: DeleteTarget, done: Done<Deleted>);

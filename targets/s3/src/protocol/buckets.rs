@@ -1,7 +1,7 @@
 //! Buckets themselves.
 
 use super::{Asked, Protocol, convert};
-use crate::storage::{NewBucket, StorageError};
+use crate::storage::{BucketLock, NewBucket, StorageError};
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result, s3_error};
 
@@ -34,9 +34,6 @@ impl Protocol {
 
     pub(super) async fn create_bucket(&self, asked: Asked<CreateBucketInput>) -> S3Result<CreateBucketOutput> {
         let Asked { input, access_key, .. } = asked;
-        if input.object_lock_enabled_for_bucket == Some(true) {
-            return Err(s3_error!(NotImplemented, "Object lock is not implemented"));
-        }
         if input.bucket == crate::front::OWN_PAGES {
             return Err(s3_error!(InvalidBucketName, "This server's own pages have the name of that bucket"));
         }
@@ -50,7 +47,8 @@ impl Protocol {
                 self.region
             ));
         }
-        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone() };
+        let lock = (input.object_lock_enabled_for_bucket == Some(true)).then(BucketLock::default);
+        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone(), lock, documents: Vec::new() };
         let bucket = input.bucket.clone();
         let location = Some(format!("/{}", input.bucket));
         match self.blocking(move |store| store.create_bucket(&bucket, new)).await {

@@ -128,14 +128,11 @@ macro_rules! given_headers {
 }
 pub(crate) use given_headers;
 
-/// Refuses what would have to be ignored: encryption and object lock, of which this server has none, and grants.
+/// Refuses what would have to be ignored: encryption, of which this server has none, and grants.
 macro_rules! refuse_unkept {
     ($input:expr) => {{
         if $input.server_side_encryption.is_some() || $input.sse_customer_algorithm.is_some() || $input.ssekms_key_id.is_some() {
             return Err(s3s::s3_error!(NotImplemented, "Server-side encryption is not implemented"));
-        }
-        if $input.object_lock_mode.is_some() || $input.object_lock_legal_hold_status.is_some() {
-            return Err(s3s::s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration"));
         }
         $crate::protocol::convert::check_acl($input.acl.as_ref().map(|acl| acl.as_str()))?;
     }};

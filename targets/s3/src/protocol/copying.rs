@@ -2,10 +2,13 @@
 
 use super::checksums::{Hashes, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
-use super::{Asked, Protocol, checksums, tags};
+use super::{Asked, Protocol, checksums, locks, tags};
 use crate::access::Deed;
 use crate::policy::Circumstances;
-use crate::storage::{Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, SourceObject, StorageError, VersionId, Versioning};
+use crate::storage::{
+    Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, Headers, ObjectVersion, SourceObject, StorageError, VersionId,
+    Versioning,
+};
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource, MetadataDirective, TaggingDirective,
     UploadPartCopyInput, UploadPartCopyOutput,
@@ -16,6 +19,8 @@ use std::sync::Arc;
 
 /// The most bytes of a copy in one request, as AWS has it.
 const MOST_BYTES: u64 = 5 << 30;
+
+type UserMetadata = Vec<(String, String)>;
 
 /// The source that a header names.
 fn source(given: &CopySource) -> S3Result<(String, String, Option<VersionId>)> {
@@ -48,6 +53,9 @@ impl Protocol {
         refuse_unkept!(input);
         let source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
+        let lock = locks::given_lock!(input)?;
+        let bucket = self.check_bucket(&input.bucket)?;
+        self.check_lock(&bucket, &lock)?;
         let replaces = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
         let retags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
         let itself = source.bucket == input.bucket && source.key == input.key && source.version.is_none();
@@ -64,14 +72,7 @@ impl Protocol {
                 "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
             ));
         }
-        let mut metadata = None;
-        if replaces {
-            metadata = Some((given_headers!(input).kept()?, convert::user_metadata(input.metadata.take())?));
-        } else if let Some(class) = &input.storage_class {
-            let class = Some(class.as_str().to_owned()).filter(|class| class != "STANDARD");
-            metadata =
-                Some((crate::storage::Headers { storage_class: class, ..found.content.headers.clone() }, found.content.user.clone()));
-        }
+        let metadata = replaced(&mut input, replaces, &found)?;
         let tags = if retags { Some(tags::from_header(input.tagging.as_deref())?) } else { None };
         if tags.is_none() && !found.content.tags.is_empty() {
             self.check_tags_copied(
@@ -89,7 +90,6 @@ impl Protocol {
             Some(_) | None => None,
         };
         let versioned = self.is_versioned(&source.bucket)?;
-        let versioning = self.check_bucket(&input.bucket)?.versioning;
         let copy = CopyObject {
             source,
             bucket: input.bucket,
@@ -97,6 +97,7 @@ impl Protocol {
             metadata,
             tags,
             checksums,
+            lock,
             conditions: convert::conditions(None, None),
         };
         let made = self.blocking(move |store| store.copy_object(copy)).await?;
@@ -109,7 +110,7 @@ impl Protocol {
         Ok(CopyObjectOutput {
             copy_object_result: Some(result),
             copy_source_version_id: convert::version_text(found.version, versioned),
-            version_id: convert::version_text(made.version, versioning == Versioning::On),
+            version_id: convert::version_text(made.version, bucket.versioning == Versioning::On),
             ..Default::default()
         })
     }
@@ -182,6 +183,16 @@ impl Protocol {
         let computed = hashes.finish(None)?.pop();
         computed.ok_or_else(|| self.refused(StorageError::Closed))
     }
+}
+
+/// The headers and user metadata of a copy where they are not all the source's.
+fn replaced(input: &mut CopyObjectInput, replaces: bool, found: &ObjectVersion) -> S3Result<Option<(Headers, UserMetadata)>> {
+    if replaces {
+        return Ok(Some((given_headers!(input).kept()?, convert::user_metadata(input.metadata.take())?)));
+    }
+    let Some(class) = &input.storage_class else { return Ok(None) };
+    let storage_class = Some(class.as_str().to_owned()).filter(|class| class != "STANDARD");
+    Ok(Some((Headers { storage_class, ..found.content.headers.clone() }, found.content.user.clone())))
 }
 
 /// Whether a directive replaces what the source has.

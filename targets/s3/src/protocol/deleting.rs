@@ -3,7 +3,7 @@
 use super::{Asked, Protocol, convert};
 use crate::access::denied;
 use crate::policy::Circumstances;
-use crate::storage::{DeleteTarget, Deleted, StorageError, StorageResult, Versioning};
+use crate::storage::{Bypass, DeleteTarget, Deleted, StorageError, StorageResult, Versioning};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETagCondition, Error,
     ObjectIdentifier,
@@ -16,6 +16,10 @@ const MOST: usize = 1000;
 
 impl Protocol {
     pub(super) async fn delete_object(&self, asked: Asked<DeleteObjectInput>) -> S3Result<DeleteObjectOutput> {
+        let bypass = {
+            let input = &asked.input;
+            self.bypass(input.bypass_governance_retention, &input.bucket, Some(&input.key), &asked.asking())?
+        };
         let input = asked.input;
         if input.if_match_last_modified_time.is_some() || input.if_match_size.is_some() {
             return Err(s3_error!(NotImplemented, "Conditions on size and time are not implemented; use If-Match"));
@@ -23,7 +27,7 @@ impl Protocol {
         let version = convert::version(input.version_id.as_deref())?;
         let versioned = self.check_bucket(&input.bucket)?.versioning != Versioning::Off;
         let conditions = convert::conditions(input.if_match.as_ref(), None);
-        let target = DeleteTarget { key: input.key, version, conditions };
+        let target = DeleteTarget { key: input.key, version, conditions, bypass };
         let (send, receive) = oneshot::channel();
         self.store.delete_then(&input.bucket, target, Box::new(move |outcome| drop(send.send(outcome))));
         match receive.await.unwrap_or(Err(StorageError::Closed)) {
@@ -39,6 +43,10 @@ impl Protocol {
     }
 
     pub(super) async fn delete_objects(&self, asked: Asked<DeleteObjectsInput>) -> S3Result<DeleteObjectsOutput> {
+        let bypass = {
+            let input = &asked.input;
+            self.bypass(input.bypass_governance_retention, &input.bucket, None, &asked.asking())?
+        };
         let Asked { input, headers, access_key, peer, .. } = asked;
         let DeleteObjectsInput { bucket, delete: Delete { objects, quiet }, .. } = input;
         if objects.is_empty() || objects.len() > MOST {
@@ -53,7 +61,7 @@ impl Protocol {
         let circumstances = Circumstances { peer, query: None, headers: &headers };
         let granted = self.access.deletable(access_key.as_deref(), &bucket, &asked_for, &circumstances);
         for (object, granted) in objects.into_iter().zip(granted) {
-            match target(&object) {
+            match target(&object, bypass) {
                 _ if !granted => errors.push(failure(object, &denied())),
                 Ok(target) => {
                     targets.push(target);
@@ -82,13 +90,13 @@ impl Protocol {
     }
 }
 
-fn target(object: &ObjectIdentifier) -> S3Result<DeleteTarget> {
+fn target(object: &ObjectIdentifier, bypass: Bypass) -> S3Result<DeleteTarget> {
     if object.last_modified_time.is_some() || object.size.is_some() {
         return Err(s3_error!(NotImplemented, "Conditions on size and time are not implemented; use ETag"));
     }
     let etag = object.e_tag.clone().map(ETagCondition::ETag);
     let version = convert::version(object.version_id.as_deref())?;
-    Ok(DeleteTarget { key: object.key.clone(), version, conditions: convert::conditions(etag.as_ref(), None) })
+    Ok(DeleteTarget { key: object.key.clone(), version, conditions: convert::conditions(etag.as_ref(), None), bypass })
 }
 
 fn failure(object: ObjectIdentifier, error: &s3s::S3Error) -> Error {

@@ -37,6 +37,16 @@ pub(crate) fn storage_error(error: &StorageError) -> S3Error {
         StorageError::InvalidKey => s3_error!(InvalidArgument, "A key has 1 to 1024 bytes and no NUL"),
         StorageError::KeyTooLong { .. } => s3_error!(KeyTooLongError, "Your key is too long"),
         StorageError::VersioningStaysOn => s3_error!(IllegalVersioningConfigurationException, "Versioning can only be suspended"),
+        StorageError::LockNeedsVersions => s3_error!(
+            InvalidBucketState,
+            "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed."
+        ),
+        StorageError::NeedsVersions => {
+            s3_error!(InvalidBucketState, "Versioning must be 'Enabled' on the bucket to apply a Object Lock configuration")
+        }
+        StorageError::NoObjectLock => s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration"),
+        StorageError::Locked => s3_error!(AccessDenied, "Access Denied because object protected by object lock."),
+        StorageError::RetentionPassed => s3_error!(InvalidArgument, "The retain until date must be in the future!"),
         StorageError::NoSpace => custom("InsufficientStorage", StatusCode::INSUFFICIENT_STORAGE, "No space is left for objects"),
         StorageError::Closed => s3_error!(ServiceUnavailable, "The server is ending"),
         StorageError::Corrupt { .. } | StorageError::Unusable { .. } | StorageError::Io { .. } | StorageError::Metadata(_) => {
@@ -62,6 +72,11 @@ pub(crate) fn custom(code: &'static str, status: StatusCode, message: &'static s
     let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
     error.set_status_code(status);
     error
+}
+
+/// A document that is not what the schema has.
+pub(crate) fn malformed_xml() -> S3Error {
+    s3_error!(MalformedXML, "The XML you provided was not well-formed or did not validate against our published schema")
 }
 
 pub(crate) fn precondition_failed() -> S3Error {

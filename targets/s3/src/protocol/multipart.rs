@@ -5,7 +5,7 @@ use super::convert::{self, given_headers, refuse_unkept};
 use super::intake::{Intake, Upload, receive};
 use super::listing::{Encoding, delimiter, page_size};
 use super::objects::{check_length, trailer};
-use super::{Asked, Protocol, tags};
+use super::{Asked, Protocol, locks, tags};
 use crate::storage::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, ObjectVersion, PartFinish, PartQuery, PartRef,
     StorageError, UploadEntry, UploadQuery, UploadedPart, Versioning,
@@ -22,6 +22,8 @@ const MOST_PARTS: usize = 10_000;
 
 impl Protocol {
     pub(super) async fn create_multipart_upload(&self, asked: Asked<CreateMultipartUploadInput>) -> S3Result<CreateMultipartUploadOutput> {
+        let lock = locks::given_lock!(asked.input)?;
+        self.check_lock(&self.check_bucket(&asked.input.bucket)?, &lock)?;
         let Asked { mut input, access_key, .. } = asked;
         refuse_unkept!(input);
         let content = Content {
@@ -29,6 +31,7 @@ impl Protocol {
             user: convert::user_metadata(input.metadata.take())?,
             tags: tags::from_header(input.tagging.as_deref())?,
             checksums: Vec::new(),
+            lock,
         };
         let algorithm = input.checksum_algorithm.as_ref().map(|name| convert::algorithm(name.as_str())).transpose()?;
         let named = input.checksum_type.as_ref().map(|kind| kind.as_str());

@@ -3,7 +3,7 @@
 use super::checksums::{self, Hashes, given_checksums, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
 use super::intake::{Intake, Upload, receive};
-use super::{Asked, Protocol, tags};
+use super::{Asked, Protocol, locks, tags};
 use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
@@ -41,6 +41,7 @@ macro_rules! announced {
             user: convert::user_metadata($input.metadata.take())?,
             tags: tags::from_header($input.tagging.as_deref())?,
             checksums: Vec::new(),
+            lock: locks::given_lock!($input)?,
         };
         let finish = PutFinish {
             content,
@@ -60,11 +61,12 @@ impl Protocol {
         (hashes, finish): (Hashes, PutFinish),
         trailers: Option<TrailingHeaders>,
     ) -> S3Result<(ObjectVersion, Versioning)> {
-        let versioning = self.check_bucket(bucket)?.versioning;
+        let found = self.check_bucket(bucket)?;
+        self.check_lock(&found, &finish.content.lock)?;
         let upload = Upload::Object(self.stored(self.store.begin_put(bucket, key))?);
         let received = receive(Intake::new(upload, hashes), body).await?;
         let made = received.into_object(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
-        Ok((made, versioning))
+        Ok((made, found.versioning))
     }
 
     pub(super) async fn put_object(&self, asked: Asked<PutObjectInput>) -> S3Result<PutObjectOutput> {

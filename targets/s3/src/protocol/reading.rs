@@ -2,7 +2,7 @@
 
 use super::checksums::set_checksums;
 use super::outflow::Outflow;
-use super::{Asked, Protocol, convert, errors};
+use super::{Asked, Protocol, asking, convert, errors};
 use crate::handoff::Handoff;
 use crate::lifecycle;
 use crate::storage::{Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
@@ -67,7 +67,7 @@ enum Of {
 
 /// Writes what is known of an object into an output that has these fields.
 macro_rules! describe {
-    ($output:expr, $found:expr, $selected:expr, $versioned:expr, $checksums:expr) => {{
+    ($output:expr, $found:expr, $selected:expr, $versioned:expr, $checksums:expr, $told:expr) => {{
         let ObjectVersion { version, modified_ms, etag, content, .. } = $found;
         let Headers { cache_control, content_disposition, content_encoding, content_language, content_type, expires, .. } = content.headers;
         $output.accept_ranges = Some("bytes".to_owned());
@@ -94,6 +94,9 @@ macro_rules! describe {
             set_checksums!($output, told);
             $output.checksum_type = content.checksums.first().map(|first| convert::kind_name(first.kind));
         }
+        $output.object_lock_mode = $told.mode;
+        $output.object_lock_retain_until_date = $told.until;
+        $output.object_lock_legal_hold_status = $told.hold;
         $output.metadata = convert::metadata(content.user);
     }};
 }
@@ -109,6 +112,7 @@ impl Protocol {
 
     /// What is known of an object, and how many tags it has.
     pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<(HeadObjectOutput, usize)> {
+        let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
         let versioned = self.is_versioned(&wanted.bucket)?;
@@ -117,11 +121,13 @@ impl Protocol {
         let selected = self.select(&wanted, &found)?;
         let mut output = HeadObjectOutput { expiration: self.announced(&wanted, &found), ..Default::default() };
         let tags = found.content.tags.len();
-        describe!(output, found, selected, versioned, wanted.checksums);
+        let told = self.told(&wanted.bucket, &found, &asking);
+        describe!(output, found, selected, versioned, wanted.checksums, told);
         Ok((output, tags))
     }
 
     pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<GetObjectOutput> {
+        let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
         let versioned = self.is_versioned(&wanted.bucket)?;
@@ -134,8 +140,9 @@ impl Protocol {
         let body = self.body(reader, selected.range.end - selected.range.start, found.size, asked.handoff)?;
         let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
         output.expiration = self.announced(&wanted, &found);
+        let told = self.told(&wanted.bucket, &found, &asking);
         output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
-        describe!(output, found, selected, versioned, wanted.checksums);
+        describe!(output, found, selected, versioned, wanted.checksums, told);
         Ok(output)
     }
 

@@ -267,14 +267,6 @@ impl Protocol {
         Err(s3_error!(ServerSideEncryptionConfigurationNotFoundError, "The server side encryption configuration was not found"))
     }
 
-    pub(super) async fn get_object_lock_configuration(
-        &self,
-        asked: Asked<GetObjectLockConfigurationInput>,
-    ) -> S3Result<GetObjectLockConfigurationOutput> {
-        self.check_bucket(&asked.input.bucket)?;
-        Err(s3_error!(ObjectLockConfigurationNotFoundError, "Object Lock configuration does not exist for this bucket"))
-    }
-
     pub(super) async fn get_bucket_logging(&self, asked: Asked<GetBucketLoggingInput>) -> S3Result<GetBucketLoggingOutput> {
         self.check_bucket(&asked.input.bucket)?;
         Ok(GetBucketLoggingOutput::default())

@@ -1,5 +1,7 @@
 //! What is known of a bucket.
 
+use super::BucketLock;
+
 /// Whether a bucket keeps the versions that are overwritten or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Versioning {
@@ -16,6 +18,9 @@ pub struct NewBucket {
     /// The access key of the owner.
     pub owner: String,
     pub region: String,
+    /// With one the bucket has versions from the start.
+    pub lock: Option<BucketLock>,
+    pub documents: Vec<(BucketDocument, Vec<u8>)>,
 }
 
 /// One bucket.
@@ -28,6 +33,7 @@ pub struct Bucket {
     /// Milliseconds since 1970 UTC.
     pub created_ms: u64,
     pub versioning: Versioning,
+    pub lock: Option<BucketLock>,
 }
 
 /// A document that the protocol keeps with a bucket; its bytes are the protocol's matter.

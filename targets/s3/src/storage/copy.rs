@@ -9,7 +9,7 @@ use super::txn::Txn;
 use super::versions::{self, NewVersion};
 use super::{
     Content, CopyObject, CopyPart, ETag, ObjectReader as _, ObjectVersion, SourceObject, StorageError, StorageResult, UploadedPart, keys,
-    uploads,
+    lock, uploads,
 };
 use md5::{Digest as _, Md5};
 use std::ops::Range;
@@ -27,12 +27,14 @@ pub(crate) fn object(core: &Arc<Core>, copy: CopyObject) -> StorageResult<Object
     core.write(Room::Takes, parcel.files(), move |txn| {
         let bucket = versions::bucket(txn, &copy.bucket)?;
         versions::check(txn, bucket.id, &copy.key, &copy.conditions)?;
+        lock::check_new(bucket.lock, &copy.lock, txn.now_ms())?;
         let body = own(txn, parcel, layout);
         let mut content: Content = record.content;
         if let Some((headers, user)) = copy.metadata {
             (content.headers, content.user) = (headers, user);
         }
         content.tags = copy.tags.unwrap_or(content.tags);
+        content.lock = copy.lock;
         content.checksums = copy.checksums.unwrap_or(content.checksums);
         let new = NewVersion { size: record.size, etag: record.etag, body, content };
         Ok(versions::put(txn, &bucket, &copy.key, new)?.into_version(&copy.key))

@@ -5,8 +5,9 @@ use super::engine::{TransactionalStore, open_memory};
 use super::files::{Faults, Naming, NoFaults, Step};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, open_with, options, put, read};
 use super::{
-    Complete, CopyObject, CopyPart, DeleteTarget, NewBucket, NewMultipart, ObjectStore, PartFinish, PartQuery, PartRef, PutFinish,
-    SourceObject, StorageError, StorageResult, SyncPolicy, UploadEntry, UploadQuery, VersionEntry, VersionQuery, Versioning,
+    BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DefaultRetention, DeleteTarget, NewBucket, NewMultipart,
+    ObjectStore, PartFinish, PartQuery, PartRef, PutFinish, Retention, RetentionMode, RetentionPeriod, SourceObject, StorageError,
+    StorageResult, SyncPolicy, UploadEntry, UploadQuery, VersionEntry, VersionQuery, Versioning,
 };
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, Write as _};
@@ -48,7 +49,16 @@ fn source(key: &str) -> SourceObject {
 fn copy(from: &'static str, to: &'static str) -> Operation {
     Box::new(move |store| {
         let (source, bucket, key) = (source(from), "b".to_owned(), to.to_owned());
-        let copy = CopyObject { source, bucket, key, metadata: None, tags: None, checksums: None, conditions: Default::default() };
+        let copy = CopyObject {
+            source,
+            bucket,
+            key,
+            metadata: None,
+            tags: None,
+            checksums: None,
+            lock: Default::default(),
+            conditions: Default::default(),
+        };
         store.copy_object(copy).map(drop)
     })
 }
@@ -63,9 +73,41 @@ fn complete() -> Operation {
     })
 }
 
+fn locked(days: u32) -> BucketLock {
+    BucketLock { default: Some(DefaultRetention { mode: RetentionMode::Governance, period: RetentionPeriod::Days(days) }) }
+}
+
+/// What only a bucket with a lock has, and that a version which is kept outlives a deletion.
+fn lock_operations() -> Vec<Operation> {
+    vec![
+        Box::new(|store| {
+            let documents = vec![(BucketDocument::Tags, b"tags".to_vec())];
+            store.create_bucket("locked", NewBucket { lock: Some(BucketLock::default()), documents, ..Default::default() })
+        }),
+        Box::new(|store| store.set_bucket_lock("locked", locked(5))),
+        Box::new(|store| put(store, "locked", "k", &bytes(14, 500), PutFinish::default()).map(drop)),
+        Box::new(|store| store.set_hold("locked", "k", None, true)),
+        Box::new(|store| {
+            let retention = Some(Retention { mode: RetentionMode::Compliance, until_ms: 900 * 86_400_000 });
+            store.set_retention("locked", "k", None, retention, Bypass::Nothing)
+        }),
+        Box::new(|store| store.set_hold("locked", "k", None, false)),
+        Box::new(|store| {
+            let version = Some(store.head("locked", "k", None)?.version);
+            let target = DeleteTarget { key: "k".into(), version, bypass: Bypass::Governance, ..Default::default() };
+            match store.delete_object("locked", target) {
+                Err(StorageError::Locked) => Ok(()),
+                Err(other) => Err(other),
+                Ok(deleted) => panic!("{deleted:?}"),
+            }
+        }),
+        Box::new(|store| store.delete_object("locked", DeleteTarget { key: "k".into(), ..Default::default() }).map(drop)),
+    ]
+}
+
 /// Every kind of write, small and large, over nothing and over something, without and with versions.
 fn operations() -> Vec<Operation> {
-    vec![
+    let mut operations: Vec<Operation> = vec![
         Box::new(|store| store.create_bucket("b", NewBucket::default())),
         write("large", 1, 300_000),
         write("small", 2, 50),
@@ -97,14 +139,17 @@ fn operations() -> Vec<Operation> {
         Box::new(|store| store.create_multipart("b", "multi", NewMultipart::default()).map(drop)),
         part(1, 13, 400),
         Box::new(|store| store.abort_multipart("b", "multi", &only_upload(store)?)),
-    ]
+    ];
+    operations.extend(lock_operations());
+    operations
 }
 
 /// All that a store shows, in words that do not depend on the numbers it gave.
 fn shown(store: &dyn ObjectStore) -> String {
     let mut out = String::new();
     for bucket in store.buckets().unwrap() {
-        writeln!(out, "bucket {} {:?}", bucket.name, bucket.versioning).unwrap();
+        let tags = store.document(&bucket.name, BucketDocument::Tags).unwrap();
+        writeln!(out, "bucket {} {:?} {:?} {tags:?}", bucket.name, bucket.versioning, bucket.lock).unwrap();
         let page = store.list_versions(&bucket.name, &VersionQuery { max: 1000, ..Default::default() }).unwrap();
         for entry in page.entries {
             let VersionEntry::Version(listed) = entry else { panic!("no delimiter was given") };
@@ -114,6 +159,9 @@ fn shown(store: &dyn ObjectStore) -> String {
             if !listed.delete_marker {
                 let bytes = read(store, &bucket.name, key, Some(version)).unwrap();
                 let parts = store.parts_of(&bucket.name, key, Some(version)).unwrap();
+                let lock = store.head(&bucket.name, key, Some(version)).unwrap().content.lock;
+                let retention = lock.retention.map(|retention| (retention.mode, retention.until_ms / 86_400_000));
+                write!(out, " retention {retention:?} hold {:?}", lock.hold).unwrap();
                 write!(out, " etag {} size {} crc {:x} {parts:?}", listed.object.etag, listed.object.size, super::extent::crc32c(&bytes))
                     .unwrap();
             }

@@ -1,5 +1,6 @@
 //! The store: the trait over the rules of versions, uploads and listings.
 
+use super::claim::claim;
 use super::core::{Core, Room, Threads};
 use super::files::{DiskFiles, Faults, MemoryFiles, Naming, NoFaults};
 use super::handles::{Put, PutPart};
@@ -7,19 +8,14 @@ use super::records::{Body, BucketRecord, UploadRecord};
 use super::scrub::Scrub;
 use super::tables::{DiskTables, MemoryTables, Row, Table, Tables as _, View as _};
 use super::{
-    Bucket, BucketDocument, Complete, CopyObject, CopyPart, DeleteTarget, Deleted, Done, ListQuery, NewBucket, NewMultipart, ObjectPage,
-    ObjectPart, ObjectReader, ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload, ScrubFinding, Scrubbed,
-    StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy, Tags, UploadPage, UploadQuery, UploadedPart, VersionId,
-    VersionPage, VersionQuery, Versioning, copy, keys, lists, reader, uploads, versions,
+    Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget, Deleted, Done, ListQuery, NewBucket,
+    NewMultipart, ObjectPage, ObjectPart, ObjectReader, ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload,
+    Retention, ScrubFinding, Scrubbed, StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy, Tags, UploadPage,
+    UploadQuery, UploadedPart, VersionId, VersionPage, VersionQuery, Versioning, copy, keys, lists, lock, reader, uploads, versions,
 };
 use bytes::Bytes;
-use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What the file `FORMAT` of a store holds.
-const FORMAT: &str = "fathom s3 store 1\n";
 
 /// A store in memory, which ends with the process.
 pub fn open_memory(options: StorageOptions) -> StorageResult<Arc<dyn ObjectStore>> {
@@ -66,34 +62,6 @@ impl Drop for TransactionalStore {
     }
 }
 
-/// Marks an empty directory as a store, or finds that it is one.
-fn claim(dir: &Path) -> StorageResult<()> {
-    let unusable = |why: &str| StorageError::Unusable { path: dir.display().to_string(), why: why.to_owned() };
-    let wrap = |e| StorageError::io("opening the store's directory", e);
-    fs::create_dir_all(dir).map_err(wrap)?;
-    let path = dir.join("FORMAT");
-    let found = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let foreign = |entry: &fs::DirEntry| entry.file_name() != "lost+found";
-            if fs::read_dir(dir).map_err(wrap)?.flatten().any(|entry| foreign(&entry)) {
-                return Err(unusable("it holds other things; name an empty directory"));
-            }
-            String::new()
-        }
-        Err(e) => return Err(wrap(e)),
-    };
-    match found.as_str() {
-        FORMAT => Ok(()),
-        // A crash while it was made leaves less of it.
-        torn if FORMAT.starts_with(torn) => {
-            let mut file = fs::File::create(&path).map_err(wrap)?;
-            file.write_all(FORMAT.as_bytes()).and_then(|()| file.sync_all()).map_err(wrap)
-        }
-        _ => Err(unusable("its FORMAT is not one that this version reads")),
-    }
-}
-
 fn document_code(document: BucketDocument) -> u64 {
     match document {
         BucketDocument::Tags => 1,
@@ -130,8 +98,12 @@ impl ObjectStore for TransactionalStore {
                 Ok(_) => return Err(StorageError::BucketAlreadyExists),
                 Err(other) => return Err(other),
             }
-            let NewBucket { owner, region } = new;
-            let record = BucketRecord { id: txn.next_id(), owner, region, created_ms: txn.now_ms(), versioning: Versioning::Off };
+            let NewBucket { owner, region, lock, documents } = new;
+            let versioning = if lock.is_some() { Versioning::On } else { Versioning::Off };
+            let record = BucketRecord { id: txn.next_id(), owner, region, created_ms: txn.now_ms(), versioning, lock };
+            for (document, value) in documents {
+                txn.put(Table::Documents, document_key(record.id, document), Bytes::from(value));
+            }
             txn.put(Table::Buckets, Bytes::from(name), record.encode());
             Ok(())
         })
@@ -181,7 +153,23 @@ impl ObjectStore for TransactionalStore {
             if versioning == Versioning::Off && record.versioning != Versioning::Off {
                 return Err(StorageError::VersioningStaysOn);
             }
+            if versioning != Versioning::On && record.lock.is_some() {
+                return Err(StorageError::LockNeedsVersions);
+            }
             record.versioning = versioning;
+            txn.put(Table::Buckets, Bytes::from(name), record.encode());
+            Ok(())
+        })
+    }
+
+    fn set_bucket_lock(&self, bucket: &str, lock: BucketLock) -> StorageResult<()> {
+        let name = bucket.to_owned();
+        self.core.write(Room::Frees, Vec::new(), move |txn| {
+            let mut record = versions::bucket(txn, &name)?;
+            if record.versioning != Versioning::On {
+                return Err(StorageError::NeedsVersions);
+            }
+            record.lock = Some(lock);
             txn.put(Table::Buckets, Bytes::from(name), record.encode());
             Ok(())
         })
@@ -242,6 +230,29 @@ impl ObjectStore for TransactionalStore {
         })
     }
 
+    fn set_retention(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        retention: Option<Retention>,
+        bypass: Bypass,
+    ) -> StorageResult<()> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.core.write(Room::Takes, Vec::new(), move |txn| {
+            let record = versions::bucket(txn, &bucket)?;
+            versions::set_retention(txn, &record, &key, version, retention, bypass)
+        })
+    }
+
+    fn set_hold(&self, bucket: &str, key: &str, version: Option<VersionId>, hold: bool) -> StorageResult<()> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.core.write(Room::Takes, Vec::new(), move |txn| {
+            let record = versions::bucket(txn, &bucket)?;
+            versions::set_hold(txn, &record, &key, version, hold)
+        })
+    }
+
     fn copy_object(&self, request: CopyObject) -> StorageResult<ObjectVersion> {
         self.object_bucket(&request.bucket, &request.key)?;
         copy::object(&self.core, request)
@@ -280,7 +291,8 @@ impl ObjectStore for TransactionalStore {
         keys::check_key(key)?;
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         self.core.write(Room::Takes, Vec::new(), move |txn| {
-            let id = versions::bucket(txn, &bucket)?.id;
+            let BucketRecord { id, lock: bucket_lock, .. } = versions::bucket(txn, &bucket)?;
+            lock::check_new(bucket_lock, &new.content.lock, txn.now_ms())?;
             let number = txn.next_id();
             let record = UploadRecord { started_ms: txn.now_ms(), new };
             txn.put(Table::Uploads, keys::numbered(id, &key, number), record.encode());

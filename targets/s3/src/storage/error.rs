@@ -47,6 +47,16 @@ pub enum StorageError {
     KeyTooLong { bytes: usize },
     #[error("versioning cannot be turned off again, only suspended")]
     VersioningStaysOn,
+    #[error("the bucket has a lock, under which versioning stays on")]
+    LockNeedsVersions,
+    #[error("a lock needs versioning to be on")]
+    NeedsVersions,
+    #[error("the bucket has no lock")]
+    NoObjectLock,
+    #[error("the version is kept by its retention or a hold")]
+    Locked,
+    #[error("a retention ends in the future")]
+    RetentionPassed,
     #[error("no space is left for objects")]
     NoSpace,
     /// What is kept does not match its checksum or cannot be decoded.

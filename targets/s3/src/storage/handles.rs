@@ -5,7 +5,7 @@ use super::intake::Intake;
 use super::records::{Body, PartRecord};
 use super::txn::Txn;
 use super::versions::{self, NewVersion};
-use super::{Done, ObjectUpload, ObjectVersion, PartFinish, PartUpload, PutFinish, StorageResult, UploadedPart, uploads};
+use super::{Done, ObjectUpload, ObjectVersion, PartFinish, PartUpload, PutFinish, StorageResult, UploadedPart, lock, uploads};
 use std::sync::Arc;
 
 pub(crate) struct Put {
@@ -40,6 +40,7 @@ impl ObjectUpload for Put {
         let work = move |txn: &mut Txn<'_>| {
             let record = versions::bucket(txn, &bucket)?;
             versions::check(txn, record.id, &key, &finish.conditions)?;
+            lock::check_new(record.lock, &finish.content.lock, txn.now_ms())?;
             let body = sealed.parcel.own(txn).pop().map_or(Body::Empty, Body::Whole);
             let new = NewVersion { size: sealed.size, etag: sealed.etag, body, content: finish.content };
             Ok(versions::put(txn, &record, &key, new)?.into_version(&key))

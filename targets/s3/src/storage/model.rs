@@ -3,9 +3,9 @@
 use super::engine::{TransactionalStore, open_memory};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, options, put, read};
 use super::{
-    Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery, NewBucket, NewMultipart, ObjectEntry, ObjectStore,
-    PartFinish, PartRef, PutFinish, SourceObject, StorageError, StorageResult, SyncPolicy, VersionEntry, VersionId, VersionQuery,
-    Versioning,
+    BucketLock, Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery, NewBucket, NewMultipart, ObjectEntry,
+    ObjectStore, PartFinish, PartRef, PutFinish, SourceObject, StorageError, StorageResult, SyncPolicy, VersionEntry, VersionId,
+    VersionQuery, Versioning,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +22,7 @@ enum Operation {
     Delete { key: usize },
     DeleteVersion { key: usize, which: usize },
     Tag { key: usize, which: usize },
+    Hold { key: usize, which: usize, hold: bool },
     Version(Versioning),
     List { prefix: usize, delimiter: bool, after: usize, max: usize },
     Reopen,
@@ -37,6 +38,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => key().prop_map(|key| Operation::Delete { key }),
         4 => (key(), 0usize..4).prop_map(|(key, which)| Operation::DeleteVersion { key, which }),
         1 => (key(), 0usize..3).prop_map(|(key, which)| Operation::Tag { key, which }),
+        2 => (key(), 0usize..3, any::<bool>()).prop_map(|(key, which, hold)| Operation::Hold { key, which, hold }),
         1 => prop_oneof![Just(Versioning::On), Just(Versioning::Suspended)].prop_map(Operation::Version),
         3 => (key(), any::<bool>(), 0..=KEYS.len(), 1usize..4).prop_map(|(prefix, delimiter, after, max)| Operation::List { prefix, delimiter, after, max }),
         1 => Just(Operation::Reopen),
@@ -51,11 +53,14 @@ struct Version {
     /// `None` for a delete marker.
     bytes: Option<Vec<u8>>,
     tag: Option<u64>,
+    held: bool,
 }
 
 /// Versions of each key, the oldest first.
 #[derive(Default)]
 struct Model {
+    /// Whether the bucket has a lock.
+    locks: bool,
     versioning: Versioning,
     keys: BTreeMap<String, Vec<Version>>,
     numbers: u64,
@@ -77,7 +82,7 @@ impl Model {
             versions.retain(|version| !version.null);
         }
         self.numbers += 1;
-        versions.push(Version { number: self.numbers, null, bytes, tag });
+        versions.push(Version { number: self.numbers, null, bytes, tag, held: false });
         self.numbers
     }
 
@@ -172,13 +177,15 @@ struct Trial {
 }
 
 impl Trial {
-    fn new() -> Self {
+    fn new(locks: bool) -> Self {
         let dir = directory();
         let disk = open(dir.path(), SyncPolicy::Never);
         let subject = |store: Box<dyn AsStore>| Subject { store, ids: HashMap::new() };
         let subjects = [subject(Box::new(open_memory(options(SyncPolicy::Never)).unwrap())), subject(Box::new(disk))];
-        subjects.iter().for_each(|subject| subject.store.store().create_bucket("b", NewBucket::default()).unwrap());
-        Self { dir, model: Model::default(), subjects, seed: 0 }
+        let new = NewBucket { lock: locks.then(BucketLock::default), ..Default::default() };
+        subjects.iter().for_each(|subject| subject.store.store().create_bucket("b", new.clone()).unwrap());
+        let versioning = if locks { Versioning::On } else { Versioning::Off };
+        Self { dir, model: Model { locks, versioning, ..Default::default() }, subjects, seed: 0 }
     }
 
     fn fresh(&mut self, size: usize) -> Vec<u8> {
@@ -236,7 +243,8 @@ impl Trial {
         let act = |subject: &mut Subject| {
             let source = SourceObject { bucket: "b".into(), key: from.into(), version: None, conditions: Default::default() };
             let (bucket, key, conditions) = ("b".to_owned(), to.to_owned(), Conditions::default());
-            let copy = CopyObject { source, bucket, key, metadata: None, tags: None, checksums: None, conditions };
+            let copy =
+                CopyObject { source, bucket, key, metadata: None, tags: None, checksums: None, lock: Default::default(), conditions };
             subject.store.store().copy_object(copy).map(|made| made.version)
         };
         match self.model.object(from).cloned() {
@@ -250,6 +258,12 @@ impl Trial {
 
     fn delete_version(&mut self, key: &str, which: usize) {
         let Some(version) = self.model.nth(key, which).cloned() else { return };
+        if version.held {
+            let target =
+                |subject: &Subject| DeleteTarget { key: key.into(), version: Some(subject.ids[&version.number]), ..Default::default() };
+            let act = |subject: &mut Subject| subject.store.store().delete_object("b", target(subject)).map(|_| VersionId::Null);
+            return self.both_refuse(act, |e| matches!(e, StorageError::Locked));
+        }
         self.model.remove(key, version.number);
         self.both(None, |subject| {
             let target = DeleteTarget { key: key.into(), version: Some(subject.ids[&version.number]), ..Default::default() };
@@ -271,6 +285,31 @@ impl Trial {
             let version = Some(subject.ids[&number]);
             subject.store.store().set_tags("b", key, version, vec![("t".into(), tag.to_string())])
         });
+    }
+
+    fn hold(&mut self, key: &str, which: usize, hold: bool) {
+        let Some(number) = self.model.nth(key, which).filter(|version| version.bytes.is_some()).map(|version| version.number) else {
+            return;
+        };
+        let act = |subject: &mut Subject| {
+            let version = Some(subject.ids[&number]);
+            subject.store.store().set_hold("b", key, version, hold).map(|()| VersionId::Null)
+        };
+        if !self.model.locks {
+            return self.both_refuse(act, |e| matches!(e, StorageError::NoObjectLock));
+        }
+        self.both(None, act);
+        let versions = self.model.keys.get_mut(key).unwrap();
+        versions.iter_mut().filter(|version| version.number == number).for_each(|version| version.held = hold);
+    }
+
+    fn version(&mut self, versioning: Versioning) {
+        let act = |subject: &mut Subject| subject.store.store().set_versioning("b", versioning).map(|()| VersionId::Null);
+        if self.model.locks && versioning != Versioning::On {
+            return self.both_refuse(act, |e| matches!(e, StorageError::LockNeedsVersions));
+        }
+        self.both(None, act);
+        self.model.versioning = versioning;
     }
 
     fn list(&self, prefix: &str, delimiter: Option<&str>, after: Option<&str>, max: usize) {
@@ -325,10 +364,8 @@ impl Trial {
             }
             Operation::DeleteVersion { key, which } => self.delete_version(KEYS[key], which),
             Operation::Tag { key, which } => self.tag(KEYS[key], which),
-            Operation::Version(versioning) => {
-                self.model.versioning = versioning;
-                self.both(None, |subject| subject.store.store().set_versioning("b", versioning).map(|()| VersionId::Null));
-            }
+            Operation::Hold { key, which, hold } => self.hold(KEYS[key], which, hold),
+            Operation::Version(versioning) => self.version(versioning),
             Operation::List { prefix, delimiter, after, max } => {
                 let prefix = if prefix == 0 { "" } else { KEYS[prefix] };
                 self.list(prefix, delimiter.then_some("/"), KEYS.get(after).copied(), max);
@@ -366,6 +403,7 @@ impl Trial {
                 let head = store.head("b", key, if *latest { None } else { Some(listed.version) }).unwrap();
                 let tags: Vec<(String, String)> = version.tag.iter().map(|tag| ("t".to_owned(), tag.to_string())).collect();
                 assert_eq!((head.version, head.content.tags, head.size), (listed.version, tags, bytes.len() as u64));
+                assert_eq!(head.content.lock.hold == Some(true), version.held);
             }
         }
     }
@@ -374,8 +412,8 @@ impl Trial {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 200, ..ProptestConfig::default() })]
     #[test]
-    fn both_backends_do_what_a_naive_model_does(operations in proptest::collection::vec(operation(), 1..50)) {
-        let mut trial = Trial::new();
+    fn both_backends_do_what_a_naive_model_does(locks: bool, operations in proptest::collection::vec(operation(), 1..50)) {
+        let mut trial = Trial::new(locks);
         for operation in &operations {
             trial.apply(operation);
             trial.check();

@@ -1,6 +1,6 @@
 //! What is known of an object.
 
-use super::{Conditions, SourceConditions, StorageError};
+use super::{Bypass, Conditions, ObjectLock, SourceConditions, StorageError};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
@@ -108,6 +108,7 @@ pub struct Content {
     pub user: Vec<(String, String)>,
     pub tags: Tags,
     pub checksums: Vec<Checksum>,
+    pub lock: ObjectLock,
 }
 
 /// One version that is an object.
@@ -153,6 +154,8 @@ pub struct CopyObject {
     pub tags: Option<Tags>,
     /// `None` takes the source's.
     pub checksums: Option<Vec<Checksum>>,
+    /// What protects the copy; the source's lock is its own.
+    pub lock: ObjectLock,
     pub conditions: Conditions,
 }
 
@@ -163,6 +166,7 @@ pub struct DeleteTarget {
     /// `None` deletes the latest: for good where versioning is off, else by a delete marker.
     pub version: Option<VersionId>,
     pub conditions: Conditions,
+    pub bypass: Bypass,
 }
 
 /// What was deleted.

@@ -1,6 +1,7 @@
 //! What is kept of buckets, objects, parts and uploads, and as which bytes.
 
 mod bucket;
+mod lock;
 mod object;
 mod upload;
 
@@ -9,7 +10,7 @@ pub(crate) use object::{Body, Head, Layout, LayoutPart, ObjectRecord, Piece, Rec
 pub(crate) use upload::{PartRecord, UploadRecord};
 
 use super::codec::{Decoder, Encoder};
-use super::{Checksum, ChecksumAlgorithm, ChecksumKind, Content, Headers, StorageResult};
+use super::{Checksum, ChecksumAlgorithm, ChecksumKind, Content, Headers, ObjectLock, StorageResult};
 
 fn algorithm_code(algorithm: ChecksumAlgorithm) -> u8 {
     match algorithm {
@@ -82,6 +83,20 @@ fn decode_named(read: &mut Decoder<'_>) -> StorageResult<Option<(ChecksumAlgorit
     }
 }
 
+/// The first byte of a record that holds a content: with a lock it is another one.
+fn form(content: &Content) -> u8 {
+    if content.lock.is_empty() { 1 } else { WITH_LOCK }
+}
+
+const WITH_LOCK: u8 = 2;
+
+fn decode_form(read: &mut Decoder<'_>) -> StorageResult<u8> {
+    match read.u8()? {
+        form @ (1 | WITH_LOCK) => Ok(form),
+        _ => Err(read.wrong()),
+    }
+}
+
 fn encode_content(out: &mut Encoder, content: &Content) {
     let h = &content.headers;
     for header in [
@@ -99,9 +114,12 @@ fn encode_content(out: &mut Encoder, content: &Content) {
     out.pairs(&content.user);
     out.pairs(&content.tags);
     encode_checksums(out, &content.checksums);
+    if form(content) == WITH_LOCK {
+        lock::encode_lock(out, &content.lock);
+    }
 }
 
-fn decode_content(read: &mut Decoder<'_>) -> StorageResult<Content> {
+fn decode_content(read: &mut Decoder<'_>, form: u8) -> StorageResult<Content> {
     let headers = Headers {
         cache_control: read.optional()?,
         content_disposition: read.optional()?,
@@ -112,5 +130,7 @@ fn decode_content(read: &mut Decoder<'_>) -> StorageResult<Content> {
         website_redirect_location: read.optional()?,
         storage_class: read.optional()?,
     };
-    Ok(Content { headers, user: read.pairs()?, tags: read.pairs()?, checksums: decode_checksums(read)? })
+    let (user, tags, checksums) = (read.pairs()?, read.pairs()?, decode_checksums(read)?);
+    let lock = if form == WITH_LOCK { lock::decode_lock(read)? } else { ObjectLock::default() };
+    Ok(Content { headers, user, tags, checksums, lock })
 }

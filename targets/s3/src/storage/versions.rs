@@ -6,7 +6,9 @@
 use super::records::{Body, BucketRecord, Layout, ObjectRecord, Piece, RecordKind};
 use super::tables::{Table, View};
 use super::txn::Txn;
-use super::{Conditions, Content, DeleteTarget, Deleted, ETag, StorageError, StorageResult, VersionId, Versioning, keys};
+use super::{
+    Bypass, Conditions, Content, DeleteTarget, Deleted, ETag, Retention, StorageError, StorageResult, VersionId, Versioning, keys, lock,
+};
 
 /// Where a version lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +149,8 @@ pub(crate) fn check(view: &dyn View, bucket: u64, key: &str, conditions: &Condit
 pub(crate) fn put(txn: &mut Txn<'_>, bucket: &BucketRecord, key: &str, new: NewVersion) -> StorageResult<ObjectRecord> {
     let null = bucket.versioning != Versioning::On;
     displace(txn, bucket, key, null)?;
-    let NewVersion { size, etag, body, content } = new;
+    let NewVersion { size, etag, body, mut content } = new;
+    content.lock = lock::begun(bucket.lock, content.lock, txn.now_ms());
     let record = ObjectRecord { kind: RecordKind::Object, null, seq: txn.next_id(), modified_ms: txn.now_ms(), size, etag, body, content };
     put_live(txn, bucket.id, key, &record);
     Ok(record)
@@ -158,7 +161,7 @@ pub(crate) fn delete(txn: &mut Txn<'_>, bucket: &BucketRecord, target: &DeleteTa
     let key = &target.key;
     keys::check_key(key)?;
     if let Some(version) = target.version {
-        return delete_version(txn, bucket, key, version, &target.conditions);
+        return delete_version(txn, bucket, key, version, target);
     }
     check(txn, bucket.id, key, &target.conditions)?;
     if bucket.versioning == Versioning::Off {
@@ -189,8 +192,9 @@ fn delete_version(
     bucket: &BucketRecord,
     key: &str,
     version: VersionId,
-    conditions: &Conditions,
+    target: &DeleteTarget,
 ) -> StorageResult<Deleted> {
+    let DeleteTarget { conditions, bypass, .. } = target;
     let found = find(txn, bucket.id, key, Some(version))?;
     if *conditions != Conditions::default() {
         let object = found.as_ref().filter(|(_, record)| record.kind == RecordKind::Object);
@@ -199,6 +203,9 @@ fn delete_version(
     let Some((spot, record)) = found else {
         return Ok(Deleted { version: Some(version), delete_marker: false });
     };
+    if record.content.lock.keeps(txn.now_ms(), *bypass) {
+        return Err(StorageError::Locked);
+    }
     match spot {
         Spot::Live => txn.remove(Table::Live, keys::object(bucket.id, key)),
         Spot::History(_) => remove_past(txn, bucket.id, key, &record),
@@ -220,7 +227,23 @@ fn promote(txn: &mut Txn<'_>, bucket: u64, key: &str) -> StorageResult<()> {
     Ok(())
 }
 
-/// Changes the tags of one version where it lies.
+/// Changes what is known of one version where it lies.
+fn change(
+    txn: &mut Txn<'_>,
+    bucket: u64,
+    key: &str,
+    version: Option<VersionId>,
+    change: impl FnOnce(&mut Content) -> StorageResult<()>,
+) -> StorageResult<VersionId> {
+    let (spot, mut record) = located(txn, bucket, key, version)?;
+    change(&mut record.content)?;
+    match spot {
+        Spot::Live => put_live(txn, bucket, key, &record),
+        Spot::History(_) => put_past(txn, bucket, key, &record),
+    }
+    Ok(record.version())
+}
+
 pub(crate) fn set_tags(
     txn: &mut Txn<'_>,
     bucket: u64,
@@ -228,11 +251,37 @@ pub(crate) fn set_tags(
     version: Option<VersionId>,
     tags: super::Tags,
 ) -> StorageResult<VersionId> {
-    let (spot, mut record) = located(txn, bucket, key, version)?;
-    record.content.tags = tags;
-    match spot {
-        Spot::Live => put_live(txn, bucket, key, &record),
-        Spot::History(_) => put_past(txn, bucket, key, &record),
-    }
-    Ok(record.version())
+    change(txn, bucket, key, version, |content| {
+        content.tags = tags;
+        Ok(())
+    })
+}
+
+fn locking(bucket: &BucketRecord) -> StorageResult<u64> {
+    if bucket.lock.is_some() { Ok(bucket.id) } else { Err(StorageError::NoObjectLock) }
+}
+
+pub(crate) fn set_retention(
+    txn: &mut Txn<'_>,
+    bucket: &BucketRecord,
+    key: &str,
+    version: Option<VersionId>,
+    retention: Option<Retention>,
+    bypass: Bypass,
+) -> StorageResult<()> {
+    let (id, now_ms) = (locking(bucket)?, txn.now_ms());
+    let changed = change(txn, id, key, version, |content| {
+        lock::check_change(content.lock.retention, retention, now_ms, bypass)?;
+        content.lock.retention = retention;
+        Ok(())
+    });
+    changed.map(drop)
+}
+
+pub(crate) fn set_hold(txn: &mut Txn<'_>, bucket: &BucketRecord, key: &str, version: Option<VersionId>, hold: bool) -> StorageResult<()> {
+    let changed = change(txn, locking(bucket)?, key, version, |content| {
+        content.lock.hold = Some(hold);
+        Ok(())
+    });
+    changed.map(drop)
 }

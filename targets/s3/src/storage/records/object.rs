@@ -1,6 +1,6 @@
 //! The record of a version begins with what listings show, so that they decode no more than that.
 
-use super::{decode_checksums, decode_content, decode_named, encode_checksums, encode_content, encode_named};
+use super::{decode_checksums, decode_content, decode_form, decode_named, encode_checksums, encode_content, encode_named, form};
 use crate::storage::codec::{Decoder, Encoder};
 use crate::storage::{Checksum, Content, ETag, ListedObject, ObjectVersion, StorageResult, VersionId};
 use bytes::Bytes;
@@ -60,7 +60,7 @@ impl ObjectRecord {
 
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = Encoder::new();
-        out.u8(1);
+        out.u8(form(&self.content));
         out.u8(u8::from(self.kind == RecordKind::DeleteMarker) | u8::from(self.null) << 1);
         out.u64(self.seq);
         out.u64(self.modified_ms);
@@ -92,9 +92,9 @@ impl ObjectRecord {
             2 => Body::Assembled(read.u64()?),
             _ => return Err(read.wrong()),
         };
-        let content = decode_content(&mut read)?;
+        let content = decode_content(&mut read, head.form)?;
         read.end()?;
-        let Head { kind, null, seq, object: ListedObject { modified_ms, size, etag, .. } } = head;
+        let Head { kind, null, seq, object: ListedObject { modified_ms, size, etag, .. }, .. } = head;
         Ok(Self { kind, null, seq, modified_ms, size, etag, body, content })
     }
 
@@ -112,6 +112,7 @@ impl ObjectRecord {
 
 /// What listings show.
 pub(crate) struct Head {
+    form: u8,
     pub(crate) kind: RecordKind,
     null: bool,
     pub(crate) seq: u64,
@@ -125,15 +126,13 @@ impl Head {
 }
 
 fn decode_head(read: &mut Decoder<'_>) -> StorageResult<Head> {
-    if read.u8()? != 1 {
-        return Err(read.wrong());
-    }
+    let form = decode_form(read)?;
     let flags = read.u8()?;
     let kind = if flags & 1 == 0 { RecordKind::Object } else { RecordKind::DeleteMarker };
     let (seq, modified_ms, size) = (read.u64()?, read.u64()?, read.u64()?);
     let (etag, storage_class, checksum) = (decode_etag(read)?, read.optional()?, decode_named(read)?);
     let object = ListedObject { key: String::new(), modified_ms, size, etag, storage_class, checksum };
-    Ok(Head { kind, null: flags & 2 != 0, seq, object })
+    Ok(Head { form, kind, null: flags & 2 != 0, seq, object })
 }
 
 /// The head of a record with the key that it lies under.
@@ -234,7 +233,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{ChecksumAlgorithm, ChecksumKind, Headers};
+    use crate::storage::{ChecksumAlgorithm, ChecksumKind, Headers, ObjectLock, Retention, RetentionMode};
 
     fn record(body: Body) -> ObjectRecord {
         let checksums = vec![Checksum { algorithm: ChecksumAlgorithm::Crc64Nvme, kind: ChecksumKind::FullObject, value: "AAAA".into() }];
@@ -247,7 +246,13 @@ mod tests {
             size: 9,
             etag: ETag { md5: [3; 16], parts: 2 },
             body,
-            content: Content { headers, user: vec![("a".into(), "b".into())], tags: vec![("t".into(), String::new())], checksums },
+            content: Content {
+                headers,
+                user: vec![("a".into(), "b".into())],
+                tags: vec![("t".into(), String::new())],
+                checksums,
+                lock: ObjectLock::default(),
+            },
         }
     }
 
@@ -265,6 +270,22 @@ mod tests {
         let part = LayoutPart { number: 3, size: 2, pieces: vec![piece], checksums: vec![] };
         let layout = Layout { parts: vec![part.clone(), part] };
         assert_eq!(Layout::decode(&layout.encode()).unwrap(), layout);
+    }
+
+    #[test]
+    fn a_lock_reads_back_and_a_record_without_one_is_as_before_there_were_any() {
+        let plain = record(Body::Empty);
+        let retention = Some(Retention { mode: RetentionMode::Compliance, until_ms: 77 });
+        for (retention, hold) in [(retention, None), (None, Some(true)), (None, Some(false)), (retention, Some(true))] {
+            let mut locked = plain.clone();
+            locked.content.lock = ObjectLock { retention, hold };
+            let bytes = locked.encode();
+            assert_eq!(ObjectRecord::decode(&bytes).unwrap(), locked);
+            assert_eq!((plain.encode()[0], bytes[0]), (1, 2));
+            assert_eq!(bytes[1..bytes.len() - 10], plain.encode()[1..]);
+            assert!((0..bytes.len()).all(|cut| ObjectRecord::decode(&bytes[..cut]).is_err()));
+            assert_eq!(listed("k", &bytes).unwrap().object.size, 9);
+        }
     }
 
     #[test]

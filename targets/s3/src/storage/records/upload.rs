@@ -1,5 +1,5 @@
 use super::object::{decode_etag, decode_pieces, encode_etag, encode_pieces};
-use super::{Piece, decode_checksums, decode_content, decode_named, encode_checksums, encode_content, encode_named};
+use super::{Piece, decode_checksums, decode_content, decode_form, decode_named, encode_checksums, encode_content, encode_named, form};
 use crate::storage::codec::{Decoder, Encoder};
 use crate::storage::{Checksum, ETag, NewMultipart, StorageResult, UploadedPart};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ pub(crate) struct UploadRecord {
 impl UploadRecord {
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = Encoder::new();
-        out.u8(1);
+        out.u8(form(&self.new.content));
         out.u64(self.started_ms);
         out.text(&self.new.initiator);
         encode_named(&mut out, self.new.checksum);
@@ -24,11 +24,9 @@ impl UploadRecord {
 
     pub(crate) fn decode(bytes: &[u8]) -> StorageResult<Self> {
         let mut read = Decoder::new(bytes, "the record of an upload");
-        if read.u8()? != 1 {
-            return Err(read.wrong());
-        }
+        let form = decode_form(&mut read)?;
         let (started_ms, initiator, checksum) = (read.u64()?, read.text()?, decode_named(&mut read)?);
-        let content = decode_content(&mut read)?;
+        let content = decode_content(&mut read, form)?;
         read.end()?;
         Ok(Self { started_ms, new: NewMultipart { content, checksum, initiator } })
     }
