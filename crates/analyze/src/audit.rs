@@ -29,6 +29,7 @@ mod little_law;
 mod medium_limit;
 mod memory_target;
 mod never_written;
+mod no_io;
 mod not_steady;
 mod paced_by_kernel;
 mod pacing_bound;
@@ -54,7 +55,7 @@ mod working_set;
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 42] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 43] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -83,6 +84,7 @@ const RULES: [fn(&Record) -> Vec<Finding>; 42] = [
     working_set::check,
     medium_limit::check,
     never_written::check,
+    no_io::check,
     not_steady::check,
     generator_bound::check,
     generator_late::check,

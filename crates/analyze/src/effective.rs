@@ -74,10 +74,32 @@ impl<'a> Effective<'a> {
         self.0.pace.as_ref().is_some_and(|pace| pace.asked_per_second.or(pace.asked_bytes_per_second).is_some())
     }
 
+    /// Whether another tool was told a rate, which it keeps by waiting between operations.
+    #[must_use]
+    pub fn is_limited(self) -> bool {
+        self.is_open_loop() || ["rate-iops", "rate-bytes"].iter().any(|key| self.real_or_size(key).is_some_and(|rate| rate > 0.0))
+    }
+
+    fn real_or_size(self, key: &str) -> Option<f64> {
+        self.real(key).or_else(|| Some(Bytes::parse(self.text(key)?).ok()?.0 as f64))
+    }
+
+    /// Workers of all hosts together; `None` if nobody says.
+    #[must_use]
+    pub fn workers(self) -> Option<f64> {
+        Some(self.real("threads")? * self.real("hosts").filter(|hosts| *hosts >= 1.0).unwrap_or(1.0))
+    }
+
+    /// Whether a start of a program was timed, which is over when it is over: it has no steady state and no percentiles.
+    #[must_use]
+    pub fn is_start_of_command(self) -> bool {
+        self.0.targets.iter().any(|target| target.kind == "command")
+    }
+
     /// Whether operations go through this machine's file systems and block devices.
     #[must_use]
     pub fn uses_local_storage(self) -> bool {
-        !matches!(self.text("engine"), Some("null" | "sim" | "nbd"))
+        !matches!(self.text("engine"), Some("null" | "sim" | "nbd")) && !self.is_start_of_command()
     }
 }
 

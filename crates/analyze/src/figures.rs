@@ -94,6 +94,13 @@ impl<'a> Figures<'a> {
         Some(self.measured_ns).filter(|ns| *ns > 0)
     }
 
+    /// Operations a second, whether they succeeded or failed: what kept the target busy.
+    pub(crate) fn tried_per_second(&self) -> Option<f64> {
+        let rate = self.per_second()?;
+        let both = self.count().zip(self.errors()).filter(|(count, _)| *count > 0);
+        Some(both.map_or(rate, |(count, errors)| rate * (count as f64 + errors as f64) / count as f64))
+    }
+
     fn over_time(&self, amount: u64) -> Option<f64> {
         (self.measured_ns > 0).then(|| amount as f64 * 1e9 / self.measured_ns as f64)
     }

@@ -15,6 +15,7 @@ mod effective;
 mod explain;
 mod figures;
 mod finding;
+mod identity;
 mod study;
 
 pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};

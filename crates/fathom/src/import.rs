@@ -4,7 +4,7 @@ use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::path;
 use anyhow::Result;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Format, import, import_as};
 use record::{Record, Store};
 use std::path::PathBuf;
@@ -22,6 +22,12 @@ pub(crate) fn command() -> Command {
                 .help("Results of another tool"),
         )
         .arg(Arg::new("format").long("format").value_name("NAME").help(format!("Instead of recognising it: {formats}")))
+        .arg(
+            Arg::new("repeats")
+                .long("repeats")
+                .action(ArgAction::SetTrue)
+                .help("The files are repetitions of the same work, in this order; else each file is a thing of its own"),
+        )
         .arg(path("records", "FILE.jsonl", "Append the records there instead of printing them"))
 }
 
@@ -38,6 +44,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             None => import(&bytes, &name),
         };
         records.extend(found.map_err(|e| Usage(e.to_string()))?);
+    }
+    if matches.get_flag("repeats") {
+        import::declare_repetitions(&mut records);
     }
     match matches.get_one::<PathBuf>("records") {
         Some(file) => {

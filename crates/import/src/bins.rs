@@ -7,10 +7,10 @@ use record::Histogram;
 pub(crate) struct Bins(Histogram);
 
 impl Bins {
-    /// Adds `n` latencies of `ns`; `false` if all counts together would exceed a `u64`.
+    /// Adds `n` latencies of `ns`; `false` if all counts together would exceed what a record holds.
     #[must_use]
     pub(crate) fn add(&mut self, ns: u64, n: u64) -> bool {
-        let fits = self.0.count().checked_add(n).is_some();
+        let fits = self.0.count().checked_add(n).is_some_and(|all| all <= Histogram::MOST_VALUES);
         if fits {
             self.0.record_many(ns, n);
         }
@@ -21,9 +21,9 @@ impl Bins {
         self.0.count()
     }
 
-    /// Both together; `None` if the counts would exceed a `u64`.
+    /// Both together; `None` if the counts would exceed what a record holds.
     pub(crate) fn merged(mut self, other: &Self) -> Option<Self> {
-        self.count().checked_add(other.count())?;
+        self.count().checked_add(other.count()).filter(|all| *all <= Histogram::MOST_VALUES)?;
         self.0.merge(&other.0);
         Some(self)
     }
@@ -51,10 +51,11 @@ mod tests {
     #[test]
     fn a_count_that_does_not_fit_is_refused() {
         let mut bins = Bins::default();
-        assert!(bins.add(5, u64::MAX - 1));
+        assert!(bins.add(5, Histogram::MOST_VALUES - 1));
         assert!(!bins.add(u64::MAX, 2));
         assert!(bins.add(u64::MAX, 1));
-        assert_eq!(bins.count(), u64::MAX);
+        assert_eq!(bins.count(), Histogram::MOST_VALUES);
+        assert!(bins.clone().merged(&bins).is_none());
     }
 
     #[test]

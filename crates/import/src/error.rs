@@ -41,6 +41,9 @@ pub enum ImportError {
     /// Decompress first.
     #[error("{file} is compressed with {with}: decompress it first: {command}")]
     Compressed { file: String, with: &'static str, command: String },
+    /// Copy it again.
+    #[error("{file}, {place}: not the {with} that it begins as: {reason}; copy it again, or repeat the run")]
+    Damaged { file: String, with: &'static str, place: Location, reason: String },
     /// Give a text in UTF-8.
     #[error("{file}, {place}: not UTF-8 text; {advice}")]
     NotText { file: String, place: Location, advice: &'static str },

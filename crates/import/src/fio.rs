@@ -7,6 +7,8 @@
 mod job;
 mod latency;
 mod options;
+mod reports;
+pub(crate) mod terse;
 
 use crate::error::Fault;
 use crate::input::{Documents, Input};
@@ -16,7 +18,6 @@ use crate::time;
 use job::Job;
 use options::Options;
 use record::{DeviceAccount, ErrorCount, Measurements, Outcome, Record, Status, Summary};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The least run after which fio's device counters, which it polls every 250 ms, are within a few per cent.
@@ -24,9 +25,10 @@ const LEAST_MS_FOR_DEVICES: u64 = 10_000;
 
 pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
     let documents = input.documents()?;
-    let reports = final_reports(&documents.values);
-    let Some(last) = reports.last() else { return Err(Fault::whole("no JSON document in it")) };
-    let version = Node::root(last, "").opt_text("fio version")?;
+    let reports = reports::last_of_each_run(&documents.values);
+    if reports.is_empty() {
+        return Err(Fault::whole("no JSON document in it"));
+    }
     let mut general = printed_besides(&documents);
     if documents.values.len() > reports.len() {
         general.push(format!(
@@ -35,43 +37,39 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
             documents.values.len()
         ));
     }
-    let mut all = Vec::new();
-    for report in &reports {
+    let mut records = Vec::new();
+    for (number, report) in reports.iter().enumerate() {
         let root = Node::root(report, "");
-        all.extend(merge_clones(jobs(&root, origin)?));
-        origin.admit(all.len())?;
+        let found = of_report(&root, number, records.len(), origin)?;
+        records.extend(found);
+        origin.admit(records.len())?;
     }
-    let jobs = all;
-    let devices = if jobs.len() == 1 { devices(&Node::root(last, ""))? } else { Vec::new() };
-    let together: Vec<Vec<String>> = jobs.iter().enumerate().map(|(index, _)| simultaneous(&jobs, index)).collect();
-    let mut records = Vec::with_capacity(jobs.len());
-    for (index, (job, others)) in jobs.into_iter().zip(together).enumerate() {
-        let mut record = origin.record(index, &job.name, version.map(|text| text.trim_start_matches("fio-")));
-        record.notices.clone_from(&general);
-        if !others.is_empty() {
-            record.notices.push(format!("ran at the same time as {}: together they are one trial", others.join(", ")));
-        }
-        fill(&mut record, job);
-        add_devices(&mut record, &devices);
-        records.push(record);
+    for record in &mut records {
+        record.notices.splice(0..0, general.iter().cloned());
     }
     Ok(records)
 }
 
-/// The last report of each run: of those with the same first job, started at the same time, the latest counts all that the others do.
-fn final_reports(values: &[Value]) -> Vec<&Value> {
-    let first_job = |value: &Value| {
-        let job = value.get("client_stats").or_else(|| value.get("jobs"))?.get(0)?;
-        Some((job.get("jobname")?.as_str()?.to_owned(), job.get("job_start").and_then(Value::as_u64)))
-    };
-    let mut out: Vec<&Value> = Vec::new();
-    for value in values {
-        match out.last_mut() {
-            Some(last) if first_job(last) == first_job(value) => *last = value,
-            Some(_) | None => out.push(value),
+/// The records of one report, of which the first is the `first`th of its file.
+fn of_report(root: &Node<'_>, number: usize, first: usize, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
+    let version = root.opt_text("fio version")?.map(|text| text.trim_start_matches("fio-"));
+    let jobs = merge_clones(jobs(root, number, origin)?);
+    let devices = devices(root)?;
+    let mut records: Vec<Record> = jobs.iter().enumerate().map(|(index, job)| origin.record(first + index, &job.name, version)).collect();
+    let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
+    let is_alone = jobs.len() == 1;
+    for (index, record) in records.iter_mut().enumerate() {
+        record.companions = simultaneous(&jobs, index).map(|other| ids[other].clone()).collect();
+        let others: Vec<String> = simultaneous(&jobs, index).take(4).map(|other| format!("{:?}", jobs[other].name)).collect();
+        if !others.is_empty() {
+            record.notices.push(format!("ran at the same time as {}: together they are one trial", others.join(", ")));
         }
     }
-    out
+    for (record, job) in records.iter_mut().zip(jobs) {
+        fill(record, job);
+        add_devices(record, &devices, is_alone);
+    }
+    Ok(records)
 }
 
 fn printed_besides(documents: &Documents<'_>) -> Vec<String> {
@@ -87,7 +85,7 @@ fn printed_besides(documents: &Documents<'_>) -> Vec<String> {
     }
 }
 
-fn jobs(root: &Node<'_>, origin: &Origin<'_>) -> Result<Vec<Job>, Fault> {
+fn jobs(root: &Node<'_>, report: usize, origin: &Origin<'_>) -> Result<Vec<Job>, Fault> {
     let globals = Globals::read(root)?;
     let list = root
         .get("client_stats")
@@ -95,7 +93,7 @@ fn jobs(root: &Node<'_>, origin: &Origin<'_>) -> Result<Vec<Job>, Fault> {
         .ok_or_else(|| root.fault("neither \"jobs\" nor \"client_stats\" is in it"))?;
     let entries: Vec<Node<'_>> = list.items()?.collect();
     origin.admit(entries.len())?;
-    let mut jobs = entries.into_iter().map(|node| Job::read(&node, globals.of(&node))).collect::<Result<Vec<_>, _>>()?;
+    let mut jobs = entries.into_iter().map(|node| Job::read(&node, globals.of(&node), report)).collect::<Result<Vec<_>, _>>()?;
     if jobs.len() > 1 && root.get("client_stats").is_some() {
         // The sum over clients, which would count everything twice.
         jobs.retain(|job| job.name != "All clients");
@@ -144,16 +142,15 @@ fn merge_clones(jobs: Vec<Job>) -> Vec<Job> {
     out
 }
 
-/// The names of the other jobs whose time overlaps with that of one; jobs without a start time overlap within their group.
-fn simultaneous(jobs: &[Job], index: usize) -> Vec<String> {
+/// The other jobs whose time overlaps with that of one; jobs without a start time overlap within their group.
+fn simultaneous(jobs: &[Job], index: usize) -> impl Iterator<Item = usize> {
     let job = &jobs[index];
     let span = |job: &Job| job.start_ms.map(|start| (start, start.saturating_add(job.runtime_ms)));
-    let overlap = |other: &Job| match (span(job), span(other)) {
+    let overlap = move |other: &Job| match (span(job), span(other)) {
         (Some((from, to)), Some((start, end))) => start < to && from < end,
         _ => job.group == other.group,
     };
-    let others = jobs.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);
-    others.filter(|other| overlap(other)).take(4).map(|other| format!("{:?}", other.name)).collect()
+    jobs.iter().enumerate().filter(move |(other, job)| *other != index && overlap(job)).map(|(other, _)| other)
 }
 
 fn fill(record: &mut Record, job: Job) {
@@ -162,6 +159,7 @@ fn fill(record: &mut Record, job: Job) {
     if job.clones > 1 {
         record.notices.push(format!("{} clones of the job are added up; percentiles of single clones are left out", job.clones));
     }
+    record.targets = job.options.targets();
     record.asked = job.options.asked();
     let block = job.options.block_bytes();
     record.effective = effective;
@@ -181,7 +179,8 @@ fn fill(record: &mut Record, job: Job) {
     }
     if completion_only {
         record.notices.push(
-            "latencies are fio's completion latency, which starts after the submission returned; --lat_percentiles=1 has them whole".into(),
+            "percentiles are of fio's completion latency, which starts after the submission returned; --lat_percentiles=1 has the whole"
+                .into(),
         );
     }
     if coarse {
@@ -232,14 +231,15 @@ fn devices(root: &Node<'_>) -> Result<Vec<Device>, Fault> {
     Ok(out)
 }
 
-/// Takes the devices as an account only where fio's polling and what it counts besides the job cannot mislead.
-fn add_devices(record: &mut Record, devices: &[Device]) {
+/// Takes the devices as an account only where fio's polling and what it counts besides the job cannot mislead. What they say stands with
+/// every job, as the most that can have been its own.
+fn add_devices(record: &mut Record, devices: &[Device], is_alone: bool) {
     let long = record.elapsed_ns >= LEAST_MS_FOR_DEVICES * 1_000_000;
     let only_the_job = !record.effective.contains_key("warmup");
     for (device, figures) in devices {
         record.summaries.insert(format!("device {}", device.name), Summary { figures: figures.clone(), ..Summary::default() });
         let util = figures.get("util").copied().unwrap_or_default();
-        if long && only_the_job && figures.contains_key("read_sectors") {
+        if is_alone && long && only_the_job && figures.contains_key("read_sectors") {
             let busy_ns = time::nanos(record.elapsed_ns as f64 * util / 100.0, 1.0).unwrap_or_default();
             record.devices.push(DeviceAccount { busy_ns, ..device.clone() });
         }

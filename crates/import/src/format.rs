@@ -1,6 +1,8 @@
 //! The formats, and how each is told by its content.
 
+use crate::compressed;
 use crate::error::ImportError;
+use crate::fio;
 use crate::input::Input;
 use crate::node::Node;
 use serde_json::Value;
@@ -35,6 +37,8 @@ macro_rules! formats {
 formats! {
     /// `--output-format=json` or `json+`, of a local run or of `--client`.
     Fio = "fio" of "fio";
+    /// `--output-format=terse` or `--minimal`, versions 3 to 5: one job a line.
+    FioTerse = "fio-terse" of "fio";
     /// `--summary-export`, or the data of `handleSummary`.
     K6Summary = "k6-summary" of "k6";
     /// `--out json`: one point a line.
@@ -54,6 +58,16 @@ formats! {
 }
 
 impl Format {
+    /// The unit of which the tool prints whole numbers as the measured time, rounded down.
+    pub(crate) fn elapsed_step_ns(self) -> Option<u64> {
+        match self {
+            Self::ElbenchoJson | Self::ElbenchoCsv => Some(1_000_000),
+            // fio's rates are made from the same whole milliseconds that it prints.
+            Self::Fio | Self::FioTerse => None,
+            Self::K6Summary | Self::K6Points | Self::WarpAnalysis | Self::WarpOperations | Self::IoPulse | Self::Hyperfine => None,
+        }
+    }
+
     pub(crate) fn list() -> String {
         Self::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
     }
@@ -85,7 +99,7 @@ impl FromStr for Format {
 /// # Errors
 /// None of the known formats, or more than one, fits; or the bytes are too many, compressed, or no text.
 pub fn recognise(bytes: &[u8], name: &str) -> Result<Format, ImportError> {
-    of(&Input::new(bytes, name)?)
+    of(&Input::new(&compressed::plain(bytes, name)?, name)?)
 }
 
 pub(crate) fn of(input: &Input<'_>) -> Result<Format, ImportError> {
@@ -98,6 +112,17 @@ pub(crate) fn of(input: &Input<'_>) -> Result<Format, ImportError> {
     }
     if let Some((_, what, advice)) = OTHER_TABLES.iter().find(|(start, _, _)| first.starts_with(start)) {
         return Err(ImportError::Refused { file: input.name.to_owned(), what: (*what).to_owned(), advice });
+    }
+    if fio::terse::is_line(first) {
+        return Ok(Format::FioTerse);
+    }
+    if let Some(version) = fio::terse::other_version(first) {
+        let what = format!("the terse output of fio in version {version}, which has no version of fio and no percentiles of its own");
+        return Err(ImportError::Refused {
+            file: input.name.to_owned(),
+            what,
+            advice: "run fio with --output-format=json+, or --terse-version=3",
+        });
     }
     if is_point(first) {
         return Ok(Format::K6Points);
@@ -125,7 +150,22 @@ fn unrecognised(input: &Input<'_>, why: &str) -> ImportError {
 
 const TABLES: [(&str, Format); 2] = [("idx\tthread\top\t", Format::WarpOperations), ("ISO date,label,path type,", Format::ElbenchoCsv)];
 
-const OTHER_TABLES: [(&str, &str, &str); 2] = [
+const OTHER_TABLES: [(&str, &str, &str); 5] = [
+    (
+        "ISO Date,Label,Phase,RuntimeMS,",
+        "the live statistics of elbencho, which are states of a run and no result",
+        "import what elbencho writes with --csvfile or --jsonfile",
+    ),
+    (
+        "Label,Phase,RuntimeMS,",
+        "the live statistics of elbencho, which are states of a run and no result",
+        "import what elbencho writes with --csvfile or --jsonfile",
+    ),
+    (
+        "Dataset,Mean-value",
+        "means over runs of elbencho, as its storage_sweep makes them",
+        "import what elbencho writes with --csvfile or --jsonfile",
+    ),
     ("metric_name,timestamp,metric_value,", "CSV of k6, which has whole seconds only", "run k6 with --out json=FILE"),
     ("timestamp,elapsed", "a CSV time series", "import the tool's JSON result instead"),
 ];
@@ -221,6 +261,9 @@ mod tests {
         for (bytes, advice) in [
             ("{\"node_id\":\"a\",\"histogram\":{}}", "aggregate.json"),
             ("metric_name,timestamp,metric_value,check\n", "--out json"),
+            ("ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%\n", "--csvfile"),
+            ("Dataset,Mean-value\n1024x1GiB,90.1453\n", "--csvfile"),
+            ("2;name;0;0;17260;17242;4310;1001\n", "--terse-version=3"),
             ("{\"schema\":1,\"operations\":{},\"outcome\":{}}", "as they are"),
         ] {
             assert!(recognise(bytes.as_bytes(), "f").unwrap_err().to_string().contains(advice));

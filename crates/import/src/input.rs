@@ -15,21 +15,11 @@ pub(crate) struct Input<'a> {
     pub(crate) text: &'a str,
 }
 
-const COMPRESSIONS: [(&[u8], &str, &str); 4] = [
-    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -d"),
-    (b"\x1f\x8b", "gzip", "gzip -dk"),
-    (b"\xfd7zXZ\0", "xz", "xz -dk"),
-    (b"BZh", "bzip2", "bzip2 -dk"),
-];
-
 impl<'a> Input<'a> {
-    /// Refuses what is too long, compressed or no UTF-8.
+    /// Refuses what is too long or no UTF-8.
     pub(crate) fn new(bytes: &'a [u8], name: &'a str) -> Result<Self, ImportError> {
         if bytes.len() > crate::MOST_BYTES {
             return Err(too_long(name, bytes.len(), crate::MOST_BYTES, "split the file, or import a summary of it"));
-        }
-        if let Some((_, with, command)) = COMPRESSIONS.iter().find(|(magic, _, _)| bytes.starts_with(magic)) {
-            return Err(ImportError::Compressed { file: name.to_owned(), with, command: format!("{command} '{name}'") });
         }
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let wide = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
@@ -115,12 +105,6 @@ pub(crate) fn syntax(error: &serde_json::Error, first_line: usize) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn compressed_input_is_refused_with_the_command() {
-        let error = Input::new(b"\x28\xb5\x2f\xfd....", "r.csv.zst").err().unwrap().to_string();
-        assert_eq!(error, "r.csv.zst is compressed with zstd: decompress it first: zstd -d 'r.csv.zst'");
-    }
 
     #[test]
     fn text_of_powershell_is_refused_with_the_command() {

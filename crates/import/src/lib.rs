@@ -9,10 +9,11 @@
 //! nothing here panics on any input.
 //!
 //! # Deliberately absent
-//! No decompression, no reading of files, no guessing of units or of options that a tool leaves out, no repair of cut-off files.
+//! No decompression beyond that of what tools compress by themselves (zstd, gzip), no reading of files, no guessing of units or of options that a tool leaves out, no repair of cut-off files.
 #![forbid(unsafe_code)]
 
 mod bins;
+mod compressed;
 mod elbencho;
 mod error;
 mod fio;
@@ -23,11 +24,13 @@ mod iopulse;
 mod k6;
 mod node;
 mod origin;
+mod repeat;
 mod time;
 mod warp;
 
 pub use error::{ImportError, Location};
 pub use format::{Format, recognise};
+pub use repeat::declare_repetitions;
 
 use input::Input;
 use record::Record;
@@ -42,7 +45,8 @@ pub const MOST_RECORDS: usize = 1024;
 /// # Errors
 /// The bytes are none of the known formats, are malformed or cut off, or exceed a limit.
 pub fn import(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError> {
-    let input = Input::new(bytes, name)?;
+    let bytes = compressed::plain(bytes, name)?;
+    let input = Input::new(&bytes, name)?;
     let format = format::of(&input)?;
     read(format, &input)
 }
@@ -52,13 +56,14 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError> {
 /// # Errors
 /// As [`import`]; also where the bytes are of another format.
 pub fn import_as(format: Format, bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError> {
-    read(format, &Input::new(bytes, name)?)
+    read(format, &Input::new(&compressed::plain(bytes, name)?, name)?)
 }
 
 fn read(format: Format, input: &Input<'_>) -> Result<Vec<Record>, ImportError> {
     let origin = origin::Origin::new(format, input);
     let records = match format {
         Format::Fio => fio::read(input, &origin),
+        Format::FioTerse => fio::terse::read(input, &origin),
         Format::K6Summary => k6::summary::read(input, &origin),
         Format::K6Points => k6::points::read(input, &origin),
         Format::WarpAnalysis => warp::analysis::read(input, &origin),
@@ -73,7 +78,10 @@ fn read(format: Format, input: &Input<'_>) -> Result<Vec<Record>, ImportError> {
         Ok(records) if !records.iter().all(origin::is_finite) => {
             Err(error::Fault::whole("holds numbers that no measurement gives").into_error(format, input.name))
         }
-        Ok(records) => Ok(records),
+        Ok(mut records) => {
+            origin.declare_repetitions(&mut records);
+            Ok(records)
+        }
         Err(fault) => Err(fault.into_error(format, input.name)),
     }
 }

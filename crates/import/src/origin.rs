@@ -3,7 +3,7 @@
 use crate::Format;
 use crate::error::Fault;
 use crate::input::Input;
-use record::{Record, SCHEMA, Source};
+use record::{Record, Repeat, SCHEMA, Source, Summary};
 
 /// A file of results, as the source of records.
 pub(crate) struct Origin<'a> {
@@ -35,8 +35,42 @@ impl<'a> Origin<'a> {
                 version: version.map(str::to_owned),
                 file: Some(self.file.to_owned()),
                 format: self.format.to_string(),
+                elapsed_step_ns: self.format.elapsed_step_ns(),
             }),
             ..Record::default()
+        }
+    }
+
+    /// A name for the repetitions of one workload, of which the first is the record at `index`.
+    fn repetitions(&self, index: usize) -> String {
+        format!("{}-{:016x}-{index}", self.format.tool(), self.fingerprint)
+    }
+
+    /// Place `number` among the repetitions of the workload that is the `index`th of its file.
+    pub(crate) fn repeat(&self, index: usize, number: usize) -> Option<Repeat> {
+        Some(Repeat { of: self.repetitions(index), number: u32::try_from(number).ok()? })
+    }
+
+    /// Declares records of one file that are of the same work on the same target, and that did not run together, to be repetitions:
+    /// whoever appends results to one file collects them.
+    pub(crate) fn declare_repetitions(&self, records: &mut [Record]) {
+        let mut done: Vec<bool> = records.iter().map(|record| record.repeat.is_some()).collect();
+        for first in 0..records.len() {
+            // Where a tool says nothing of its options nobody knows whether they were equal.
+            let is_described = !records[first].effective.is_empty() || !records[first].asked.is_empty();
+            if std::mem::replace(&mut done[first], true) || !is_described {
+                continue;
+            }
+            let same: Vec<usize> = (first..records.len()).filter(|at| is_same_work(&records[first], &records[*at])).collect();
+            same.iter().for_each(|at| done[*at] = true);
+            let together =
+                same.iter().any(|at| records[*at].companions.iter().any(|id| same.iter().any(|other| records[*other].id == *id)));
+            if same.len() < 2 || together {
+                continue;
+            }
+            for (number, at) in same.iter().enumerate() {
+                records[*at].repeat = self.repeat(first, number);
+            }
         }
     }
 
@@ -49,19 +83,32 @@ impl<'a> Origin<'a> {
     }
 }
 
+/// Whether two records are of the same work. What a target holds may have grown between them.
+pub(crate) fn is_same_work(a: &Record, b: &Record) -> bool {
+    let targets = |record: &Record| record.targets.iter().map(|target| target.path.clone()).collect::<Vec<_>>();
+    let host = |record: &Record| record.environment.system.hostname.clone();
+    (&a.name, &a.asked, &a.effective) == (&b.name, &b.asked, &b.effective) && targets(a) == targets(b) && host(a) == host(b)
+}
+
 /// Whether every number of the summaries is finite: others cannot be stored.
 pub(crate) fn is_finite(record: &Record) -> bool {
-    record.summaries.values().all(|summary| {
+    fn of(summary: &Summary) -> bool {
         let moments = [summary.per_second, summary.bytes_per_second, summary.mean_ns, summary.min_ns, summary.max_ns, summary.stddev_ns];
         let lists = summary.percentiles_ns.values().chain(summary.figures.values()).copied();
         let ranges = summary.ranges.iter().flat_map(|range| [range.from_ns, range.to_ns]);
-        moments.into_iter().flatten().chain(lists).chain(ranges).all(f64::is_finite)
-    })
+        moments.into_iter().flatten().chain(lists).chain(ranges).all(f64::is_finite) && summary.parts.values().all(of)
+    }
+    record.summaries.values().all(of)
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo): tells files apart, is no protection.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The words of a command line, without the quotes in which a tool encloses each.
+pub(crate) fn words(command: &str) -> Vec<&str> {
+    command.split_whitespace().map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect()
 }
 
 /// A command line without what looks like a secret: the argument after, or behind the `=` of, an option so named.

@@ -105,6 +105,17 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn a_histogram_that_no_record_holds_is_refused() {
+    let fio = |count: u64| {
+        format!(
+            r#"{{"fio version":"fio-3.1","jobs":[{{"jobname":"j","read":{{"total_ios":1,"clat_ns":{{"N":1,"bins":{{"5":{count}}}}}}}}}]}}"#
+        )
+    };
+    assert_eq!(read(fio(1).as_bytes(), "f").unwrap(), 1);
+    assert!(read(fio(u64::MAX).as_bytes(), "f").unwrap_err().to_string().contains("64 bits"));
+}
+
+#[test]
 fn a_result_without_results_is_an_error() {
     for bytes in [r#"{"results":[]}"#, r#"{"fio version":"fio-3.1","jobs":[]}"#] {
         let error = import_as(if bytes.contains("fio") { Format::Fio } else { Format::Hyperfine }, bytes.as_bytes(), "f").unwrap_err();

@@ -36,6 +36,7 @@ fn every_sample_is_told_by_its_content() {
         ("fio-3.42-notices.txt", Format::Fio),
         ("fio-3.42-client.json", Format::Fio),
         ("fio-2.19.json", Format::Fio),
+        ("fio-3.33-terse3.txt", Format::FioTerse),
         ("k6-1.3-summary.json", Format::K6Summary),
         ("k6-1.3-handle.json", Format::K6Summary),
         ("k6-1.3-points.json", Format::K6Points),
@@ -79,9 +80,10 @@ fn fio_json_has_moments_and_no_histogram() {
     assert_eq!((read.count, read.bytes, read.samples), (Some(2000), Some(8_192_000), Some(2000)));
     assert_eq!((read.per_second, read.bytes_per_second), (Some(2_000_000.0), Some(8_192_000_000.0)));
     assert_eq!((read.min_ns, read.max_ns, read.mean_ns), (Some(193.0), Some(8453.0), Some(209.333)));
-    assert!(read.percentiles_ns.is_empty(), "fio has percentiles of the completion alone here");
-    assert_eq!(percentile(&record.summaries["read clat"], "99.9"), 378.0);
-    assert_eq!(record.summaries["read slat"].mean_ns, Some(36.624));
+    assert_eq!(read.percentiles_ns, read.parts["clat"].percentiles_ns, "fio has percentiles of the completion alone here");
+    assert!(record.notices.iter().any(|notice| notice.starts_with("percentiles are of fio's completion latency")));
+    assert_eq!(percentile(&record.summaries["read"].parts["clat"], "99.9"), 378.0);
+    assert_eq!(record.summaries["read"].parts["slat"].mean_ns, Some(36.624));
     assert_eq!(record.source.as_ref().unwrap().version.as_deref(), Some("3.42-135-gf5344"));
     assert_eq!(record.started_at, "2026-11-20T12:21:44.714Z");
     assert_eq!((record.effective["block-size"].as_str(), record.effective["queue-depth"].as_str()), ("4k", "8"));
@@ -152,7 +154,7 @@ fn fio_before_2_21_is_in_microseconds_and_kib() {
     let read = &record.summaries["read"];
     assert_eq!((read.count, read.bytes), (Some(2000), Some(8_192_000)));
     assert_eq!(read.bytes_per_second, Some(8_192_000_000.0));
-    let completion = &record.summaries["read clat"];
+    let completion = &record.summaries["read"].parts["clat"];
     assert_eq!((completion.max_ns, completion.min_ns), (Some(12_000.0), None));
     assert_eq!((percentile(completion, "99.99"), percentile(completion, "90")), (12_000.0, 1000.0));
     assert!(!completion.percentiles_ns.contains_key("50") && !completion.percentiles_ns.contains_key("0"), "0 µs is below a microsecond");
@@ -164,7 +166,7 @@ fn fio_bins_by_number_are_read_too() {
     let record = one("fio-2.19-plus.json");
     let read = record.operations.kind("read").unwrap();
     assert_eq!((read.count, read.latency.min(), read.latency.max()), (256, Some(40_000), Some(6_432_000)));
-    assert_eq!(percentile(&record.summaries["read clat"], "99.9"), 6_432_000.0);
+    assert_eq!(percentile(&record.summaries["read"].parts["clat"], "99.9"), 6_432_000.0);
 }
 
 #[test]
@@ -247,17 +249,100 @@ fn iopulse_leaves_out_what_is_rounded_to_nothing() {
 }
 
 #[test]
-fn hyperfine_times_are_samples() {
+fn every_start_of_hyperfine_is_a_record_and_the_command_its_target() {
     let records = records("hyperfine-1.20.json");
-    assert_eq!(records.iter().map(|record| record.name.as_str()).collect::<Vec<_>>(), ["true", "sleep 0.01"]);
-    let run = records[0].operations.kind("run").unwrap();
-    assert_eq!((run.count, run.latency.min(), run.latency.max()), (5, Some(880_636), Some(961_502)));
-    assert_eq!(run.latency.sum(), 4_553_787);
-    assert_eq!(records[0].summaries["run"].percentiles_ns["50"], 892_352.0);
-    assert_eq!(crate::records("hyperfine-1.20-parameters.json")[1].asked["parameter n"], "2");
-    let failing = one("hyperfine-1.20-failing.json");
-    assert_eq!((failing.operations.count(), failing.operations.errors(), failing.errors[0].count), (0, 4, 4));
-    assert_eq!(failing.errors[0].error, "exit code 1");
+    assert_eq!(records.len(), 10);
+    let commands: Vec<&str> = records.iter().map(|record| record.targets[0].path.as_str()).collect();
+    assert_eq!((commands[0], commands[4], commands[5], commands[9]), ("true", "true", "sleep 0.01", "sleep 0.01"));
+    let run = records[1].operations.kind("run").unwrap();
+    assert_eq!((run.count, run.latency.max(), records[1].elapsed_ns), (1, Some(880_636), 880_636));
+    let repeats: Vec<_> = records.iter().map(|record| record.repeat.clone().unwrap()).collect();
+    assert_eq!(repeats.iter().map(|repeat| repeat.number).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+    assert!(repeats[0].of == repeats[4].of && repeats[4].of != repeats[5].of);
+    assert_eq!(records[0].summaries["all starts"].figures["median ns"], 892_352.0);
+    assert_eq!(crate::records("hyperfine-1.20-parameters.json").last().unwrap().asked["parameter n"], "2");
+    let failing = crate::records("hyperfine-1.20-failing.json");
+    assert_eq!((failing.len(), failing[0].operations.count(), failing[0].operations.errors()), (4, 0, 1));
+    assert_eq!((failing[3].errors[0].error.as_str(), failing[3].outcome.status), ("exit code 1", Status::Failed));
+}
+
+#[test]
+fn fio_terse_is_read_in_versions_3_to_5() {
+    for (name, percentile) in
+        [("fio-3.33-terse3.txt", 1_318_000.0), ("fio-3.33-terse4.txt", 79_000.0), ("fio-3.33-terse5.txt", 1_695_000.0)]
+    {
+        let record = one(name);
+        let read = &record.summaries["read"];
+        assert_eq!(read.parts["clat"].percentiles_ns["95"], percentile, "{name}");
+        let product = record.elapsed_ns as f64 / 1e9 * read.bytes_per_second.unwrap();
+        assert!((product / read.bytes.unwrap() as f64 - 1.0).abs() < 1e-3, "{name}: {product}");
+        assert!(!record.summaries.contains_key("trim"), "{name}: nothing was trimmed");
+        assert!(record.summaries["device vda"].figures["read_ios"] > 0.0, "{name}");
+    }
+    let record = one("fio-3.33-terse3.txt");
+    let (read, write) = (&record.summaries["read"], &record.summaries["write"]);
+    assert_eq!((read.bytes, read.per_second, read.bytes_per_second), (Some(15_528 * 1024), Some(3874.0), Some(15_497.0 * 1024.0)));
+    assert_eq!((read.min_ns, read.max_ns, read.mean_ns.map(f64::round)), (Some(35_000.0), Some(9_832_000.0), Some(203_286.0)));
+    assert_eq!((write.per_second, write.max_ns), (Some(3973.0), Some(55_000.0)));
+    assert_eq!((record.elapsed_ns, record.name.as_str()), (1_002_000_000, "a"));
+    assert_eq!(record.summaries["device vda"].figures["util"], 9.03);
+    let text = String::from_utf8(sample("fio-3.33-terse3.txt")).unwrap();
+    assert!(import(&text.as_bytes()[..text.len() / 2], "x").unwrap_err().to_string().contains("ends early"));
+    let error = import(text.replacen(";3874;", ";fast;", 1).as_bytes(), "x").unwrap_err().to_string();
+    assert!(error.contains("read iops") && error.contains("fast"), "{error}");
+}
+
+#[test]
+fn two_results_appended_to_one_file_are_two_records_that_repeat_the_same_work() {
+    let one = String::from_utf8(sample("fio-3.42.json")).unwrap().replacen("\"job_start\" : 1", "\"job_start_unknown\" : 1", 1);
+    let later = one.replacen("\"timestamp_ms\" : 1", "\"timestamp_ms\" : 2", 1);
+    assert_ne!(one, later);
+    let both = import(format!("{one}{later}").as_bytes(), "x").unwrap();
+    assert_eq!(both.len(), 2);
+    let repeats: Vec<_> = both.iter().map(|record| record.repeat.clone().unwrap()).collect();
+    assert_eq!((repeats[0].number, repeats[1].number, repeats[0].of == repeats[1].of), (0, 1, true));
+    let other = later.replace("\"iodepth\" : \"8\"", "\"iodepth\" : \"16\"");
+    let different = import(format!("{one}{other}").as_bytes(), "x").unwrap();
+    assert!(different.iter().all(|record| record.repeat.is_none()), "other options are other work");
+}
+
+#[test]
+fn jobs_that_ran_together_name_each_other_and_their_targets() {
+    let job = |name: &str, start: u64, device: &str| {
+        format!(
+            r#"{{"jobname":"{name}","groupid":0,"job_start":{start},"job options":{{"filename":"{device}"}},"read":{{"total_ios":5,"io_bytes":20480,"runtime":1000}}}}"#
+        )
+    };
+    let jobs = [job("a", 1000, "/dev/sda"), job("a", 1500, "/dev/sdb"), job("later", 9000, "/dev/sda")].join(",");
+    let records = import(format!(r#"{{"fio version":"fio-3.42","jobs":[{jobs}]}}"#).as_bytes(), "x").unwrap();
+    assert_eq!(records[0].companions, [records[1].id.clone()]);
+    assert_eq!(records[1].companions, [records[0].id.clone()]);
+    assert!(records[2].companions.is_empty() && records[2].notices.iter().all(|notice| !notice.contains("same time")));
+    let targets: Vec<&str> = records.iter().map(|record| record.targets[0].path.as_str()).collect();
+    assert_eq!(targets, ["/dev/sda", "/dev/sdb", "/dev/sda"]);
+    assert!(records.iter().all(|record| record.repeat.is_none()));
+}
+
+#[test]
+fn the_failures_of_k6_are_tried_and_no_successes() {
+    let text = String::from_utf8(sample("k6-1.3-summary.json")).unwrap();
+    let failed = text.replacen("\"passes\": 0", "\"passes\": 4", 1);
+    let record = import(failed.as_bytes(), "x").unwrap().remove(0);
+    let (request, all) = (&record.summaries["request"], &record.summaries["http_reqs"]);
+    assert_eq!((request.count, request.errors, all.count), (Some(10), Some(4), Some(14)));
+    let rate = all.per_second.unwrap();
+    assert!((request.per_second.unwrap() - rate * 10.0 / 14.0).abs() < 1e-9, "a request that failed is no result");
+    assert_eq!(one("k6-1.3-points.json").targets[0].path, "http://127.0.0.1:8123");
+}
+
+#[test]
+fn compressed_results_are_read_as_their_tools_write_them() {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&sample("k6-1.3-points.json")).unwrap();
+    let records = import(&encoder.finish().unwrap(), "k.json.gz").unwrap();
+    assert_eq!(records[0].operations.kind("put").unwrap().count, 7);
+    assert_eq!(one("warp-1.csv.zst").operations, one("warp-1.csv").operations);
 }
 
 #[test]
@@ -277,6 +362,11 @@ fn elbencho_phases_are_records_in_both_files() {
     assert_eq!(table[9].summaries["read"].per_second, Some(103_819.0));
     assert_eq!(json[0].started_at, "2026-11-20T12:21:49.516Z");
     assert_eq!(json[8].effective["direct"], "true");
+    for records in [&json, &table] {
+        assert_eq!((records[0].targets[0].path.as_str(), records[0].targets[0].kind.as_str()), ("file1", "file"));
+        assert_eq!((records[3].targets[0].path.as_str(), records[3].targets[0].kind.as_str()), ("d", "directory"));
+        assert_eq!(records[0].source.as_ref().unwrap().elapsed_step_ns, Some(1_000_000));
+    }
 }
 
 #[test]

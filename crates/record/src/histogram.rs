@@ -51,6 +51,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// The most values that a stored histogram may hold: beyond any measurement (two years of a thousand million a second), and 256 of
+    /// them can be merged.
+    pub const MOST_VALUES: u64 = u64::MAX >> 8;
+
     /// Adds one value in nanoseconds.
     pub fn record(&mut self, value: u64) {
         self.record_many(value, 1);
@@ -210,8 +214,7 @@ struct Stored {
 }
 
 const LAYOUT: &str = "log-linear/7";
-/// Beyond any measurement (two years of a thousand million a second), and 256 histograms of it can be merged.
-const MOST_VALUES: u64 = u64::MAX >> 8;
+const MOST_VALUES: u64 = Histogram::MOST_VALUES;
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -26,7 +26,7 @@ pub use load::{
 pub use measurements::{Measurements, Operations};
 pub use record::{
     Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,
-    PaceAccount, ProcessAccount, Record, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification,
+    PaceAccount, ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification,
     VerificationFailure, WorkerAccount,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};

@@ -57,6 +57,12 @@ pub struct Record {
     /// Place in an experiment; `None` for a run on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
+    /// Place among repetitions that were declared without a plan; `None`: nobody says that it repeats another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+    /// Ids of the records of work that ran at the same time: together they are one trial, and none of them had the storage to itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub companions: Vec<String>,
     /// What another tool says of kinds of operations and of other things that it counts, by its name or ours. Where `operations` has the
     /// same kind, both are of the same operations. Empty in a record of our own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -106,6 +112,17 @@ pub struct Trial {
     pub row_number: u32,
 }
 
+/// Place of a record among fresh starts of one workload, as the source of the record or whoever imported it declares them.
+///
+/// The order is known and was not drawn by lot: what drifts between repetitions is not told from what differs between workloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The same in all repetitions of one workload, and in nothing else.
+    pub of: String,
+    /// From 0, in the order in which they ran.
+    pub number: u32,
+}
+
 /// What an arm is compared as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,7 +157,7 @@ pub struct Difference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetFact {
     pub path: String,
-    /// `file`, `directory`, `block device`, `nbd`, `none`.
+    /// `file`, `directory`, `block device`, `nbd`, `none`; of other tools also `command` and `service`.
     pub kind: String,
     pub files: u64,
     pub bytes: u64,

@@ -42,6 +42,9 @@ pub struct Summary {
     /// Counts of latencies in ranges as wide as the source made them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<LatencyRange>,
+    /// Parts of the latency that the source measures apart, by its own name: they are of the same operations and are none of their own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Summary>,
     /// Other numbers, by the source's own name and in its own unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, f64>,
@@ -69,6 +72,9 @@ pub struct Source {
     pub file: Option<String>,
     /// `fio`, `k6-summary`, `k6-json`, …
     pub format: String,
+    /// The unit of which the source gives a whole number as the measured time, rounded down; `None` where its time is as exact as ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_step_ns: Option<u64>,
 }
 
 #[cfg(test)]
@@ -107,7 +113,7 @@ mod tests {
                 ranges: ranges.into_iter().map(|(from, n)| LatencyRange { from_ns: from.into(), to_ns: f64::from(from) * 2.0, count: n.into() }).collect(),
                 ..Summary::default()
             };
-            let source = Source { tool: "fio".into(), version: Some("3.42".into()), file: None, format: "fio".into() };
+            let source = Source { tool: "fio".into(), version: Some("3.42".into()), file: None, format: "fio".into(), elapsed_step_ns: Some(1_000_000) };
             let record = Record { summaries: [("read".to_owned(), summary)].into(), source: Some(source), ..Record::default() };
             let text = serde_json::to_string(&record).unwrap();
             prop_assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);

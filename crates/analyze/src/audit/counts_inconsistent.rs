@@ -21,17 +21,25 @@ fn contradictions(record: &Record, figures: &Figures<'_>, block: Option<u64>) ->
     let seconds = record.elapsed_ns as f64 / 1e9;
     let kind = figures.kind;
     let mut out = Vec::new();
-    let mut compare = |amount: Option<u64>, rate: Option<f64>, what: &str| {
-        let (Some(amount), Some(rate)) = (amount.filter(|_| seconds > 0.0), rate) else { return };
-        let product = rate * seconds;
+    // A time that is rounded down is up to one step longer.
+    let step = record.source.as_ref().and_then(|source| source.elapsed_step_ns).map_or(0.0, |ns| ns as f64 / 1e9);
+    let fits = |amount: u64, rate: f64| {
+        let [least, most] = [seconds, seconds + step].map(|seconds| rate * seconds);
         // One operation more or less at the ends.
-        if (amount as f64 - product).abs() > (product * TOLERANCE).max(2.0) {
-            let time = Nanos(record.elapsed_ns);
+        let slack = |product: f64| (product * TOLERANCE).max(2.0);
+        (least - slack(least)..=most + slack(most)).contains(&(amount as f64))
+    };
+    let mut compare = |amounts: [Option<u64>; 2], rate: Option<f64>, what: &str| {
+        let (Some(amount), Some(rate)) = (amounts[0].filter(|_| seconds > 0.0 || step > 0.0), rate) else { return };
+        if !amounts.iter().flatten().any(|amount| fits(*amount, rate)) {
+            let (time, product) = (Nanos(record.elapsed_ns), rate * seconds);
             out.push(format!("{kind}: {amount} {what} in {time} are not the stated {rate:.4} a second, which give {product:.0}"));
         }
     };
-    compare(figures.count(), figures.stated_per_second(), "operations");
-    compare(figures.bytes(), figures.stated_bytes_per_second(), "bytes");
+    // A rate may be that of all that was tried, or that of what succeeded.
+    let tried = figures.count().zip(figures.errors()).map(|(count, errors)| count.saturating_add(errors));
+    compare([figures.count(), tried], figures.stated_per_second(), "operations");
+    compare([figures.bytes(), None], figures.stated_bytes_per_second(), "bytes");
     let sized = block.zip(figures.bytes()).zip(figures.count()).filter(|_| matches!(kind, "read" | "write"));
     if let Some(((block, bytes), count)) = sized {
         let product = count as f64 * block as f64;
@@ -72,6 +80,25 @@ mod tests {
         assert_eq!(only(&check(&quoted("request", summary.clone()))), "3014 objects from 2605 requests");
         let fewer = Summary { figures: [("objects_created".to_owned(), 2600.0)].into(), ..summary };
         assert_eq!(check(&quoted("request", fewer)), []);
+    }
+
+    #[test]
+    fn a_rate_of_all_that_was_tried_fits_and_one_of_neither_does_not() {
+        let of = |per_second| Summary { count: Some(580_302), errors: Some(171_890), per_second: Some(per_second), ..Summary::default() };
+        assert_eq!(check(&quoted("request", of(75_219.2))), []);
+        assert_eq!(check(&quoted("request", of(58_030.2))), []);
+        assert_eq!(check(&quoted("request", of(120_000.0))).len(), 1);
+    }
+
+    #[test]
+    fn a_time_in_whole_milliseconds_may_be_nearly_one_longer() {
+        let mut record = quoted("mkdirs", Summary { count: Some(128), per_second: Some(16_382.0), ..Summary::default() });
+        record.elapsed_ns = 7_000_000;
+        assert_eq!(check(&record).len(), 1, "a time that is exact");
+        record.source.as_mut().unwrap().elapsed_step_ns = Some(1_000_000);
+        assert_eq!(check(&record), []);
+        record.summaries.get_mut("mkdirs").unwrap().count = Some(160);
+        assert_eq!(check(&record).len(), 1);
     }
 
     #[test]

@@ -11,10 +11,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let worker_ns = record.generator.worker_ns as f64;
     let depth = effective.number("queue-depth").unwrap_or(1);
-    if depth < 2 || effective.is_open_loop() || effective.thinks() {
+    if depth < 2 || effective.is_limited() || effective.thinks() {
         return Vec::new();
     }
-    let threads = effective.number("threads").unwrap_or(1).max(1) as f64;
+    let threads = effective.workers().unwrap_or(1.0).max(1.0);
     let counted = (worker_ns > 0.0).then(|| record.generator.in_flight_ns as f64 / worker_ns);
     // Little's law, where nobody counted: rate times latency.
     let Some(mean) = counted.or_else(|| Some(sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))? / threads)) else {

@@ -1,6 +1,7 @@
 //! Double entry: bytes of direct I/O are also counted by the block device.
 
-use super::{counted, finding, percent, ratio};
+use super::{finding, percent, ratio};
+use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Bytes;
@@ -16,7 +17,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     };
     let accounts = [("read", "reads", device.read_bytes), ("write", "writes", device.written_bytes)];
-    accounts.into_iter().filter_map(|(kind, name, theirs)| compare(name, counted(record, kind).bytes, theirs, &device.name)).collect()
+    let ours = |kind| of_kind(record, kind).and_then(|figures| figures.bytes()).unwrap_or(0);
+    accounts.into_iter().filter_map(|(kind, name, theirs)| compare(name, ours(kind), theirs, &device.name)).collect()
 }
 
 fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> {
@@ -53,6 +55,17 @@ mod tests {
         let mut record = sound();
         record.devices[0].read_bytes *= 2;
         assert_eq!(check(&record)[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn what_another_tool_counted_is_held_against_what_it_saw_of_the_device() {
+        let summary = record::Summary { bytes: Some(100 << 20), ..record::Summary::default() };
+        let mut record = super::super::example::quoted("read", summary);
+        set(&mut record, "direct", "true");
+        record.devices = vec![record::DeviceAccount { name: "sda".into(), read_bytes: 10 << 20, ..record::DeviceAccount::default() }];
+        assert_eq!(only(&check(&record)), "direct reads: 100 MiB here, 10 MiB at sda (10%)");
+        record.devices[0].read_bytes = 100 << 20;
+        assert_eq!(check(&record), []);
     }
 
     #[test]

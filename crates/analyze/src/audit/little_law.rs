@@ -1,7 +1,7 @@
 //! Little's law (L = X W): the time of all operations together is the integral of the operations in flight, whatever the load.
 
 use super::finding;
-use crate::figures::sum_of_transfers;
+use crate::figures::{figures, sum_of_transfers};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
@@ -31,14 +31,17 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     vec![finding("little_law", Severity::Warning, message, advice)]
 }
 
-/// Nobody counted what was in flight; at depth 1 it was one a thread, and never more than the depth.
+/// Nobody counted what was in flight; at depth 1 it was one a thread, and never more than the depth. A flush occupies its worker as a write
+/// does; where a tool flushed and does not say for how long, less than one a thread was in flight by what is known.
 fn stated(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let Some((depth, threads)) = effective.real("queue-depth").zip(effective.real("threads")) else { return Vec::new() };
-    let in_flight = sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9));
-    let Some(in_flight) = in_flight.filter(|_| !effective.thinks() && !effective.is_open_loop()) else { return Vec::new() };
-    let off = in_flight / (depth * threads);
-    let too_few = depth == 1.0 && off < 1.0 - TOLERANCE;
+    let Some((depth, threads)) = effective.real("queue-depth").zip(effective.workers()) else { return Vec::new() };
+    let Some(transfers) = sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9)) else { return Vec::new() };
+    let flushes = flushing(record);
+    let off = (transfers + flushes.unwrap_or(0.0)) / (depth * threads);
+    // Pauses between operations leave less in flight, and what a worker does besides.
+    let is_whole = !effective.thinks() && !effective.is_limited() && flushes.is_some();
+    let too_few = depth == 1.0 && off < 1.0 - TOLERANCE && is_whole;
     if !too_few && off <= 1.0 + TOLERANCE {
         return Vec::new();
     }
@@ -46,6 +49,15 @@ fn stated(record: &Record) -> Vec<Finding> {
         format!("rate, latency and depth do not fit: rate x latency is {off:.2} times the {} in flight (Little's law)", depth * threads);
     let advice = "the latency leaves out part of the time, or the rate is of another run: take both from one run, with the whole latency";
     vec![finding("little_law", Severity::Warning, message, advice)]
+}
+
+/// Flushes in flight; `None` where there were some and their time is not known.
+fn flushing(record: &Record) -> Option<f64> {
+    let effective = Effective::of(record);
+    let found = figures(record).filter(|f| matches!(f.kind, "fsync" | "fdatasync" | "sync"));
+    let times: Option<Vec<f64>> = found.map(|f| Some(f.per_second()? * f.mean_ns()? / 1e9)).collect();
+    let asked = ["fsync", "fdatasync"].iter().any(|key| effective.number(key).is_some_and(|every| every > 0));
+    times.filter(|times| !asked || !times.is_empty()).map(|times| times.iter().sum())
 }
 
 #[cfg(test)]
@@ -88,5 +100,39 @@ mod tests {
         assert!(only(&check(&of(1_826_000.0, 430.0))).contains("rate x latency is 0.79 times the 1 in flight"));
         assert_eq!(check(&of(10_200.0, 98_020.0)), []);
         assert_eq!(check(&of(10_200.0, 120_000.0)).len(), 1);
+    }
+
+    fn alone(per_second: f64, mean_ns: f64, options: &[(&str, &str)]) -> Record {
+        let summary = record::Summary { per_second: Some(per_second), mean_ns: Some(mean_ns), ..record::Summary::default() };
+        let mut record = super::super::example::quoted("write", summary);
+        for (key, value) in [("queue-depth", "1"), ("threads", "1")].iter().chain(options) {
+            super::super::example::set(&mut record, key, value);
+        }
+        record
+    }
+
+    #[test]
+    fn workers_of_all_hosts_are_in_flight() {
+        assert_eq!(check(&alone(4000.0, 1e6, &[("hosts", "4")])), []);
+        assert!(only(&check(&alone(8000.0, 1e6, &[("hosts", "4")]))).contains("2.00 times the 4 in flight"));
+    }
+
+    #[test]
+    fn a_rate_and_flushes_leave_less_in_flight() {
+        assert_eq!(check(&alone(60.0, 1e6, &[])).len(), 1);
+        assert_eq!(check(&alone(60.0, 1e6, &[("rate-iops", "60")])), []);
+        assert_eq!(check(&alone(60.0, 1e6, &[("rate-bytes", "1MiB")])), []);
+        assert_eq!(check(&alone(100.0, 1e6, &[("fsync", "1")])), [], "nobody says how long the flushes took");
+        let mut record = alone(100.0, 1e6, &[("fsync", "1")]);
+        let flushes = record::Summary { per_second: Some(100.0), mean_ns: Some(8.8e6), ..record::Summary::default() };
+        record.summaries.insert("fsync".into(), flushes);
+        assert_eq!(check(&record), []);
+        record.summaries.get_mut("fsync").unwrap().mean_ns = Some(3e6);
+        assert_eq!(check(&record).len(), 1);
+    }
+
+    #[test]
+    fn more_than_fits_is_found_whatever_the_pauses() {
+        assert_eq!(check(&alone(2000.0, 1e6, &[("rate-iops", "2000")])).len(), 1);
     }
 }

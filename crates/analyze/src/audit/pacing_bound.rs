@@ -29,11 +29,11 @@ impl Waiting {
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let Some(load) = waiting_users(record).filter(|load| load.share() < LEAST_SHARE) else { return Vec::new() };
     let (severity, who) = if load.of_users { (Severity::Invalid, "users") } else { (Severity::Warning, "workers") };
+    let of = if load.of.fract() == 0.0 { load.of.to_string() } else { format!("{:.1}", load.of) };
     let message = format!(
-        "{}{:.2} of {} {who} were waiting for the target at a time ({}): the rate is that of the pauses between operations",
+        "{}{:.2} of {of} {who} were waiting for the target at a time ({}): the rate is that of the pauses between operations",
         load.at_most(),
         load.at_a_time,
-        load.of,
         percent(load.share())
     );
     let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
@@ -43,7 +43,9 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 /// Of a closed loop of users, or of workers that pause.
 pub(super) fn waiting_users(record: &Record) -> Option<Waiting> {
     let effective = Effective::of(record);
-    let load = effective.real("users").filter(|users| *users >= 1.0);
+    let allocated = effective.real("users").filter(|users| *users >= 1.0);
+    // Users that are kept ready for an arrival rate do not sleep: they are not there.
+    let load = allocated.map(|users| running_users(record).unwrap_or(users).min(users));
     let workers = || {
         let [threads, depth] = ["threads", "queue-depth"].map(|key| effective.real(key).unwrap_or(1.0));
         effective.thinks().then_some(threads * depth)
@@ -60,9 +62,17 @@ pub(super) fn waiting_users(record: &Record) -> Option<Waiting> {
     (!busy.is_empty()).then_some(Waiting { at_a_time, of, is_exact, of_users: load.is_some() })
 }
 
+/// Little's law: users that were in an iteration, pauses included, at a time.
+fn running_users(record: &Record) -> Option<f64> {
+    let rate = record.summaries.get("iterations").and_then(|iterations| iterations.per_second)?;
+    let duration = record.summaries.get("iteration_duration")?;
+    let mean_ns = duration.latency.as_ref().and_then(record::Histogram::mean).or(duration.mean_ns)?;
+    Some(rate * mean_ns / 1e9).filter(|users| users.is_finite() && *users > 0.0)
+}
+
 /// Little's law: how many were waiting on average, and whether that is from a mean; a p95 is an upper bound of the mean of nearly any latency.
 fn waiting(figures: &Figures<'_>) -> Option<(f64, bool)> {
-    let rate = figures.per_second()?;
+    let rate = figures.tried_per_second()?;
     let mean = figures.mean_service_ns().map(|ns| (ns, true));
     mean.or_else(|| Some((figures.percentile_ns(95.0)?, false))).map(|(ns, is_mean)| (rate * ns / 1e9, is_mean))
 }
@@ -100,6 +110,18 @@ mod tests {
         let mut unknown = upload(11.5e6);
         unknown.effective.clear();
         assert_eq!(check(&unknown), []);
+    }
+
+    #[test]
+    fn users_that_an_arrival_rate_keeps_ready_are_not_waiting_for_anything() {
+        let mut record = quoted("request", Summary { per_second: Some(600.0), mean_ns: Some(1e9), ..Summary::default() });
+        set(&mut record, "users", "3083");
+        assert!(only(&check(&record)).starts_with("600.00 of 3083 users"), "nothing says how many ran");
+        record.summaries.insert("iterations".into(), Summary { per_second: Some(600.0), ..Summary::default() });
+        record.summaries.insert("iteration_duration".into(), Summary { mean_ns: Some(1.18e9), ..Summary::default() });
+        assert_eq!(check(&record), [], "708 ran, of which 600 waited");
+        record.summaries.get_mut("iteration_duration").unwrap().mean_ns = Some(5.05e9);
+        assert!(only(&check(&record)).starts_with("600.00 of 3030 users"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::finding;
 use crate::figures::{Figures, figures};
-use crate::{Finding, Severity};
+use crate::{Effective, Finding, Severity};
 use record::Record;
 
 /// The percentiles that reports show unless told otherwise.
@@ -18,6 +18,9 @@ pub fn percentile_has_support(count: u64, percent: f64) -> bool {
 }
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
+    if Effective::of(record).is_start_of_command() {
+        return Vec::new();
+    }
     // What a slot of an experiment lends to a comparison is at most its p99; nothing shows a higher one.
     let highest = if record.trial.is_some() { 99.0 } else { 100.0 };
     let poor: Vec<String> = figures(record).filter_map(|figures| unsupported(&figures, highest)).collect();

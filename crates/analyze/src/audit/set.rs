@@ -2,6 +2,7 @@
 
 use super::finding;
 use crate::figures::{Figures, figures};
+use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,9 +138,10 @@ impl<'a> Experiment<'a> {
 
     /// The slots that stand beside another block of the same arm and row.
     fn repeated(&self) -> Vec<usize> {
-        let planned: Vec<Slot<'a>> = self.slots.iter().filter(|(_, record)| record.trial.is_some()).copied().collect();
-        let cells = grouped(&planned, |record| (arm(record), row(record)));
-        cells.into_iter().filter(|(_, slots)| repetitions(slots) > 1).flat_map(|(_, slots)| slots).map(|(index, _)| index).collect()
+        let is_declared = |record: &Record| record.trial.is_some() || record.repeat.is_some();
+        let declared: Vec<Slot<'a>> = self.slots.iter().filter(|(_, record)| is_declared(record)).copied().collect();
+        let cells = cells(&declared);
+        cells.into_iter().filter(|slots| repetitions(slots) > 1).flatten().map(|(index, _)| index).collect()
     }
 
     /// Slots by arm, arms in the order of their first record.
@@ -192,6 +194,15 @@ fn grouped<'a, K: PartialEq>(slots: &[Slot<'a>], key: impl Fn(&'a Record) -> K) 
         }
     }
     out
+}
+
+/// Slots by arm and row; without a plan by name and what they are of, because records of other targets and sources repeat nothing.
+fn cells<'a>(slots: &[Slot<'a>]) -> Vec<Vec<Slot<'a>>> {
+    let key = |record: &'a Record| {
+        let thing = record.trial.is_none().then(|| Identity::of(record));
+        (arm(record), row(record), thing.filter(|_| !is_of_document(record)))
+    };
+    grouped(slots, key).into_iter().map(|(_, slots)| slots).collect()
 }
 
 /// Whether an arm is what others are compared with, by its name.

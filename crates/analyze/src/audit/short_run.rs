@@ -13,7 +13,7 @@ const LEAST_QUOTED_NS: u64 = 30_000_000_000;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     // A slot is as short as its plan made it; what counts is what its slots add to.
-    if record.trial.is_some() {
+    if record.trial.is_some() || Effective::of(record).is_start_of_command() {
         return Vec::new();
     }
     let (least, severity) = least(record);
@@ -31,6 +31,16 @@ pub(super) fn least(record: &Record) -> (u64, Severity) {
 mod tests {
     use super::super::example::{only, sound};
     use super::*;
+
+    #[test]
+    fn a_start_of_a_command_is_as_long_as_it_is() {
+        let mut record = super::super::example::quoted("run", record::Summary::default());
+        record.targets = vec![record::TargetFact { kind: "command".into(), ..record::TargetFact::default() }];
+        record.elapsed_ns = 11_000_000;
+        assert_eq!(check(&record), []);
+        record.targets.clear();
+        assert_eq!(check(&record).len(), 1);
+    }
 
     #[test]
     fn less_than_five_seconds_are_noted() {

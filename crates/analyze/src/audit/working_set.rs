@@ -10,6 +10,10 @@ const RULE: &str = "working_set";
 /// Disks and controllers have write and read caches of 64 MiB and more.
 const DEVICE_CACHE: u64 = 64 << 20;
 const MANY_PASSES: f64 = 100.0;
+/// Half the memory of the smallest machine on which anybody measures storage.
+const ANY_MEMORY: u64 = 512 << 20;
+/// From here on blocks were met again.
+pub(super) const MORE_THAN_ONE_PASS: f64 = 1.5;
 const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
 const ADVICE_FOR_OBJECTS: &str =
     "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
@@ -52,8 +56,12 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
     }
     // The kernel's own account of the reads says it better than their size.
     let accounted = in_memory || !record.devices.is_empty() || record.process.storage_read_bytes.is_some();
-    let memory = record.environment.memory.total_bytes?;
     let buffered = !is_direct && !accounted;
+    let Some(memory) = record.environment.memory.total_bytes else {
+        let is_known = Effective::of(record).text("direct").is_some();
+        return (buffered && is_known && size <= ANY_MEMORY && passes >= MORE_THAN_ONE_PASS)
+            .then(|| format!("the data of {shown} were passed over {passes:.1} times without --direct: the page cache holds them"));
+    };
     let fits = buffered && size <= memory.saturating_mul(2);
     fits.then(|| {
         format!("the data of {shown} are less than twice the memory of {}: the page cache can hold much or all of them", Bytes(memory))
@@ -61,7 +69,7 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
 }
 
 /// Bytes of all targets, as the run found them or as it was asked.
-fn bytes_used(record: &Record) -> Option<u64> {
+pub(super) fn bytes_used(record: &Record) -> Option<u64> {
     let found: u64 = record.targets.iter().map(|target| target.bytes).sum();
     let effective = Effective::of(record);
     let asked = || {
@@ -130,6 +138,20 @@ mod tests {
         record.environment.memory.total_bytes = Some(125 << 30);
         assert!(only(&check(&record)).contains("less than twice the memory of 125 GiB"));
         record.process.storage_read_bytes = Some(1);
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn a_small_file_that_was_passed_over_more_than_once_is_cached_whatever_the_memory() {
+        let mut record = quoted("read", Summary { bytes: Some(128 << 20), ..Summary::default() });
+        set(&mut record, "file-size", "16M");
+        assert_eq!(check(&record), [], "nobody says whether the page cache was used");
+        set(&mut record, "direct", "false");
+        assert_eq!(only(&check(&record)), "the data of 16 MiB were passed over 8.0 times without --direct: the page cache holds them");
+        set(&mut record, "file-size", "100M");
+        assert_eq!(check(&record), []);
+        set(&mut record, "file-size", "16M");
+        set(&mut record, "direct", "true");
         assert_eq!(check(&record), []);
     }
 

@@ -121,8 +121,8 @@ What to do: measure cached access at --queue-depth 1, where it is honest, or use
         text: "\
 By Little's law (L = X W) the rate times the mean latency is the mean number of
 operations in flight. For our records that number was counted (generator.in_flight_ns);
-for foreign ones it is 1 at depth 1 and at most depth times threads. More than 10 % off
-is found.
+for foreign ones it is 1 at depth 1, flushes included and unless a rate or pauses were
+asked for, and at most depth times threads times hosts. More than 10 % off is found.
 The law needs no assumption, so a gap is an error of measurement. 1,826,000 operations
 of 0.43 us a second are 0.79 in flight at depth 1: a fifth of the time belongs to no
 operation, so the latency leaves out part of it, or the rate is of another run.
@@ -179,8 +179,11 @@ What to do: ask for less, allow a greater --queue-depth, or call it an overload 
         title: "The page cache answered instead of the device",
         text: "\
 Of reads without O_DIRECT, the bytes that reached a device (devices[0].read_bytes or the
-process's own account) must be at least half. Among several records, a buffered result
-more than twice the direct result of the same work on the same target is found as well.
+process's own account) must be at least half. Of another tool's runs of 1 s and more, the
+most that all its devices can have read counts: their sectors, else 1280 KiB a request,
+or 128 KiB, the usual read-ahead, where the file was passed over more than 1.5 times.
+Among several records, a buffered result more than twice the direct result of the same
+work on the same target is found as well.
 A page cache is 10 to 1000 times faster than what lies below. 363,000 buffered writes a
 second against 5,960 direct ones of the same command are 61 times: the first measures
 memory. Both numbers are true; only one is the storage.

@@ -3,7 +3,7 @@
 use super::RuleText;
 use crate::Severity;
 
-pub(super) const RULES: [RuleText; 8] = [
+pub(super) const RULES: [RuleText; 9] = [
     RuleText {
         id: "latency_below_io",
         catalogue_number: Some(5),
@@ -41,7 +41,8 @@ What to do: rename the result, or run the pattern that its name promises.",
         text: "\
 Rate times mean latency is how many users were waiting at a time. It is divided by the
 users (or by threads times depth where a think time was asked for); below 20 % is found.
-Where only a p95 is known it stands for the mean, as an upper bound.
+Of users that were allocated those count that ran: iterations a second times their mean
+duration. Where only a p95 is known it stands for the mean, as an upper bound.
 23.2 requests of 11.5 ms a second are 0.27 of 50 users: the other 49.7 were in the
 script's sleep. The target could have done ten times as much, so the rate says nothing
 about it, and two targets with the same sleep give the same rate.
@@ -69,9 +70,10 @@ compare only arms that fail equally.",
         severity: Severity::Invalid,
         title: "Stated counts, rates and sizes do not fit each other",
         text: "\
-What a source states: operations against rate times time, bytes against bytes a second
-times time, bytes against operations times the one block size, each within 10 %; and
-objects against requests.
+What a source states: operations (those that succeeded, or all that were tried) against
+rate times time, bytes against bytes a second times time, bytes against operations times
+the one block size, each within 10 %; and objects against requests. A time in whole
+milliseconds that are rounded down may be one longer.
 An object costs at least one request, so 3,014 objects from 2,605 requests cannot be:
 one of the two is of another test, another time or another definition. Until it is known
 which, every ratio that uses either is open.
@@ -101,12 +103,28 @@ none that does not follow.",
         text: "\
 The bytes of all targets, or file-size times files, against the CPU's L2 and L3 caches,
 against 64 MiB if they were passed over more than 100 times, and, for buffered runs
-without an account of the kernel, against twice the memory.
+without an account of the kernel, against twice the memory; where the memory is unknown,
+512 MiB that were passed over more than 1.5 times are found.
 4 MiB read for 10 s at 1.97 GB/s are read 4,710 times: after the first pass any cache of
 4 MiB has them. 11 objects of 502 KB on a host of 125 GB are never read from a disk
 twice.
 What to do: use a --file-size of at least twice the memory and larger than every cache
 below, or say that this is the cache.",
+    },
+    RuleText {
+        id: "no_io",
+        catalogue_number: None,
+        severity: Severity::Invalid,
+        title: "The engine of another tool did no I/O",
+        text: "\
+The effective engine of an imported record is one that completes operations without
+doing them (fio's null, noop and cpuio). Records of Fathom's own null engine are not
+accused: its name stands beside every number.
+fio's null engine reports millions of operations a second at 0.2 us each, with a bandwidth
+and percentiles like those of a disk. They are the cost of fio's own loop: a good ceiling
+to hold a result against, and no result.
+What to do: name an engine that does I/O (io_uring, libaio, psync), and keep the null run
+as what the tool could have done at most.",
     },
     RuleText {
         id: "faster_than_medium",

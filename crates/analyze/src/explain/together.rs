@@ -87,7 +87,7 @@ the cache at depth 1 or the throttle at depth.",
         text: "\
 The stated bytes a second over stated operations a second times the block size. 0.954 or
 1.049 is MiB against MB, 0.931 or 1.074 is GiB against GB, within the rounding of three
-digits.
+digits, from 1 MB/s and 0.1 GB/s on, and unless the digits of the source explain it.
 7,831 \"MB/s\" beside 7,831 operations of 1 MiB are MiB/s; in the same column 3,372 MB/s
 beside 3,216 operations are MB/s. The rows are 4.9 % apart by their unit alone, more
 than many an improvement that is celebrated.
@@ -101,8 +101,8 @@ Fathom computes in bytes and shows powers of 1024.",
         title: "One setup gave two results",
         text: "\
 Records of one place and tool with the same settings (all effective options but the
-seed) and fewer than six repetitions: a spread of more than 10 % between the highest and
-the lowest result is found.
+seed), the same kinds of operations and fewer than six repetitions: a spread of more than
+10 % between the highest and the lowest result is found.
 5,960 and 4,000 a second from one command are a fact about the noise: 33 %. No
 difference below it between other single runs of this setup means anything, whatever was
 changed between them.
@@ -115,8 +115,9 @@ and repeat in blocks until the interval is known.",
         severity: Severity::Warning,
         title: "What is compared was measured for different times",
         text: "\
-The measured time of the arms of a row; in a document also of tests that differ only in
-direction. More than 2 % apart is found; runs for an amount of data are left out.
+The measured time of the arms of a row; of imported results, of one job in several files
+or on several targets; in a document also of tests that differ only in direction. More
+than 2 % apart is found; runs for an amount of data are left out.
 5 s and 10 s are at different ages of caches, burst credits and heat. If a buffer takes
 the first 4 s, the short run is 80 % buffer and the long one 40 %: \"writes are slightly
 faster\" may be just that.

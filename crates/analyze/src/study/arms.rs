@@ -2,8 +2,10 @@
 //!
 //! A plan names its arms, a document's record is named `arm | row`, and all else is told apart by the file it came from. Files of one name
 //! of an arm may be several machines, or one before and after a change: they are different arms, unless they are parts of one experiment.
+//! Where one file holds the same row of several targets, hosts or sources, each of them is an arm: other drives are no repetitions.
 
 use super::{StudyArm, StudyOptions};
+use crate::identity::Identity;
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,26 +33,88 @@ struct Part<'a> {
     has_unplanned: bool,
 }
 
+/// What makes an arm: the part, its name where anything names it, and what it is of where the part holds several.
+type Key<'a> = (usize, Option<&'a str>, Option<&'a Identity<'a>>);
+
 type Slot<'a> = (&'a str, &'a str, &'a str, u32);
 
 /// The place of every record of `indices`, and the arms in the order of their first record.
 pub(super) fn placed<'a>(records: &'a [Record], indices: &[usize], options: &'a StudyOptions) -> (Vec<Placed<'a>>, Vec<StudyArm>) {
     let (parts, part_of) = parts(records, indices, options);
-    let mut arms: Vec<((usize, Option<&str>), StudyArm)> = Vec::new();
+    let things = things(records, indices, options, &part_of);
+    let mut arms: Vec<(Key<'_>, StudyArm)> = Vec::new();
     let mut out = Vec::new();
     for &index in indices {
         let record = &records[index];
         let (name, row) = arm_and_row(record);
         let part = part_of[label_of(options, index)];
-        let known = arms.iter().position(|(key, _)| *key == (part, name));
+        let thing = things[&part].iter().find(|(identity, _)| name.is_none() && *identity == Identity::of(record));
+        let key = (part, name, thing.map(|(identity, _)| identity));
+        let known = arms.iter().position(|(of, _)| *of == key);
         let arm = known.unwrap_or_else(|| {
             let role = record.trial.as_ref().map(|trial| trial.role);
-            arms.push(((part, name), StudyArm { name: shown(&parts, part, name), role, records: Vec::new() }));
+            let of_part = shown(&parts, part, name);
+            let name = match thing {
+                Some((_, word)) if parts.len() > 1 => format!("{of_part}: {word}"),
+                Some((_, word)) => word.clone(),
+                None => of_part,
+            };
+            arms.push((key, StudyArm { name, role, records: Vec::new() }));
             arms.len() - 1
         });
         out.push(Placed { index, record, arm, row, part });
     }
     (out, arms.into_iter().map(|(_, arm)| arm).collect())
+}
+
+/// Of each part the things that its unplanned records are of, each with the words that tell it from the others; none where no row of the part
+/// is of several things.
+fn things<'a>(
+    records: &'a [Record],
+    indices: &[usize],
+    options: &StudyOptions,
+    part_of: &BTreeMap<&str, usize>,
+) -> BTreeMap<usize, Vec<(Identity<'a>, String)>> {
+    let mut out: BTreeMap<usize, Vec<(Identity<'a>, String)>> = part_of.values().map(|part| (*part, Vec::new())).collect();
+    for (part, found) in &mut out {
+        let unplanned = indices.iter().filter(|index| part_of[label_of(options, **index)] == *part).map(|index| &records[*index]);
+        let unplanned: Vec<&Record> = unplanned.filter(|record| arm_and_row(record).0.is_none()).collect();
+        let mut of_row: BTreeMap<&str, BTreeSet<Identity<'_>>> = BTreeMap::new();
+        let mut all: Vec<(Identity<'a>, &str)> = Vec::new();
+        for record in unplanned {
+            let identity = Identity::of(record);
+            of_row.entry(arm_and_row(record).1).or_default().insert(identity.clone());
+            if !all.iter().any(|(known, _)| *known == identity) {
+                let file = record.source.as_ref().and_then(|source| source.file.as_deref());
+                all.push((identity, file.unwrap_or_default()));
+            }
+        }
+        if of_row.values().any(|of_row| of_row.len() > 1) {
+            let words = words(&all);
+            *found = all.into_iter().map(|(identity, _)| identity).zip(words).collect();
+        }
+    }
+    out
+}
+
+/// The fewest words that tell things and the files that they come from apart: the target, the file, the host, or all that differ.
+fn words(all: &[(Identity<'_>, &str)]) -> Vec<String> {
+    type Word = fn(&(Identity<'_>, &str)) -> String;
+    let target: Word = |(identity, _)| identity.targets.join(", ");
+    let source: Word = |(_, file)| (*file).to_owned();
+    let host: Word = |(identity, _)| identity.host.unwrap_or_default().to_owned();
+    let alone = [target, source, host].into_iter().map(|word| all.iter().map(word).collect::<Vec<_>>());
+    let tells_apart =
+        |words: &Vec<String>| words.iter().all(|word| !word.is_empty()) && words.iter().collect::<BTreeSet<_>>().len() == words.len();
+    if let Some(words) = alone.clone().find(tells_apart) {
+        return words;
+    }
+    let differing: Vec<Vec<String>> = alone.filter(|words| words.iter().any(|word| *word != words[0])).collect();
+    let joined = |at: usize| {
+        let words = differing.iter().map(|words| words[at].as_str()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(", ")
+    };
+    (0..all.len()).map(joined).map(|words| if words.is_empty() { "records".to_owned() } else { words }).collect()
 }
 
 /// The arm by name, if anything names it, and the row.
@@ -177,6 +241,28 @@ mod tests {
         assert_eq!(names(&parts, &["1", "1", "2", "2"]), ["a", "b", "a", "b"]);
         let again = [trial("a", "r", 0, "h"), trial("b", "r", 0, "h"), trial("a", "r", 0, "h"), trial("b", "r", 0, "h")];
         assert_eq!(names(&again, &["1", "1", "2", "2"]), ["1: a", "1: b", "2: a", "2: b"]);
+    }
+
+    #[test]
+    fn one_row_of_several_targets_or_sources_is_an_arm_of_each() {
+        let of = |row: &str, file: &str, target: &str| Record {
+            name: row.into(),
+            source: Some(Source { tool: "fio".into(), file: Some(file.into()), ..Source::default() }),
+            targets: vec![record::TargetFact { path: target.into(), ..record::TargetFact::default() }],
+            ..Record::default()
+        };
+        let drives = [of("rw", "a.json", "/dev/sda"), of("rw", "b.json", "/dev/sdb"), of("rw", "b.json", "/dev/sdb")];
+        assert_eq!(names(&drives, &[]), ["/dev/sda", "/dev/sdb", "/dev/sdb"]);
+        assert_eq!(names(&[of("rw", "a.json", "x"), of("rw", "b.json", "x")], &[]), ["a.json", "b.json"]);
+        let both = [of("rw", "a.json", "x"), of("rw", "b.json", "x"), of("rw", "b.json", "y")];
+        assert_eq!(names(&both, &[]), ["x, a.json", "x, b.json", "y, b.json"]);
+        assert_eq!(
+            names(&[of("read", "a.json", "x"), of("write", "a.json", "y")], &[]),
+            ["records", "records"],
+            "two rows are no two arms"
+        );
+        let own = |target: &str| Record { source: None, ..of("run", "", target) };
+        assert_eq!(names(&[own("/mnt/a"), own("/mnt/b"), own("/mnt/a")], &["r", "r", "r"]), ["/mnt/a", "/mnt/b", "/mnt/a"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `--jsonfile`: one JSON document a phase, all values as texts.
 
-use super::{LATENCY_NOTICE, kind};
+use super::{LATENCY_NOTICE, enter_targets, kind};
 use crate::error::Fault;
 use crate::input::Input;
 use crate::node::{Node, sound};
@@ -73,6 +73,7 @@ fn configuration(config: &Node<'_>, record: &mut Record) -> Result<(), Fault> {
         }
     }
     if let Some(command) = config.opt_text("command")? {
+        enter_targets(record, command, config.opt_count_or_text("paths")?, config.opt_text("path_type")?);
         record.asked.insert("command".into(), without_secrets(command));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `--csvfile`: one row a phase, columns by their labels (`docs/csv-docs.md`). The command stands last and is the only quoted field.
 
-use super::{LATENCY_NOTICE, kind};
+use super::{LATENCY_NOTICE, enter_targets, kind};
 use crate::error::{Fault, Location};
 use crate::input::Input;
 use crate::origin::{Origin, without_secrets};
@@ -79,6 +79,7 @@ fn phase(row: &Row<'_>, index: usize, origin: &Origin<'_>) -> Result<Record, Fau
         }
     }
     if let Some(command) = row.text("command") {
+        enter_targets(&mut record, command, row.count("paths")?, row.text("path type"));
         record.asked.insert("command".into(), without_secrets(command));
     }
     record.elapsed_ns = row.count("time ms [last]")?.unwrap_or_default().saturating_mul(1_000_000);

@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub(super) system_ns: u64,
     pub(super) major_faults: u64,
     pub(super) minor_faults: u64,
+    /// Of its report and the jobs in it: jobs of other reports ran at other times.
+    pub(super) report: usize,
     /// By our name of the kind.
     pub(super) directions: BTreeMap<String, Direction>,
     pub(super) figures: BTreeMap<String, f64>,
@@ -37,6 +39,8 @@ pub(super) struct Direction {
     bytes: Option<u64>,
     per_second: Option<f64>,
     bytes_per_second: Option<f64>,
+    /// Where it is of whole KiB only.
+    bandwidth_as_written: Option<String>,
     runtime_ms: u64,
     figures: BTreeMap<String, f64>,
     submission: Latency,
@@ -47,7 +51,7 @@ pub(super) struct Direction {
 }
 
 impl Job {
-    pub(super) fn read(node: &Node<'_>, globals: Options) -> Result<Self, Fault> {
+    pub(super) fn read(node: &Node<'_>, globals: Options, report: usize) -> Result<Self, Fault> {
         let options = match node.get("job options") {
             Some(own) => globals.overridden_by(Options::read(&own)?),
             None => globals,
@@ -68,6 +72,7 @@ impl Job {
             system_ns: cpu_ns("sys_cpu")?,
             major_faults: count("majf")?,
             minor_faults: count("minf")?,
+            report,
             directions: BTreeMap::new(),
             figures: figures(node)?,
             clones: 1,
@@ -89,7 +94,7 @@ impl Job {
 
     pub(super) fn is_clone_of(&self, other: &Self) -> bool {
         self.name == other.name
-            && self.group == other.group
+            && (self.report, self.group) == (other.report, other.group)
             && self.hostname == other.hostname
             && self.options == other.options
             && self.options.clones() > u64::from(self.clones)
@@ -153,10 +158,9 @@ impl Direction {
             Some(_) => printed,
             None => printed.map(|kib| kib.saturating_mul(1024)),
         };
-        let bytes_per_second = match node.opt_number("bw_bytes")? {
-            Some(bytes) => Some(bytes),
-            None => node.opt_number("bw")?.map(|kib| kib * 1024.0),
-        };
+        let exact = node.opt_number("bw_bytes")?;
+        let kib = node.opt_number("bw")?.filter(|_| exact.is_none());
+        let bytes_per_second = exact.or(kib.map(|kib| kib * 1024.0));
         let total = Latency::read_with_bins(node, "lat")?;
         let mut figures = BTreeMap::new();
         for key in ["short_ios", "drop_ios", "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"] {
@@ -169,6 +173,7 @@ impl Direction {
             bytes,
             per_second: node.opt_number("iops")?,
             bytes_per_second,
+            bandwidth_as_written: kib.map(|kib| format!("{kib} KiB/s")),
             runtime_ms: count("runtime")?,
             figures,
             submission: Latency::read(node, "slat")?,
@@ -179,8 +184,9 @@ impl Direction {
         })
     }
 
+    /// Whether nothing was done: fio prints zeros of directions, and of their latencies, that it did not use.
     fn is_unused(&self) -> bool {
-        self.count == 0 && self.total.is_empty() && self.completion.is_empty()
+        self.count == 0 && self.bytes.unwrap_or(0) == 0 && !self.total.has_samples() && !self.completion.has_samples()
     }
 
     /// Whether there is a distribution, and only of the part after submission.
@@ -199,6 +205,7 @@ impl Direction {
         self.bytes = self.bytes.zip(other.bytes).map(|(a, b)| a.saturating_add(b));
         self.per_second = add(self.per_second, other.per_second);
         self.bytes_per_second = add(self.bytes_per_second, other.bytes_per_second);
+        self.bandwidth_as_written = None;
         self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
         // Statistics of one clone's samples.
         self.figures.retain(|key, _| key.ends_with("_ios"));
@@ -231,8 +238,13 @@ impl Direction {
             figures: std::mem::take(&mut self.figures),
             ..Summary::default()
         };
+        summary.as_written.extend(self.bandwidth_as_written.take().map(|text| ("bytes_per_second".to_owned(), text)));
         let latency = if self.total.is_empty() { &self.completion } else { &self.total };
         latency.describe(&mut summary);
+        if !self.total.is_empty() && !self.total.has_distribution() {
+            // Unless it is asked, fio has a distribution of the completion alone.
+            self.completion.describe_percentiles(&mut summary);
+        }
         match bins {
             Some(bins) if bins.count() == self.count && !self.repeated => {
                 let bytes = self.bytes.unwrap_or_default();
@@ -251,12 +263,12 @@ impl Direction {
             }
             None => {}
         }
-        summaries.insert(kind.to_owned(), summary);
         let parts = [("slat", &self.submission), ("clat", &self.completion)];
         for (name, part) in parts.into_iter().filter(|(_, part)| !part.is_empty() && !self.total.is_empty()) {
-            let mut summary = Summary::default();
-            part.describe(&mut summary);
-            summaries.insert(format!("{kind} {name}"), summary);
+            let mut described = Summary::default();
+            part.describe(&mut described);
+            summary.parts.insert(name.to_owned(), described);
         }
+        summaries.insert(kind.to_owned(), summary);
     }
 }

@@ -77,6 +77,11 @@ impl Latency {
         !self.present
     }
 
+    /// Whether it is of anything: fio prints zeros of what it did not do.
+    pub(super) fn has_samples(&self) -> bool {
+        self.bins.is_some() || self.samples.map_or(self.max_ns.is_some_and(|ns| ns > 0.0), |samples| samples > 0)
+    }
+
     pub(super) fn is_coarse(&self) -> bool {
         self.present && self.coarse
     }
@@ -103,6 +108,11 @@ impl Latency {
         summary.max_ns = self.max_ns;
         summary.mean_ns = self.mean_ns;
         summary.stddev_ns = self.stddev_ns;
+        summary.percentiles_ns.clone_from(&self.percentiles_ns);
+    }
+
+    /// Enters percentiles alone, where moments of the whole latency stand already.
+    pub(super) fn describe_percentiles(&self, summary: &mut Summary) {
         summary.percentiles_ns.clone_from(&self.percentiles_ns);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::node::Node;
+use record::TargetFact;
 use std::collections::BTreeMap;
 use units::fio::{FioSize, FioTimeUnit, size, time};
 use units::{Bytes, Nanos};
@@ -86,6 +87,21 @@ impl Options {
         }
     }
 
+    /// The files, devices or directories that were named; fio makes files of its own in the current directory where none is.
+    pub(super) fn targets(&self) -> Vec<TargetFact> {
+        let fact = |path: String, kind: &str| TargetFact { path, kind: kind.to_owned(), ..TargetFact::default() };
+        let directory = self.text("directory").filter(|text| !text.is_empty());
+        let Some(names) = self.text("filename").filter(|text| !text.is_empty()) else {
+            return directory.into_iter().flat_map(paths).map(|path| fact(path, "directory")).collect();
+        };
+        let in_directory = |name: String| match directory {
+            Some(directory) if !name.starts_with('/') => format!("{}/{name}", directory.trim_end_matches('/')),
+            Some(_) | None => name,
+        };
+        let kind = |path: &str| if path.starts_with("/dev/") { "block device" } else { "file" };
+        paths(names).into_iter().map(in_directory).map(|path| fact(path.clone(), kind(&path))).collect()
+    }
+
     /// The one size of all operations; `None` where there are several.
     pub(super) fn block_bytes(&self) -> Option<u64> {
         if self.text("bsrange").is_some() || self.text("bssplit").is_some() {
@@ -119,6 +135,9 @@ impl Options {
             "file-size",
             self.text("size").filter(|_| self.text("nrfiles").is_none()).and_then(|t| self.bytes(t)).map(|b| Bytes(b).exact()),
         );
+        // Clones share a file that is named; otherwise each makes its own.
+        let own_files = threads > 1 && self.text("filename").is_none() && self.text("nrfiles").is_none();
+        set("file-distribution", own_files.then(|| "per-worker".to_owned()));
         for (key, name, unit) in [
             ("runtime", "duration", FioTimeUnit::Seconds),
             ("ramp_time", "warmup", FioTimeUnit::Seconds),
@@ -181,6 +200,22 @@ impl Options {
     }
 }
 
+/// Names that colons separate; a colon that belongs to a name has a backslash before it.
+fn paths(text: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, out.last_mut()) {
+            ('\\', Some(name)) if characters.peek() == Some(&':') => name.extend(characters.next()),
+            (':', _) => out.push(String::new()),
+            (other, Some(name)) => name.push(other),
+            (_, None) => {}
+        }
+    }
+    out.retain(|name| !name.is_empty());
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +235,19 @@ mod tests {
         assert_eq!(of(&[("bs", "4k"), ("kb_base", "1000")]).block_bytes(), Some(4000));
         assert_eq!(of(&[("bs", "4k"), ("bssplit", "4k/50:8k/50")]).block_bytes(), None);
         assert_eq!(effective(&[("bsrange", "4k-16k")], "block-size").as_deref(), Some("4k-16k"));
+    }
+
+    #[test]
+    fn targets_are_what_the_job_names() {
+        let paths = |pairs: &[(&str, &str)]| -> Vec<String> { of(pairs).targets().into_iter().map(|target| target.path).collect() };
+        assert_eq!(paths(&[("filename", "/dev/sda:/dev/sdb")]), ["/dev/sda", "/dev/sdb"]);
+        assert_eq!(paths(&[("filename", "/dev/disk/by-path/pci-0000\\:00")]), ["/dev/disk/by-path/pci-0000:00"]);
+        assert_eq!(paths(&[("filename", "a"), ("directory", "/mnt/")]), ["/mnt/a"]);
+        assert_eq!(paths(&[("directory", "/mnt")]), ["/mnt"]);
+        assert_eq!(paths(&[("size", "1g")]), [""; 0]);
+        assert_eq!(of(&[("filename", "/dev/sda")]).targets()[0].kind, "block device");
+        assert_eq!(effective(&[("numjobs", "4"), ("size", "1m")], "file-distribution").as_deref(), Some("per-worker"));
+        assert_eq!(effective(&[("numjobs", "4"), ("filename", "x")], "file-distribution"), None);
     }
 
     #[test]

@@ -10,16 +10,18 @@ use crate::input::{Input, syntax};
 use crate::node::sound;
 use crate::origin::Origin;
 use crate::time;
-use record::{ErrorCount, Operations, Record, Summary};
+use record::{ErrorCount, Operations, Record, Summary, TargetFact};
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MILLI_NS: f64 = 1e6;
 /// The longest line; a point with every tag that k6 knows takes a few hundred bytes.
 const MOST_LINE_BYTES: usize = 1 << 20;
 /// The most metrics, methods and names told apart: each with times takes 60 kB.
 const MOST_SERIES: usize = 200;
+/// The most servers that are named.
+const MOST_ENDPOINTS: usize = 16;
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -101,6 +103,8 @@ struct Points {
     methods: BTreeMap<String, (Bins, u64)>,
     errors: BTreeMap<(String, String), u64>,
     scenarios: BTreeMap<String, u64>,
+    /// Scheme and authority of the URLs.
+    endpoints: BTreeSet<String>,
     first: Option<i128>,
     last: Option<i128>,
     /// Samples that would have needed more series than there may be.
@@ -163,6 +167,9 @@ impl Points {
         {
             *self.scenarios.entry(scenario.to_owned()).or_default() += 1;
         }
+        if let Some(endpoint) = data.tag("url").and_then(endpoint).filter(|_| self.endpoints.len() < MOST_ENDPOINTS) {
+            self.endpoints.insert(endpoint.to_owned());
+        }
         let (times, failed) = self.methods.entry(method.clone()).or_default();
         if data.tag("expected_response") == Some("false") {
             *failed += 1;
@@ -213,7 +220,7 @@ impl Points {
         if !self.methods.is_empty() {
             let (count, errors) =
                 self.methods.values().fold((0, 0), |(count, errors), (times, failed)| (count + times.count(), errors + failed));
-            let per_second = (seconds > 0.0).then(|| (count + errors) as f64 / seconds);
+            let per_second = (seconds > 0.0).then(|| count as f64 / seconds);
             record
                 .summaries
                 .insert(REQUESTS.into(), Summary { count: Some(count), errors: Some(errors), per_second, ..Summary::default() });
@@ -228,6 +235,8 @@ impl Points {
         if let Some(users) = self.series.get("vus").map(|series| series.max).filter(|users| *users > 0.0) {
             record.effective.insert("users".into(), users.to_string());
         }
+        let service = |path: String| TargetFact { path, kind: "service".into(), ..TargetFact::default() };
+        record.targets = self.endpoints.into_iter().map(service).collect();
         if !self.scenarios.is_empty() {
             record.effective.insert("scenario".into(), self.scenarios.keys().cloned().collect::<Vec<_>>().join(","));
         }
@@ -241,6 +250,13 @@ impl Points {
         }
         Ok(record)
     }
+}
+
+/// Scheme and authority of a URL, without a user and a password.
+fn endpoint(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    (!authority.is_empty() && !authority.contains('@')).then(|| &url[..url.len() - rest.len() + authority.len()])
 }
 
 impl Series {

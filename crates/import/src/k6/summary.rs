@@ -33,7 +33,9 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
     }
     join_requests(&mut record);
     elapsed(&root, &mut record)?;
-    if let Some(users) = figure(&record, "vus_max", "max").or_else(|| figure(&record, "vus_max", "value")) {
+    // `vus_max` counts the users that were allocated, of which a scenario with an arrival rate may need few.
+    let users = [("vus", "max"), ("vus", "value"), ("vus_max", "max"), ("vus_max", "value")];
+    if let Some(users) = users.iter().find_map(|(metric, key)| figure(&record, metric, key).filter(|users| *users > 0.0)) {
         record.effective.insert("users".into(), users.to_string());
     }
     Ok(vec![record])
@@ -109,10 +111,12 @@ fn join_requests(record: &mut Record) {
     let errors = figure(record, "http_req_failed", "passes").map(f64_to_u64_saturating);
     joined.errors = errors;
     joined.count = all.zip(errors).map(|(all, errors)| all.saturating_sub(errors));
-    joined.per_second = per_second;
     if joined.count.is_none() {
         joined.count = all;
     }
+    // The rate of k6 is that of all requests, however they ended; it stands at `http_reqs`.
+    let successes = joined.count.zip(all).filter(|(_, all)| *all > 0).map(|(count, all)| count as f64 / all as f64);
+    joined.per_second = per_second.map(|rate| rate * successes.unwrap_or(1.0));
     record.summaries.insert(REQUESTS.into(), joined);
 }
 

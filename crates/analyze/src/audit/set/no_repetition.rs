@@ -1,6 +1,6 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
-use super::{Experiment, Located, about, arm, grouped, names, repetitions, row};
+use super::{Experiment, Located, about, cells, names, repetitions};
 
 /// From six pairs on the exact signed-rank law has an interval of 95 %.
 const FEWEST: usize = 6;
@@ -10,10 +10,10 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     if !experiment.is_placed && !are_quoted {
         return Vec::new();
     }
-    let cells = grouped(&experiment.slots, |record| (arm(record), row(record)));
-    let few: Vec<_> = cells.iter().filter(|(_, slots)| repetitions(slots) < FEWEST).collect();
-    let Some(fewest) = few.iter().map(|(_, slots)| repetitions(slots)).min() else { return Vec::new() };
-    let firsts: Vec<_> = few.iter().filter_map(|(_, slots)| slots.first().copied()).collect();
+    let cells = cells(&experiment.slots);
+    let few: Vec<_> = cells.iter().filter(|slots| repetitions(slots) < FEWEST).collect();
+    let Some(fewest) = few.iter().map(|slots| repetitions(slots)).min() else { return Vec::new() };
+    let firsts: Vec<_> = few.iter().filter_map(|slots| slots.first().copied()).collect();
     let message = format!(
         "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
         few.len(),
@@ -51,6 +51,20 @@ mod tests {
         assert_eq!(run_on(check, std::slice::from_ref(&record))[0].severity, Severity::Invalid);
         record.source.as_mut().unwrap().tool = "fio".into();
         assert_eq!(run_on(check, &[record])[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn six_starts_of_one_command_are_repetitions_and_six_drives_are_not() {
+        let of = |number: u32, drive: &str| {
+            let mut record = quoted("run", record::Summary::default());
+            record.source.as_mut().unwrap().tool = "hyperfine".into();
+            record.repeat = Some(record::Repeat { of: "x".into(), number });
+            record.targets = vec![record::TargetFact { path: drive.into(), ..record::TargetFact::default() }];
+            record
+        };
+        assert_eq!(run_on(check, &(0..6).map(|number| of(number, "sda")).collect::<Vec<_>>()), []);
+        let drives: Vec<Record> = ["a", "b", "c", "d", "e", "f"].iter().zip(0..).map(|(drive, number)| of(number, drive)).collect();
+        assert!(only(&run_on(check, &drives)).starts_with("6 of 6 results have fewer than 6 repetitions, the fewest 1"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Experiment, Located, about, grouped, level, names, repetitions, same_place, same_settings};
 use crate::Severity;
+use crate::figures::figures;
 use record::Record;
 use units::{ByteRate, Rate};
 
@@ -44,10 +45,16 @@ impl PartialEq for Setup<'_> {
         let tool = |record: &Record| record.source.as_ref().map(|source| (source.tool.clone(), source.version.clone()));
         let slot = |record: &Record| record.trial.as_ref().map(|trial| (trial.arm.clone(), trial.row.clone()));
         slot(self.0) == slot(other.0)
+            && kinds(self.0) == kinds(other.0)
             && same_settings(self.0, other.0, &["seed"])
             && same_place(self.0, other.0)
             && tool(self.0) == tool(other.0)
     }
+}
+
+/// What was counted: phases of one run share every setting and are other work.
+fn kinds(record: &Record) -> Vec<&str> {
+    figures(record).map(|figures| figures.kind).collect()
 }
 
 #[cfg(test)]
@@ -69,6 +76,13 @@ mod tests {
     #[test]
     fn two_results_of_one_command_are_found() {
         assert_eq!(only(&run_on(check, &[run(5960.0), run(4000.0)])), "the same setup gave 5.96 K/s and 4.00 K/s, 33% less (direct)");
+    }
+
+    #[test]
+    fn phases_of_one_run_are_not_held_against_each_other() {
+        let mut made = run(5550.0);
+        made.summaries = [("mkdirs".to_owned(), Summary { per_second: Some(5550.0), ..Summary::default() })].into();
+        assert_eq!(run_on(check, &[made, run(2790.0)]), []);
     }
 
     #[test]

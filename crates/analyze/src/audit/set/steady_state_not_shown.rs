@@ -27,7 +27,10 @@ fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
 }
 
 fn unknown(experiment: &Experiment<'_>) -> Option<Located> {
-    let short = |slot: &&Slot<'_>| Effective::of(slot.1).measured_ns().is_some_and(|measured| measured < LEAST_NS);
+    let short = |slot: &&Slot<'_>| {
+        let effective = Effective::of(slot.1);
+        !effective.is_start_of_command() && effective.measured_ns().is_some_and(|measured| measured < LEAST_NS)
+    };
     let silent: Vec<Slot<'_>> =
         experiment.slots.iter().filter(|(_, record)| record.source.is_some() && record.series.is_empty()).filter(short).copied().collect();
     (!silent.is_empty()).then(|| {

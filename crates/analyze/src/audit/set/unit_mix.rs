@@ -4,12 +4,12 @@ use super::{Experiment, Located, about, arm, place};
 use crate::figures::transfers;
 use crate::{Effective, Severity};
 
-/// How much a stated rate is too small, or too great, by the unit that was meant.
-const MIXES: [(f64, &str); 4] = [
-    (1e6 / 1_048_576.0, "MiB/s called MB/s"),
-    (1_048_576.0 / 1e6, "MB/s called MiB/s"),
-    (1e9 / 1_073_741_824.0, "GiB/s called GB/s"),
-    (1_073_741_824.0 / 1e9, "GB/s called GiB/s"),
+/// How much a stated rate is too small, or too great, by the unit that was meant, and the least rate that anybody states in that unit.
+const MIXES: [(f64, f64, &str); 4] = [
+    (1e6 / 1_048_576.0, 1e6, "MiB/s called MB/s"),
+    (1_048_576.0 / 1e6, 1e6, "MB/s called MiB/s"),
+    (1e9 / 1_073_741_824.0, 1e8, "GiB/s called GB/s"),
+    (1_073_741_824.0 / 1e9, 1e8, "GB/s called GiB/s"),
 ];
 /// Rates are published with three digits.
 const TOLERANCE: f64 = 0.006;
@@ -20,7 +20,11 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         transfers(record).filter_map(move |figures| {
             let (bytes, rate) = (figures.stated_bytes_per_second()?, figures.stated_per_second()?);
             let share = bytes / (rate * block? as f64);
-            let (_, mix) = MIXES.into_iter().find(|(factor, _)| (share / factor - 1.0).abs() < TOLERANCE)?;
+            if figures.as_written().any(|(figure, text)| matches!(figure, "bytes_per_second" | "per_second") && step(text) > TOLERANCE) {
+                return None;
+            }
+            let is_mix = |(factor, least, _): &(f64, f64, &str)| bytes >= *least && (share / factor - 1.0).abs() < TOLERANCE;
+            let (_, _, mix) = MIXES.into_iter().find(is_mix)?;
             let name = if place(record).is_some() { arm(record) } else { figures.kind };
             let message = format!("{name}: the stated bytes a second are {share:.3} of operations times their size: {mix}");
             let advice = "state one unit for all rows, and divide bytes by the same thousand everywhere; a difference of 5 % or 7 % may be the unit's";
@@ -28,6 +32,14 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         })
     })
     .collect()
+}
+
+/// One unit of the last digit of a number as it was written, as a share of the number.
+fn step(text: &str) -> f64 {
+    let number = text.split_whitespace().next().unwrap_or_default();
+    let decimals = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let unit = 10_f64.powi(-i32::try_from(decimals).unwrap_or(0));
+    number.parse::<f64>().map_or(0.0, |value| unit / value.abs())
 }
 
 #[cfg(test)]
@@ -48,6 +60,19 @@ mod tests {
     fn a_row_in_another_unit_is_found() {
         let found = run_on(check, &[row(7831.0, 7831e6), row(3216.0, 3372e6)]);
         assert_eq!(only(&found), "read: the stated bytes a second are 0.954 of operations times their size: MiB/s called MB/s");
+    }
+
+    #[test]
+    fn what_its_own_digits_explain_is_no_other_unit() {
+        // A floppy: 2.69 operations of 4 KiB a second, which an old fio calls 10 KiB/s.
+        let mut floppy = row(2.69, 10.0 * 1024.0);
+        set(&mut floppy, "block-size", "4k");
+        assert_eq!(run_on(check, &[floppy]), []);
+        let mut whole = row(22.0, 21.0 * 1_048_576.0);
+        assert_eq!(run_on(check, &[whole.clone()]).len(), 1);
+        whole.summaries.get_mut("read").unwrap().as_written.insert("bytes_per_second".into(), "21 MiB/s".into());
+        assert_eq!(run_on(check, &[whole]), [], "21.9 MiB/s would be written so too");
+        assert_eq!((step("21 MiB/s"), step("7.83 GB/s"), step("")), (1.0 / 21.0, 0.01 / 7.83, 0.0));
     }
 
     #[test]
