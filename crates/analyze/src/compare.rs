@@ -9,12 +9,14 @@ mod arms;
 mod differences;
 mod metric;
 mod pairs;
+mod subject;
 mod windows;
 
 pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compare_arms};
-pub use differences::{Disagreement, environment_differences, workload_differences};
+pub use differences::{Disagreement, environment_differences, factors_between, workload_differences};
 pub use metric::Metric;
+pub(crate) use subject::is_storage_compared;
 
 use crate::Located;
 use pairs::{Block, matched};
@@ -66,10 +68,23 @@ pub struct Sensitivity {
 pub struct Comparison {
     pub question: Question,
     pub rows: Vec<RowComparison>,
+    /// Rows that only one side has, which nothing is compared with.
+    pub lone_rows: Vec<LoneRow>,
+    /// What comes with the targets or engines that are compared.
+    pub with_subject: Vec<Disagreement>,
+    /// What differs beside that.
     pub environment: Vec<Disagreement>,
     pub workload: Vec<Disagreement>,
     /// Records that were left out, and why.
     pub left_out: Vec<String>,
+}
+
+/// A row of one side alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoneRow {
+    pub row: String,
+    /// Whether the base has it, else the candidate.
+    pub is_of_base: bool,
 }
 
 /// Compares two sets of records.
@@ -77,7 +92,13 @@ pub struct Comparison {
 pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Comparison {
     let sides = [base.iter().collect::<Vec<_>>(), candidate.iter().collect()];
     let ground = Ground::of(&sides, ["base", "candidate"], question);
-    let names: BTreeSet<&str> = ground.usable.iter().flatten().map(|record| row_of(record)).collect();
+    let [of_base, of_candidate] = sides.each_ref().map(|side| side.iter().map(|record| row_of(record)).collect::<BTreeSet<&str>>());
+    let usable = ground.usable.iter().flatten().map(|record| row_of(record));
+    let names: BTreeSet<&str> = usable.filter(|row| of_base.contains(row) && of_candidate.contains(row)).collect();
+    let lone_rows = of_base
+        .symmetric_difference(&of_candidate)
+        .map(|row| LoneRow { row: (*row).to_owned(), is_of_base: of_base.contains(row) })
+        .collect();
     let row = |name: &str| {
         let [base, candidate] = ground.usable.each_ref().map(|side| of_row(side, name));
         // Failed ones say where an attempt at a block ended.
@@ -90,7 +111,15 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
         judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
     };
     let rows = names.into_iter().map(row).collect();
-    Comparison { question: question.clone(), rows, environment: ground.environment, workload: ground.workload, left_out: ground.left_out }
+    Comparison {
+        question: question.clone(),
+        rows,
+        lone_rows,
+        with_subject: ground.with_subject,
+        environment: ground.environment,
+        workload: ground.workload,
+        left_out: ground.left_out,
+    }
 }
 
 /// As [`compare`], and what the audit of the records says: a severe finding leaves no verdict.
@@ -111,6 +140,7 @@ pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Questio
 /// What is true of two sides whatever their rows.
 struct Ground<'a> {
     usable: [Vec<&'a Record>; 2],
+    with_subject: Vec<Disagreement>,
     environment: Vec<Disagreement>,
     workload: Vec<Disagreement>,
     left_out: Vec<String>,
@@ -121,20 +151,29 @@ impl<'a> Ground<'a> {
     fn of(sides: &[Vec<&'a Record>; 2], names: [&str; 2], question: &Question) -> Self {
         let mut left_out = Vec::new();
         let usable = [0, 1].map(|side| usable(&sides[side], names[side], &mut left_out));
-        let environment = environment_differences(&usable[0], &usable[1]);
+        let found = environment_differences(&usable[0], &usable[1]);
+        let [with_subject, environment] = subject::divided(found, &usable, &question.factors);
         let workload = workload_differences(&usable[0], &usable[1]);
         let undeclared: Vec<&str> = workload.iter().map(|d| d.key.as_str()).filter(|key| !question.factors.contains(*key)).collect();
         let invalid = (!undeclared.is_empty())
             .then(|| {
                 Reason::Audit(format!(
                     "different workloads: {}; declare them with --factor if they are what is compared",
-                    undeclared.join(", ")
+                    some(&undeclared)
                 ))
             })
             .or_else(|| foreign_host(&environment))
             .or_else(|| unequal_failures(&sides[0], &sides[1]));
-        Self { usable, environment, workload, left_out, invalid }
+        Self { usable, with_subject, environment, workload, left_out, invalid }
     }
+}
+
+/// Names, of many only the first.
+fn some(names: &[&str]) -> String {
+    const SHOWN: usize = 6;
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names[..names.len() - more].join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 fn row_of(record: &Record) -> &str {
@@ -461,6 +500,58 @@ mod tests {
         );
         let declared = Question { factors: ["queue-depth".to_owned()].into(), ..question() };
         assert_eq!(compare(&base, &candidate, &declared).rows[0].verdict, Verdict::Faster { by_margin: true });
+    }
+
+    #[test]
+    fn two_targets_under_one_plan_are_compared_with_all_that_comes_with_them() {
+        let (mut base, mut candidate) = experiment(10, 1.1);
+        let place = |records: &mut [Record], path: &str, kind: &str| {
+            for record in records {
+                record.targets = vec![record::TargetFact { path: path.into(), ..record::TargetFact::default() }];
+                record.environment.system.boot_id = Some("boot".into());
+                let storage = record.environment.storage.get_or_insert_default();
+                storage.file_system.get_or_insert_default().kind = kind.into();
+            }
+        };
+        place(&mut base, "/mnt/a", "ext4");
+        place(&mut candidate, "/mnt/b", "xfs");
+        let found = compare(&base, &candidate, &question());
+        assert_eq!(found.rows[0].verdict, Verdict::Faster { by_margin: true });
+        let keys = |of: &[Disagreement]| of.iter().map(|d| d.key.clone()).collect::<Vec<_>>();
+        assert_eq!((keys(&found.with_subject), keys(&found.environment)), (vec!["storage.file_system.kind".to_owned()], vec![]));
+        // The same path on another file system is nobody's treatment, and another machine is no target.
+        place(&mut candidate, "/mnt/a", "xfs");
+        let barred = |candidate: &[Record]| {
+            let Verdict::Invalid(Reason::Audit(text)) = compare(&base, candidate, &question()).rows[0].verdict.clone() else {
+                panic!("a verdict")
+            };
+            text
+        };
+        assert!(barred(&candidate).contains("storage.file_system.kind"));
+        place(&mut candidate, "/mnt/b", "xfs");
+        candidate.iter_mut().for_each(|record| record.environment.cpu.model = Some("other".into()));
+        assert!(barred(&candidate).contains("cpu.model"));
+    }
+
+    #[test]
+    fn a_row_of_one_side_is_named_and_says_nothing_of_the_others() {
+        let (mut base, candidate) = experiment(10, 1.1);
+        let mut more = base.clone();
+        for record in &mut more {
+            record.trial.as_mut().unwrap().row = "extra".into();
+            record.effective.insert("queue-depth".into(), "8".into());
+        }
+        base.append(&mut more);
+        let found = compare(&base, &candidate, &question());
+        assert_eq!(found.rows.iter().map(|row| row.verdict.clone()).collect::<Vec<_>>(), [Verdict::Faster { by_margin: true }]);
+        assert_eq!(found.lone_rows, [LoneRow { row: "extra".into(), is_of_base: true }]);
+        assert_eq!(found.workload, []);
+    }
+
+    #[test]
+    fn of_many_options_that_differ_a_few_are_named() {
+        assert_eq!(some(&["a", "b"]), "a, b");
+        assert_eq!(some(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f and 2 more");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `fathom compare`: verdicts between records, or between settings that it measures itself.
 
 mod experiment;
+mod factors;
 mod sides;
+mod subject;
 
 use crate::exit::Usage;
 use crate::output::tell;
@@ -20,6 +22,7 @@ Examples:
   fathom compare threads=1 threads=4 --run --target test.dat --set random=true --set direct=true --set file-size=64M
   fathom compare engine=sync engine=io_uring --run --target test.dat --set queue-depth=1 --records experiment.jsonl
   fathom compare experiment.jsonl
+  fathom compare target=/mnt/a target=/mnt/b --run --set random=true --set direct=true --set file-size=4G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
 
@@ -32,7 +35,12 @@ pub(crate) fn command() -> Command {
     let command = Command::new("compare")
         .about("Gives verdicts between records, or measures settings in randomised blocks until it knows")
         .after_help(AFTER_HELP)
-        .arg(Arg::new("base").required(true).value_name("BASE").help("Records, or with --run a TOML workload or KEY=VALUE,KEY=VALUE"))
+        .arg(
+            Arg::new("base")
+                .required(true)
+                .value_name("BASE")
+                .help("Records, or with --run a target (target=/mnt/a), a TOML workload or KEY=VALUE,KEY=VALUE"),
+        )
         .arg(
             Arg::new("candidate")
                 .value_name("CANDIDATE")
@@ -96,12 +104,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match candidates.as_slice() {
         [] => {
             let records = read(&base)?;
-            let found = compare_arms(&records, &of_plan(question, &records)).map_err(|e| Usage(format!("{base}: {e}")))?;
+            let asked = of_plan(question, &records)?;
+            let found = compare_arms(&records, &asked).map_err(|e| Usage(format!("{base}: {e}")))?;
             tell(&report::arms_text(&found))?;
             Ok(code_of_arms(&found))
         }
         [candidate] => {
             let sides = [read_side(&base)?, read_side(candidate)?];
+            let [a, b] = sides.each_ref().map(|side| side.iter().collect::<Vec<&Record>>());
+            factors::check(&question.factors, &analyze::factors_between(&a, &b), &[a, b].concat())?;
             let (found, findings) = compare_audited(&sides[0], &sides[1], &question);
             tell(&report::comparison_text(&base, candidate, &found, &findings, sides[0].len() + sides[1].len()))?;
             Ok(code_of_rows(&found))
@@ -127,20 +138,24 @@ fn question(matches: &ArgMatches) -> Result<Question> {
     Ok(Question { metric, margin, factors })
 }
 
-/// In an experiment the options in which arms differ are what its plan compares.
-fn of_plan(mut question: Question, records: &[Record]) -> Question {
+/// In an experiment the options in which arms differ are what its plan compares; those that were asked for must be among them.
+fn of_plan(mut question: Question, records: &[Record]) -> Result<Question> {
     let refs: Vec<&Record> = records.iter().collect();
     let arms: BTreeSet<&str> = records.iter().filter_map(|record| record.trial.as_ref().map(|trial| trial.arm.as_str())).collect();
+    let mut differing = BTreeSet::new();
     for arm in arms {
         let (of, others): (Vec<&Record>, Vec<&Record>) =
             refs.iter().copied().partition(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == arm));
-        question.factors.extend(analyze::workload_differences(&of, &others).into_iter().map(|d| d.key));
+        differing.extend(analyze::factors_between(&of, &others));
     }
-    question
+    factors::check(&question.factors, &differing, &refs)?;
+    question.factors.extend(differing);
+    Ok(question)
 }
 
 fn code_of_rows(found: &Comparison) -> i32 {
-    found.rows.iter().map(|row| code(&row.verdict)).max().unwrap_or(4)
+    let lone = found.lone_rows.first().map(|_| 4);
+    found.rows.iter().map(|row| code(&row.verdict)).chain(lone).max().unwrap_or(4)
 }
 
 fn code_of_arms(found: &ArmsComparison) -> i32 {
@@ -160,6 +175,9 @@ fn code(verdict: &Verdict) -> i32 {
 }
 
 fn read(file: &str) -> Result<Vec<Record>> {
+    if Path::new(file).exists() && crate::records::is_other_data(Path::new(file)) {
+        return Err(Usage(format!("{file} holds no records; to measure it, add --run: fathom compare target=A target=B --run")).into());
+    }
     let found = record::read_records(Path::new(file))
         .map_err(|e| Usage(format!("cannot read {e}; settings are measured with --run, records are written by --records")))?;
     crate::records::tell_damage(Path::new(file), &found);

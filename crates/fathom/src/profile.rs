@@ -164,7 +164,7 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
 }
 
 /// An error in the form that decides the exit code.
-fn told(error: ProfileError) -> anyhow::Error {
+pub(crate) fn told(error: ProfileError) -> anyhow::Error {
     match error {
         ProfileError::Unsuitable(text) => Usage(text).into(),
         ProfileError::Spec(error) => error.into(),

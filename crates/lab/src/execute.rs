@@ -2,6 +2,7 @@
 
 use crate::drain;
 use crate::plan::{Plan, Turn};
+use crate::ready::ready;
 use engine::{Clock, sys};
 use record::{Record, Status, Trial};
 use run::{Context, RunError, execute, unstarted};
@@ -71,7 +72,7 @@ pub enum LabError {
     /// What cannot be kept is not measured any further.
     #[error("a record cannot be kept: {0}")]
     Keep(#[source] KeepError),
-    /// A plan without arms, rows or passes, or with another number of workloads than arms.
+    /// A plan without arms, rows or passes, with another number of workloads than arms, or whose files do not fit.
     #[error("{0}")]
     Plan(String),
 }
@@ -89,6 +90,7 @@ pub fn run(
     decided: &mut dyn FnMut(&[Record]) -> bool,
 ) -> Result<Ended, LabError> {
     check(plan)?;
+    ready(plan, context)?;
     let start = context.clock.now();
     let mut course = Course { plan, hash: plan.hash(), context, start, watch, keep, records: Vec::new(), notice: None };
     let why = course.passes(decided)?;

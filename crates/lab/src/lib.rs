@@ -14,6 +14,8 @@ mod drain;
 mod execute;
 mod plan;
 pub mod profile;
+mod ready;
 
 pub use execute::{Ended, KeepError, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run};
 pub use plan::{Arm, Plan, Row, Turn, drawn_seed};
+pub use ready::ready;

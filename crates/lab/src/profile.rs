@@ -22,6 +22,7 @@ use crate::{Arm, Ended, KeepError, LabError, Plan, Row, SlotWatch, WhyEnded, dra
 use engine::Clock;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
+pub use own_file::{OwnFile, remove_stale};
 use record::{Record, Role, Stopping};
 use rehearsal::rehearse;
 use run::{Context, RunError};

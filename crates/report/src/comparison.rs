@@ -1,6 +1,6 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
-use analyze::{ArmComparison, ArmsComparison, Comparison, Located, RowComparison};
+use analyze::{ArmComparison, ArmsComparison, Comparison, Disagreement, Located, LoneRow, RowComparison};
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,9 +18,10 @@ pub fn comparison_text(base: &str, candidate: &str, found: &Comparison, findings
         out.push('\n');
         row_text(&mut out, row, found.question.margin);
     }
-    if found.rows.is_empty() {
+    if found.rows.is_empty() && found.lone_rows.is_empty() {
         out.push_str("\nnothing to compare: no record ended well\n");
     }
+    lone_rows_text(&mut out, [base, candidate], &found.lone_rows);
     differences_text(&mut out, found);
     left_out_text(&mut out, &found.left_out);
     findings_text(&mut out, findings, records);
@@ -85,7 +86,52 @@ fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
     }
 }
 
+/// Rows of one side, a line a side.
+fn lone_rows_text(out: &mut String, sides: [&str; 2], rows: &[LoneRow]) {
+    for (name, is_of_base) in sides.into_iter().zip([true, false]) {
+        let of_side: Vec<&str> = rows.iter().filter(|lone| lone.is_of_base == is_of_base).map(|lone| lone.row.as_str()).collect();
+        let noun = if of_side.len() == 1 { "row" } else { "rows" };
+        if !of_side.is_empty() {
+            let _infallible = writeln!(out, "\n{noun} only in {name}: {}", of_side.join(", "));
+        }
+    }
+}
+
+/// What people call the facts of storage that say most.
+const SUBJECT: [(&str, &str); 8] = [
+    ("storage.file_system.kind", "file system"),
+    ("storage.file_system.options", "mount options"),
+    ("storage.file_system.source", "source"),
+    ("storage.device.name", "device"),
+    ("storage.device.model", "device model"),
+    ("storage.device.rotational", "rotational"),
+    ("storage.device.scheduler", "scheduler"),
+    ("storage.is_memory", "lies in memory"),
+];
+
+/// What comes with the targets or engines that are compared: the facts that say most, and the number of the others.
+fn subject_text(out: &mut String, found: &[Disagreement]) {
+    if found.is_empty() {
+        return;
+    }
+    out.push_str("\nwhat differs with what is compared:\n");
+    let mut shown = 0;
+    for (key, name) in SUBJECT {
+        for d in found.iter().filter(|d| d.key == key) {
+            shown += 1;
+            let _infallible = writeln!(out, "  {name}: {} | {}", d.base, d.candidate);
+        }
+    }
+    let more = found.len() - shown;
+    if more > 0 {
+        let (noun, and) = (if more == 1 { "fact" } else { "facts" }, if shown > 0 { "and " } else { "" });
+        let _infallible =
+            writeln!(out, "  {and}{more} {}{noun} of the storage, which the records hold", if shown > 0 { "other " } else { "" });
+    }
+}
+
 fn differences_text(out: &mut String, found: &Comparison) {
+    subject_text(out, &found.with_subject);
     list(out, "workload differs", &found.workload);
     list(out, "environment differs", &found.environment);
 }
@@ -283,6 +329,8 @@ mod tests {
         let comparison = Comparison {
             question: question(),
             rows: vec![row(Verdict::Faster { by_margin: false }); 2],
+            lone_rows: vec![],
+            with_subject: vec![],
             environment: vec![],
             workload: vec![],
             left_out: vec![],
@@ -337,6 +385,25 @@ warning[y]: said
   help: do
 ";
         assert_eq!(arms_text(&found), expected);
+    }
+
+    #[test]
+    fn what_comes_with_a_target_is_listed_and_a_lone_row_is_one_line() {
+        let differs = |key: &str| Disagreement { key: key.into(), base: "ext4".into(), candidate: "xfs".into() };
+        let found = Comparison {
+            question: question(),
+            rows: vec![],
+            lone_rows: vec![LoneRow { row: "q".into(), is_of_base: true }, LoneRow { row: "s".into(), is_of_base: true }],
+            with_subject: vec![differs("storage.device.minor"), differs("storage.file_system.kind")],
+            environment: vec![],
+            workload: vec![],
+            left_out: vec![],
+        };
+        assert_eq!(
+            comparison_text("a", "b", &found, &[], 3),
+            "b against a: operations a second, margin 5.0 %\n\nrows only in a: q, s\n\nwhat differs with what is compared:\n  \
+             file system: ext4 | xfs\n  and 1 other fact of the storage, which the records hold\n"
+        );
     }
 
     #[test]

@@ -37,4 +37,4 @@ pub use error::RunError;
 pub use execute::{Context, NoWatch, Watch, dry_run, execute, unstarted};
 pub use layout::{FileSpec, Layout};
 pub use probe::RealProbe;
-pub use resolve::{Resolved, TargetKind, WorkerPlacement, resolve};
+pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, resolve};

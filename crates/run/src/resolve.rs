@@ -64,7 +64,8 @@ pub struct WorkerPlacement {
 }
 
 pub(crate) const DEFAULT_DURATION: Nanos = Nanos(10_000_000_000);
-pub(crate) const DEFAULT_FILE_BYTES: u64 = 1 << 30;
+/// Bytes of a new file of which nobody says a size.
+pub const DEFAULT_FILE_BYTES: u64 = 1 << 30;
 
 /// Decides what will happen.
 ///

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod parse;
-pub(crate) use parse::nearest;
+pub use parse::nearest;
 use parse::{block_sizes, number, show_blocks, switch, words_list};
 
 /// Where an option stands in the help text.

@@ -322,6 +322,8 @@ impl<'a> Course<'a> {
         let comparison = Comparison {
             question: self.question.clone(),
             rows,
+            lone_rows: Vec::new(),
+            with_subject: ground.with_subject,
             environment: ground.environment,
             workload: ground.workload,
             left_out: ground.left_out,

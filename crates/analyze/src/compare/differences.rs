@@ -1,5 +1,7 @@
 //! What else differs between two sets of records.
 
+use super::row_of;
+use super::subject::{TARGET, targets_differ};
 use crate::circumstances::environment_facts;
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +17,27 @@ pub struct Disagreement {
 /// Options that say where or how results are kept, or name the target: they may differ.
 const HARMLESS: [&str; 6] = ["target", "seed", "allow-destroy", "export-layout-manifest", "heatmap", "heatmap-buckets"];
 
-/// Effective options that differ.
+/// Options by which sides differ and that a question may name as its factors.
+#[must_use]
+pub fn factors_between(base: &[&Record], candidate: &[&Record]) -> BTreeSet<String> {
+    let target = targets_differ(&[base.to_vec(), candidate.to_vec()]).then(|| TARGET.to_owned());
+    workload_differences(base, candidate).into_iter().map(|d| d.key).chain(target).collect()
+}
+
+/// Effective options that differ in a row that both sides have.
 #[must_use]
 pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disagreement> {
+    let rows = |records: &[&Record]| records.iter().map(|record| row_of(record).to_owned()).collect::<BTreeSet<String>>();
+    let (of_base, of_candidate) = (rows(base), rows(candidate));
     let facts = |records: &[&Record]| {
         let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for record in records {
+            // Rows differ on purpose: only the same row is compared.
+            let row = row_of(record);
+            if !of_base.contains(row) || !of_candidate.contains(row) {
+                continue;
+            }
             for (key, value) in record.effective.iter().filter(|(key, _)| !HARMLESS.contains(&key.as_str())) {
-                // Rows of one experiment differ on purpose: only the same row is compared.
-                let row = record.trial.as_ref().map_or("", |trial| trial.row.as_str());
                 out.entry(format!("{row}\u{0}{key}")).or_default().insert(value.clone());
             }
         }

@@ -1,19 +1,22 @@
 //! `--run`: the sides measured as one experiment.
 
+use super::factors;
 use super::sides::{Side, differing, sides};
+use super::subject::OwnFiles;
 use super::{code_of_arms, compare_arms};
 use crate::context;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::time;
 use analyze::{ArmsComparison, Question};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
 use record::{Record, Role, Stopping, Store};
 use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use units::Nanos;
@@ -31,11 +34,13 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     }
     let names: Vec<String> = std::iter::once(base.to_owned()).chain(candidates.iter().cloned()).collect();
     let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
-    let sides = sides(matches, &names, slot)?;
-    question.factors.extend(differing(&sides));
-    let plan = plan(matches, &sides)?;
-    let store = store(matches, &plan)?;
+    let mut sides = sides(matches, &names, slot)?;
     engine::sys::catch_signals();
+    let mut own = OwnFiles::default();
+    own.give(&mut sides)?.iter().for_each(|said| told(said));
+    let plan = plan(matches, &sides)?;
+    question.factors = expected(&plan, differing(&sides), &question)?;
+    let store = store(matches, &plan)?;
     let context = context::context(1_000_000_000)?;
     told(&cost(&plan));
     let ended = measure(&plan, &context, store, &question)?;
@@ -62,6 +67,15 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
             1
         }
     })
+}
+
+/// The options that are expected to differ: those of the sides, and those that were declared and do. That every side can work is known then.
+fn expected(plan: &Plan, given: BTreeSet<String>, question: &Question) -> Result<BTreeSet<String>> {
+    let resolved = lab::ready(plan, &context::bare_context()).map_err(of_lab)?;
+    let declared: BTreeSet<String> = given.union(&question.factors).cloned().collect();
+    let differing = factors::undeclared(plan, &resolved, &declared)?;
+    factors::check(&question.factors, &given.union(&differing).cloned().collect(), &[])?;
+    Ok(declared)
 }
 
 fn signal_code() -> Option<i32> {
@@ -153,14 +167,17 @@ fn measure(plan: &Plan, context: &run::Context, mut store: Option<Store>, questi
         &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
     );
     drop(progress);
-    match ended {
-        Ok(ended) => Ok(ended),
-        // The exit code is that of the run.
-        Err(LabError::Slot { arm, row, source }) => {
-            Err(anyhow::Error::new(*source)).with_context(|| if row == "run" { arm } else { format!("{arm}, phase {row}") })
+    ended.map_err(of_lab)
+}
+
+/// An error in the form that decides the exit code: that of a slot is the run's.
+fn of_lab(error: LabError) -> anyhow::Error {
+    match error {
+        LabError::Slot { arm, row, source } => {
+            anyhow::Error::new(*source).context(if row == "run" { arm } else { format!("{arm}, phase {row}") })
         }
-        Err(LabError::Plan(text)) => Err(Usage(text).into()),
-        Err(error @ LabError::Keep(_)) => Err(error.into()),
+        LabError::Plan(text) => Usage(text).into(),
+        error @ LabError::Keep(_) => error.into(),
     }
 }
 

@@ -1,12 +1,14 @@
 //! What is compared: sides as workloads, phase by phase.
 
+use super::subject::{Meaning, TARGET, as_toml, meaning};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::ArgMatches;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use units::Nanos;
-use workload::{Phase, Workload, parse_config, settings};
+use workload::settings::{self, SETTINGS, nearest};
+use workload::{Phase, SpecError, Workload, parse_config};
 
 /// One side: its name and its phases, in the order of the baseline's.
 #[derive(Debug)]
@@ -23,6 +25,9 @@ pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Resu
     let mut common = Workload::default();
     common.targets.extend(matches.get_one::<PathBuf>("target").cloned());
     for pair in matches.get_many::<String>("set").into_iter().flatten() {
+        if pair.split_once('=').is_some_and(|(key, _)| key.trim() == TARGET) {
+            return Err(Usage(format!("--set {pair}: the target of all sides is given with --target, that of one side as {pair}")).into());
+        }
         set(&mut common, pair)?;
     }
     let mut out: Vec<Side> = Vec::new();
@@ -50,21 +55,50 @@ fn unused(name: &str, taken: &[Side]) -> String {
 }
 
 fn phases(common: &Workload, side: &str) -> Result<Vec<Phase>> {
-    if !Path::new(side).is_file() {
-        let mut workload = common.clone();
-        for pair in pairs(side) {
-            set(&mut workload, &pair)?;
-        }
-        return Ok(vec![Phase { name: "run".into(), workload }]);
-    }
-    let text = std::fs::read_to_string(side).with_context(|| format!("cannot read {side}"))?;
-    let stages = parse_config(&text, common, &[]).with_context(|| side.to_owned())?;
+    let text = match meaning(side)? {
+        Meaning::Toml(text) => text,
+        Meaning::Settings => return settings_of(common, side),
+        Meaning::Target => return one_phase(on(common, vec![side.into()])?),
+    };
+    let stages = parse_config(&text, common, &[]).with_context(|| as_toml(side))?;
     let phases: Vec<Phase> = stages.into_iter().flat_map(|stage| stage.0).collect();
     let mut seen = BTreeSet::new();
     match phases.iter().find(|phase| !seen.insert(phase.name.clone())) {
         Some(twice) => Err(Usage(format!("{side} has two phases of the name {:?}; phases are compared by their names", twice.name)).into()),
         None => Ok(phases),
     }
+}
+
+fn settings_of(common: &Workload, side: &str) -> Result<Vec<Phase>> {
+    let mut workload = common.clone();
+    let mut targets: Vec<PathBuf> = Vec::new();
+    for pair in pairs(side) {
+        match pair.split_once('=') {
+            Some((key, path)) if key.trim() == TARGET => targets.push(path.trim().into()),
+            Some(_) | None => set(&mut workload, &pair)?,
+        }
+    }
+    one_phase(if targets.is_empty() { workload } else { on(&workload, targets)? })
+}
+
+fn one_phase(workload: Workload) -> Result<Vec<Phase>> {
+    Ok(vec![Phase { name: "run".into(), workload }])
+}
+
+/// A workload on the targets of one side.
+fn on(workload: &Workload, targets: Vec<PathBuf>) -> Result<Workload> {
+    if let Some(common) = workload.targets.first() {
+        return Err(Usage(format!(
+            "--target {} is the target of all sides and target={} that of one; give one of them",
+            common.display(),
+            targets[0].display()
+        ))
+        .into());
+    }
+    if targets.iter().any(|target| target.as_os_str().is_empty()) {
+        return Err(Usage("target= names no target; example: target=/mnt/a".into()).into());
+    }
+    Ok(Workload { targets, ..workload.clone() })
 }
 
 fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Phase>> {
@@ -97,7 +131,7 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
 fn pairs(side: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in side.split(',') {
-        let begins_an_option = part.split_once('=').is_some_and(|(key, _)| settings::find(key.trim()).is_some());
+        let begins_an_option = part.split_once('=').is_some_and(|(key, _)| is_key(key.trim()));
         match out.last_mut() {
             Some(last) if !begins_an_option => {
                 last.push(',');
@@ -109,11 +143,20 @@ fn pairs(side: &str) -> Vec<String> {
     out
 }
 
+fn is_key(key: &str) -> bool {
+    key == TARGET || settings::find(key).is_some()
+}
+
 fn set(workload: &mut Workload, pair: &str) -> Result<()> {
     let (key, value) = pair
         .split_once('=')
-        .ok_or_else(|| Usage(format!("{pair:?} is neither a file that exists nor KEY=VALUE; example: engine=io_uring")))?;
-    Ok(settings::apply(workload, key.trim(), value.trim())?)
+        .ok_or_else(|| Usage(format!("{pair:?} is neither a file that exists nor KEY=VALUE; example: engine=io_uring or target=/mnt/a")))?;
+    let key = key.trim();
+    if !is_key(key) {
+        let known = SETTINGS.iter().map(|setting| setting.key).chain([TARGET]);
+        return Err(SpecError::UnknownKey { key: key.into(), suggestion: nearest(key, known) }.into());
+    }
+    Ok(settings::apply(workload, key, value.trim())?)
 }
 
 /// Options in which a side differs from the baseline in any phase: what is compared.
@@ -126,6 +169,7 @@ pub(super) fn differing(sides: &[Side]) -> BTreeSet<String> {
         };
         keys.extend(only(&a, &b));
         keys.extend(only(&b, &a));
+        keys.extend((base.workload.targets != side.workload.targets).then(|| TARGET.to_owned()));
     }
     // What follows from the engine is part of it.
     if keys.contains("engine") || keys.contains("queue-depth") {
@@ -159,6 +203,22 @@ mod tests {
             pairs("engine=sim,sim-model=latency=1us,servers=4,queue-depth=2"),
             ["engine=sim", "sim-model=latency=1us,servers=4", "queue-depth=2"]
         );
+    }
+
+    #[test]
+    fn a_side_may_be_a_target_and_all_sides_may_have_one_but_not_both() {
+        let of =
+            |common: &Workload, side: &str| phases(common, side).map(|mut phases| phases.remove(0).workload).map_err(|e| e.to_string());
+        let plain = Workload::default();
+        let workload = of(&plain, "target=/mnt/a,b,engine=sync").unwrap();
+        assert_eq!((workload.targets, workload.engine.word()), (vec![PathBuf::from("/mnt/a,b")], "sync"));
+        let url = "target=nbd+unix:///x?socket=/run/s";
+        assert_eq!(of(&plain, url).unwrap().targets, [PathBuf::from("nbd+unix:///x?socket=/run/s")]);
+        assert_eq!(of(&plain, "/").unwrap().targets, [PathBuf::from("/")], "a directory can be nothing else");
+        let common = Workload { targets: vec!["/x".into()], ..Workload::default() };
+        assert!(of(&common, "target=/y").unwrap_err().contains("--target /x is the target of all sides and target=/y that of one"));
+        assert!(of(&plain, "target=").unwrap_err().contains("names no target"));
+        assert_eq!(of(&plain, "tagret=/y").unwrap_err(), "unknown option \"tagret\", did you mean \"target\"?");
     }
 
     #[test]

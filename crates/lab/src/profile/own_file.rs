@@ -17,7 +17,7 @@ const AFTER: &str = ".dat";
 
 /// A file of this process; dropped, it is removed.
 #[derive(Debug)]
-pub(super) struct OwnFile {
+pub struct OwnFile {
     path: PathBuf,
     id: FileId,
     /// Held, not read: what says to others that the file is in use.
@@ -26,7 +26,10 @@ pub(super) struct OwnFile {
 
 impl OwnFile {
     /// Makes an empty file in `dir`, of which nobody else has the name, and marks it.
-    pub(super) fn make(dir: &Path, process: u32) -> Result<Self, ProfileError> {
+    ///
+    /// # Errors
+    /// It cannot be made or marked.
+    pub fn make(dir: &Path, process: u32) -> Result<Self, ProfileError> {
         let path = dir.join(format!("{BEFORE}{process}{AFTER}"));
         let failed = |what, source| ProfileError::Run(RunError::Io { what, path: path.clone(), source });
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
@@ -47,7 +50,8 @@ impl OwnFile {
         Ok(own)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -62,7 +66,8 @@ impl Drop for OwnFile {
 }
 
 /// Removes what killed profiles left in a directory and says so; says also what is left alone that looks like it.
-pub(super) fn remove_stale(dir: &Path, process: u32) -> Vec<String> {
+#[must_use]
+pub fn remove_stale(dir: &Path, process: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();

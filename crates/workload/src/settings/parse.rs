@@ -64,7 +64,8 @@ pub(super) fn show_blocks(blocks: &BlockSizes) -> String {
 }
 
 /// The known word nearest to `word` by edit distance, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     known.map(|k| (edit_distance(word, k), k)).filter(|(d, k)| *d <= 1 + k.len() / 4).min().map(|(_, k)| k.to_owned())
 }
 

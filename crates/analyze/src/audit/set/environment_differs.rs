@@ -2,6 +2,7 @@
 
 use super::{Experiment, Located, Slot, about};
 use crate::circumstances::environment_facts;
+use crate::compare::is_storage_compared;
 use crate::{Effective, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +36,10 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         arms.iter().map(|(_, slots)| environment_facts(&slots.iter().map(|(_, record)| *record).collect::<Vec<_>>())).collect();
     let mut parts: BTreeSet<&str> = BTreeSet::new();
     let mut keys: Vec<String> = Vec::new();
-    for (part, name, field) in FACTS {
+    // The storage below targets or engines that a plan compares is what it compares.
+    let is_storage_compared =
+        is_storage_compared(&arms.iter().map(|(_, slots)| slots.iter().map(|(_, r)| *r).collect()).collect::<Vec<_>>());
+    for (part, name, field) in FACTS.into_iter().filter(|(part, ..)| *part != "storage" || !is_storage_compared) {
         let values: Vec<BTreeSet<String>> = facts.iter().map(|facts| values(facts, field)).collect();
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
             parts.insert(part);
@@ -120,6 +124,19 @@ mod tests {
     fn one_difference_may_be_what_is_compared() {
         let found = run_on(check, &two(|record| record.environment.cpu.governor = Some("powersave".into())));
         assert_eq!(found[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn the_storage_below_an_engine_that_a_plan_compares_is_no_other_cause() {
+        let other = |record: &mut Record| {
+            record.environment.system.boot_id = Some("b".into());
+            record.environment.storage.get_or_insert_default().is_memory = Some(true);
+            set(record, "engine", "null");
+        };
+        let mut records = two(other);
+        assert_eq!(run_on(check, &records).len(), 1, "of the other nobody knows the boot");
+        records[0].environment.system.boot_id = Some("b".into());
+        assert_eq!(run_on(check, &records), []);
     }
 
     #[test]
