@@ -26,6 +26,9 @@ fn flag(setting: &'static Setting) -> Arg {
     match setting.value {
         None => arg.action(ArgAction::SetTrue).help(setting.help),
         Some(value) => {
+            if settings::repeats(setting.key) {
+                arg = arg.action(ArgAction::Append);
+            }
             let help = match default {
                 Some(default) if !setting.help.contains("Default") => format!("{} [default: {default}]", setting.help),
                 Some(_) | None => setting.help.to_owned(),
@@ -41,12 +44,12 @@ pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, String)> {
     SETTINGS
         .iter()
         .filter(from_command_line)
-        .map(|setting| {
-            let text = match setting.value {
-                None => "true".to_owned(),
-                Some(_) => matches.get_one::<String>(setting.key).cloned().unwrap_or_default(),
+        .flat_map(|setting| {
+            let texts: Vec<String> = match setting.value {
+                None => vec!["true".to_owned()],
+                Some(_) => matches.get_many::<String>(setting.key).into_iter().flatten().cloned().collect(),
             };
-            (setting.key.to_owned(), text)
+            texts.into_iter().map(|text| (setting.key.to_owned(), text))
         })
         .collect()
 }

@@ -33,6 +33,8 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     {
         return main_iopulse(args);
     }
+    let run = args.get(1).is_some_and(|verb| verb == "run");
+    let args = if run { fio::options_of_the_call_first(args, &run::command("run")) } else { args };
     match command().try_get_matches_from(args) {
         Ok(matches) => exit::code(dispatch(&matches)),
         Err(error) => exit::usage(error),
@@ -42,7 +44,8 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 /// Runs the command line of `iopulse`: `fathom run` without the verb.
 #[must_use]
 pub fn main_iopulse(args: Vec<OsString>) -> ExitCode {
-    match run::command("iopulse").version(env!("CARGO_PKG_VERSION")).try_get_matches_from(args) {
+    let command = run::command("iopulse").version(env!("CARGO_PKG_VERSION"));
+    match command.clone().try_get_matches_from(fio::options_of_the_call_first(args, &command)) {
         Ok(matches) => exit::code(run::run(&matches)),
         Err(error) => exit::usage(error),
     }

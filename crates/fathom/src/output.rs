@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches, Command};
 use record::{Record, Store};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use workload::fio::TypedOptions;
+use workload::fio::{FioFormat, FioJobs};
 
 /// Form of the result on standard output or in `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +15,17 @@ pub(crate) enum Format {
     Text,
     Json,
     FioJson { plus: bool },
+    FioTerse,
     Csv,
     CsvSummary,
 }
 
-const FORMATS: [&str; 6] = ["text", "json", "fio-json", "fio-json+", "csv", "csv-summary"];
+const FORMATS: [&str; 7] = ["text", "json", "fio-json", "fio-json+", "fio-terse", "csv", "csv-summary"];
 
 /// What was asked about results.
 pub(crate) struct Output {
-    format: Format,
+    /// One, or several of fio's, which stand behind one another.
+    formats: Vec<Format>,
     file: Option<PathBuf>,
     records: Option<PathBuf>,
     json: Option<PathBuf>,
@@ -34,6 +36,15 @@ pub(crate) struct Output {
     interval_ns: u64,
     /// Options as typed in a fio job, for its own format.
     fio_options: report::FioOptions,
+    aside: Aside,
+}
+
+/// Where notices go when the result is no text for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aside {
+    Stderr,
+    /// fio says nothing on standard error where `--output` names a file, and drivers of it take every word there for a failure.
+    Stdout,
 }
 
 impl Output {
@@ -75,7 +86,7 @@ impl Output {
             return Err(Usage("--live-interval must be at least 10ms".into()).into());
         }
         let mut out = Self {
-            format: Format::Text,
+            formats: Vec::new(),
             file: file("output"),
             records: file("records"),
             json: file("json-output"),
@@ -90,6 +101,7 @@ impl Output {
             },
             interval_ns,
             fio_options: report::FioOptions::default(),
+            aside: Aside::Stderr,
         };
         out.set_format(matches.get_one::<String>("output-format").map_or("text", String::as_str))?;
         Ok(out)
@@ -97,27 +109,39 @@ impl Output {
 
     /// Chooses the form by its name.
     pub(crate) fn set_format(&mut self, name: &str) -> Result<()> {
-        self.format = match name {
-            "text" | "normal" => Format::Text,
+        self.formats = vec![match name {
+            "text" => Format::Text,
             "json" => Format::Json,
             "fio-json" => Format::FioJson { plus: false },
             "fio-json+" => Format::FioJson { plus: true },
+            "fio-terse" => Format::FioTerse,
             "csv" => Format::Csv,
             "csv-summary" => Format::CsvSummary,
             other => return Err(Usage(format!("--output-format {other:?} is not one of {}", FORMATS.join(", "))).into()),
-        };
+        }];
         Ok(())
     }
 
-    /// Options as typed in a fio job, each phase's own in order.
-    pub(crate) fn set_fio_options(&mut self, global: TypedOptions, jobs: Vec<TypedOptions>) {
-        self.fio_options.global_options = global.into_iter().collect();
-        self.fio_options.job_options = jobs.into_iter().map(|job| job.into_iter().collect()).collect();
-    }
-
-    /// Sends the result into a file.
-    pub(crate) fn set_file(&mut self, file: PathBuf) {
-        self.file = Some(file);
+    /// What a fio job says about its results.
+    pub(crate) fn follow_fio(&mut self, jobs: &FioJobs) {
+        self.fio_options.global_options = jobs.global_options.iter().cloned().collect();
+        self.fio_options.job_options = jobs.job_options.iter().map(|job| job.iter().cloned().collect()).collect();
+        self.fio_options.groups.clone_from(&jobs.groups);
+        self.fio_options.entries = if jobs.group_reporting { report::Entries::Group } else { report::Entries::Worker };
+        if let Some(file) = &jobs.output.file {
+            self.file = Some(file.into());
+            self.aside = Aside::Stdout;
+        }
+        if !jobs.output.formats.is_empty() {
+            self.formats = jobs.output.formats.iter().map(|format| of_fio(*format)).collect();
+            // fio writes its forms in this order, however they are named.
+            self.formats.sort_by_key(|format| match format {
+                Format::FioTerse => 0,
+                Format::FioJson { .. } | Format::Json | Format::Csv | Format::CsvSummary => 1,
+                Format::Text => 2,
+            });
+            self.formats.dedup();
+        }
     }
 
     pub(crate) fn interval_ns(&self) -> u64 {
@@ -143,22 +167,46 @@ impl Output {
         self.finish_as(records, &|record| report::terminal(record, &analyze::self_check(record), &self.text), "")
     }
 
-    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all records.
-    pub(crate) fn finish_as(&self, records: &[Record], text: &dyn Fn(&Record) -> String, after: &str) -> Result<()> {
-        let result = match self.format {
-            Format::Text => {
-                let texts = records.iter().map(text).chain((!after.is_empty()).then(|| after.to_owned()));
-                texts.collect::<Vec<_>>().join("\n")
-            }
+    fn form(&self, format: Format, records: &[Record], text: &dyn Fn() -> String) -> Result<String> {
+        Ok(match format {
+            Format::Text => text(),
             Format::Json => report::json(records),
             Format::FioJson { plus } => {
                 let document = report::fio_json(records, &report::FioOptions { bins: plus, ..self.fio_options.clone() });
                 serde_json::to_string_pretty(&document)?
             }
+            Format::FioTerse => report::fio_terse(records, &self.fio_options),
             Format::Csv => report::csv(records),
             Format::CsvSummary => report::csv_summary(records),
+        })
+    }
+
+    /// What a reader must know and a form for machines has no place for, or one that nobody looks at.
+    fn tell_notices(&self, records: &[Record]) {
+        let mut told: Vec<&String> = Vec::new();
+        for notice in records.iter().flat_map(|record| &record.notices) {
+            if told.contains(&notice) {
+                continue;
+            }
+            told.push(notice);
+            let _nobody_reads_a_closed_terminal = match self.aside {
+                Aside::Stderr => writeln!(std::io::stderr(), "note: {notice}"),
+                Aside::Stdout => writeln!(std::io::stdout(), "note: {notice}"),
+            };
+        }
+    }
+
+    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all records.
+    pub(crate) fn finish_as(&self, records: &[Record], text: &dyn Fn(&Record) -> String, after: &str) -> Result<()> {
+        let texts = || {
+            let texts = records.iter().map(text).chain((!after.is_empty()).then(|| after.to_owned()));
+            texts.collect::<Vec<_>>().join("\n")
         };
-        let mut written = vec![write(self.file.as_deref(), &result)];
+        let forms: Vec<String> = self.formats.iter().map(|format| self.form(*format, records, &texts)).collect::<Result<_>>()?;
+        let mut written = vec![write(self.file.as_deref(), &forms.join("\n"))];
+        if !self.formats.contains(&Format::Text) {
+            self.tell_notices(records);
+        }
         let extra =
             [(&self.json, report::json as fn(&[Record]) -> String), (&self.csv, report::csv), (&self.histogram, report::histograms_json)];
         for (file, form) in extra {
@@ -171,6 +219,16 @@ impl Output {
             written.push(write(Some(file), &logs.concat()));
         }
         written.into_iter().collect()
+    }
+}
+
+/// fio's own name of a form, which is another one's elsewhere: its json is not Fathom's.
+fn of_fio(format: FioFormat) -> Format {
+    match format {
+        FioFormat::Normal => Format::Text,
+        FioFormat::Json => Format::FioJson { plus: false },
+        FioFormat::JsonPlus => Format::FioJson { plus: true },
+        FioFormat::Terse => Format::FioTerse,
     }
 }
 

@@ -46,6 +46,10 @@ pub(crate) fn switch(name: &'static str, help: &'static str) -> Arg {
 
 /// Runs the verb and returns the exit code.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    if fio::asks_for_version(matches) {
+        tell(&fio::version())?;
+        return Ok(0);
+    }
     let output = Output::new(matches)?;
     let Asked { stages, output, notices } = asked(matches, output)?;
     if matches.get_flag("dry-run") {
@@ -100,15 +104,13 @@ struct Asked {
 
 /// What to run, from a fio job, a TOML file, or the flags.
 fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
-    let fio_file = matches.get_one::<PathBuf>("fio");
     let fio_arguments: Vec<String> = matches.get_many::<String>("fio-arguments").map(|args| args.cloned().collect()).unwrap_or_default();
     let config = matches.get_one::<PathBuf>("config");
-    if fio_file.is_some() || !fio_arguments.is_empty() {
-        let given = flags::given(matches);
-        if config.is_some() || !given.is_empty() || !flags::targets(matches).is_empty() {
-            return Err(Usage("a fio job is described by fio's options alone; put them into the job, or leave the job out".into()).into());
+    if matches.contains_id("fio") || !fio_arguments.is_empty() {
+        if config.is_some() {
+            return Err(Usage("--config and a fio job both describe the workload; give one of them".into()).into());
         }
-        let (stages, output, notices) = fio::stages(fio_file, &fio_arguments, output)?;
+        let (stages, output, notices) = fio::stages(matches, &fio_arguments, output)?;
         return Ok(Asked { stages, output, notices });
     }
     let Some(file) = config else {

@@ -632,7 +632,7 @@ fn a_fio_job_that_cannot_be_run_as_written_is_refused_with_file_and_line() {
     $ fathom run --fio none.fio
     cannot read the job file none.fio: No such file or directory (os error 2)
     $ fathom run f --fio value.fio
-    a fio job is described by fio's options alone; put them into the job, or leave the job out
+    f is beside a fio job, which names its own files; write filename=f into the job
     $ fathom run -- --name=a --filename=f --size=1m --frobnicate=1
     argument 4: "frobnicate" is no option of fio, or one of an engine that Fathom does not have
     "#);

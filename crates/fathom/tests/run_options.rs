@@ -39,6 +39,13 @@ static CASES: &[(&str, Trace)] = &[
         assert_eq!((place.bytes("f.worker0").len(), place.bytes("f.worker1").len()), (64 << 10, 64 << 10));
         Some(record)
     }),
+    ("worker-placeholder", |place| {
+        let command = "f.%.x --file-size 64k --write-percent 100 --duration 0s --threads 2 --file-distribution per-worker";
+        let record = place.measure(&format!("{command} --worker-placeholder %"));
+        assert_eq!((place.bytes("f.0.x").len(), place.bytes("f.1.x").len()), (64 << 10, 64 << 10));
+        assert_eq!(record.targets[0].files, 2);
+        Some(record)
+    }),
     ("num-files", |place| {
         let record = place.measure("d --num-files 3 --file-size 8k --write-percent 100 --duration 0s");
         assert_eq!((place.files("d").len(), kind(&record, "write").count), (3, 6));
@@ -420,6 +427,15 @@ static CASES: &[(&str, Trace)] = &[
     ("heatmap-buckets", |place| {
         let record = place.measure("f --engine null --total-bytes 1M --heatmap --heatmap-buckets 7");
         assert_eq!(heat(&record).buckets.len(), 7);
+        Some(record)
+    }),
+    ("worker-series", |place| {
+        let record = place.measure("f --engine null --total-bytes 1M --threads 2 --worker-series");
+        for worker in &record.workers {
+            let measured = worker.measured.as_ref().expect("each is kept apart");
+            let counted: u64 = measured.series.iter().map(|interval| interval.operations.count()).sum();
+            assert_eq!((measured.operations.count(), counted), (worker.operations, worker.operations));
+        }
         Some(record)
     }),
 ];

@@ -288,7 +288,7 @@ impl Choice<'_> {
 
     fn base(&self) -> Workload {
         let mut workload = Workload { targets: vec![self.ground.target.clone()], ..Workload::default() };
-        workload.files.allow_destroy.clone_from(&self.request.allow_destroy);
+        workload.files.allow_destroy.extend(self.request.allow_destroy.clone());
         workload
     }
 

@@ -27,7 +27,7 @@ pub use measurements::{Measurements, Operations};
 pub use record::{
     Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,
     PaceAccount, ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification,
-    VerificationFailure, WorkerAccount,
+    VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

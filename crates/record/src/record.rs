@@ -211,6 +211,17 @@ pub struct WorkerAccount {
     pub involuntary_switches: u64,
     pub engine_features: Option<String>,
     pub error: Option<String>,
+    /// What it counted, by kind and over time; where `worker-series` was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<WorkerMeasured>,
+}
+
+/// The measurements of one worker.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerMeasured {
+    pub operations: Measurements,
+    /// Its intervals are those of the record's series; CPU and devices are known of the whole run alone.
+    pub series: Vec<Interval>,
 }
 
 /// What the worker loops saw of themselves, over all workers.
@@ -351,6 +362,16 @@ pub struct DeviceAccount {
     pub busy_ns: u64,
     /// Time of all requests at the device, summed.
     pub queue_ns: u64,
+    /// Requests that were joined to one already waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_merged: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_merged: Option<u64>,
+    /// Time of the requests that read, summed, and of those that write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -87,7 +87,7 @@ fn worker(index: u32) -> WorkerAccount {
         voluntary_switches: 9000,
         involuntary_switches: 40,
         engine_features: Some("single issuer, deferred task run".into()),
-        error: None,
+        ..WorkerAccount::default()
     }
 }
 
@@ -144,6 +144,10 @@ fn device() -> DeviceAccount {
         flushes: Some(16),
         busy_ns: 1_720 * MS,
         queue_ns: 14_900 * MS,
+        reads_merged: Some(3),
+        writes_merged: Some(12),
+        read_ns: Some(9_100 * MS),
+        write_ns: Some(5_800 * MS),
     }
 }
 

@@ -1,25 +1,31 @@
 //! Records as the document that `fio --output-format=json` writes, for the tools that read it (fio-plot, kubestr, scripts with jq).
 //!
 //! Units and types are fio's: `bw` in KiB/s, `runtime` in ms, latencies in ns, whole numbers where fio has whole numbers, options as texts.
-//! Each record is one entry of `jobs`, over all its workers, as fio writes with `group_reporting`. Where the two tools differ in what they
-//! know:
+//! An entry of `jobs` is a record, one of its workers, or a group of records that ran together, as [`Entries`] says. Where the two tools differ
+//! in what they know:
 //! * `lat_ns` counts from the intended start; `clat_ns` from the issue. Submission is inside `clat_ns`, `slat_ns` is empty: on a target that
 //!   completes inline fio's own `clat` misses the whole operation.
 //! * `bw_*` and `iops_*` are from the intervals of the record, an interval without operations included.
 //! * Of queue depths a record knows means, so `iodepth_level`, `iodepth_submit` and `iodepth_complete` say 100 % at the measured mean.
 //! * `usr_cpu` and `sys_cpu` are of the whole process, kernel workers of io_uring included, over the time of all workers.
-//! * Operations that fio has no place for (open, stat, …) are left out; what a record does not know about devices is null.
+//! * Operations that fio has no place for (open, stat, …) are left out; what a record does not know about devices is 0, since
+//!   typed readers take nothing but numbers.
 //! * `fio version` is `fio-3.0-fathom-VERSION`: 3.0 is the layout (the first with nanoseconds), and readers in use check for `fio-`.
 
 use crate::{moment, per_second};
+use entries::{Entry, entries, group};
 use record::{DeviceAccount, LoopAccount, Record, Status};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::lossless::f64_to_u64_saturating;
 
 mod direction;
+mod entries;
 mod job_options;
 mod latency;
+mod terse;
+
+pub use terse::fio_terse;
 
 /// What a fio document says beyond its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +35,26 @@ pub struct FioOptions {
     pub global_options: BTreeMap<String, String>,
     /// Adds the latency bins of `json+`.
     pub bins: bool,
+    /// The group of each record in order: those that ran together. Empty: each record is a group.
+    pub groups: Vec<usize>,
+    pub entries: Entries,
+}
+
+/// What one entry of `jobs` is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Entries {
+    #[default]
+    Record,
+    /// A worker, where a record has the measurements of each: what fio writes for clones of a job.
+    Worker,
+    /// All records of a group: what fio writes with `group_reporting`.
+    Group,
+}
+
+/// The version that results name: readers check that it begins with fio-3, the layout.
+#[must_use]
+pub fn fio_version(fathom: &str) -> String {
+    format!("fio-3.0-fathom-{fathom}")
 }
 
 /// The fio document of `records`.
@@ -36,16 +62,17 @@ pub struct FioOptions {
 pub fn fio_json(records: &[Record], options: &FioOptions) -> Value {
     let ended_ms = records.iter().map(|record| started_ms(record).saturating_add(record.elapsed_ns / 1_000_000)).max().unwrap_or(0);
     let version = records.first().map_or("", |record| record.environment.fathom.version.as_str());
-    let jobs: Vec<Value> = records.iter().enumerate().map(|(index, record)| job(index, record, options)).collect();
-    let disks = records.iter().flat_map(|record| record.devices.iter().map(|device| disk(device, record.elapsed_ns)));
+    let jobs: Vec<Value> = entries(records, options).iter().map(|entry| job(entry, options)).collect();
+    let notices: BTreeSet<&String> = records.iter().flat_map(|record| &record.notices).collect();
     json!({
-        "fio version": format!("fio-3.0-fathom-{version}"),
+        "fio version": fio_version(version),
         "timestamp": ended_ms / 1000,
         "timestamp_ms": ended_ms,
         "time": moment::asctime(ended_ms),
         "global options": options.global_options,
         "jobs": jobs,
-        "disk_util": disks.collect::<Vec<_>>(),
+        "disk_util": disks(records, options),
+        "fathom": {"notices": notices},
     })
 }
 
@@ -53,19 +80,20 @@ fn started_ms(record: &Record) -> u64 {
     moment::unix_ms(&record.started_at).unwrap_or(0)
 }
 
-fn job(index: usize, record: &Record, options: &FioOptions) -> Value {
+fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
+    let record = entry.record.as_ref();
     let runtime_ms = record.elapsed_ns / 1_000_000;
     let workers = record.workers.len().max(1) as u64;
     let process = &record.process;
     let depth = analyze::Effective::of(record).number("queue-depth").unwrap_or(1);
     let mut out = json!({
         "jobname": record.name,
-        "groupid": index,
+        "groupid": entry.group,
         "job_start": started_ms(record),
         "error": exit_code(record),
         "eta": 0,
         "elapsed": record.elapsed_ns.div_ceil(1_000_000_000),
-        "job options": job_options::merged(record, options.job_options.get(index), &options.global_options),
+        "job options": job_options::merged(record, options.job_options.get(entry.index), &options.global_options),
         "read": direction::transfers(record, &["read"], options.bins),
         "write": direction::transfers(record, &["write"], options.bins),
         "trim": direction::transfers(record, &["trim", "discard"], options.bins),
@@ -123,6 +151,44 @@ fn depths(generator: &LoopAccount) -> Map<String, Value> {
     fields.into_iter().map(|(name, least, mean)| (name.to_owned(), distribution(least, mean, some))).collect()
 }
 
+/// One entry a device over all groups. The records of a group saw the same device at the same time, so the longest speaks for all.
+fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
+    let mut longest: BTreeMap<usize, &Record> = BTreeMap::new();
+    for (index, record) in records.iter().enumerate() {
+        let known = longest.entry(group(options, index)).or_insert(record);
+        if record.elapsed_ns > known.elapsed_ns {
+            *known = record;
+        }
+    }
+    let mut sums: Vec<(DeviceAccount, u64)> = Vec::new();
+    for record in longest.values() {
+        for device in &record.devices {
+            match sums.iter_mut().find(|(sum, _)| sum.name == device.name) {
+                Some((sum, elapsed_ns)) => {
+                    *elapsed_ns += record.elapsed_ns;
+                    add(sum, device);
+                }
+                None => sums.push((device.clone(), record.elapsed_ns)),
+            }
+        }
+    }
+    sums.iter().map(|(device, elapsed_ns)| disk(device, *elapsed_ns)).collect()
+}
+
+fn add(sum: &mut DeviceAccount, device: &DeviceAccount) {
+    sum.reads += device.reads;
+    sum.writes += device.writes;
+    sum.read_bytes += device.read_bytes;
+    sum.written_bytes += device.written_bytes;
+    sum.busy_ns += device.busy_ns;
+    sum.queue_ns += device.queue_ns;
+    let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    sum.reads_merged = both(sum.reads_merged, device.reads_merged);
+    sum.writes_merged = both(sum.writes_merged, device.writes_merged);
+    sum.read_ns = both(sum.read_ns, device.read_ns);
+    sum.write_ns = both(sum.write_ns, device.write_ns);
+}
+
 fn disk(device: &DeviceAccount, elapsed_ns: u64) -> Value {
     json!({
         "name": device.name,
@@ -130,10 +196,10 @@ fn disk(device: &DeviceAccount, elapsed_ns: u64) -> Value {
         "write_ios": device.writes,
         "read_sectors": device.read_bytes / 512,
         "write_sectors": device.written_bytes / 512,
-        "read_merges": null,
-        "write_merges": null,
-        "read_ticks": null,
-        "write_ticks": null,
+        "read_merges": device.reads_merged.unwrap_or(0),
+        "write_merges": device.writes_merged.unwrap_or(0),
+        "read_ticks": device.read_ns.unwrap_or(0) / 1_000_000,
+        "write_ticks": device.write_ns.unwrap_or(0) / 1_000_000,
         "in_queue": device.queue_ns / 1_000_000,
         "util": (per_second(device.busy_ns, elapsed_ns) * 1e-9 * 100.0).min(100.0),
     })
@@ -242,7 +308,8 @@ mod tests {
     #[test]
     fn the_document_of_a_record() {
         insta::assert_snapshot!(lines(&document(example::oltp())), @r#"
-        disk_util = [{"in_queue":14900,"name":"nvme0n1","read_ios":14100,"read_merges":null,"read_sectors":112800,"read_ticks":null,"util":86.00000000000001,"write_ios":7640,"write_merges":null,"write_sectors":61120,"write_ticks":null}]
+        disk_util = [{"in_queue":14900,"name":"nvme0n1","read_ios":14100,"read_merges":3,"read_sectors":112800,"read_ticks":9100,"util":86.00000000000001,"write_ios":7640,"write_merges":12,"write_sectors":61120,"write_ticks":5800}]
+        fathom = {"notices":["the file system has no DIOALIGN: alignment assumed from the device"]}
         fio version = "fio-3.0-fathom-0.1.0"
         global options = {}
         time = "Fri Nov 20 11:07:03 2026"
@@ -279,6 +346,18 @@ mod tests {
           usr_cpu = 6.25
           write = {"bw":15144,"bw_agg":100.0,"bw_bytes":15507456,"bw_dev":0.0,"bw_max":15144,"bw_mean":15144.0,"bw_min":15144,"bw_samples":4,"clat_ns":{"N":7572,"max":1200000,"mean":24825.6735340729,"min":21000,"percentile":{"1.000000":21000,"10.000000":21008,"20.000000":21024,"30.000000":21040,"40.000000":21056,"5.000000":21000,"50.000000":21072,"60.000000":21088,"70.000000":21104,"80.000000":30469,"90.000000":30530,"95.000000":30561,"99.000000":30586,"99.500000":30589,"99.900000":1199054,"99.950000":1200000,"99.990000":1200000},"stddev":46979.57702397462},"drop_ios":0,"io_bytes":31014912,"io_kbytes":30288,"iops":3786.0,"iops_max":3786,"iops_mean":3786.0,"iops_min":3786,"iops_samples":4,"iops_stddev":0.0,"lat_ns":{"N":7572,"max":1200000,"mean":24825.6735340729,"min":21000,"percentile":{"1.000000":21000,"10.000000":21008,"20.000000":21024,"30.000000":21040,"40.000000":21056,"5.000000":21000,"50.000000":21072,"60.000000":21088,"70.000000":21104,"80.000000":30469,"90.000000":30530,"95.000000":30561,"99.000000":30586,"99.500000":30589,"99.900000":1199054,"99.950000":1200000,"99.990000":1200000},"stddev":46979.57702397462},"runtime":2000,"short_ios":0,"slat_ns":{"N":0,"max":0,"mean":0.0,"min":0,"stddev":0.0},"total_ios":7572}
         "#);
+    }
+
+    #[test]
+    fn a_device_is_one_entry_of_numbers_over_all_groups() {
+        let records = [example::oltp(), example::oltp(), example::oltp()];
+        let options = FioOptions { groups: vec![0, 0, 1], ..FioOptions::default() };
+        let document = fio_json(&records, &options);
+        let disks = document["disk_util"].as_array().unwrap();
+        assert_eq!((disks.len(), &disks[0]["read_ios"], &disks[0]["write_merges"]), (1, &json!(28_200), &json!(24)));
+        let unknown = Record { devices: vec![DeviceAccount::default()], ..Record::default() };
+        let disk = &fio_json(&[unknown], &options)["disk_util"][0];
+        assert!(disk.as_object().unwrap().iter().all(|(key, value)| key == "name" || value.is_number()), "{disk}");
     }
 
     #[test]

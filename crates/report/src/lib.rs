@@ -25,7 +25,7 @@ mod terminal;
 
 pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};
-pub use fio_json::{FioOptions, fio_json};
+pub use fio_json::{Entries, FioOptions, fio_json, fio_terse, fio_version};
 pub use hdr_log::{HdrLogError, hdr_log};
 pub use html::html;
 pub use json::{histograms_json, json};

@@ -1,11 +1,12 @@
 //! From what workers and the machine report to a record.
 
 mod outcome;
+mod targets;
 
 use crate::execute::Context;
 use crate::machine::{CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo};
 use crate::prepare::{Prepared, pattern_label};
-use crate::resolve::{Resolved, shown, target_names};
+use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
 use crate::steps::{KindTime, together};
 use crate::tally::Tally;
@@ -14,10 +15,11 @@ use crate::verify::MismatchClass;
 use engine::sys::{self, Usage};
 use record::{
     Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, PaceAccount,
-    ProcessAccount, Record, Residency, SCHEMA, Span, StorageLayer, TargetFact, Verification, VerificationFailure, WorkerAccount,
+    ProcessAccount, Record, Residency, SCHEMA, Span, StorageLayer, Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+use targets::targets;
 use workload::{LockMode, Phase};
 
 /// The machine's counters at one moment.
@@ -38,6 +40,8 @@ pub(crate) struct Accounts {
     before: Reading,
     after: Reading,
     pub(crate) series: Vec<Interval>,
+    /// Of each worker, where `--worker-series` asks for them.
+    pub(crate) worker_series: Vec<Vec<Interval>>,
     /// When the warm-up that is still going on ends, on the workers' clock.
     pub(crate) warm_until: Option<u64>,
     /// From when to when the workers' counters were looked at, on their clock; `None` in virtual time.
@@ -51,7 +55,7 @@ impl Accounts {
             collect_devices(storage, &mut devices);
         }
         let before = Reading::take(machine, &devices);
-        Self { devices, before, after: Reading::default(), series: Vec::new(), warm_until: None, watched: None }
+        Self { devices, before, after: Reading::default(), series: Vec::new(), worker_series: Vec::new(), warm_until: None, watched: None }
     }
 
     /// The measured time begins later than the run: what the warm-up used is left out.
@@ -127,6 +131,10 @@ impl Accounts {
                 flushes: counters.flushes,
                 busy_ns: counters.busy_ms * 1_000_000,
                 queue_ns: counters.queue_ms * 1_000_000,
+                reads_merged: Some(counters.reads_merged),
+                writes_merged: Some(counters.writes_merged),
+                read_ns: Some(counters.read_ms * 1_000_000),
+                write_ns: Some(counters.write_ms * 1_000_000),
             })
         })
         .collect()
@@ -202,7 +210,7 @@ impl Ended<'_> {
             effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
             notices: self.resolved.notices.iter().chain(&self.prepared.notices).cloned().collect(),
-            targets: self.targets(),
+            targets: targets(self.resolved, self.prepared),
             calibration: Calibration { clock_drift_ns: Some(self.context.clock.drift_ns()), ..self.context.calibration.clone() },
             elapsed_ns,
             pace: self.pace(&operations, elapsed_ns),
@@ -254,12 +262,14 @@ impl Ended<'_> {
     fn worker(&self, index: u32) -> WorkerAccount {
         let placement = self.resolved.placement.get(index as usize).cloned().unwrap_or_default();
         let counted = self.shared.measured[index as usize].snapshot();
+        let series = self.accounts.worker_series.get(index as usize).cloned().unwrap_or_default();
         let base = WorkerAccount {
             index,
             cpus: placement.cpus,
             nodes: placement.nodes,
             operations: counted.count(),
             bytes: counted.bytes(),
+            measured: self.shared.workload.worker_series.then_some(WorkerMeasured { operations: counted, series }),
             ..WorkerAccount::default()
         };
         let Some((_, report)) = self.reports.iter().find(|(i, _)| *i == index) else {
@@ -278,30 +288,6 @@ impl Ended<'_> {
             error: report.error.clone(),
             ..base
         }
-    }
-
-    fn targets(&self) -> Vec<TargetFact> {
-        let workload = &self.resolved.effective;
-        let kind = self.resolved.kind.word().to_owned();
-        if self.prepared.files.is_empty() {
-            let path = target_names(&workload.targets);
-            return vec![TargetFact { path, kind, files: 0, bytes: workload.files.size.map_or(0, |size| size.0) }];
-        }
-        let of = |target: &std::path::Path| {
-            let files: Vec<_> = self
-                .prepared
-                .files
-                .iter()
-                .filter(|file| file.path.as_os_str().to_string_lossy().starts_with(&*target.as_os_str().to_string_lossy()))
-                .collect();
-            TargetFact {
-                path: target.display().to_string(),
-                kind: kind.clone(),
-                files: files.len() as u64,
-                bytes: files.iter().map(|file| file.bytes).sum(),
-            }
-        };
-        workload.targets.iter().map(|target| of(target)).collect()
     }
 
     fn pace(&self, operations: &Measurements, elapsed_ns: u64) -> Option<PaceAccount> {

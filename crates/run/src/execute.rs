@@ -218,8 +218,10 @@ impl Run<'_> {
         let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
         accounts.end(&self.context.machine);
         accounts.watched = (!virtual_time).then(|| (start + warmup, self.context.clock.now()));
-        accounts.series = if virtual_time {
-            crate::observe::merge_series(reports.iter().map(|(_, report)| report.series.as_slice()))
+        (accounts.series, accounts.worker_series) = if virtual_time {
+            let mut each = vec![Vec::new(); workers as usize];
+            reports.iter().for_each(|(index, report)| each[*index as usize].clone_from(&report.series));
+            (crate::observe::merge_series(each.iter().map(Vec::as_slice)), each)
         } else {
             observer.finish(self.context.clock.now())
         };

@@ -54,7 +54,7 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     for target in &workload.targets {
         for &owner in &owners {
             match shape(workload) {
-                Shape::Files => out.files.push(FileSpec { path: worker_path(target, owner), bytes, owner }),
+                Shape::Files => out.files.push(FileSpec { path: worker_path(target, owner, &workload.files), bytes, owner }),
                 Shape::Tree => {
                     let root = owner.map_or_else(|| target.clone(), |worker| target.join(format!("worker{worker}")));
                     out.dirs.push(target.clone());
@@ -67,9 +67,12 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     Ok(out)
 }
 
-/// `NAME.workerN` for a worker's own file.
-fn worker_path(target: &Path, owner: Option<u32>) -> PathBuf {
+/// The name of a worker's own file: `NAME.workerN`, or the name with the number in the place of its placeholder.
+pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> PathBuf {
     let Some(worker) = owner else { return target.to_path_buf() };
+    if let (Some(placeholder), Some(path)) = (&files.worker_placeholder, target.to_str()) {
+        return path.replace(placeholder, &worker.to_string()).into();
+    }
     let mut name = target.as_os_str().to_owned();
     name.push(format!(".worker{worker}"));
     name.into()
@@ -211,6 +214,14 @@ mod tests {
     fn per_worker_files_are_named_after_their_worker() {
         let layout = layout(&workload(&[("file-distribution", "per-worker"), ("threads", "2")])).unwrap();
         assert_eq!(layout.files[1], FileSpec { path: "/d.worker1".into(), bytes: None, owner: Some(1) });
+    }
+
+    #[test]
+    fn a_workers_number_takes_the_place_of_the_placeholder() {
+        let mut asked = workload(&[("file-distribution", "per-worker"), ("threads", "2"), ("worker-placeholder", "{}")]);
+        asked.targets = vec!["/d/job.{}.0".into(), "/d/job.{}.1".into()];
+        let paths: Vec<PathBuf> = layout(&asked).unwrap().files.into_iter().map(|file| file.path).collect();
+        assert_eq!(paths, ["/d/job.0.0", "/d/job.1.0", "/d/job.0.1", "/d/job.1.1"].map(PathBuf::from));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) struct Observer<'a> {
     live_last: (u64, Measurements),
     last: State,
     series: Vec<Interval>,
+    workers: WorkerSeries,
     disk: Option<Probe<DiskCounters>>,
     cpu: Option<Probe<CpuTimes>>,
     asleep: bool,
@@ -48,6 +49,7 @@ impl<'a> Observer<'a> {
             live_last: (start, Measurements::default()),
             last: State::default(),
             series: Vec::new(),
+            workers: WorkerSeries::new(shared),
             disk: device.and_then(|(major, minor)| context.machine.watch_disk(major, minor)),
             cpu: context.machine.watch_cpu_times(),
             asleep,
@@ -98,12 +100,12 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// The series with its last, shorter interval, which ends at `now`.
-    pub(crate) fn finish(mut self, now: u64) -> Vec<Interval> {
+    /// The series with its last, shorter interval, which ends at `now`; and those of each worker, if they are kept.
+    pub(crate) fn finish(mut self, now: u64) -> (Vec<Interval>, Vec<Vec<Interval>>) {
         if !self.total().since(&self.last.total).is_empty() {
             self.take(now.max(self.last.at + 1));
         }
-        self.series
+        (self.series, self.workers.series)
     }
 
     fn total(&self) -> Measurements {
@@ -143,9 +145,34 @@ impl<'a> Observer<'a> {
             device_written_bytes: disk.map(|d| d.bytes_written()),
             steal_share: cpu.filter(|c| c.elapsed() > 0).map(|c| c.steal as f64 / c.elapsed() as f64),
         });
+        let span = (last.at.saturating_sub(self.start), now.saturating_sub(self.start));
+        self.workers.take(self.shared, span);
         if self.series.len() >= MOST_INTERVALS {
             self.series = coarser(std::mem::take(&mut self.series));
+            self.workers.series.iter_mut().for_each(|series| *series = coarser(std::mem::take(series)));
             self.interval_ns *= 2;
+        }
+    }
+}
+
+/// What each worker counted in each interval; empty where nobody asked for it.
+struct WorkerSeries {
+    last: Vec<Measurements>,
+    series: Vec<Vec<Interval>>,
+}
+
+impl WorkerSeries {
+    fn new(shared: &Shared) -> Self {
+        let workers = if shared.workload.worker_series { shared.measured.len() } else { 0 };
+        Self { last: vec![Measurements::default(); workers], series: vec![Vec::new(); workers] }
+    }
+
+    fn take(&mut self, shared: &Shared, (start_ns, end_ns): (u64, u64)) {
+        for ((live, last), series) in shared.measured.iter().zip(&mut self.last).zip(&mut self.series) {
+            let now = live.snapshot();
+            let operations = now.since(last);
+            *last = now;
+            series.push(Interval { start_ns, end_ns, operations, in_flight: live.in_flight(), ..Interval::default() });
         }
     }
 }

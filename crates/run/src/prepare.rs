@@ -183,10 +183,12 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     let grows = !is_device && bytes > has;
     let will_be_written =
         io.writes || fill != FillPlan::Nothing || grows || workload.files.fill.preallocate || workload.files.fill.truncate;
-    let allow: Vec<PathBuf> = workload.files.allow_destroy.iter().cloned().collect();
     let access = if will_be_written { Access::Write } else { Access::Read };
-    let approval =
-        safety::check(&WriteRequest { path: &creatable(&spec.path, resolved), access, allow_destroy: &allow }, Path::new("/"), &RealProbe)?;
+    let approval = safety::check(
+        &WriteRequest { path: &creatable(&spec.path, resolved), access, allow_destroy: &workload.files.allow_destroy },
+        Path::new("/"),
+        &RealProbe,
+    )?;
     check_direct(&spec.path, workload)?;
     Ok(FilePlan { path: spec.path.clone(), index, owner: spec.owner, approval, is_device, bytes, content, fill, will_be_written })
 }

@@ -230,7 +230,7 @@ fn measure_nbd(effective: &mut Workload, changes: &mut Changes) -> Result<(), Ru
         if export.read_only() {
             return unsuitable(format!("{url} is read-only; use --read-percent 100"));
         }
-        if effective.files.allow_destroy.as_ref() != effective.targets.first() {
+        if !effective.targets.first().is_some_and(|target| effective.files.allow_destroy.contains(target)) {
             return unsuitable(format!(
                 "{url} is a block device; if its content may be destroyed, add --allow-destroy {}",
                 target_names(&effective.targets)

@@ -45,7 +45,7 @@ impl Subject {
         let url = Path::new(&self.server.url);
         let target = if way.name == NBD.name { url } else { &self.path };
         let mut workload = workload(Some(target), &[way.options, options]);
-        workload.files.allow_destroy = Some(target.into());
+        workload.files.allow_destroy = vec![target.into()];
         measured(&workload)
     }
 }
@@ -387,7 +387,7 @@ fn real_series_add_up_to_the_totals_at_any_interval() {
         ]],
     );
     let mut workload = workload;
-    workload.files.allow_destroy = Some(subject.path.clone());
+    workload.files.allow_destroy = vec![subject.path.clone()];
     let context = run::Context { interval_ns: 1_000_000, ..context() };
     let record = execute(&Phase { name: "series".into(), workload }, &context, &mut NoWatch).unwrap();
     books_balance(&record);
@@ -444,7 +444,7 @@ fn workers_on_one_block_take_turns() {
             ("lock-mode", mode),
         ];
         let mut workload = workload(Some(&path), &[options]);
-        workload.files.allow_destroy = Some(path.clone());
+        workload.files.allow_destroy = vec![path.clone()];
         let record = measured(&workload);
         books_balance(&record);
         assert_eq!(record.locks.unwrap().wait.count(), record.operations.count(), "{mode}: a lock an operation");

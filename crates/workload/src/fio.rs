@@ -44,8 +44,28 @@ pub struct FioJobs {
     pub job_options: Vec<TypedOptions>,
     /// Whether any job asks for the results of its stage as one.
     pub group_reporting: bool,
-    /// `--output` and `--output-format`, which the caller must honour.
-    pub output: Vec<(String, String)>,
+    /// The stage of each phase, from 0, in the order of the phases.
+    pub groups: Vec<usize>,
+    /// Where results go and in which forms, which the caller must honour.
+    pub output: FioOutput,
+}
+
+/// `--output`, `--output-format` and their like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FioOutput {
+    pub file: Option<String>,
+    /// In the order of their naming; empty: nothing was said.
+    pub formats: Vec<FioFormat>,
+}
+
+/// A form of fio's results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FioFormat {
+    Normal,
+    Json,
+    JsonPlus,
+    /// Version 3.
+    Terse,
 }
 
 /// Everything that a job file can refer to and that is not in it.
@@ -67,6 +87,12 @@ pub struct Keywords {
     pub memory_mib: u64,
     /// `$ncpus`: processors online.
     pub cpus: u64,
+}
+
+/// Whether fio has an option of this name, of a job or of the whole tool.
+#[must_use]
+pub fn is_option_of_fio(name: &str) -> bool {
+    table::find(name).is_some() || tool::find(name).is_some()
 }
 
 /// Reads the text of a job file; with `sections`, only those jobs of it.

@@ -170,6 +170,14 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row!(
         Target,
+        "worker-placeholder",
+        Some("TEXT"),
+        "With --file-distribution per-worker: this text in the target's name becomes the worker's number, instead of .workerN behind it",
+        |w, k, t| w.files.worker_placeholder = Some(parse::placeholder(k, t)?),
+        |w| w.files.worker_placeholder.clone()
+    ),
+    row!(
+        Target,
         "num-files",
         Some("N"),
         "Files in each directory of a directory target",
@@ -259,9 +267,9 @@ pub static SETTINGS: &[Setting] = &[
         Target,
         "allow-destroy",
         Some("PATH"),
-        "Permit writing to this device or to this file although Fathom did not make it; must name the target",
-        |w, _k, t| w.files.allow_destroy = Some(t.into()),
-        |w| path_text(&w.files.allow_destroy)
+        "Permit writing to this device or to this file although Fathom did not make it; must name the target. Once for each target",
+        |w, _k, t| parse::add_paths(&mut w.files.allow_destroy, t),
+        |w| parse::show_paths(&w.files.allow_destroy)
     ),
     row!(
         Access,
@@ -626,7 +634,18 @@ pub static SETTINGS: &[Setting] = &[
         |w, k, t| w.heat.buckets = number(k, t, 1, 1 << 20)?,
         |w| text(w.heat.buckets)
     ),
+    row!(Observation, "worker-series", switch "Keep the operations and the series of each worker apart in the record, too", |w| w.worker_series),
 ];
+
+/// Options that belong to the call and not to the workload: they are permitted beside a job that another format describes.
+pub const OF_THE_CALL: &[&str] =
+    &["no-refill", "allow-destroy", "seed", "affinity", "export-layout-manifest", "heatmap", "heatmap-buckets", "worker-series"];
+
+/// Whether an option can be given several times, each time adding to what it holds.
+#[must_use]
+pub fn repeats(key: &str) -> bool {
+    key == "allow-destroy"
+}
 
 #[cfg(test)]
 mod tests {
@@ -654,6 +673,24 @@ mod tests {
             "layout-manifest" | "export-layout-manifest" | "allow-destroy" => "/some/path",
             _ => "7",
         }
+    }
+
+    #[test]
+    fn options_of_the_call_are_options() {
+        assert!(OF_THE_CALL.iter().all(|key| find(key).is_some()));
+        assert!(SETTINGS.iter().any(|setting| repeats(setting.key)));
+    }
+
+    #[test]
+    fn permission_for_several_targets_adds_up_and_reads_back() {
+        let mut workload = Workload::default();
+        for path in ["/dev/a", "/data/b,c", "/dev/a"] {
+            apply(&mut workload, "allow-destroy", path).unwrap();
+        }
+        assert_eq!(workload.files.allow_destroy, ["/dev/a", "/data/b,c"].map(PathBuf::from));
+        let mut again = Workload::default();
+        apply(&mut again, "allow-destroy", &find("allow-destroy").unwrap().show(&workload).unwrap()).unwrap();
+        assert_eq!(again, workload);
     }
 
     #[test]

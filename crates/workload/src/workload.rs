@@ -120,6 +120,8 @@ pub struct Workload {
     pub verify: Verify,
     pub placement: Placement,
     pub heat: Heat,
+    /// Operations and series of each worker are kept apart, too.
+    pub worker_series: bool,
     pub cache: Cache,
     pub fadvise: Vec<Fadvise>,
     pub madvise: Vec<Madvise>,
@@ -160,8 +162,11 @@ pub struct Files {
     pub layout_manifest: Option<PathBuf>,
     pub export_layout_manifest: Option<PathBuf>,
     pub fill: Fill,
-    /// The one foreign target that may be overwritten.
-    pub allow_destroy: Option<PathBuf>,
+    /// Text in a target's name that each worker's number takes the place of, where every worker has files of its own; `None`: `.workerN` is
+    /// put behind the name.
+    pub worker_placeholder: Option<String>,
+    /// The foreign targets that may be overwritten.
+    pub allow_destroy: Vec<PathBuf>,
     pub meta: Vec<MetaOp>,
 }
 
@@ -290,7 +295,8 @@ impl Default for Workload {
                 layout_manifest: None,
                 export_layout_manifest: None,
                 fill: Fill { preallocate: false, refill: None, pattern: DataPattern::Random, truncate: false },
-                allow_destroy: None,
+                worker_placeholder: None,
+                allow_destroy: Vec::new(),
                 meta: Vec::new(),
             },
             access: Access {
@@ -320,6 +326,7 @@ impl Default for Workload {
             verify: Verify { on: false, pattern: VerifyPattern::Header },
             placement: Placement { cpu_cores: None, numa_zones: None, affinity: Affinity::Strict },
             heat: Heat { on: false, buckets: 100 },
+            worker_series: false,
             cache: Cache::AsIs,
             fadvise: Vec::new(),
             madvise: Vec::new(),

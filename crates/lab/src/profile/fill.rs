@@ -81,7 +81,7 @@ fn part(
     };
     workload.files.size = Some(Bytes(to));
     workload.files.offset = Bytes(from);
-    workload.files.allow_destroy.clone_from(&order.allow_destroy);
+    workload.files.allow_destroy.extend(order.allow_destroy.clone());
     workload.access.write_percent = Some(Percent(100.0));
     workload.durability.open.direct = order.direct.is_some();
     workload.durability.end_fsync = true;

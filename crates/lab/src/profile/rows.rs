@@ -59,7 +59,7 @@ fn one_file_only(row: &Phase, file: &str) -> Result<(), ProfileError> {
     let files = &workload.files;
     let given = [
         ("target", !workload.targets.is_empty()),
-        ("allow-destroy", files.allow_destroy.is_some()),
+        ("allow-destroy", !files.allow_destroy.is_empty()),
         ("num-files", files.num_files.is_some()),
         ("num-dirs", files.num_dirs.is_some()),
         ("dir-depth", files.dir_depth.is_some()),

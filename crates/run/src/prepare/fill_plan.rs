@@ -78,7 +78,7 @@ pub(super) fn fill_plan(
         }
         return Ok(FillPlan::Nothing);
     }
-    if !ours && workload.files.allow_destroy.is_none() {
+    if !ours && workload.files.allow_destroy.is_empty() {
         return Err(RunError::Unsuitable(format!(
             "{}: {share:.0} % of {bytes} bytes are holes or beyond its end ({missing} bytes), so reads would measure no storage, and the file is not Fathom's to fill; give --file-size within its {} bytes, fill it with --allow-destroy {}, or measure the holes with --no-refill",
             spec.path.display(),

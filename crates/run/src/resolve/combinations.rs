@@ -3,7 +3,9 @@
 use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
-use workload::{Arrival, DataPattern, Distribution, EngineName, LockMode, MetaOp, SpecError, ThinkMode, VerifyPattern, Workload};
+use workload::{
+    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError, ThinkMode, VerifyPattern, Workload,
+};
 
 fn conflict<T>(text: impl Into<String>) -> Result<T, RunError> {
     Err(RunError::Spec(SpecError::Conflict(text.into())))
@@ -28,6 +30,7 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
     if asked.heat.buckets != Workload::default().heat.buckets && !asked.heat.on {
         return conflict("--heatmap-buckets needs --heatmap");
     }
+    placeholder(asked)?;
     let sizes = asked.files.size;
     if sizes.is_some_and(|size| size.0 < asked.files.offset.0 + asked.blocks.largest().0) {
         return conflict(format!(
@@ -49,6 +52,18 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
         return conflict("--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap");
     }
     Ok(())
+}
+
+/// Without it in every name, workers that must have files of their own would share one.
+fn placeholder(asked: &Workload) -> Result<(), RunError> {
+    let Some(text) = &asked.files.worker_placeholder else { return Ok(()) };
+    if asked.files.sharing != FileSharing::PerWorker {
+        return conflict("--worker-placeholder names the files of --file-distribution per-worker; add that");
+    }
+    match asked.targets.iter().find(|target| target.to_str().is_none_or(|target| !target.contains(text))) {
+        Some(target) => conflict(format!("--worker-placeholder {text} does not occur in {}", target.display())),
+        None => Ok(()),
+    }
 }
 
 fn access(asked: &Workload) -> Result<(), RunError> {
@@ -203,7 +218,7 @@ fn no_target(effective: &Workload) -> Result<(), RunError> {
         ("--truncate-to-size", files.fill.truncate),
         ("--meta", !files.meta.is_empty()),
         ("--num-files", files.num_files.is_some()),
-        ("--file-distribution per-worker", files.sharing == workload::FileSharing::PerWorker),
+        ("--file-distribution per-worker", files.sharing == FileSharing::PerWorker),
     ];
     if let Some((option, _)) = given.iter().find(|(_, on)| *on) {
         return unsuitable(format!("{option} concerns files, and --engine {} uses none", effective.engine.word()));

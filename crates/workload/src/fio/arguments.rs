@@ -3,7 +3,7 @@
 use super::section::{Entry, Place, Section};
 use super::table::{self, Takes};
 use super::tool::{self, Argument, Tool};
-use super::{Outside, lines};
+use super::{FioFormat, FioOutput, Outside, lines};
 use crate::SpecError;
 use std::slice::Iter;
 
@@ -13,13 +13,14 @@ pub(super) struct CommandLine {
     /// The job sections asked for; empty: all.
     pub(super) only: Vec<String>,
     pub(super) read_only: bool,
-    pub(super) output: Vec<(String, String)>,
+    pub(super) output: FioOutput,
     pub(super) notices: Vec<String>,
 }
 
 /// Takes a command line apart and reads the job files that it names.
 pub(super) fn read(args: &[String], outside: &Outside<'_>) -> Result<CommandLine, SpecError> {
-    let mut line = CommandLine { sections: Vec::new(), only: Vec::new(), read_only: false, output: Vec::new(), notices: Vec::new() };
+    let mut line =
+        CommandLine { sections: Vec::new(), only: Vec::new(), read_only: false, output: FioOutput::default(), notices: Vec::new() };
     let mut files: Vec<(&str, Place)> = Vec::new();
     let mut rest = Rest { args: args.iter(), taken: 0 };
     if args.first().is_some_and(|first| first == "fio") {
@@ -98,10 +99,22 @@ impl CommandLine {
 
     fn tool_option(&mut self, name: &str, what: Tool, value: String, place: &Place) -> Result<(), SpecError> {
         match what {
-            Tool::Output if name == "output-format" && !value.split(',').all(|one| matches!(one, "normal" | "json" | "json+")) => {
-                return Err(place.error(format!("--output-format={value}: one or more of normal, json, json+ is written, terse is not")));
+            Tool::File => self.output.file = Some(value),
+            Tool::Formats => {
+                let formats: Option<Vec<FioFormat>> = value.split(',').map(format).collect();
+                let unknown = || place.error(format!("--output-format={value}: is not a list of normal, json, json+, terse"));
+                self.output.formats = formats.ok_or_else(unknown)?;
             }
-            Tool::Output => self.output.push((name.to_owned(), value)),
+            Tool::Minimal => self.output.formats = vec![FioFormat::Terse],
+            Tool::AppendTerse => {
+                let formats = &mut self.output.formats;
+                if formats.is_empty() {
+                    formats.push(FioFormat::Normal);
+                }
+                formats.push(FioFormat::Terse);
+            }
+            Tool::TerseVersion if value == "3" => {}
+            Tool::TerseVersion => return Err(place.error(format!("--{name}={value}: terse output is written in version 3"))),
             Tool::Section => self.only.push(value),
             Tool::ReadOnly => self.read_only = true,
             Tool::Silent => {}
@@ -110,6 +123,17 @@ impl CommandLine {
         }
         Ok(())
     }
+}
+
+/// A form by its name in fio; minimal and csv are older names of terse.
+fn format(name: &str) -> Option<FioFormat> {
+    Some(match name.trim() {
+        "normal" => FioFormat::Normal,
+        "json" => FioFormat::Json,
+        "json+" => FioFormat::JsonPlus,
+        "terse" | "minimal" | "csv" => FioFormat::Terse,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -149,16 +173,28 @@ mod tests {
     }
 
     #[test]
+    fn forms_of_output_combine_as_in_fio() {
+        use FioFormat::{Json, JsonPlus, Normal, Terse};
+        for (args, expected) in [
+            ("--name=a", vec![]),
+            ("--output-format=json,normal --name=a", vec![Json, Normal]),
+            ("--output-format=json+ --name=a", vec![JsonPlus]),
+            ("--minimal --name=a", vec![Terse]),
+            ("--append-terse --name=a", vec![Normal, Terse]),
+            ("--output-format=terse --terse-version=3 --name=a", vec![Terse]),
+        ] {
+            assert_eq!(read(&words(args), &outside()).unwrap().output.formats, expected, "{args}");
+        }
+    }
+
+    #[test]
     fn options_of_the_tool_are_handed_on_or_refused() {
         let line = read(&words("--output=x.json --output-format json --eta never --readonly --name=a"), &outside()).unwrap();
-        assert_eq!(line.output, [("output".to_owned(), "x.json".to_owned()), ("output-format".to_owned(), "json".to_owned())]);
+        assert_eq!(line.output, FioOutput { file: Some("x.json".into()), formats: vec![FioFormat::Json] });
         assert!(line.read_only);
         for (args, expected) in [
-            ("--minimal", "argument 1: --minimal: terse output is not written; take --output-format=json"),
-            (
-                "--name=a --output-format=json,terse",
-                "argument 2: --output-format=json,terse: one or more of normal, json, json+ is written, terse is not",
-            ),
+            ("--terse-version=5", "argument 1: --terse-version=5: terse output is written in version 3"),
+            ("--name=a --output-format=jason", "argument 2: --output-format=jason: is not a list of normal, json, json+, terse"),
             ("--name=a --bs", "argument 2: --bs needs a value"),
             ("--name=a --bss=4k", "argument 2: \"bss\" is no option of fio, or one of an engine that Fathom does not have"),
             ("--name=a none.fio", "argument 2: cannot read the job file none.fio: entity not found"),

@@ -40,6 +40,8 @@ struct Said {
 pub(super) struct Target {
     pub(super) filename: Option<Vec<String>>,
     pub(super) directory: Option<Vec<String>>,
+    /// Form of the names of files that `filename` does not name.
+    pub(super) format: Option<String>,
     pub(super) files: Option<u64>,
     pub(super) size: Option<FioSize>,
     pub(super) file_size: Option<u64>,

@@ -23,6 +23,7 @@ pub(super) struct Lowered {
 pub(super) fn lower(job: &mut Job) -> Result<Lowered, SpecError> {
     let mut workload = Workload::default();
     put(job, &mut workload, "numjobs", "threads", &job.order.clones.to_string())?;
+    workload.worker_series = job.order.clones > 1 && !job.order.group_reporting;
     access::lower(job, &mut workload)?;
     engine::lower(job, &mut workload)?;
     let region = files::lower(job, &mut workload)?;

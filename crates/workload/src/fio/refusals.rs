@@ -74,7 +74,6 @@ pub(super) static REFUSALS: &[Row] = options! {
     "lockfile" Value Only(&["none"], "locks of files as a whole are not expressed; fathom run --lock-mode locks each operation");
     "filetype" Value Only(&["none", "file", "block"], "targets are files and block devices; which of them is seen when they are opened");
     "unique_filename" Value Only(ON, "clients are not spoken here");
-    "filename_format" Value Only(&["$jobname.$jobnum.$filenum"], "names of files are fio's default ones; write filename=");
     "file_service_type" Value Only(&["roundrobin"], "files take turns in Fathom");
     "percentage_random" Value Only(&["100", "100,100", "100,100,100"], "a job is random or sequential; write two jobs");
     "rw_sequencer" Value Only(&["sequential"], "an access order that repeats or jumps is not expressed");

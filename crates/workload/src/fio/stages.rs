@@ -85,6 +85,10 @@ fn read(section: &Section, globals: &[Given], own: &[Given]) -> Result<Job, Spec
     let mut job = Job::new(&section.name, section.place.clone());
     let all: Vec<&Given> = globals.iter().chain(own).collect();
     for (index, given) in all.iter().enumerate() {
+        // A name among the defaults names no job: its section does.
+        if given.row.name == "name" && index < globals.len() {
+            continue;
+        }
         if all[index + 1..].iter().any(|later| later.row.name == given.row.name) {
             continue;
         }
@@ -170,13 +174,15 @@ impl Order {
     fn end(mut self) -> FioJobs {
         self.close();
         let (stages, options): (Vec<Stage>, Vec<Vec<TypedOptions>>) = self.stages.into_iter().unzip();
+        let groups = (0..).zip(&stages).flat_map(|(index, stage)| vec![index; stage.0.len()]).collect();
         FioJobs {
             stages,
             notices: self.notices,
             global_options: Vec::new(),
             job_options: options.into_iter().flatten().collect(),
             group_reporting: self.group_reporting,
-            output: Vec::new(),
+            groups,
+            output: super::FioOutput::default(),
         }
     }
 }

@@ -83,6 +83,7 @@ pub(super) static OPTIONS: &[Row] = options! {
     "name" Value |job, v| job.name = Some(v.word()?.to_owned());
     "filename" Value |job, v| job.target.filename = Some(v.paths()?);
     "directory" Value |job, v| job.target.directory = Some(v.paths()?);
+    "filename_format" Value |job, v| job.target.format = Some(v.word()?.to_owned());
     "nrfiles" ["nr_files"] Value |job, v| job.target.files = Some(v.number(1, 1 << 24)?);
     "size" Value |job, v| job.target.size = Some(v.size()?);
     "filesize" Value |job, v| job.target.file_size = Some(v.bytes()?);

@@ -182,6 +182,7 @@ fn an_everyday_rate_job_is_read() {
         [
             "file-size=1g",
             "file-distribution=per-worker",
+            "worker-placeholder={clone}",
             "preallocate=true",
             "block-size=128k",
             "read-percent=0",
@@ -192,7 +193,8 @@ fn an_everyday_rate_job_is_read() {
             "fadvise=seq",
             "run-until-complete=true",
             "rate-bytes=20971520",
-            "threads=2"
+            "threads=2",
+            "worker-series=true"
         ]
     );
 }
@@ -256,7 +258,7 @@ fn the_command_line_gives_its_defaults_to_job_files() {
     let jobs = parse_command_line(&words("--size=2m --group_reporting a.fio b.fio --output=o.json"), &files.outside()).unwrap();
     assert_eq!(jobs.stages.len(), 2);
     assert!(jobs.group_reporting && phases(&jobs).iter().all(|p| p.workload.files.size == Some(units::Bytes(2 << 20))));
-    assert_eq!(jobs.output, [("output".to_owned(), "o.json".to_owned())]);
+    assert_eq!(jobs.output.file.as_deref(), Some("o.json"));
     let error = parse_command_line(&words("--size=2m --readonly a.fio"), &files.outside()).unwrap_err();
     assert_eq!(error.to_string(), "--readonly: job a writes");
     let error = parse_command_line(&words("--size=2m"), &files.outside()).unwrap_err();

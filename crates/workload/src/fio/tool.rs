@@ -3,8 +3,13 @@
 /// What becomes of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {
-    /// Handed to the caller.
-    Output,
+    /// `--output`, handed to the caller.
+    File,
+    /// `--output-format`, likewise.
+    Formats,
+    Minimal,
+    AppendTerse,
+    TerseVersion,
     Section,
     ReadOnly,
     /// Taken without a word: no result depends on it.
@@ -42,12 +47,11 @@ macro_rules! options {
 const NO_DISTRIBUTION: Tool =
     Tool::Refused("fio's server and clients are not spoken here; start one run on each machine and compare the records");
 const NO_TRIGGER: Tool = Tool::Refused("no command is started by a run");
-const NO_TERSE: Tool = Tool::Refused("terse output is not written; take --output-format=json");
 const OTHER_TASK: Tool = Tool::Refused("this does not run a job");
 
 static OPTIONS: &[ToolOption] = options! {
-    "output" Needed Tool::Output;
-    "output-format" Needed Tool::Output;
+    "output" Needed Tool::File;
+    "output-format" Needed Tool::Formats;
     "section" Needed Tool::Section;
     "readonly" Attached Tool::ReadOnly;
     "eta" Needed Tool::Silent;
@@ -56,10 +60,10 @@ static OPTIONS: &[ToolOption] = options! {
     "max-jobs" Needed Tool::Silent;
     "alloc-size" Needed Tool::Silent;
     "warnings-fatal" Attached Tool::Noted("where fio warns, Fathom either refuses or says so here");
-    "minimal" Attached NO_TERSE;
-    "append-terse" Attached NO_TERSE;
-    "terse-version" Needed NO_TERSE;
-    "status-interval" Needed Tool::Refused("results of the time so far are not repeated; the record holds each interval by itself");
+    "minimal" Attached Tool::Minimal;
+    "append-terse" Attached Tool::AppendTerse;
+    "terse-version" Needed Tool::TerseVersion;
+    "status-interval" Needed Tool::Noted("results come once, at the end; the record holds each interval by itself");
     "bandwidth-log" Attached Tool::Refused("no such file is written; the record holds the bandwidth of each interval");
     "latency-log" Needed Tool::Refused("fio has given it up, too");
     "parse-only" Attached Tool::Refused("take fathom run --dry-run");

@@ -1,6 +1,7 @@
 //! Readers of single option values.
 
 use crate::{BlockSizes, SpecError};
+use std::path::PathBuf;
 use units::Bytes;
 
 /// A whole number within [low, high].
@@ -30,6 +31,27 @@ pub(super) fn words_list<T>(key: &str, text: &str, word: fn(&str, &str) -> Resul
 
 pub(super) fn show_words<T: Copy>(words: &[T], word: fn(T) -> &'static str) -> Option<String> {
     (!words.is_empty()).then(|| words.iter().map(|w| word(*w)).collect::<Vec<_>>().join(","))
+}
+
+/// Adds paths, one a line; a comma or colon is a part of a path.
+pub(super) fn add_paths(paths: &mut Vec<PathBuf>, text: &str) {
+    for path in text.split('\n').map(PathBuf::from) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+}
+
+pub(super) fn show_paths(paths: &[PathBuf]) -> Option<String> {
+    (!paths.is_empty()).then(|| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n"))
+}
+
+/// Text that stands for a number in a name: without a slash, so that no number makes a directory.
+pub(super) fn placeholder(key: &str, text: &str) -> Result<String, SpecError> {
+    if text.is_empty() || text.contains('/') {
+        return Err(SpecError::Value { key: key.into(), reason: format!("{text:?} is empty or has a slash; write for example {{}}") });
+    }
+    Ok(text.to_owned())
 }
 
 /// `4k`, or `4k/60:64k/40`.

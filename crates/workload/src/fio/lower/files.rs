@@ -1,6 +1,6 @@
 //! Targets, their sizes, and what happens to them before the run.
 
-use super::{in_dev, invalidated};
+use super::{in_dev, invalidated, put};
 use crate::fio::job::{Advice, Job};
 use crate::fio::section::Place;
 use crate::{Cache, EngineName, Fadvise, FileSharing, Madvise, SpecError, Workload};
@@ -29,12 +29,11 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<Region, Sp
         None => made_up(job)?,
     };
     if job.target.filename.is_none() && job.order.clones > 1 {
-        workload.files.sharing = FileSharing::PerWorker;
-        let first = job.target.directory.is_some();
-        job.note(
-            if first { "directory" } else { "filename" },
-            "each worker has files of its own, NAME.worker0 and so on; fio names them NAME.0.0, NAME.1.0",
-        );
+        let mark = placeholder(job);
+        if workload.targets.iter().all(|target| target.to_string_lossy().contains(&mark)) {
+            workload.files.sharing = FileSharing::PerWorker;
+            put(job, workload, "numjobs", "worker-placeholder", &mark)?;
+        }
     }
     let mut region = sizes(job, workload)?;
     increment(job, workload, &mut region)?;
@@ -66,6 +65,17 @@ fn named(job: &mut Job, names: Vec<String>) -> Result<Vec<PathBuf>, SpecError> {
     Ok(names.into_iter().map(|name| PathBuf::from(format!("{}/{name}", directories[0]))).collect())
 }
 
+/// What stands for the number of a clone in the names of its files: nothing that the names have in them otherwise.
+fn placeholder(job: &Job) -> String {
+    let target = &job.target;
+    let texts = || target.directory.iter().flatten().chain(&target.format).chain([&job.section]);
+    let mut mark = String::from("{clone}");
+    while texts().any(|text| text.contains(&mark)) {
+        mark = format!("{{{mark}}}");
+    }
+    mark
+}
+
 /// The names that fio makes of directory, job, clone and number: `job.0.0`.
 fn made_up(job: &Job) -> Result<Vec<PathBuf>, SpecError> {
     let files = job.target.files.unwrap_or(1);
@@ -82,10 +92,18 @@ fn made_up(job: &Job) -> Result<Vec<PathBuf>, SpecError> {
     if in_dev(Path::new(&job.section)) && files == 1 {
         return Ok(vec![PathBuf::from(&job.section)]);
     }
-    let name = |file: u64| match (job.order.clones, files) {
-        (1, _) => format!("{}.0.{file}", job.section),
-        (_, 1) => job.section.clone(),
-        (_, _) => format!("{}.{file}", job.section),
+    let format = job.target.format.as_deref().unwrap_or("$jobname.$jobnum.$filenum");
+    if files > 1 && !format.contains("$filenum") {
+        return job.refuse("filename_format", format!("gives {files} files one name; write $filenum into it"));
+    }
+    if format.contains("$clientuid") {
+        return job.refuse("filename_format", "there are no clients");
+    }
+    // The whole name at once, so that a dollar in the name of a job stays one.
+    let clone = if job.order.clones > 1 { placeholder(job) } else { "0".to_owned() };
+    let name = |file: u64| {
+        let parts = format.split("$jobname").map(|part| part.replace("$jobnum", &clone).replace("$filenum", &file.to_string()));
+        parts.collect::<Vec<_>>().join(&job.section)
     };
     Ok((0..files).map(|file| directory.join(name(file))).collect())
 }
@@ -187,8 +205,12 @@ mod tests {
         for (text, expected) in [
             ("[j]\nsize=1m\n", vec!["j.0.0"]),
             ("[j]\nsize=1m\ndirectory=/d\nnrfiles=2\n", vec!["/d/j.0.0", "/d/j.0.1"]),
-            ("[j]\nsize=1m\ndirectory=/d\nnumjobs=2\n", vec!["/d/j"]),
-            ("[j]\nsize=1m\ndirectory=/d\nnumjobs=2\nnrfiles=2\n", vec!["/d/j.0", "/d/j.1"]),
+            ("[j]\nsize=1m\ndirectory=/d\nnumjobs=2\n", vec!["/d/j.{clone}.0"]),
+            ("[j]\nsize=1m\ndirectory=/d\nnumjobs=2\nnrfiles=2\n", vec!["/d/j.{clone}.0", "/d/j.{clone}.1"]),
+            ("[j{clone}]\nsize=1m\nnumjobs=2\n", vec!["j{clone}.{{clone}}.0"]),
+            ("[j]\nsize=1m\nfilename_format=f-$filenum.$jobname\nnrfiles=2\n", vec!["f-0.j", "f-1.j"]),
+            ("[j]\nsize=1m\nfilename_format=$jobname.$jobnum\nnumjobs=2\n", vec!["j.{clone}"]),
+            ("[j]\nsize=1m\nfilename_format=common\nnumjobs=2\n", vec!["common"]),
             ("[j]\nfilename=/a:b\n", vec!["/a", "b"]),
             ("[j]\nfilename=a\ndirectory=/d\n", vec!["/d/a"]),
             ("[/dev/sdz]\n", vec!["/dev/sdz"]),
@@ -196,6 +218,12 @@ mod tests {
             assert_eq!(targets(text), expected, "{text}");
         }
         assert_eq!(setting("[j]\nsize=1m\nnumjobs=2\n", "file-distribution"), "per-worker");
+        assert_eq!(setting("[j]\nsize=1m\nnumjobs=2\n", "worker-placeholder"), "{clone}");
+        assert_eq!(setting("[j]\nsize=1m\nfilename_format=common\nnumjobs=2\n", "file-distribution"), "shared");
+        assert_eq!(
+            refusal("[j]\nsize=1m\nfilename_format=common\nnrfiles=2\n"),
+            "job.fio:3: filename_format=common: gives 2 files one name; write $filenum into it"
+        );
         assert_eq!(setting("[j]\nsize=1m\nfilename=x\nnumjobs=2\n", "file-distribution"), "shared");
     }
 
@@ -263,10 +291,6 @@ mod tests {
 
     #[test]
     fn what_is_named_in_another_way_is_said() {
-        assert_eq!(
-            notices("[j]\nsize=1m\nnumjobs=2\ndirectory=/d\n"),
-            ["job.fio:4: directory=/d: each worker has files of its own, NAME.worker0 and so on; fio names them NAME.0.0, NAME.1.0"]
-        );
         assert_eq!(
             notices("[j]\nsize=1m\nnrfiles=3\nfilename=x\n"),
             ["job.fio:3: nrfiles=3: the files are those that filename names, 1, as in fio"]

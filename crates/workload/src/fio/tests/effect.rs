@@ -9,6 +9,7 @@ fn effect(name: &str) -> (&'static str, &'static str) {
         "name" => ("", "x"),
         "filename" => ("", "/x"),
         "directory" => ("", "/x"),
+        "filename_format" => ("", "$jobname-$filenum"),
         "nrfiles" => ("", "2"),
         "filesize" | "io_size" => ("", "2m"),
         "size" | "offset" => ("", "8k"),
