@@ -5,6 +5,7 @@
 //! crate reads a clock or the machine.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod environment;
 mod histogram;
 mod live;
@@ -14,6 +15,7 @@ mod record;
 mod store;
 mod summary;
 
+pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment, FathomVersion, FileSystem, IoLimit, Limit,
     MemoryFacts, Moment, NumaNode, ProcessFacts, StorageLayer, SystemFacts, Transport,
@@ -25,9 +27,8 @@ pub use load::{
 };
 pub use measurements::{Measurements, Operations};
 pub use record::{
-    Calibration, Coverage, DeviceAccount, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome,
-    PaceAccount, ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification,
-    VerificationFailure, WorkerAccount, WorkerMeasured,
+    Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome, PaceAccount,
+    ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification, VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

@@ -1,6 +1,6 @@
 //! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
 
-use crate::{Environment, Histogram, LoadAccount, Measurements, Source, Summary};
+use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Summary, WorkerAccount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -193,37 +193,6 @@ pub struct Interval {
     pub steal_share: Option<f64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkerAccount {
-    pub index: u32,
-    pub cpus: Vec<u32>,
-    pub nodes: Vec<u32>,
-    /// After the common start.
-    pub started_ns: u64,
-    pub ended_ns: u64,
-    pub operations: u64,
-    pub bytes: u64,
-    pub user_ns: u64,
-    pub system_ns: u64,
-    /// Time runnable without a CPU.
-    pub run_queue_wait_ns: Option<u64>,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub engine_features: Option<String>,
-    pub error: Option<String>,
-    /// What it counted, by kind and over time; where `worker-series` was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<WorkerMeasured>,
-}
-
-/// The measurements of one worker.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkerMeasured {
-    pub operations: Measurements,
-    /// Its intervals are those of the record's series; CPU and devices are known of the whole run alone.
-    pub series: Vec<Interval>,
-}
-
 /// What the worker loops saw of themselves, over all workers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopAccount {
@@ -349,29 +318,6 @@ pub struct MachineAccount {
     pub dirty_before_bytes: Option<u64>,
     pub dirty_after_bytes: Option<u64>,
     pub swapped_pages: Option<u64>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DeviceAccount {
-    pub name: String,
-    pub reads: u64,
-    pub read_bytes: u64,
-    pub writes: u64,
-    pub written_bytes: u64,
-    pub flushes: Option<u64>,
-    pub busy_ns: u64,
-    /// Time of all requests at the device, summed.
-    pub queue_ns: u64,
-    /// Requests that were joined to one already waiting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reads_merged: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes_merged: Option<u64>,
-    /// Time of the requests that read, summed, and of those that write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_ns: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_ns: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
