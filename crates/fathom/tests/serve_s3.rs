@@ -5,6 +5,8 @@
 mod client;
 #[path = "serve_s3/doors.rs"]
 mod doors;
+#[path = "serve_s3/forms.rs"]
+mod forms;
 #[path = "serve_s3/handoff.rs"]
 mod handoff;
 #[path = "serve_s3/hostile.rs"]

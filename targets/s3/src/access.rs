@@ -1,5 +1,6 @@
 //! Which operation needs which permission, decided before a request's body is read.
 
+use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
 use crate::question::Question;
@@ -127,7 +128,7 @@ const ADDED: [(&str, &str); 8] = [
     ("x-amz-tagging", "s3:PutObjectTagging"),
 ];
 /// The operations whose headers those are.
-const MAKERS: [&str; 3] = ["PutObject", "CopyObject", "CreateMultipartUpload"];
+const MAKERS: [&str; 4] = ["PutObject", "PostObject", "CopyObject", "CreateMultipartUpload"];
 
 /// Where a request leaves which operation it was, for the counters.
 #[derive(Clone)]
@@ -303,7 +304,10 @@ pub(crate) fn denied() -> S3Error {
 #[async_trait::async_trait]
 impl S3Access for Access {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
-        let name = context.s3_op().name().to_owned();
+        let sender = context.extensions_mut().get::<Sender>().cloned();
+        let name = context.s3_op().name();
+        // A form is the PUT of its file, by who signed its policy.
+        let name = if sender.is_some() && name == "PutObject" { "PostObject" } else { name }.to_owned();
         let index = OPERATIONS.iter().position(|operation| operation.name == name);
         if let Some(OperationCell(cell)) = context.extensions_mut().get::<OperationCell>() {
             cell.store(index.unwrap_or(OperationCell::UNKNOWN), Ordering::Relaxed);
@@ -314,7 +318,10 @@ impl S3Access for Access {
             return Err(s3_error!(NotImplemented, "{} is not implemented in this form", name));
         };
         let peer = context.extensions_mut().get::<Peer>().copied();
-        let asker = context.credentials().map(|credentials| credentials.access_key.as_str());
+        let asker = match &sender {
+            Some(Sender(key)) => key.as_deref(),
+            None => context.credentials().map(|credentials| credentials.access_key.as_str()),
+        };
         let circumstances = Circumstances { peer, query: context.uri().query(), headers: context.headers() };
         let path = context.s3_path();
         let place = path.get_bucket_name().map(|bucket| (bucket, path.get_object_key()));

@@ -2,6 +2,7 @@
 
 use crate::access::OperationCell;
 use crate::cors::{self, Preflight};
+use crate::forms::{self, Forms};
 use crate::inbound::{Inbound, Waits};
 use crate::keyring::Keyring;
 use crate::metrics::{Metrics, Misbehaved, Process};
@@ -40,6 +41,7 @@ pub(crate) struct Mischief {
 
 /// One server's state before the protocol.
 pub(crate) struct Front {
+    pub(crate) forms: Forms,
     pub(crate) service: S3Service,
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) keyring: Arc<Keyring>,
@@ -147,6 +149,10 @@ impl Front {
             Ok(question) => question,
             Err(error) => return refusal(error),
         };
+        let is_form = forms::is_form(&request);
+        if forms::lacks_a_form(&request) {
+            return refusal(forms::not_a_form());
+        }
         let origin = request.headers().get(header::ORIGIN).and_then(|value| value.to_str().ok());
         let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
         let (mut parts, body) = request.into_parts();
@@ -158,10 +164,11 @@ impl Front {
         let attributes = question.operation == Some("GetObjectAttributes");
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
         let inbound = self.inbound(body, kind);
-        let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
-        let mut response = match self.service.call(Request::from_parts(parts, body)).await {
-            Ok(response) => response,
-            Err(_) => refusal(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
+        let mut response = if is_form {
+            self.form(&parts, inbound.clone()).await
+        } else {
+            let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
+            self.call(Request::from_parts(parts, body)).await
         };
         if is_unread_body(&response) {
             response = unread_body();
@@ -177,6 +184,21 @@ impl Front {
         }
         response.headers_mut().extend(cross.unwrap_or_default());
         response
+    }
+
+    async fn call(&self, request: Request<Body>) -> Response<Body> {
+        match self.service.call(request).await {
+            Ok(response) => response,
+            Err(_) => refusal(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
+        }
+    }
+
+    /// Makes the object of a form.
+    async fn form(&self, parts: &http::request::Parts, body: Option<Inbound>) -> Response<Body> {
+        match self.forms.open(parts, body).await {
+            Ok((put, answer)) => answer.finish(self.call(put).await).unwrap_or_else(refusal),
+            Err(error) => refusal(error),
+        }
     }
 
     /// The pages that need no signature: health for all, the others for who shows an admin's secret.

@@ -92,6 +92,26 @@ pub fn policy(text: &[u8], query: &str) -> Option<[bool; 3]> {
     Some([allows(None, "s3:GetObject", Some("k")), allows(Some("AKIA"), "s3:ListBucket", None), policy.is_public()])
 }
 
+/// Reads a form whose bytes come in pieces of these lengths: its fields, the count of its file's bytes, and whether it was whole.
+pub fn form(boundary: &str, bytes: &[u8], piece: usize) -> (Vec<(String, String)>, u64, bool) {
+    let mut parser = crate::forms::Parser::new(boundary);
+    let (mut fields, mut size) = (Vec::new(), 0);
+    for piece in bytes.chunks(piece.max(1)) {
+        parser.feed(piece);
+        loop {
+            match parser.next() {
+                Ok(crate::forms::Event::Field { name, value }) => fields.push((name, value)),
+                Ok(crate::forms::Event::FileBegins { name }) => fields.push(("file".to_owned(), name)),
+                Ok(crate::forms::Event::FileData(bytes)) => size += bytes.len() as u64,
+                Ok(crate::forms::Event::FileEnds) => return (fields, size, true),
+                Ok(crate::forms::Event::Starving) => break,
+                Err(_) => return (fields, size, false),
+            }
+        }
+    }
+    (fields, size, false)
+}
+
 /// Reads bytes as one kind of record after another, and gives what was read back as bytes.
 pub fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
     let read = [

@@ -115,6 +115,11 @@ impl Keyring {
         self.keys.get(access).is_some_and(|key| key.admin)
     }
 
+    /// The secret of a key that this server knows.
+    pub(crate) fn secret_of(&self, access: &str) -> Option<&SecretKey> {
+        self.keys.get(access).map(|key| &key.secret)
+    }
+
     /// Whether the keys' own table lets one do this in a bucket.
     pub(crate) fn permits(&self, access: &str, bucket: &str, permission: Permission) -> bool {
         let Some(key) = self.keys.get(access) else { return false };

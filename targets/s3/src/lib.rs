@@ -10,6 +10,7 @@
 mod access;
 mod cors;
 mod documents;
+mod forms;
 mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

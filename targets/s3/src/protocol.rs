@@ -18,10 +18,12 @@ mod reading;
 mod settings;
 mod tags;
 
-pub(crate) use convert::invalid_argument;
-pub(crate) use errors::{content_sha256_mismatch, custom};
+pub(crate) use convert::{invalid_argument, milliseconds, url_encoded};
+pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
+pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
+use crate::forms::Sender;
 use crate::handoff::Handoff;
 use crate::policy::{Circumstances, Peer};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
@@ -62,7 +64,8 @@ impl<T> Asked<T> {
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
             ));
         }
-        let access_key = credentials.map(|credentials| credentials.access_key);
+        let sender = extensions.get::<Sender>().cloned();
+        let access_key = sender.map_or_else(|| credentials.map(|credentials| credentials.access_key), |Sender(key)| key);
         Ok(Self { input, headers, access_key, trailers: trailing_headers, peer, handoff })
     }
 }
@@ -158,7 +161,6 @@ operations! {
     delete_bucket(DeleteBucketInput) -> DeleteBucketOutput;
     get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput;
     put_object(PutObjectInput) -> PutObjectOutput;
-    post_object(PostObjectInput) -> PostObjectOutput;
     get_object(GetObjectInput) -> GetObjectOutput;
     get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput;

@@ -1,6 +1,7 @@
 //! Sockets, TLS, limits and the end of a server.
 
 use crate::access::Access;
+use crate::forms::Forms;
 use crate::front::{Front, Mischief, OwnPages};
 use crate::handoff::{Direct, Handoff};
 use crate::keyring::{Keyring, Secrets};
@@ -38,8 +39,6 @@ use tokio_rustls::TlsAcceptor;
 
 /// The most bytes of an XML body: the list of 10,000 parts with checksums takes about 3 MiB.
 const MOST_XML: usize = 8 << 20;
-/// The most bytes of a form's file, which the protocol library holds in memory.
-const MOST_FORM: u64 = 64 << 20;
 /// How long requests under way have when the server is told to end.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -131,7 +130,8 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
     builder.set_route(OwnPages { keyring: Arc::clone(keyring), metrics: Arc::clone(metrics), store: Arc::clone(store) });
     let mut config = S3Config::default();
     config.xml_max_body_size = MOST_XML;
-    config.post_object_max_file_size = MOST_FORM;
+    // Forms do not come so far: the library would hold their files in memory.
+    (config.form_max_parts, config.post_object_max_file_size) = (0, 0);
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
     builder.build()
 }
@@ -140,7 +140,9 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
 pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, metrics: &Arc<Metrics>) -> Front {
     let keyring = Arc::new(std::mem::replace(&mut options.keyring, Keyring::none()));
     let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()) }));
+    let forms = Forms { keyring: Arc::clone(&keyring), clock: Arc::clone(&options.clock), region: options.region.clone() };
     Front {
+        forms,
         service: service(options, &keyring, store, metrics),
         store: Arc::clone(store),
         keyring,

@@ -12,6 +12,15 @@ use std::time::{Duration, UNIX_EPOCH};
 pub(crate) const ACCESS: &str = "AKIATEST";
 pub(crate) const SECRET: &str = "test-secret-key";
 
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = |three: &[u8]| {
+        let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - three.len()));
+        (0..4).map(move |at| if at > three.len() { '=' } else { char::from(DIGITS[bits >> (18 - 6 * at) & 63]) }).collect::<String>()
+    };
+    bytes.chunks(3).map(digits).collect()
+}
+
 /// A server that ends with the test.
 pub(crate) struct Server {
     child: Child,
@@ -187,6 +196,27 @@ impl Client {
     /// The same client, signing for another region than the first.
     pub(crate) fn in_region(self, region: &'static str) -> Self {
         Self { region, ..self }
+    }
+
+    /// The fields that sign a form, with a policy of these conditions that holds for an hour.
+    pub(crate) fn signed_form(&self, conditions: &str) -> Vec<(String, String)> {
+        let stamp = self.stamp();
+        let expiration = humantime::format_rfc3339_seconds(engine::clock::wall_time() + Duration::from_secs(3600));
+        let credential = format!("{}/{}/us-east-1/s3/aws4_request", self.access, &stamp[..8]);
+        let own = format!(r#"{{"x-amz-algorithm":"AWS4-HMAC-SHA256"}},{{"x-amz-credential":"{credential}"}},{{"x-amz-date":"{stamp}"}}"#);
+        let policy = format!(r#"{{"expiration":"{expiration}","conditions":[{own},{conditions}]}}"#);
+        let policy = base64(policy.as_bytes());
+        let steps = [&stamp[..8], "us-east-1", "s3", "aws4_request"];
+        let key = steps.into_iter().fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| mac(&key, text));
+        let signature = hex(&mac(&key, &policy));
+        let field = |name: &str, value: String| (name.to_owned(), value);
+        vec![
+            field("policy", policy),
+            field("x-amz-algorithm", "AWS4-HMAC-SHA256".into()),
+            field("x-amz-credential", credential),
+            field("x-amz-date", stamp),
+            field("x-amz-signature", signature),
+        ]
     }
 
     fn stamp(&self) -> String {

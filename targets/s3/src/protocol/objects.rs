@@ -8,8 +8,8 @@ use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectAttributesParts,
-    GetObjectTaggingInput, GetObjectTaggingOutput, ObjectAttributes, ObjectPart, PostObjectInput, PostObjectOutput, PutObjectInput,
-    PutObjectOutput, PutObjectTaggingInput, PutObjectTaggingOutput, StorageClass, StreamingBlob,
+    GetObjectTaggingInput, GetObjectTaggingOutput, ObjectAttributes, ObjectPart, PutObjectInput, PutObjectOutput, PutObjectTaggingInput,
+    PutObjectTaggingOutput, StorageClass, StreamingBlob,
 };
 use s3s::{S3Result, TrailingHeaders, s3_error};
 
@@ -31,7 +31,7 @@ pub(super) fn trailer(headers: &http::HeaderMap) -> Option<&str> {
     headers.get("x-amz-trailer").and_then(|value| value.to_str().ok())
 }
 
-/// What a PUT or a form says of its object before the bytes come: the hashes to take on the way, and how it is finished.
+/// What a PUT says of its object before the bytes come: the hashes to take on the way, and how it is finished.
 macro_rules! announced {
     ($input:expr, $headers:expr) => {{
         let named = $input.checksum_algorithm.as_ref().map(|name| name.as_str());
@@ -84,19 +84,6 @@ impl Protocol {
         output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
         output.version_id = convert::version_text(made.version, versioning == Versioning::On);
         Ok(output)
-    }
-
-    /// The form has been checked against its policy, and its file read, before this is called.
-    pub(super) async fn post_object(&self, asked: Asked<PostObjectInput>) -> S3Result<PostObjectOutput> {
-        let Asked { mut input, headers, .. } = asked;
-        refuse_unkept!(input);
-        let announced = announced!(input, headers);
-        let (made, versioning) = self.put((&input.bucket, &input.key), input.body.take(), announced, None).await?;
-        Ok(PostObjectOutput {
-            e_tag: Some(convert::etag(made.etag)),
-            version_id: convert::version_text(made.version, versioning == Versioning::On),
-            ..Default::default()
-        })
     }
 
     pub(super) async fn get_object_attributes(&self, asked: Asked<GetObjectAttributesInput>) -> S3Result<GetObjectAttributesOutput> {
