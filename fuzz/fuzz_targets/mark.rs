@@ -26,11 +26,11 @@ static PLACE: LazyLock<Place> = LazyLock::new(|| {
 struct Attribute(Option<RefCell<Vec<u8>>>);
 
 impl Probe for Attribute {
-    fn read_xattr(&self, _path: &Path, _name: &str) -> io::Result<Option<Vec<u8>>> {
+    fn read_xattr(&self, _file: &File, _name: &str) -> io::Result<Option<Vec<u8>>> {
         self.0.as_ref().map(|value| Some(value.borrow().clone())).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
-    fn write_xattr(&self, _path: &Path, _name: &str, value: &[u8]) -> io::Result<()> {
+    fn write_xattr(&self, _file: &File, _name: &str, value: &[u8]) -> io::Result<()> {
         let place = self.0.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         *place.borrow_mut() = value.to_vec();
         Ok(())
@@ -51,10 +51,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if attribute.0.is_none() {
         std::fs::write(&PLACE.sidecar, value).expect("a temporary file");
     }
-    match read_mark(&PLACE.file, &attribute) {
+    let file = File::open(&PLACE.file).expect("it was made");
+    match read_mark(&file, &PLACE.file, &attribute) {
         Ok(Some(mark)) => {
-            write_mark(&PLACE.file, &mark, &attribute).expect("a mark that was read can be written");
-            assert_eq!(read_mark(&PLACE.file, &attribute).expect("it reads its own form"), Some(mark));
+            write_mark(&file, &PLACE.file, &mark, &attribute).expect("a mark that was read can be written");
+            assert_eq!(read_mark(&file, &PLACE.file, &attribute).expect("it reads its own form"), Some(mark));
         }
         Ok(None) => {}
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -161,6 +161,13 @@ pub fn wall_time() -> SystemTime {
     SystemTime::now()
 }
 
+/// The reading of the clock that stamps files; it stands still between the ticks of the kernel, so that no file that is changed from now on
+/// gets an earlier time.
+#[must_use]
+pub fn file_time() -> SystemTime {
+    SystemTime::UNIX_EPOCH + sys::file_clock()
+}
+
 /// Waits until whatever is written from now on gets a later time than `modified`: kernels before 6.13 give all writes within one tick
 /// (1 to 10 ms) the same time. Returns whether it did; a time beyond the next ticks, of another machine's clock, is not waited for.
 pub fn outwait_file_time(modified: SystemTime) -> bool {

@@ -187,7 +187,7 @@ fn a_signal_while_the_cache_is_being_warmed_is_heard() {
 }
 
 #[test]
-fn after_a_kill_earlier_records_are_whole_and_the_file_is_still_known_as_ours() {
+fn after_a_kill_earlier_records_are_whole_and_the_file_is_ours_again_once_it_is_named() {
     let ground = Ground::new();
     let target = ["run", "f", "--file-size", "1M", "--write-percent", "50", "--records", "r.jsonl"];
     ground.fathom(&[&target[..], &["--total-bytes", "1M"]].concat()).expect(0);
@@ -197,18 +197,20 @@ fn after_a_kill_earlier_records_are_whole_and_the_file_is_still_known_as_ours() 
     run.signal("KILL");
     assert_eq!(run.end().code, None);
     assert_eq!(ground.read("r.jsonl"), earlier);
+    ground.fathom(&[&target[..], &["--total-bytes", "1M", "--allow-destroy", "f"]].concat()).expect(0);
     ground.fathom(&[&target[..], &["--total-bytes", "1M"]].concat()).expect(0);
-    assert_eq!(ground.records("r.jsonl").len(), 2);
+    assert_eq!(ground.records("r.jsonl").len(), 3);
 }
 
 #[test]
-fn after_a_kill_during_the_fill_the_file_is_ours_and_its_missing_part_is_filled_again() {
+fn after_a_kill_during_the_fill_the_missing_part_is_filled_again_once_the_file_is_named() {
     let ground = Ground::new();
     let run = ground.start(&["run", "f", "--file-size", ENDLESS]);
     run.wait_until_filling(&ground.path("f"));
     run.signal("KILL");
     assert_eq!(run.end().code, None);
-    ground.fathom(&["run", "f", "--file-size", "1M", "--truncate-to-size", "--total-bytes", "1M", "--records", "r.jsonl"]).expect(0);
+    let again = ["run", "f", "--file-size", "1M", "--truncate-to-size", "--total-bytes", "1M", "--records", "r.jsonl"];
+    ground.fathom(&[&again[..], &["--allow-destroy", "f"]].concat()).expect(0);
     assert_eq!(fs::metadata(ground.path("f")).unwrap().len(), 1 << 20);
     assert_eq!(reads(&ground.record("r.jsonl")).count, BLOCKS);
 }
@@ -505,7 +507,8 @@ fn a_file_grown_by_a_killed_fill_holds_no_holes_when_it_is_read() {
     until("the file grows", || fs::metadata(ground.path("f")).ok().filter(|facts| facts.blocks() * 512 >= 2 << 20));
     run.signal("KILL");
     assert_eq!(run.end().code, None);
-    ground.fathom(&["run", "f", "--file-size", "4M", "--truncate-to-size", "--run-until-complete"]).expect(0);
+    let again = ["run", "f", "--file-size", "4M", "--truncate-to-size", "--run-until-complete", "--allow-destroy", "f"];
+    ground.fathom(&again).expect(0);
     let facts = fs::metadata(ground.path("f")).unwrap();
     assert!(facts.len() == 4 << 20 && facts.blocks() * 512 >= 4 << 20);
 }

@@ -24,7 +24,9 @@ pub enum RunError {
     Engine(#[from] EngineError),
     #[error("{what} {}: {source}{}", path.display(), remedy(source))]
     Io { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("stopped by signal {signal} while preparing the target; what was written of it is removed or marked as unfinished")]
+    #[error(
+        "stopped by signal {signal} while preparing the target; what was made for this run is removed, and what was there is Fathom's as before"
+    )]
     Interrupted { signal: i32 },
 }
 

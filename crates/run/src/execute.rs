@@ -4,7 +4,7 @@ use crate::account::{Accounts, Ended};
 use crate::error::RunError;
 use crate::machine::Machine;
 use crate::observe::Observer;
-use crate::prepare::{check, prepare, residency, seal, use_of};
+use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
@@ -91,6 +91,8 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed says that the run did not end.
     if reports.len() == resolved.effective.threads as usize {
         seal(&mut prepared, &resolved.effective, completed);
+    } else {
+        leave_unsealed(&mut prepared);
     }
     let residency = residency(&prepared);
     let ended = Ended {
@@ -145,7 +147,8 @@ fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
     let workload = &resolved.effective;
     let shared_by = if resolved.layout.files.first().is_some_and(|file| file.owner.is_some()) { 1 } else { u64::from(workload.threads) };
     let locks = if workload.lock_mode == workload::LockMode::None { 1 } else { 2 };
-    let needed = files * shared_by * locks + 64;
+    // One more is open as long as the run lasts.
+    let needed = files * (shared_by * locks + 1) + 64;
     if needed > limit && workload.files.meta.is_empty() {
         return Err(RunError::Unsuitable(format!(
             "{files} files opened by {} workers are more than the {limit} open files that `ulimit -n` allows; use fewer files or threads, or raise the limit",

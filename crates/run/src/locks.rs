@@ -1,5 +1,6 @@
 //! Open-file-description locks around each operation, so that workers exclude each other as processes would.
 
+use crate::safety::LOCKABLE;
 use crate::source::Drawn;
 use engine::sys::{LockKind, ofd_lock, ofd_unlock};
 use engine::{Clock, Op};
@@ -22,7 +23,7 @@ impl Locks {
     }
 
     fn range(&self, drawn: &Drawn) -> (u64, u64) {
-        if self.whole_file { (0, 0) } else { (drawn.offset, u64::from(drawn.len)) }
+        if self.whole_file { (0, LOCKABLE) } else { (drawn.offset, u64::from(drawn.len)) }
     }
 
     /// Waits for the lock of an operation: shared for reads, exclusive for writes, none for flushes.

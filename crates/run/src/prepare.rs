@@ -9,19 +9,21 @@ mod undo;
 use fill::fill_file;
 use fill_plan::{FillPlan, Present, fill_plan};
 pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
-pub(crate) use seal::seal;
+pub(crate) use seal::{leave_unsealed, seal};
 
 use crate::check_output;
 use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
-use crate::safety::{self, Access, Approval, FileId, Mark, Referent, WriteRequest};
+use crate::safety::{self, Access, Announced, Approval, FileId, Referent, WriteRequest};
 use engine::sys;
 use record::{Fill, Residency};
+use seal::Unsealed;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use undo::Undo;
 use workload::{Cache, EngineName, Fadvise, Workload};
 
@@ -35,9 +37,16 @@ pub(crate) struct ReadyFile {
     pub(crate) approval: Approval,
     /// What was approved; whoever opens the path again must find the same.
     pub(crate) referent: Referent,
+    /// Open as long as the run lasts.
+    pub(crate) file: Arc<File>,
     /// Fathom's own: sealed again when the run ends.
-    pub(crate) mark: Option<Mark>,
+    unsealed: Option<Unsealed>,
+    /// Held, not read: what tells other processes that the file is in use.
+    announced: Option<Announced>,
 }
+
+/// Phases that start together may use one file: what one has just made, the other finds.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Files ready to be measured.
 #[derive(Debug, Default)]
@@ -75,6 +84,7 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
         out.undo.make_dirs(&resolved.layout.dirs)?;
         return Ok(out);
     }
+    let _others_wait = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let plans = plans(resolved)?;
     out.undo.make_dirs(&resolved.layout.dirs)?;
     let to_do: u64 = plans.iter().map(FilePlan::bytes_to_write).sum();
@@ -84,6 +94,7 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
         let ready = make_ready(plan, workload, &mut out.undo, &mut tell)?;
         done += ready.1;
         out.notices.extend(ready.0.approval.notes.iter().map(ToString::to_string));
+        out.notices.extend(ready.0.announced.as_ref().and_then(|announced| announced.note.clone()));
         out.notices.extend(ready.0.content.remark(&ready.0.path).filter(|_| workload.verify.on && !use_of(workload).writes));
         out.files.push(ready.0);
     }
@@ -147,15 +158,13 @@ impl FilePlan {
 fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
     let workload = &resolved.effective;
     let io = use_of(workload);
-    let present = std::fs::metadata(&spec.path).ok();
+    let present = safety::open_present(&spec.path)?;
+    let facts = present.as_ref().map(|file| file.metadata().map_err(RunError::io("cannot look at", &spec.path))).transpose()?;
     let is_device = resolved.kind == TargetKind::BlockDevice;
-    if present.as_ref().is_some_and(std::fs::Metadata::is_file) {
-        File::open(&spec.path).map_err(RunError::io("cannot open", &spec.path))?;
-    }
-    let has = match &present {
-        Some(_) if is_device => device_bytes(&spec.path)?,
-        Some(facts) => facts.len(),
-        None => 0,
+    let has = match (&present, &facts) {
+        (Some(file), _) if is_device => device_bytes(file, &spec.path)?,
+        (_, Some(facts)) => facts.len(),
+        (_, None) => 0,
     };
     let bytes = match spec.bytes {
         Some(asked) if is_device && asked > has => {
@@ -178,8 +187,8 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
             workload.files.offset
         )));
     }
-    let content = FileContent::read(&spec.path, is_device)?;
-    let fill = fill_plan(spec, workload, io, &Present { exists: present.is_some(), bytes: has, is_device }, bytes, &content)?;
+    let content = FileContent::read(present.as_ref().filter(|_| !is_device), &spec.path)?;
+    let fill = fill_plan(spec, workload, io, &Present { file: present.as_ref(), bytes: has, is_device }, bytes, &content)?;
     let grows = !is_device && bytes > has;
     let will_be_written =
         io.writes || fill != FillPlan::Nothing || grows || workload.files.fill.preallocate || workload.files.fill.truncate;
@@ -189,7 +198,9 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         Path::new("/"),
         &RealProbe,
     )?;
-    check_direct(&spec.path, workload)?;
+    // What was looked at until here is what was approved.
+    present.as_ref().map_or(Ok(()), |file| safety::recheck(file, &approval))?;
+    present.as_ref().map_or(Ok(()), |file| check_direct(file, &spec.path, workload))?;
     Ok(FilePlan { path: spec.path.clone(), index, owner: spec.owner, approval, is_device, bytes, content, fill, will_be_written })
 }
 
@@ -204,12 +215,11 @@ fn creatable(path: &Path, resolved: &Resolved) -> PathBuf {
 }
 
 /// O_DIRECT needs the alignment that the file itself reports.
-fn check_direct(path: &Path, workload: &Workload) -> Result<(), RunError> {
+fn check_direct(file: &File, path: &Path, workload: &Workload) -> Result<(), RunError> {
     if !workload.durability.open.direct {
         return Ok(());
     }
-    let Ok(file) = File::open(path) else { return Ok(()) };
-    let Some((_, align)) = sys::direct_alignment(&file) else { return Ok(()) };
+    let Some((_, align)) = sys::direct_alignment(file) else { return Ok(()) };
     if align == 0 {
         return Err(RunError::Unsuitable(format!("{}: its file system has no direct I/O; drop --direct", path.display())));
     }
@@ -225,25 +235,30 @@ fn check_direct(path: &Path, workload: &Workload) -> Result<(), RunError> {
     Ok(())
 }
 
-fn device_bytes(path: &Path) -> Result<u64, RunError> {
-    let file = File::open(path).map_err(RunError::io("cannot open", path))?;
-    sys::block_device_size(&file).map_err(RunError::io("cannot ask the size of", path))
+fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
+    match sys::block_device_size(file).map_err(RunError::io("cannot ask the size of", path))? {
+        0 => Err(RunError::Unsuitable(format!(
+            "{} has no bytes: nothing is attached to this device, or no medium is in it; `lsblk` lists those that have a size",
+            path.display()
+        ))),
+        bytes => Ok(bytes),
+    }
 }
 
 fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut dyn FnMut(u64)) -> Result<(ReadyFile, u64), RunError> {
     let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written } = plan;
     let mut written = 0;
-    let mut mark = None;
-    let file = open_approved(&path, &approval, will_be_written)?;
+    let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
     let facts = file.metadata().map_err(RunError::io("cannot look at", &path))?;
+    if will_be_written && approval.is_new() {
+        undo.made(&path, FileId::of(&facts));
+    }
+    let access = if will_be_written { Access::Write } else { Access::Read };
+    let announced = if is_device { None } else { Some(safety::announce(&file, &path, access)?) };
+    let mut unsealed = None;
     if will_be_written {
-        if approval.is_new() {
-            undo.made(&path, FileId::of(&facts));
-        }
         if !is_device {
-            let unsealed = content.begin(bytes.max(facts.len()), workload);
-            safety::write_mark(&path, &unsealed, &RealProbe)?;
-            mark = Some(unsealed);
+            unsealed = Some(Unsealed::mark(&file, &path, content.begin(bytes.max(facts.len()), workload))?);
             size_file(&file, &path, bytes, workload)?;
         }
         if fill != FillPlan::Nothing {
@@ -251,16 +266,19 @@ fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut d
             written = fill_file(&file, &path, &ranges, content.filler(workload, index, fill == FillPlan::Whole)?, tell)?;
             file.sync_all().map_err(RunError::io("cannot sync", &path))?;
             content.filled(workload, fill == FillPlan::Whole || written == bytes);
-            mark = mark.map(|mark| content.stamp(mark));
         }
+        let keeps_content = fill != FillPlan::Nothing || file.metadata().is_ok_and(|after| after.len() == facts.len());
+        unsealed.iter_mut().filter(|_| keeps_content).for_each(|unsealed| unsealed.now_holds(&content));
     }
-    Ok((ReadyFile { path, bytes, owner, content, approval, referent: Referent::of(&facts), mark }, written))
+    let referent = Referent::of(&facts);
+    Ok((ReadyFile { path, bytes, owner, content, approval, referent, file, unsealed, announced }, written))
 }
 
 fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
     options.read(true).write(to_write).create_new(to_write && approval.is_new());
-    let file = options.open(path).map_err(RunError::io(if to_write { "cannot open for writing" } else { "cannot open" }, path))?;
+    let file = sys::open_without_waiting(&mut options, 0, path);
+    let file = file.map_err(RunError::io(if to_write { "cannot open for writing" } else { "cannot open" }, path))?;
     if !approval.is_new() {
         safety::recheck(&file, approval)?;
     }
@@ -283,14 +301,14 @@ fn settle_cache(workload: &Workload, prepared: &mut Prepared) -> Result<Option<u
     let evict = workload.cache == Cache::Cold || (workload.durability.open.direct && prepared.fill.is_some());
     let (mut resident, mut total) = (0, 0);
     for ready in &prepared.files {
-        let file = File::open(&ready.path).map_err(RunError::io("cannot open", &ready.path))?;
+        let file = &ready.file;
         if evict {
             file.sync_all().map_err(RunError::io("cannot sync", &ready.path))?;
-            sys::fadvise(&file, sys::Advice::DontNeed).map_err(RunError::io("cannot evict", &ready.path))?;
+            sys::fadvise(file, sys::Advice::DontNeed).map_err(RunError::io("cannot evict", &ready.path))?;
         } else if workload.cache == Cache::Warm {
-            fill::read_whole(&file, &ready.path, ready.bytes)?;
+            fill::read_whole(file, &ready.path, ready.bytes)?;
         }
-        let Ok(bytes) = sys::resident_bytes(&file, ready.bytes) else { return Ok(None) };
+        let Ok(bytes) = sys::resident_bytes(file, ready.bytes) else { return Ok(None) };
         resident += bytes;
         total += ready.bytes;
     }
@@ -307,7 +325,7 @@ pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
     if prepared.files.is_empty() {
         return None;
     }
-    let after = prepared.files.iter().map(|f| File::open(&f.path).and_then(|file| sys::resident_bytes(&file, f.bytes)).ok()).sum();
+    let after = prepared.files.iter().map(|f| sys::resident_bytes(&f.file, f.bytes).ok()).sum();
     Some(Residency {
         total_bytes: prepared.files.iter().map(|f| f.bytes).sum(),
         before_bytes: prepared.residency_before,
@@ -325,7 +343,7 @@ pub(crate) fn open_for_run(path: &Path, referent: Option<Referent>, workload: &W
     let io = use_of(workload);
     let writable = io.writes;
     let readable = io.reads || workload.engine == EngineName::Mmap;
-    let open = |flags: i32| OpenOptions::new().read(readable).write(writable).custom_flags(flags).open(path);
+    let open = |flags: i32| sys::open_without_waiting(OpenOptions::new().read(readable).write(writable), flags, path);
     let file = match open(flags | sys::noatime_flag()) {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => open(flags),
         other => other,

@@ -10,12 +10,12 @@ use std::path::Path;
 pub struct RealProbe;
 
 impl Probe for RealProbe {
-    fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-        sys::read_xattr(path, name)
+    fn read_xattr(&self, file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
+        sys::read_xattr(file, name)
     }
 
-    fn write_xattr(&self, path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
-        sys::write_xattr(path, name, value)
+    fn write_xattr(&self, file: &File, name: &str, value: &[u8]) -> io::Result<()> {
+        sys::write_xattr(file, name, value)
     }
 
     fn exclusive_open(&self, path: &Path) -> io::Result<File> {

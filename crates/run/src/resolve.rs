@@ -9,7 +9,8 @@ mod placement;
 use crate::error::RunError;
 use crate::layout::{Layout, Shape, layout, shape};
 use crate::machine::Machine;
-use engine::{NbdEngine, NbdUrl};
+use crate::safety::{self, Refusal};
+use engine::{NbdEngine, NbdUrl, sys};
 use permits::{Permits, ThisProcess};
 use record::{Difference, StorageLayer};
 use std::os::unix::fs::FileTypeExt;
@@ -164,7 +165,8 @@ fn kind_of(target: &Path, asked: &Workload) -> Result<TargetKind, RunError> {
             unsuitable(format!("{} is {what}, and --num-files, --num-dirs, --meta and their like need a directory", target.display()))
         }
         Ok(facts) if facts.file_type().is_block_device() => Ok(TargetKind::BlockDevice),
-        Ok(_) => Ok(TargetKind::File),
+        Ok(facts) => safety::check_kind(target, &facts).map(|()| TargetKind::File).map_err(RunError::from),
+        Err(error) if sys::is_symlink_loop(&error) => Err(Refusal::SymlinkLoop { path: target.into() }.into()),
         Err(_) if tree => Ok(TargetKind::Directory),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(TargetKind::File),
         Err(source) => Err(RunError::Io { what: "cannot look at", path: target.into(), source }),

@@ -4,33 +4,47 @@
 //! `--allow-destroy PATH` naming exactly that target, and what is in use is refused even then. Where the kernel's view
 //! cannot be read, a device counts as in use.
 //!
-//! The order is: [`check`], open [`Approval::path`] (with `create_new` where [`Approval::is_new`]), [`recheck`] the open
-//! file, write; whoever opens the path again compares the [`Referent`]. The [`Approval`] is kept until the end for its claim.
+//! The order is: [`check`], open (with `create_new` where [`Approval::is_new`]), [`recheck`] the open file, announce it to others, mark it,
+//! write; whoever opens the path again compares the [`Referent`]. All that follows the open is done to the open file, because a name can change
+//! hands at any moment. The [`Approval`] is kept until the end for its claim.
 
 mod block_device;
+mod lock;
 mod owner;
 mod referent;
+mod refusal;
+mod remove;
 mod signature;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::sys;
+
+use crate::RunError;
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
-pub use owner::{Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, read_mark, remove_sidecar, write_mark};
+pub(crate) use lock::{Announced, LOCKABLE, announce};
+pub use owner::{Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark, write_mark};
 pub use referent::Referent;
+pub use refusal::Refusal;
+pub use remove::remove_own;
 pub use signature::{HEAD_BYTES, Kind, Place, Signature, TAIL_BYTES, signature, signature_of};
 
 /// The system calls that `std` lacks.
 pub trait Probe {
     /// The value of an extended attribute; `Ok(None)` where the file has none of that name,
     /// `ErrorKind::Unsupported` where the file system has no such attributes (`EOPNOTSUPP`, `ENOSYS`).
-    fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>>;
+    fn read_xattr(&self, file: &File, name: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Creates or replaces an extended attribute; errors as for [`Probe::read_xattr`].
-    fn write_xattr(&self, path: &Path, name: &str, value: &[u8]) -> io::Result<()>;
+    fn write_xattr(&self, file: &File, name: &str, value: &[u8]) -> io::Result<()>;
 
     /// Opens a block device with `O_RDONLY | O_EXCL | O_CLOEXEC`, which fails with `EBUSY` while anybody holds it and keeps
     /// others (mount, mkfs, swapon) away while the file is open.
@@ -68,7 +82,7 @@ pub struct Approval {
     pub notes: Vec<Note>,
     identity: Identity,
     /// Held, not read: while it is open nobody can mount or claim the device.
-    _claim: Option<File>,
+    _claim: Option<Arc<File>>,
 }
 
 impl Approval {
@@ -100,49 +114,27 @@ impl fmt::Display for Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     New,
-    File { id: FileId, length: Length },
+    File { is: Referent, state: State },
     Block(DeviceNumber),
-    Character(DeviceNumber),
 }
 
-/// Whether a file that was permitted because it was empty must be so still.
+/// What of a file must be as it was when it was permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Length {
+enum State {
+    /// It was permitted because it was empty.
     MustBeZero,
+    /// It was permitted by its mark, which speaks of the file as it was then.
+    AsChangedAt {
+        seconds: i64,
+        nanoseconds: i64,
+    },
     Any,
 }
 
-/// Why a target is not touched, and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    #[error("{0} is a directory, and a file or device is meant; name a file in it, e.g. {1}", path.display(), shell_word(&path.join("fathom.dat")))]
-    Directory { path: PathBuf },
-    #[error("{} is {what}, not storage; name a regular file or a block device (`lsblk` lists them)", path.display())]
-    NotStorage { path: PathBuf, what: &'static str },
-    #[error("{} does not exist, so there is nothing to read; check the spelling, or write it first", path.display())]
-    Missing { path: PathBuf },
-    #[error("{0} cannot be created, its directory does not exist; run `mkdir -p {1}`", path.display(), shell_word(directory))]
-    MissingDirectory { path: PathBuf, directory: PathBuf },
-    #[error("{} does not exist, and a new file there would lie in memory, not on a device; check the name with `lsblk`", path.display())]
-    NoSuchDevice { path: PathBuf },
-    #[error("{} is a symlink to {}, which does not exist; name a file, or create the destination", path.display(), destination.display())]
-    DanglingSymlink { path: PathBuf, destination: PathBuf },
-    #[error("{} lies on {file_system}, an interface of the kernel, not storage; name a file on a disk", path.display())]
-    KernelInterface { path: PathBuf, file_system: String },
-    #[error("{} is in use and is not written to, with or without --allow-destroy:{}", path.display(), list(uses))]
-    InUse { path: PathBuf, uses: Vec<Use> },
-    #[error("{} holds {length_bytes} bytes that Fathom did not write{}{}; choose another file, or, if its content may be destroyed, add --allow-destroy {}",
-        path.display(), found(*signature), because(reason.as_ref()), shell_word(path))]
-    ForeignFile { path: PathBuf, length_bytes: u64, signature: Option<Signature>, reason: Option<String> },
-    #[error("{} is a block device ({number}){}; if its content may be destroyed, add --allow-destroy {}",
-        path.display(), found_on_device(*signature), shell_word(path))]
-    ForeignDevice { path: PathBuf, number: DeviceNumber, signature: Option<Signature> },
-    #[error("{} cannot be opened exclusively ({source}): something holds it that the mount table does not show (a file system in a container, ZFS, Ceph, another benchmark) or you lack permission; `fuser -v {}` may name it", path.display(), shell_word(path))]
-    Claimed { path: PathBuf, source: io::Error },
-    #[error("{} cannot be examined ({source}), so nothing is written to it; make it accessible to this user", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} changed while it was being opened ({what}): another program uses this name; run again when it is quiet", path.display())]
-    Changed { path: PathBuf, what: &'static str },
+impl State {
+    fn as_changed(metadata: &Metadata) -> Self {
+        State::AsChangedAt { seconds: metadata.ctime(), nanoseconds: metadata.ctime_nsec() }
+    }
 }
 
 /// Decides on one target from what it is, who uses it, and what the user permitted; `root` is `/` but for tests.
@@ -166,12 +158,15 @@ pub fn recheck(file: &File, approval: &Approval) -> Result<(), Refusal> {
     let device = || DeviceNumber::from_dev(metadata.rdev());
     let (same, what) = match approval.identity {
         Identity::New => (kind.is_file() && metadata.len() == 0, "it was new and is not any more"),
-        Identity::File { id, length } => {
-            let filled = length == Length::MustBeZero && metadata.len() != 0;
-            if filled { (false, "it was empty and is not any more") } else { (FileId::of(&metadata) == id, "another file took its place") }
-        }
+        Identity::File { is, .. } if Referent::of(&metadata) != is => (false, "another file took its place"),
+        Identity::File { state, .. } => match state {
+            State::MustBeZero => (metadata.len() == 0, "it was empty and is not any more"),
+            // This process may have marked it meanwhile, under another name.
+            State::AsChangedAt { .. } if lock::is_written_here(FileId::of(&metadata)) => (true, ""),
+            State::AsChangedAt { .. } => (State::as_changed(&metadata) == state, "somebody wrote to it"),
+            State::Any => (true, ""),
+        },
         Identity::Block(number) => (kind.is_block_device() && device() == number, "another device took its place"),
-        Identity::Character(number) => (kind.is_char_device() && device() == number, "another device took its place"),
     };
     if same { Ok(()) } else { Err(Refusal::Changed { path: path.clone(), what }) }
 }
@@ -182,12 +177,14 @@ struct Facts {
     /// Resolved; for a new file its resolved directory and its name.
     path: PathBuf,
     subject: Subject,
-    id: Option<FileId>,
+    is: Option<Referent>,
     /// Type and mount point of the file system on which a file lies or would lie.
     file_system: Option<(String, PathBuf)>,
     uses: Vec<Use>,
     signature: Option<Signature>,
     permission: Permission,
+    /// What must be as it is here when the file is opened.
+    state: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,16 +215,18 @@ impl Facts {
         let path = match fs::canonicalize(request.path) {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::of_absent(request, root),
+            Err(error) if sys::is_symlink_loop(&error) => return Err(Refusal::SymlinkLoop { path: request.path.to_owned() }),
             Err(error) => return Err(unreadable(error)),
         };
         let metadata = fs::metadata(&path).map_err(unreadable)?;
         let mut facts = Facts {
             subject: Subject::of(&metadata),
-            id: Some(FileId::of(&metadata)),
+            is: Some(Referent::of(&metadata)),
             file_system: block_device::file_system_of(root, metadata.dev()),
             uses: Vec::new(),
             signature: None,
             permission: Permission::None(None),
+            state: State::Any,
             path,
         };
         match facts.subject {
@@ -241,9 +240,14 @@ impl Facts {
         // What is refused in any case is not opened.
         let wanted = request.access == Access::Write && !facts.is_in_use();
         if wanted && facts.subject.may_hold_data() && facts.kernel_interface().is_none() {
-            let mut file = File::open(&facts.path).map_err(unreadable)?;
+            let mut file = sys::open_without_waiting(File::options().read(true), 0, &facts.path).map_err(unreadable)?;
+            let opened = file.metadata().map_err(unreadable)?;
+            if facts.is != Some(Referent::of(&opened)) {
+                return Err(Refusal::Changed { path: request.path.to_owned(), what: "another file took its place" });
+            }
+            facts.subject = Subject::of(&opened);
             facts.signature = signature_of(&mut file).map_err(unreadable)?;
-            facts.permission = facts.permission(request, &metadata, probe);
+            facts.permission = facts.permission(request, &file, &opened, probe)?;
         }
         Ok(facts)
     }
@@ -274,34 +278,52 @@ impl Facts {
         Ok(Facts {
             path: directory.join(name),
             subject: Subject::Absent,
-            id: None,
+            is: None,
             file_system: block_device::file_system_of(root, dev),
             uses: Vec::new(),
             signature: None,
             permission: Permission::None(None),
+            state: State::Any,
         })
     }
 
-    fn permission(&self, request: &WriteRequest<'_>, metadata: &Metadata, probe: &dyn Probe) -> Permission {
+    fn permission(
+        &mut self,
+        request: &WriteRequest<'_>,
+        file: &File,
+        metadata: &Metadata,
+        probe: &dyn Probe,
+    ) -> Result<Permission, Refusal> {
+        if let Some(by) = lock::other_writer(file).filter(|_| metadata.is_file()) {
+            return Err(Refusal::Written { path: request.path.to_owned(), by });
+        }
         let names_it = |allowed: &PathBuf| fs::canonicalize(allowed).is_ok_and(|allowed| allowed == self.path);
         if request.allow_destroy.iter().any(names_it) {
-            return Permission::Named;
+            return Ok(Permission::Named);
         }
         if !metadata.is_file() {
-            return Permission::None(None);
+            return Ok(Permission::None(None));
         }
-        match read_mark(&self.path, probe) {
-            Ok(None) => Permission::None(None),
-            Ok(Some(mark)) => match (mark.still_describes(metadata), self.signature) {
-                (Err(stale), _) => Permission::None(Some(stale.to_string())),
-                // mkfs, sqlite3 or qemu-img on our file keep its inode and its mark.
-                (Ok(()), Some(found)) if found.is_recognised() => {
-                    Permission::None(Some("it bears Fathom's mark, but was put to another use".to_owned()))
-                }
-                (Ok(()), _) => Permission::Ours,
-            },
-            Err(error) => Permission::None(Some(error.to_string())),
-        }
+        let mark = match read_mark(file, &self.path, probe) {
+            Ok(Some(mark)) => mark,
+            Ok(None) => return Ok(Permission::None(None)),
+            Err(error) => return Ok(Permission::None(Some(error.to_string()))),
+        };
+        // mkfs, sqlite3 or qemu-img on our file keep its inode and its mark.
+        let is_put_to_use = self.signature.is_some_and(|found| found.is_recognised());
+        Ok(match mark.still_describes(metadata) {
+            Ok(()) | Err(Stale::Unsealed) if is_put_to_use => {
+                Permission::None(Some("it bears Fathom's mark, but was put to another use".to_owned()))
+            }
+            Ok(()) => {
+                self.state = State::as_changed(metadata);
+                Permission::Ours
+            }
+            // The phase that writes to it was asked for by the same command.
+            Err(Stale::Unsealed) if lock::is_written_here(FileId::of(metadata)) => Permission::Ours,
+            Err(Stale::Unsealed) => return Err(Refusal::Unfinished { path: request.path.to_owned() }),
+            Err(stale) => Permission::None(Some(stale.to_string())),
+        })
     }
 
     /// A device must be known idle; a file that Fathom made or the user named needs only the absence of known uses.
@@ -311,11 +333,14 @@ impl Facts {
     }
 
     fn identity(&self) -> Identity {
-        match (self.subject, self.id) {
+        match (self.subject, self.is) {
             (Subject::Block(number), _) => Identity::Block(number),
-            (Subject::Character(number), _) => Identity::Character(number),
-            (Subject::Regular { length: 0 }, Some(id)) => Identity::File { id, length: Length::MustBeZero },
-            (_, Some(id)) => Identity::File { id, length: Length::Any },
+            (Subject::Regular { length: 0 }, Some(is)) => Identity::File { is, state: State::MustBeZero },
+            // A file that a phase of this process writes to changes all the time.
+            (_, Some(Referent::File { id, .. })) if lock::is_written_here(id) => {
+                Identity::File { is: self.is.expect("matched just now"), state: State::Any }
+            }
+            (_, Some(is)) => Identity::File { is, state: self.state },
             (_, None) => Identity::New,
         }
     }
@@ -374,6 +399,19 @@ impl Subject {
         }
     }
 
+    /// Refuses what cannot be measured as storage.
+    fn is_storage(self, path: &Path) -> Result<(), Refusal> {
+        let path = path.to_owned();
+        let what = match self {
+            Subject::Absent | Subject::Regular { .. } | Subject::Block(_) => return Ok(()),
+            Subject::Directory => return Err(Refusal::Directory { path }),
+            Subject::Fifo => "a FIFO",
+            Subject::Socket => "a socket",
+            Subject::Character(_) => "a character device",
+        };
+        Err(Refusal::NotStorage { path, what })
+    }
+
     fn may_hold_data(self) -> bool {
         match self {
             Subject::Regular { length } => length > 0,
@@ -387,11 +425,7 @@ impl Subject {
 fn decide(request: &WriteRequest<'_>, facts: &Facts) -> Result<Vec<Note>, Refusal> {
     let path = request.path.to_owned();
     match facts.subject {
-        Subject::Directory => return Err(Refusal::Directory { path }),
-        Subject::Fifo => return Err(Refusal::NotStorage { path, what: "a FIFO" }),
-        Subject::Socket => return Err(Refusal::NotStorage { path, what: "a socket" }),
-        Subject::Character(number) if is_harmless(number, request.access) => return Ok(Vec::new()),
-        Subject::Character(_) => return Err(Refusal::NotStorage { path, what: "a character device" }),
+        Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => facts.subject.is_storage(&path)?,
         Subject::Absent | Subject::Regular { .. } => {
             if let Some(file_system) = facts.kernel_interface() {
                 let in_memory = matches!(file_system, "devtmpfs" | "tmpfs");
@@ -425,18 +459,9 @@ fn decide(request: &WriteRequest<'_>, facts: &Facts) -> Result<Vec<Note>, Refusa
     }
 }
 
-/// `/dev/null`, `/dev/zero`, `/dev/full`; for reading also `/dev/random` and `/dev/urandom`. Numbers: Linux's devices.txt.
-fn is_harmless(number: DeviceNumber, access: Access) -> bool {
-    number.major == 1
-        && match access {
-            Access::Read => matches!(number.minor, 3 | 5 | 7 | 8 | 9),
-            Access::Write => matches!(number.minor, 3 | 5 | 7),
-        }
-}
-
-fn claim(typed: &Path, path: &Path, number: DeviceNumber, probe: &dyn Probe) -> Result<File, Refusal> {
+fn claim(typed: &Path, path: &Path, number: DeviceNumber, probe: &dyn Probe) -> Result<Arc<File>, Refusal> {
     let claimed = |source| Refusal::Claimed { path: typed.to_owned(), source };
-    let file = probe.exclusive_open(path).map_err(claimed)?;
+    let file = lock::claim_once(number, || probe.exclusive_open(path)).map_err(claimed)?;
     let metadata = file.metadata().map_err(claimed)?;
     if metadata.file_type().is_block_device() && DeviceNumber::from_dev(metadata.rdev()) == number {
         return Ok(file);
@@ -444,88 +469,25 @@ fn claim(typed: &Path, path: &Path, number: DeviceNumber, probe: &dyn Probe) -> 
     Err(Refusal::Changed { path: typed.to_owned(), what: "another device took its place" })
 }
 
-fn list(uses: &[Use]) -> String {
-    uses.iter().map(|found| format!("\n  {found}")).collect()
+/// Opens a target that is there for reading, without waiting for anybody; `None` where it is not there.
+///
+/// # Errors
+/// It is nothing that could be measured, or cannot be opened.
+pub(crate) fn open_present(path: &Path) -> Result<Option<File>, RunError> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(None) };
+    Subject::of(&metadata).is_storage(path)?;
+    let file = sys::open_without_waiting(File::options().read(true), 0, path).map_err(RunError::io("cannot open", path))?;
+    // The name may lead elsewhere by now.
+    Subject::of(&file.metadata().map_err(RunError::io("cannot look at", path))?).is_storage(path)?;
+    Ok(Some(file))
 }
 
-fn found(signature: Option<Signature>) -> String {
-    signature.map(|found| format!(", {found}")).unwrap_or_default()
-}
-
-fn found_on_device(signature: Option<Signature>) -> String {
-    match signature {
-        Some(found) => format!(" that holds {found}"),
-        None => " whose beginning and end are blank, which does not prove it empty".to_owned(),
-    }
-}
-
-fn because(reason: Option<&String>) -> String {
-    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
-}
-
-/// The path as one word that a POSIX shell reads back.
-fn shell_word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-#[cfg(test)]
-pub(crate) mod testing {
-    use super::{FileId, Probe};
-    use std::cell::RefCell;
-    use std::collections::HashMap;
-    use std::fs::{self, File};
-    use std::io;
-    use std::path::Path;
-
-    /// By inode and name.
-    type Attributes = RefCell<HashMap<(u64, String), Vec<u8>>>;
-
-    /// Attributes, or an error for every attribute call; an exclusive open that is busy or plainly opens.
-    pub(crate) struct FakeProbe {
-        xattrs: Result<Attributes, io::ErrorKind>,
-        pub(crate) busy: Option<io::ErrorKind>,
-    }
-
-    impl FakeProbe {
-        pub(crate) fn with_xattrs() -> Self {
-            FakeProbe { xattrs: Ok(RefCell::default()), busy: None }
-        }
-
-        pub(crate) fn without_xattrs() -> Self {
-            Self::failing(io::ErrorKind::Unsupported)
-        }
-
-        pub(crate) fn failing(kind: io::ErrorKind) -> Self {
-            FakeProbe { xattrs: Err(kind), busy: None }
-        }
-
-        fn store(&self) -> io::Result<&Attributes> {
-            self.xattrs.as_ref().map_err(|kind| io::Error::from(*kind))
-        }
-    }
-
-    impl Probe for FakeProbe {
-        fn read_xattr(&self, path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-            let key = (FileId::of(&fs::metadata(path)?).ino, name.to_owned());
-            Ok(self.store()?.borrow().get(&key).cloned())
-        }
-
-        fn write_xattr(&self, path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
-            let key = (FileId::of(&fs::metadata(path)?).ino, name.to_owned());
-            self.store()?.borrow_mut().insert(key, value.to_owned());
-            Ok(())
-        }
-
-        fn exclusive_open(&self, path: &Path) -> io::Result<File> {
-            self.busy.map_or_else(|| File::open(path), |kind| Err(kind.into()))
-        }
-
-        fn loop_backing(&self, _node: &Path) -> io::Result<Option<FileId>> {
-            Ok(None)
-        }
-    }
+/// Refuses what cannot be measured as storage, by its kind alone.
+///
+/// # Errors
+/// A directory, FIFO, socket or character device.
+pub(crate) fn check_kind(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {
+    Subject::of(metadata).is_storage(path)
 }
 
 #[cfg(test)]
@@ -590,7 +552,7 @@ mod tests {
     }
 
     fn mark(path: &Path, size: u64, probe: &dyn Probe) {
-        write_mark(path, &Mark::new("fathom", size), probe).unwrap();
+        seal_mark(&File::open(path).unwrap(), path, &Mark::new("fathom", size), probe).unwrap();
     }
 
     fn mounted() -> Use {
@@ -602,8 +564,8 @@ mod tests {
     }
 
     fn facts(subject: Subject, uses: Vec<Use>, permission: Permission) -> Facts {
-        let id = Some(FileId { dev: 1, ino: 1 });
-        Facts { path: "/t".into(), subject, id, file_system: None, uses, signature: None, permission }
+        let is = Some(Referent::File { id: FileId { dev: 1, ino: 1 }, born: None });
+        Facts { path: "/t".into(), subject, is, file_system: None, uses, signature: None, permission, state: State::Any }
     }
 
     /// One letter a verdict: `.` allowed, `n` allowed with a note, and the refusals.
@@ -634,10 +596,10 @@ mod tests {
             (Subject::Directory, "DDD DDD DDD", "DDD DDD DDD"),
             (Subject::Fifo, "SSS SSS SSS", "SSS SSS SSS"),
             (Subject::Socket, "SSS SSS SSS", "SSS SSS SSS"),
-            (character(3), "... ... ...", "... ... ..."),
-            (character(5), "... ... ...", "... ... ..."),
-            (character(7), "... ... ...", "... ... ..."),
-            (character(9), "SSS SSS SSS", "... ... ..."),
+            (character(3), "SSS SSS SSS", "SSS SSS SSS"),
+            (character(5), "SSS SSS SSS", "SSS SSS SSS"),
+            (character(7), "SSS SSS SSS", "SSS SSS SSS"),
+            (character(9), "SSS SSS SSS", "SSS SSS SSS"),
             (character(1), "SSS SSS SSS", "SSS SSS SSS"),
             (Subject::Character(DeviceNumber { major: 5, minor: 3 }), "SSS SSS SSS", "SSS SSS SSS"),
         ];
@@ -726,18 +688,51 @@ mod tests {
         assert!(place.write(&path).unwrap_err().to_string().contains("it grew from 3 to 4 bytes"));
 
         let path = place.file("overwritten", b"data");
-        let sealed = Mark::new("fathom", 4).sealed(&fs::metadata(&path).unwrap());
-        write_mark(&path, &sealed, &place.probe).unwrap();
+        mark(&path, 4, &place.probe);
         place.write(&path).unwrap();
         File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         assert!(place.write(&path).unwrap_err().to_string().contains("somebody wrote to it"));
     }
 
     #[test]
+    fn a_mark_that_no_run_has_sealed_permits_nothing_but_to_the_process_that_writes() {
+        let place = Place::new();
+        let path = place.file("f", b"data");
+        let file = Arc::new(File::options().read(true).write(true).open(&path).unwrap());
+        write_mark(&file, &path, &Mark::new("fathom", 4), &place.probe).unwrap();
+        assert_eq!(
+            place.write(&path).unwrap_err().to_string(),
+            format!(
+                "{0}: the last run on it was killed, so what it holds cannot be told from what somebody wrote since; \
+                 if it may be destroyed, add --allow-destroy {0} once",
+                path.display()
+            )
+        );
+        place.check(&path, Access::Write, std::slice::from_ref(&path)).unwrap();
+        let _writing = announce(&file, &path, Access::Write).unwrap();
+        place.write(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_process_writes_to_is_refused_even_if_it_is_named() {
+        let place = Place::new();
+        let path = place.file("f", b"data");
+        mark(&path, 4, &place.probe);
+        let theirs = File::options().read(true).write(true).open(&path).unwrap();
+        let whole = u64::MAX / 2;
+        assert!(sys::ofd_try_lock(&theirs, sys::LockKind::Exclusive, 0, whole).unwrap());
+        for allowed in [&[][..], std::slice::from_ref(&path)] {
+            assert!(matches!(place.check(&path, Access::Write, allowed), Err(Refusal::Written { .. })));
+        }
+        drop(theirs);
+        place.write(&path).unwrap();
+    }
+
+    #[test]
     fn an_unreadable_mark_does_not_count_and_says_so() {
         let place = Place::new();
         let path = place.file("f", b"data");
-        place.probe.write_xattr(&path, XATTR, br#"{"v":99}"#).unwrap();
+        place.probe.write_xattr(&File::open(&path).unwrap(), XATTR, br#"{"v":99}"#).unwrap();
         assert!(place.write(&path).unwrap_err().to_string().contains("made by a newer Fathom"));
     }
 
@@ -756,8 +751,14 @@ mod tests {
             let text = place.write(&path).unwrap_err().to_string();
             assert!(text.contains(expected), "{text}");
         }
-        place.write(Path::new("/dev/null")).unwrap();
-        place.check(Path::new("/dev/urandom"), Access::Read, &[]).unwrap();
+        for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom"] {
+            for access in [Access::Read, Access::Write] {
+                let text = place.check(Path::new(device), access, &[]).unwrap_err().to_string();
+                assert!(text.contains("is a character device"), "{text}");
+            }
+        }
+        symlink("circle", place.path("circle")).unwrap();
+        assert!(matches!(place.write(&place.path("circle")), Err(Refusal::SymlinkLoop { .. })));
         assert!(matches!(place.check(&place.path("none"), Access::Read, &[]), Err(Refusal::Missing { .. })));
     }
 
@@ -842,15 +843,13 @@ mod tests {
         mark(&path, 1, &place.probe);
         let approval = place.write(&path).unwrap();
         recheck(&file, &approval).unwrap();
+        file.write_all(b"").and_then(|()| file.set_modified(std::time::UNIX_EPOCH)).unwrap();
+        assert!(matches!(recheck(&file, &approval), Err(Refusal::Changed { what: "somebody wrote to it", .. })));
         fs::rename(place.file("g", b"y"), &path).unwrap();
         assert!(matches!(recheck(&File::open(&path).unwrap(), &approval), Err(Refusal::Changed { .. })));
 
         let new = place.write(&place.path("new")).unwrap();
         recheck(&File::create_new(&new.path).unwrap(), &new).unwrap();
         assert!(recheck(&file, &new).is_err());
-
-        let null = place.write(Path::new("/dev/null")).unwrap();
-        recheck(&File::open("/dev/null").unwrap(), &null).unwrap();
-        assert!(recheck(&File::open("/dev/zero").unwrap(), &null).is_err());
     }
 }

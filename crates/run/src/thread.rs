@@ -128,7 +128,7 @@ impl WorkerTask {
         let open = |file: &GroupFile| {
             // An exclusive lock needs a descriptor that may write; none is written through this one.
             let writes = use_of(&self.shared.workload).writes;
-            let opened = File::options().read(true).write(writes).open(&file.path);
+            let opened = sys::open_without_waiting(File::options().read(true).write(writes), 0, &file.path);
             let opened = opened.map_err(RunError::io("cannot open for locking", &file.path))?;
             file.referent.map_or(Ok(()), |referent| referent.recheck(&opened, &file.path))?;
             Ok::<_, RunError>(opened)

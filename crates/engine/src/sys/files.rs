@@ -237,15 +237,15 @@ pub fn block_device_size(file: &File) -> io::Result<u64> {
     checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })).map(|_| bytes)
 }
 
-/// Value of an extended attribute; `None` when absent.
+/// Value of an extended attribute of an open file; `None` when absent.
 ///
 /// # Errors
 /// `EOPNOTSUPP` where the file system has none, and other failures.
-pub fn read_xattr(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
-    let (path, name) = (CString::new(path.as_os_str().as_bytes())?, CString::new(name)?);
+pub fn read_xattr(file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let name = CString::new(name)?;
     let mut value = vec![0_u8; 4096];
-    // SAFETY: both strings end in NUL and the buffer is as long as said.
-    match checked(unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as libc::c_long) {
+    // SAFETY: the name ends in NUL and the buffer is as long as said.
+    match checked(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as libc::c_long) {
         Ok(n) => {
             value.truncate(usize::try_from(n).unwrap_or(0));
             Ok(Some(value))
@@ -255,14 +255,36 @@ pub fn read_xattr(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Sets an extended attribute.
+/// Sets an extended attribute of an open file.
 ///
 /// # Errors
 /// `EOPNOTSUPP` where the file system has none, and other failures.
-pub fn write_xattr(path: &Path, name: &str, value: &[u8]) -> io::Result<()> {
-    let (path, name) = (CString::new(path.as_os_str().as_bytes())?, CString::new(name)?);
-    // SAFETY: both strings end in NUL and the value is as long as said.
-    checked(libc::c_long::from(unsafe { libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })).map(drop)
+pub fn write_xattr(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
+    let name = CString::new(name)?;
+    // SAFETY: the name ends in NUL and the value is as long as said.
+    checked(libc::c_long::from(unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) }))
+        .map(drop)
+}
+
+/// Opens a path without waiting for anybody: a FIFO without a writer, or a device without a carrier, would otherwise hold the opener for ever.
+/// Transfers of the file that is returned wait as usual.
+///
+/// # Errors
+/// As of the open itself.
+pub fn open_without_waiting(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    // SAFETY: no memory is passed.
+    let now = checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) }))?;
+    let waiting = libc::c_int::try_from(now).unwrap_or(0) & !libc::O_NONBLOCK;
+    // SAFETY: no memory is passed.
+    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, waiting) }))?;
+    Ok(file)
+}
+
+/// Whether a path could not be followed because its symlinks lead in a circle.
+#[must_use]
+pub fn is_symlink_loop(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// Whether a lock excludes readers.
@@ -272,15 +294,23 @@ pub enum LockKind {
     Exclusive,
 }
 
-fn lock_call(file: &File, kind: libc::c_int, offset: u64, len: u64) -> io::Result<()> {
+fn lock_call(file: &File, command: libc::c_int, kind: libc::c_int, range: (u64, u64)) -> io::Result<libc::flock64> {
     // SAFETY: an all-zero flock is valid; pid must be zero for open-file-description locks.
     let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
     lock.l_type = i16::try_from(kind).unwrap_or(0);
     lock.l_whence = i16::try_from(libc::SEEK_SET).unwrap_or(0);
-    lock.l_start = signed(offset);
-    lock.l_len = signed(len);
+    lock.l_start = signed(range.0);
+    lock.l_len = signed(range.1);
     // SAFETY: the structure is valid for the call.
-    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &raw const lock) })).map(drop)
+    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) }))?;
+    Ok(lock)
+}
+
+fn lock_word(kind: LockKind) -> libc::c_int {
+    match kind {
+        LockKind::Shared => libc::F_RDLCK,
+        LockKind::Exclusive => libc::F_WRLCK,
+    }
 }
 
 /// Takes an open-file-description lock on bytes [offset, offset + len), waiting for it; `len` 0 reaches to the end of any file.
@@ -288,11 +318,28 @@ fn lock_call(file: &File, kind: libc::c_int, offset: u64, len: u64) -> io::Resul
 /// # Errors
 /// The file system has no locks, or a signal came.
 pub fn ofd_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Result<()> {
-    let word = match kind {
-        LockKind::Shared => libc::F_RDLCK,
-        LockKind::Exclusive => libc::F_WRLCK,
-    };
-    lock_call(file, word, offset, len)
+    lock_call(file, libc::F_OFD_SETLKW, lock_word(kind), (offset, len)).map(drop)
+}
+
+/// As [`ofd_lock`], but returns `false` at once where somebody else's lock stands in the way.
+///
+/// # Errors
+/// The file system has no locks.
+pub fn ofd_try_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Result<bool> {
+    match lock_call(file, libc::F_OFD_SETLK, lock_word(kind), (offset, len)) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether somebody else's lock would stand in the way of this one.
+///
+/// # Errors
+/// The file system has no locks.
+pub fn ofd_is_locked(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Result<bool> {
+    let found = lock_call(file, libc::F_OFD_GETLK, lock_word(kind), (offset, len))?;
+    Ok(libc::c_int::from(found.l_type) != libc::F_UNLCK)
 }
 
 /// Releases what [`ofd_lock`] took.
@@ -300,5 +347,5 @@ pub fn ofd_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Resul
 /// # Errors
 /// As [`ofd_lock`].
 pub fn ofd_unlock(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    lock_call(file, libc::F_UNLCK, offset, len)
+    lock_call(file, libc::F_OFD_SETLKW, libc::F_UNLCK, (offset, len)).map(drop)
 }

@@ -8,7 +8,7 @@ use std::io;
 ///
 /// # Errors
 /// `EEXIST` when it is taken, `EINVAL` where the file system has no such rename (NFS), and other failures.
-pub(crate) fn rename_no_replace(from: &CStr, to: &CStr) -> io::Result<()> {
+pub fn rename_no_replace(from: &CStr, to: &CStr) -> io::Result<()> {
     let (here, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
     // SAFETY: both names end in NUL.
     checked(unsafe { libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags) }).map(drop)

@@ -26,7 +26,7 @@ pub(crate) enum Found {
     Directory {
         mode: u32,
     },
-    /// `bytes` of a file that this user may read.
+    /// Also a FIFO or a socket; `bytes` of a file that this user may read.
     File {
         mode: u32,
         modified: (i64, i64),
@@ -156,7 +156,11 @@ fn list(dir: &Path, out: &mut BTreeMap<PathBuf, Found>) {
             list(&path, out);
             Found::Directory { mode: facts.mode() }
         } else {
-            Found::File { mode: facts.mode(), modified: (facts.mtime(), facts.mtime_nsec()), bytes: fs::read(&path).ok() }
+            Found::File {
+                mode: facts.mode(),
+                modified: (facts.mtime(), facts.mtime_nsec()),
+                bytes: facts.is_file().then(|| fs::read(&path).ok()).flatten(),
+            }
         };
         out.insert(path, found);
     }

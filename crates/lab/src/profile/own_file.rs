@@ -5,7 +5,7 @@
 //! containers, which do not see each other's processes.
 
 use super::ProfileError;
-use run::safety::{FileId, Mark, read_mark, remove_sidecar, write_mark};
+use run::safety::{FileId, Mark, Stale, read_mark, remove_own, write_mark};
 use run::{RealProbe, RunError};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -20,8 +20,8 @@ const AFTER: &str = ".dat";
 pub struct OwnFile {
     path: PathBuf,
     id: FileId,
-    /// Held, not read: what says to others that the file is in use.
-    _lock: File,
+    /// Held: what says to others that the file is in use.
+    lock: File,
 }
 
 impl OwnFile {
@@ -45,8 +45,9 @@ impl OwnFile {
         let facts = file.metadata().map_err(|source| failed("cannot look at", source))?;
         // Without locks the number of the process alone tells whether the file is in use.
         let _some_file_systems_have_no_locks = file.try_lock();
-        let own = Self { id: FileId::of(&facts), path: path.clone(), _lock: file };
-        write_mark(&path, &Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0), &RealProbe).map_err(RunError::from)?;
+        let own = Self { id: FileId::of(&facts), path: path.clone(), lock: file };
+        let mark = Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0);
+        write_mark(&own.lock, &path, &mark, &RealProbe).map_err(RunError::from)?;
         Ok(own)
     }
 
@@ -58,10 +59,7 @@ impl OwnFile {
 
 impl Drop for OwnFile {
     fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|facts| FileId::of(&facts) == self.id) {
-            let _only_where_attributes_are_missing = remove_sidecar(&self.path);
-            let _the_next_profile_tries_again = fs::remove_file(&self.path);
-        }
+        let _the_next_profile_tries_again = remove_own(&self.path, self.id);
     }
 }
 
@@ -86,25 +84,29 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
     if !facts.is_file() {
         return left("it has the name of a profile's file and is no file");
     }
-    match read_mark(path, &RealProbe) {
-        Ok(Some(mark)) => {
-            if let Err(why) = mark.still_describes(&facts) {
-                return left(&why.to_string());
-            }
-        }
-        Ok(None) => return left("it has the name of a profile's file and not its mark"),
-        Err(error) => return left(&error.to_string()),
-    }
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) => return left(&error.to_string()),
     };
+    match read_mark(&file, path, &RealProbe) {
+        // A profile that was killed while it wrote left no seal; nobody else writes to a file of such a name.
+        Ok(Some(mark)) => match file.metadata().map(|facts| mark.still_describes(&facts)) {
+            Ok(Ok(()) | Err(Stale::Unsealed)) => {}
+            Ok(Err(why)) => return left(&why.to_string()),
+            Err(error) => return left(&error.to_string()),
+        },
+        Ok(None) => return left("it has the name of a profile's file and not its mark"),
+        Err(error) => return left(&error.to_string()),
+    }
     let is_alive = owner != process && Path::new(&format!("/proc/{owner}")).exists();
     if is_alive || matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
         return Some(format!("another profile (process {owner}) seems to run in {}: the two disturb each other", shown_parent(path)));
     }
-    if let Err(error) = remove_sidecar(path).map_err(|e| e.to_string()).and_then(|()| fs::remove_file(path).map_err(|e| e.to_string())) {
-        return left(&format!("it cannot be removed: {error}"));
+    let removed = file.metadata().and_then(|facts| remove_own(path, FileId::of(&facts)));
+    match removed {
+        Ok(true) => {}
+        Ok(false) => return left("another file took its place"),
+        Err(error) => return left(&format!("it cannot be removed: {error}")),
     }
     Some(format!("removed {}, which a profile that was killed had left behind", path.display()))
 }

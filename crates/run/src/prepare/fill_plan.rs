@@ -4,7 +4,6 @@ use super::{FileContent, Use, fill, pattern_label};
 use crate::error::RunError;
 use crate::layout::FileSpec;
 use std::fs::File;
-use std::path::Path;
 use workload::{EngineName, Workload};
 
 /// How much of a file is written before the run.
@@ -17,8 +16,9 @@ pub(super) enum FillPlan {
 }
 
 /// What a target is before it is touched.
-pub(super) struct Present {
-    pub(super) exists: bool,
+pub(super) struct Present<'a> {
+    /// Open for reading, if it is there.
+    pub(super) file: Option<&'a File>,
     pub(super) bytes: u64,
     pub(super) is_device: bool,
 }
@@ -27,11 +27,11 @@ pub(super) fn fill_plan(
     spec: &FileSpec,
     workload: &Workload,
     io: Use,
-    present: &Present,
+    present: &Present<'_>,
     bytes: u64,
     content: &FileContent,
 ) -> Result<FillPlan, RunError> {
-    let ours = content.mark.is_some() || !present.exists || present.bytes == 0;
+    let ours = content.mark.is_some() || present.file.is_none() || present.bytes == 0;
     let refill = workload.files.fill.refill;
     if refill == Some(true) {
         return Ok(FillPlan::Whole);
@@ -55,7 +55,7 @@ pub(super) fn fill_plan(
         }
         return Ok(FillPlan::Whole);
     }
-    let missing = missing_bytes(&spec.path, present, bytes)?;
+    let missing = missing_bytes(present, bytes);
     // A verifying read is to find what is missing, not to put it there.
     if missing == 0 || (workload.verify.on && !io.writes && present.bytes >= bytes) {
         return Ok(FillPlan::Nothing);
@@ -89,10 +89,6 @@ pub(super) fn fill_plan(
     Ok(FillPlan::Holes)
 }
 
-fn missing_bytes(path: &Path, present: &Present, bytes: u64) -> Result<u64, RunError> {
-    if !present.exists {
-        return Ok(bytes);
-    }
-    let file = File::open(path).map_err(RunError::io("cannot open", path))?;
-    Ok(fill::holes(&file, bytes).iter().map(|(start, end)| end - start).sum())
+fn missing_bytes(present: &Present<'_>, bytes: u64) -> u64 {
+    present.file.map_or(bytes, |file| fill::holes(file, bytes).iter().map(|(start, end)| end - start).sum())
 }

@@ -5,8 +5,9 @@ use crate::content::Lineage;
 use crate::data::{DataSpec, Fill, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
-use crate::safety::{Mark, read_mark};
+use crate::safety::{Mark, Stale, read_mark};
 use crate::verify::{BlockAddress, Pattern, Verifier};
+use std::fs::File;
 use std::path::Path;
 use workload::{DataPattern, VerifyPattern, Workload};
 
@@ -77,16 +78,16 @@ pub(crate) fn run_id(workload: &Workload) -> u64 {
 }
 
 impl FileContent {
-    pub(crate) fn read(path: &Path, is_device: bool) -> Result<Self, RunError> {
-        let Ok(facts) = std::fs::metadata(path) else { return Ok(Self::default()) };
-        if is_device || !facts.is_file() {
-            return Ok(Self::default());
-        }
-        let Some(mark) = read_mark(path, &RealProbe)? else { return Ok(Self::default()) };
+    /// What the mark of an open regular file says of its content; `None`: there is no such file.
+    pub(crate) fn read(file: Option<&File>, path: &Path) -> Result<Self, RunError> {
+        let Some(file) = file else { return Ok(Self::default()) };
+        let Some(mark) = read_mark(file, path, &RealProbe)? else { return Ok(Self::default()) };
+        let facts = file.metadata().map_err(RunError::io("cannot look at", path))?;
         let state = match (mark.modified, mark.still_describes(&facts)) {
             (None, _) => State::Unfinished,
-            (Some(_), Ok(())) => State::AsLeft,
-            (Some(_), Err(_)) => State::Touched,
+            // Another name or other attributes do not change what a file holds.
+            (Some(_), Ok(()) | Err(Stale::Changed)) => State::AsLeft,
+            (Some(_), Err(Stale::Written | Stale::Grown { .. } | Stale::Unsealed)) => State::Touched,
         };
         let sealed = state != State::Unfinished;
         let pattern = mark.pattern.clone().filter(|_| sealed);

@@ -1,7 +1,7 @@
 //! What a preparation made, so that a run that cannot start leaves nothing behind.
 
 use crate::error::RunError;
-use crate::safety::{FileId, remove_sidecar};
+use crate::safety::{FileId, remove_own};
 use std::path::{Path, PathBuf};
 
 /// Files and directories that this run made; dropped before [`Undo::keep`], it removes them.
@@ -42,11 +42,7 @@ impl Undo {
 impl Drop for Undo {
     fn drop(&mut self) {
         for (path, id) in &self.files {
-            let still_ours = std::fs::metadata(path).is_ok_and(|facts| FileId::of(&facts) == *id);
-            if still_ours {
-                let _only_where_attributes_are_missing = remove_sidecar(path);
-                let _nothing_to_lose = std::fs::remove_file(path);
-            }
+            let _nothing_to_lose = remove_own(path, *id);
         }
         for dir in self.dirs.iter().rev() {
             let _somebody_else_uses_it = std::fs::remove_dir(dir);

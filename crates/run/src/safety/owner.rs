@@ -1,16 +1,19 @@
 //! The mark by which Fathom knows a file that it made, so that a second run may overwrite it without asking.
 //!
-//! The mark is the extended attribute `user.fathom`. Where the file system has none, a sidecar file `.NAME.fathom`
-//! beside the file says the same and which inode it speaks of. A mark is evidence, not proof: `cp other ours` keeps the
-//! inode and its attributes. Hence a mark also holds the size and, once a run has ended, the time of the last write, and
-//! [`Mark::still_describes`] compares them.
+//! The mark is the extended attribute `user.fathom`. It is read from and put on an open file, never a name: a name can lead to another file
+//! by the time of the next call, and a mark on somebody's file is permission to destroy it. Where the file system has no attributes, a sidecar
+//! file `.NAME.fathom` beside the file says the same and which inode it speaks of.
+//!
+//! A mark is evidence, not proof: `cp other ours` keeps the inode and its attributes. Hence a mark counts only once it is sealed with the size,
+//! the time of the last write and the time of the last change of the inode, and [`Mark::still_describes`] compares them. A mark without a seal
+//! says that a run is writing, or was killed while it wrote.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +25,8 @@ pub const XATTR: &str = "user.fathom";
 const VERSION: u32 = 1;
 /// A mark is a few hundred bytes; a sidecar beyond this is somebody else's file.
 const LARGEST_MARK_BYTES: u64 = 64 * 1024;
+/// Putting the seal on a file is itself a change of its inode, whose time only the kernel chooses: it lies within this of the moment before.
+const SEALING: Duration = Duration::from_millis(12);
 
 /// What Fathom wrote into a file, as JSON `{"v":1,"made_by":"fathom 0.1.0","size":N,…}`; unknown keys are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +52,14 @@ pub struct Mark {
     /// The file's modification time after Fathom's last write; absent while a run writes, and after a run that died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Stamp>,
+    /// The moment of sealing: the inode was not changed later than a few ticks after it. Absent in marks of versions before, and where another
+    /// machine's clock stamps files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Stamp>,
 }
 
 /// A file time: seconds since 1970 and nanoseconds within the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Stamp {
     pub seconds: i64,
     pub nanoseconds: i64,
@@ -59,24 +68,46 @@ pub struct Stamp {
 impl Mark {
     /// A mark for a file that is about to be written.
     pub fn new(made_by: impl Into<String>, size_bytes: u64) -> Self {
-        Mark { v: VERSION, made_by: made_by.into(), size_bytes, pattern: None, run: None, generation: 0, oldest: 0, modified: None }
+        Mark {
+            v: VERSION,
+            made_by: made_by.into(),
+            size_bytes,
+            pattern: None,
+            run: None,
+            generation: 0,
+            oldest: 0,
+            modified: None,
+            changed: None,
+        }
     }
 
-    /// The mark of a file that Fathom has finished writing and synced; `metadata` is taken after that.
-    #[must_use]
-    pub fn sealed(self, metadata: &Metadata) -> Self {
-        Mark { modified: Some(modification(metadata)), ..self }
-    }
-
-    /// Checks that nobody grew or wrote the file since it was marked.
+    /// Checks that the mark is sealed, and that nobody grew, wrote or changed the file since.
     pub fn still_describes(&self, metadata: &Metadata) -> Result<(), Stale> {
         if metadata.len() > self.size_bytes {
             return Err(Stale::Grown { marked_bytes: self.size_bytes, actual_bytes: metadata.len() });
         }
-        match self.modified {
-            Some(modified) if modified != modification(metadata) => Err(Stale::Written),
+        let Some(modified) = self.modified else { return Err(Stale::Unsealed) };
+        if modified != modification(metadata) {
+            return Err(Stale::Written);
+        }
+        let change = Stamp { seconds: metadata.ctime(), nanoseconds: metadata.ctime_nsec() };
+        match self.changed {
+            Some(sealing) if !(sealing..=sealing.after(SEALING)).contains(&change) => Err(Stale::Changed),
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+impl Stamp {
+    /// The time on the clock of files.
+    fn present() -> Self {
+        let since = engine::clock::file_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Stamp { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanoseconds: i64::from(since.subsec_nanos()) }
+    }
+
+    fn after(self, wait: Duration) -> Self {
+        let nanoseconds = self.nanoseconds.saturating_add(i64::from(wait.subsec_nanos()));
+        Stamp { seconds: self.seconds.saturating_add(nanoseconds / 1_000_000_000), nanoseconds: nanoseconds % 1_000_000_000 }
     }
 }
 
@@ -91,6 +122,12 @@ pub enum Stale {
     Grown { marked_bytes: u64, actual_bytes: u64 },
     #[error("somebody wrote to it since Fathom made it")]
     Written,
+    #[error(
+        "its inode was changed since Fathom made it: somebody wrote to it and set its time back, renamed or linked it, or changed its attributes"
+    )]
+    Changed,
+    #[error("the last run on it was killed before it ended")]
+    Unsealed,
 }
 
 /// Where a mark was put.
@@ -111,6 +148,8 @@ pub enum MarkError {
     Newer { path: PathBuf, found: u32 },
     #[error("{}: Fathom would keep its mark for the neighbouring file here, but this is somebody's file; rename it or choose another target", path.display())]
     SidecarTaken { path: PathBuf },
+    #[error("{}: another file took its place, so no mark is put beside it", path.display())]
+    Elsewhere { path: PathBuf },
     #[error("{}: no file name to mark", path.display())]
     NoName { path: PathBuf },
 }
@@ -126,29 +165,34 @@ struct Sidecar {
     born: Option<Stamp>,
 }
 
-/// Reads the mark of a regular file; `None` for a file that Fathom did not make. A symlink is followed.
-pub fn read_mark(path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
-    let path = &resolve(path)?;
-    match probe.read_xattr(path, XATTR) {
+/// Reads the mark of an open regular file; `None` for a file that Fathom did not make. Beside `path` a sidecar may lie.
+pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
+    let io_error = |source| MarkError::Io { path: path.to_owned(), source };
+    match probe.read_xattr(file, XATTR) {
         Ok(Some(value)) => return decode_mark(path, &value).map(Some),
         Ok(None) => {}
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-        Err(source) => return Err(MarkError::Io { path: path.clone(), source }),
+        Err(source) => return Err(io_error(source)),
     }
-    let metadata = fs::metadata(path).map_err(|source| MarkError::Io { path: path.clone(), source })?;
-    let sidecar = read_sidecar(&sidecar_path(path)?)?;
+    let metadata = file.metadata().map_err(io_error)?;
+    let sidecar = read_sidecar(&sidecar_path(&resolve(path)?)?)?;
     Ok(sidecar.filter(|sidecar| sidecar.speaks_of(&metadata)).map(|sidecar| sidecar.mark))
 }
 
-/// Marks a regular file; call it before the first write to a new file, before growing one, and sealed at the end.
-pub fn write_mark(path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
-    let path = &resolve(path)?;
-    match probe.write_xattr(path, XATTR, &encode(mark)) {
+/// Marks an open regular file; call it before the first write to a new file and before growing one. A sidecar is put beside `path`, if that
+/// still leads to the file.
+pub fn write_mark(file: &File, path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
+    let io_error = |source| MarkError::Io { path: path.to_owned(), source };
+    match probe.write_xattr(file, XATTR, &encode(mark)) {
         Ok(()) => return Ok(MarkPlace::Xattr),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-        Err(source) => return Err(MarkError::Io { path: path.clone(), source }),
+        Err(source) => return Err(io_error(source)),
     }
-    let metadata = fs::metadata(path).map_err(|source| MarkError::Io { path: path.clone(), source })?;
+    let metadata = file.metadata().map_err(io_error)?;
+    let path = &resolve(path)?;
+    if FileId::of(&fs::metadata(path).map_err(io_error)?) != FileId::of(&metadata) {
+        return Err(MarkError::Elsewhere { path: path.clone() });
+    }
     let FileId { dev, ino } = FileId::of(&metadata);
     let sidecar = Sidecar { mark: mark.clone(), dev, ino, born: birth(&metadata) };
     let place = sidecar_path(path)?;
@@ -159,10 +203,37 @@ pub fn write_mark(path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPla
     Ok(MarkPlace::Sidecar(place))
 }
 
+/// Marks an open regular file that Fathom has finished writing, with its times.
+pub fn seal_mark(file: &File, path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
+    let facts = || file.metadata().map_err(|source| MarkError::Io { path: path.to_owned(), source });
+    let before = facts()?;
+    let sealed = |changed| Mark { modified: Some(modification(&before)), changed, ..mark.clone() };
+    // A thread that is descheduled between the two may take longer than the seal allows for.
+    for _ in 0..5 {
+        let mark = sealed(Some(Stamp::present()));
+        let place = write_mark(file, path, &mark, probe)?;
+        if place != MarkPlace::Xattr {
+            let untouched = Stamp { seconds: before.ctime(), nanoseconds: before.ctime_nsec() };
+            return write_mark(file, path, &sealed(Some(untouched)), probe);
+        }
+        if mark.still_describes(&facts()?) != Err(Stale::Changed) {
+            return Ok(place);
+        }
+    }
+    write_mark(file, path, &sealed(None), probe)
+}
+
+/// Waits until a change of any sealed file shows.
+pub fn outwait_seals() {
+    let end = engine::clock::file_time() + SEALING;
+    // Each look waits for some ticks; a clock that is set back meanwhile is not waited for.
+    let _in_vain_if_the_clock_was_set_back = (0..16).any(|_| engine::clock::outwait_file_time(end));
+}
+
 /// Removes the sidecar of a file that is about to be deleted; an attribute goes with its file.
-pub fn remove_sidecar(path: &Path) -> Result<(), MarkError> {
-    let place = sidecar_path(&resolve(path)?)?;
-    if read_sidecar(&place)?.is_some() {
+pub(super) fn remove_sidecar(path: &Path, of: FileId) -> Result<(), MarkError> {
+    let place = sidecar_path(path)?;
+    if read_sidecar(&place)?.is_some_and(|found| FileId { dev: found.dev, ino: found.ino } == of) {
         fs::remove_file(&place).map_err(|source| MarkError::Io { path: place, source })?;
     }
     Ok(())
@@ -215,7 +286,9 @@ fn is_free_or_ours(place: &Path) -> Result<bool, MarkError> {
     match read_sidecar(place) {
         Ok(_) => Ok(true),
         Err(MarkError::Garbled { .. } | MarkError::SidecarTaken { .. }) => Ok(false),
-        Err(error @ (MarkError::Io { .. } | MarkError::Newer { .. } | MarkError::NoName { .. })) => Err(error),
+        Err(error @ (MarkError::Io { .. } | MarkError::Newer { .. } | MarkError::NoName { .. } | MarkError::Elsewhere { .. })) => {
+            Err(error)
+        }
     }
 }
 
@@ -262,6 +335,7 @@ fn check_version(path: &Path, bytes: &[u8]) -> Result<(), MarkError> {
 mod tests {
     use super::super::testing::FakeProbe;
     use super::*;
+    use crate::RealProbe;
     use std::os::unix::fs::symlink;
 
     fn file_with(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
@@ -269,6 +343,18 @@ mod tests {
         let path = directory.path().canonicalize().unwrap().join("data");
         fs::write(&path, bytes).unwrap();
         (directory, path)
+    }
+
+    fn open(path: &Path) -> File {
+        File::options().read(true).write(true).open(path).unwrap()
+    }
+
+    fn read(path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
+        read_mark(&open(path), path, probe)
+    }
+
+    fn write(path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
+        write_mark(&open(path), path, mark, probe)
     }
 
     fn example() -> Mark {
@@ -279,9 +365,9 @@ mod tests {
     fn a_mark_is_read_back_from_the_attribute() {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::with_xattrs();
-        assert_eq!(read_mark(&path, &probe).unwrap(), None);
-        assert_eq!(write_mark(&path, &example(), &probe).unwrap(), MarkPlace::Xattr);
-        assert_eq!(read_mark(&path, &probe).unwrap(), Some(example()));
+        assert_eq!(read(&path, &probe).unwrap(), None);
+        assert_eq!(write(&path, &example(), &probe).unwrap(), MarkPlace::Xattr);
+        assert_eq!(read(&path, &probe).unwrap(), Some(example()));
         assert!(!sidecar_path(&path).unwrap().exists());
     }
 
@@ -289,8 +375,8 @@ mod tests {
     fn the_attribute_is_the_documented_json() {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::with_xattrs();
-        write_mark(&path, &example(), &probe).unwrap();
-        let value = probe.read_xattr(&path, XATTR).unwrap().unwrap();
+        write(&path, &example(), &probe).unwrap();
+        let value = probe.read_xattr(&open(&path), XATTR).unwrap().unwrap();
         assert_eq!(
             String::from_utf8(value).unwrap(),
             r#"{"v":1,"made_by":"fathom 0.1.0","size":4096,"pattern":"random","run":"r-1","generation":7,"oldest":0}"#
@@ -304,14 +390,16 @@ mod tests {
         symlink("data", &link).unwrap();
         let probe = FakeProbe::without_xattrs();
         let place = MarkPlace::Sidecar(path.with_file_name(".data.fathom"));
-        assert_eq!(write_mark(&link, &example(), &probe).unwrap(), place);
-        assert_eq!(read_mark(&path, &probe).unwrap(), Some(example()));
-        assert_eq!(read_mark(&link, &probe).unwrap(), Some(example()));
+        assert_eq!(write(&link, &example(), &probe).unwrap(), place);
+        assert_eq!(read(&path, &probe).unwrap(), Some(example()));
+        assert_eq!(read(&link, &probe).unwrap(), Some(example()));
         let renewed = Mark { generation: 8, ..example() };
-        assert_eq!(write_mark(&path, &renewed, &probe).unwrap(), place);
-        assert_eq!(read_mark(&path, &probe).unwrap(), Some(renewed));
-        remove_sidecar(&path).unwrap();
-        assert_eq!(read_mark(&path, &probe).unwrap(), None);
+        assert_eq!(write(&path, &renewed, &probe).unwrap(), place);
+        assert_eq!(read(&path, &probe).unwrap(), Some(renewed));
+        remove_sidecar(&path, FileId { dev: 0, ino: 0 }).unwrap();
+        assert!(read(&path, &probe).unwrap().is_some(), "it speaks of another file");
+        remove_sidecar(&path, FileId::of(&fs::metadata(&path).unwrap())).unwrap();
+        assert_eq!(read(&path, &probe).unwrap(), None);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "the file and the link");
     }
 
@@ -319,11 +407,11 @@ mod tests {
     fn a_replaced_file_is_not_taken_for_ours_by_its_sidecar() {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::without_xattrs();
-        write_mark(&path, &example(), &probe).unwrap();
+        write(&path, &example(), &probe).unwrap();
         let other = path.with_file_name("other");
         fs::write(&other, b"precious").unwrap();
         fs::rename(&other, &path).unwrap();
-        assert_eq!(read_mark(&path, &probe).unwrap(), None);
+        assert_eq!(read(&path, &probe).unwrap(), None);
     }
 
     #[test]
@@ -343,13 +431,13 @@ mod tests {
         let probe = FakeProbe::without_xattrs();
         let place = sidecar_path(&path).unwrap();
         fs::write(&place, b"my notes").unwrap();
-        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
-        assert!(matches!(read_mark(&path, &probe), Err(MarkError::Garbled { .. })));
-        assert!(remove_sidecar(&path).is_err());
+        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
+        assert!(matches!(read(&path, &probe), Err(MarkError::Garbled { .. })));
+        assert!(remove_sidecar(&path, FileId { dev: 0, ino: 0 }).is_err());
         assert_eq!(fs::read(&place).unwrap(), b"my notes");
         fs::remove_file(&place).unwrap();
         symlink("data", &place).unwrap();
-        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
+        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
     }
 
     #[test]
@@ -357,8 +445,8 @@ mod tests {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::with_xattrs();
         let read = |text: &str| {
-            probe.write_xattr(&path, XATTR, text.as_bytes()).unwrap();
-            read_mark(&path, &probe)
+            probe.write_xattr(&open(&path), XATTR, text.as_bytes()).unwrap();
+            super::read_mark(&open(&path), &path, &probe)
         };
         assert!(matches!(read("{"), Err(MarkError::Garbled { .. })));
         assert!(matches!(read(r#"{"v":1}"#), Err(MarkError::Garbled { .. })));
@@ -371,22 +459,62 @@ mod tests {
     fn an_error_other_than_lack_of_support_does_not_fall_back_to_a_sidecar() {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::failing(io::ErrorKind::PermissionDenied);
-        assert!(matches!(write_mark(&path, &example(), &probe), Err(MarkError::Io { .. })));
-        assert!(matches!(read_mark(&path, &probe), Err(MarkError::Io { .. })));
+        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::Io { .. })));
+        assert!(matches!(read(&path, &probe), Err(MarkError::Io { .. })));
         assert!(!sidecar_path(&path).unwrap().exists());
     }
 
     #[test]
-    fn a_sealed_mark_notices_a_later_write_and_any_mark_notices_growth() {
+    fn a_mark_goes_to_the_file_that_is_open_whatever_its_name_leads_to_meanwhile() {
+        for probe in [FakeProbe::with_xattrs(), FakeProbe::without_xattrs()] {
+            let (_directory, path) = file_with(b"ours");
+            let (foreign, aside) = (path.with_file_name("foreign"), path.with_file_name("aside"));
+            fs::write(&foreign, b"precious").unwrap();
+            let file = open(&path);
+            fs::rename(&path, &aside).unwrap();
+            fs::rename(&foreign, &path).unwrap();
+            let marked = write_mark(&file, &path, &example(), &probe);
+            assert_eq!(read(&path, &probe).unwrap(), None, "{marked:?}");
+            let sealed = seal_mark(&file, &path, &example(), &probe);
+            assert_eq!(read(&path, &probe).unwrap(), None, "{sealed:?}");
+            assert_eq!(read_mark(&file, &path, &probe).unwrap().is_some(), sealed.is_ok());
+        }
+    }
+
+    #[test]
+    fn only_a_sealed_mark_speaks_for_the_content_and_it_notices_writes_and_growth() {
         let (_directory, path) = file_with(b"four");
         let metadata = fs::metadata(&path).unwrap();
-        let sealed = Mark::new("fathom", 4).sealed(&metadata);
+        let sealed = Mark { modified: Some(modification(&metadata)), ..Mark::new("fathom", 4) };
         assert_eq!(sealed.still_describes(&metadata), Ok(()));
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(UNIX_EPOCH).unwrap();
         let later = fs::metadata(&path).unwrap();
         assert_eq!(sealed.still_describes(&later), Err(Stale::Written));
-        assert_eq!(Mark::new("fathom", 4).still_describes(&later), Ok(()));
+        assert_eq!(Mark::new("fathom", 4).still_describes(&later), Err(Stale::Unsealed));
         assert_eq!(Mark::new("fathom", 3).still_describes(&later), Err(Stale::Grown { marked_bytes: 3, actual_bytes: 4 }));
+    }
+
+    #[test]
+    fn a_seal_holds_until_the_inode_changes_and_outlives_no_time_that_is_set_back() {
+        for probe in [&RealProbe as &dyn Probe, &FakeProbe::without_xattrs()] {
+            let (_directory, path) = file_with(b"four");
+            let file = open(&path);
+            seal_mark(&file, &path, &Mark::new("fathom", 4), probe).unwrap();
+            let sealed = read_mark(&file, &path, probe).unwrap().unwrap();
+            assert_eq!(sealed.still_describes(&file.metadata().unwrap()), Ok(()));
+            assert!(sealed.changed.is_some(), "one clock stamps both");
+            let modified = file.metadata().unwrap().modified().unwrap();
+            outwait_seals();
+            fs::write(&path, b"them").unwrap();
+            file.set_modified(modified).unwrap();
+            assert_eq!(sealed.still_describes(&file.metadata().unwrap()), Err(Stale::Changed));
+        }
+    }
+
+    #[test]
+    fn the_moment_after_a_wait_carries_into_the_next_second() {
+        let late = Stamp { seconds: 7, nanoseconds: 990_000_000 };
+        assert_eq!(late.after(SEALING), Stamp { seconds: 8, nanoseconds: 2_000_000 });
     }
 }
