@@ -106,9 +106,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The figure of a kind of operation.
+    /// The figure of a kind of operation; of the metric's own kind where it has one.
     #[must_use]
     pub fn figure(&self, kind: &str, metric: &Metric) -> Option<&Figure> {
+        let (kind, metric) = (metric.kind().unwrap_or(kind), metric.of_any_kind());
         self.figures.iter().find(|figure| figure.kind == kind && figure.metric == *metric)
     }
 }

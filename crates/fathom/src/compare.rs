@@ -2,17 +2,20 @@
 
 mod experiment;
 mod factors;
+mod files;
+mod kinds;
 mod sides;
 mod subject;
 
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::{path, switch};
-use analyze::{ArmsComparison, Comparison, Metric, Question, compare_arms, compare_audited};
+use analyze::{Metric, Question, compare_arms, compare_audited};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use files::VerdictFiles;
 use record::Record;
-use stats::Verdict;
+use report::Verdicts;
 use std::collections::BTreeSet;
 use std::path::Path;
 use units::Percent;
@@ -25,11 +28,15 @@ Examples:
   fathom compare target=/mnt/a target=/mnt/b --run --set random=true --set direct=true --set file-size=4G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
+  fathom compare experiment.jsonl --metric read.p99 --fail-on undecided -o verdict.json -o summary.md -o junit.xml
 
 Two files of records that are no experiment are shown side by side, without a verdict: only where the order of the runs
 was drawn by lot is anything known of the error.
 
-Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
+-o writes the verdicts as data (.json), for the summary of a job (.md) or as JUnit (.xml). Slower fails, --fail-on undecided lets
+\"cannot tell\" fail as well.
+
+Exit codes: 0 equivalent, faster, or undecided without --fail-on undecided; 3 slower, or undecided with it; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     let command = Command::new("compare")
@@ -49,8 +56,32 @@ pub(crate) fn command() -> Command {
         )
         .arg(switch("run", "Measure BASE and every CANDIDATE; phases of the same name are compared"))
         .arg(
-            Arg::new("metric").long("metric").value_name("NAME").default_value("iops").help("iops, throughput, mean, p50, p99, p99.9, cpu"),
+            Arg::new("metric")
+                .long("metric")
+                .value_name("NAME")
+                .default_value("iops")
+                .help("iops, throughput, mean, p50, p99, p99.9, cpu; of one kind of operation: read.p99, write.rate, get.p99, fsync.mean"),
         )
+        .arg(
+            Arg::new("fail-on")
+                .long("fail-on")
+                .value_name("WHAT")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(["slower", "undecided"])
+                .default_value("slower")
+                .help("What ends with exit code 3; slower always does"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("Write the verdicts there: .json, .md or .xml (JUnit); may be repeated"),
+        )
+        .arg(switch("force", "Let -o write over files that hold no verdicts"))
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
         .arg(list("factor", "KEY", "An option that is meant to differ; with --run, those that differ are"))
         .arg(list("set", "KEY=VALUE", "With --run: an option of all sides"))
@@ -101,21 +132,30 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(key) = OF_A_RUN.iter().find(|key| given(key)) {
         return Err(Usage(format!("--{key} is about a measurement; add --run, or leave it out to compare records")).into());
     }
+    let inputs: Vec<&str> = std::iter::once(&base).chain(&candidates).map(String::as_str).collect();
+    let files = VerdictFiles::new(matches, &inputs)?;
     match candidates.as_slice() {
         [] => {
             let records = read(&base)?;
             let asked = of_plan(question, &records)?;
+            kinds::check_records(&asked.metric, &records.iter().collect::<Vec<_>>())?;
             let found = compare_arms(&records, &asked).map_err(|e| Usage(format!("{base}: {e}")))?;
             tell(&report::arms_text(&found))?;
-            Ok(code_of_arms(&found))
+            let verdicts = Verdicts::of_arms(&found, records.iter().collect(), files::gate(matches));
+            files.write(&verdicts)?;
+            Ok(verdicts.outcome().exit_code())
         }
         [candidate] => {
             let sides = [read_side(&base)?, read_side(candidate)?];
             let [a, b] = sides.each_ref().map(|side| side.iter().collect::<Vec<&Record>>());
-            factors::check(&question.factors, &analyze::factors_between(&a, &b), &[a, b].concat())?;
+            let all = [a.as_slice(), &b].concat();
+            factors::check(&question.factors, &analyze::factors_between(&a, &b), &all)?;
+            kinds::check_records(&question.metric, &all)?;
             let (found, findings) = compare_audited(&sides[0], &sides[1], &question);
             tell(&report::comparison_text(&base, candidate, &found, &findings, sides[0].len() + sides[1].len()))?;
-            Ok(code_of_rows(&found))
+            let verdicts = Verdicts::of_sides([&base, candidate], &found, &findings, all, files::gate(matches));
+            files.write(&verdicts)?;
+            Ok(verdicts.outcome().exit_code())
         }
         [_, _, ..] => Err(Usage(
             "records are compared two files at a time, or one file that holds an experiment; with --run there may be several candidates"
@@ -128,8 +168,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 fn question(matches: &ArgMatches) -> Result<Question> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
     let metric = text("metric");
-    let metric = Metric::parse(&metric)
-        .ok_or_else(|| Usage(format!("--metric {metric:?} is not iops, throughput, mean, cpu, or pNN such as p99")))?;
+    let metric = Metric::parse(&metric).ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
     let margin = Percent::parse(&text("margin")).map_err(|e| Usage(format!("--margin: {e}")))?.0 / 100.0;
     if !(margin > 0.0 && margin.is_finite()) {
         return Err(Usage("--margin must be above 0: no experiment shows that two things are exactly equal".into()).into());
@@ -151,27 +190,6 @@ fn of_plan(mut question: Question, records: &[Record]) -> Result<Question> {
     factors::check(&question.factors, &differing, &refs)?;
     question.factors.extend(differing);
     Ok(question)
-}
-
-fn code_of_rows(found: &Comparison) -> i32 {
-    let lone = found.lone_rows.first().map(|_| 4);
-    found.rows.iter().map(|row| code(&row.verdict)).chain(lone).max().unwrap_or(4)
-}
-
-fn code_of_arms(found: &ArmsComparison) -> i32 {
-    let of = |candidate: &analyze::ArmComparison| {
-        let rows = candidate.comparison.rows.iter().map(|row| code(&row.verdict)).filter(|code| *code == 3);
-        rows.chain([code(&candidate.pooled.verdict)]).max().unwrap_or(4)
-    };
-    found.candidates.iter().map(of).max().unwrap_or(4)
-}
-
-fn code(verdict: &Verdict) -> i32 {
-    match verdict {
-        Verdict::Slower { .. } => 3,
-        Verdict::Invalid(_) => 4,
-        Verdict::Equivalent { .. } | Verdict::Faster { .. } | Verdict::Inconclusive { .. } => 0,
-    }
 }
 
 fn read(file: &str) -> Result<Vec<Record>> {

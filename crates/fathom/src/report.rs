@@ -50,7 +50,7 @@ pub(crate) fn command() -> Command {
                 .long("metric")
                 .value_name("NAME")
                 .default_value("iops")
-                .help("What is compared: iops, throughput, mean, p50, p99, p99.9, cpu"),
+                .help("What is compared: iops, throughput, mean, p50, p99, p99.9, cpu; of one kind of operation: read.p99, put.rate"),
         )
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
         .arg(
@@ -109,8 +109,7 @@ fn form(file: &Path) -> Result<Form> {
 fn options(matches: &ArgMatches) -> Result<StudyOptions> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
     let metric = text("metric");
-    let metric = Metric::parse(&metric)
-        .ok_or_else(|| Usage(format!("--metric {metric:?} is not iops, throughput, mean, cpu, or pNN such as p99")))?;
+    let metric = Metric::parse(&metric).ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
     let margin = Percent::parse(&text("margin")).map_err(|e| Usage(format!("--margin: {e}")))?.0 / 100.0;
     let factors: BTreeSet<String> = matches.get_many::<String>("factor").into_iter().flatten().cloned().collect();
     Ok(StudyOptions { labels: Vec::new(), baseline: matches.get_one::<String>("baseline").cloned(), metric, margin, factors })

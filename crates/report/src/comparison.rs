@@ -109,20 +109,22 @@ const SUBJECT: [(&str, &str); 8] = [
     ("storage.is_memory", "lies in memory"),
 ];
 
+/// The facts that say most, by what people call them.
+pub(crate) fn leading_facts(found: &[Disagreement]) -> Vec<(&'static str, &Disagreement)> {
+    SUBJECT.iter().flat_map(|(key, name)| found.iter().filter(move |d| d.key == *key).map(move |d| (*name, d))).collect()
+}
+
 /// What comes with the targets or engines that are compared: the facts that say most, and the number of the others.
 fn subject_text(out: &mut String, found: &[Disagreement]) {
     if found.is_empty() {
         return;
     }
     out.push_str("\nwhat differs with what is compared:\n");
-    let mut shown = 0;
-    for (key, name) in SUBJECT {
-        for d in found.iter().filter(|d| d.key == key) {
-            shown += 1;
-            let _infallible = writeln!(out, "  {name}: {} | {}", d.base, d.candidate);
-        }
+    let leading = leading_facts(found);
+    for (name, d) in &leading {
+        let _infallible = writeln!(out, "  {name}: {} | {}", d.base, d.candidate);
     }
-    let more = found.len() - shown;
+    let (shown, more) = (leading.len(), found.len() - leading.len());
     if more > 0 {
         let (noun, and) = (if more == 1 { "fact" } else { "facts" }, if shown > 0 { "and " } else { "" });
         let _infallible =
@@ -233,7 +235,22 @@ fn by(row: &RowComparison) -> String {
     })
 }
 
-fn reason_text(reason: &Reason) -> String {
+/// A word for the reason, for programs.
+pub(crate) fn reason_kind(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Audit(_) => "audit",
+        Reason::OrderAliasedWithArm => "order_aliased_with_arm",
+        Reason::NotDrawnByLot { .. } => "not_drawn_by_lot",
+        Reason::ControlFailed { .. } => "control_failed",
+        Reason::UnequalFailures { .. } => "unequal_failures",
+        Reason::WarmupTooLong { .. } => "warm_up_too_long",
+        Reason::NotSteady { .. } => "not_steady",
+        Reason::CarryOver => "carry_over",
+        Reason::TooFewBlocks { .. } => "too_few_blocks",
+    }
+}
+
+pub(crate) fn reason_text(reason: &Reason) -> String {
     match reason {
         Reason::Audit(text) => text.clone(),
         Reason::OrderAliasedWithArm => {

@@ -22,6 +22,7 @@ mod plot;
 mod prometheus;
 mod study;
 mod terminal;
+mod verdicts;
 
 pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};
@@ -32,6 +33,7 @@ pub use json::{histograms_json, json};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
 pub use terminal::{Page, TerminalOptions, study_text, terminal};
+pub use verdicts::{Gate, GateOutcome, Verdicts, is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown};
 
 /// `amount` in `elapsed_ns` as a rate a second; 0 if no time passed.
 fn per_second(amount: u64, elapsed_ns: u64) -> f64 {

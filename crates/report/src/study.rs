@@ -15,8 +15,10 @@ mod csv;
 mod json;
 mod markdown;
 
+pub(crate) use csv::names as metric_names;
 pub use csv::study_csv;
 pub use json::study_json;
+pub(crate) use markdown::escaped;
 pub use markdown::study_markdown;
 
 pub(crate) const UNITS: &str = "Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; \
@@ -60,6 +62,7 @@ pub(crate) fn value_text(metric: &Metric, value: f64) -> String {
         Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => {
             Nanos(f64_to_u64_saturating(value.round())).to_string()
         }
+        Metric::OfKind(_, metric) => value_text(metric, value),
     }
 }
 
@@ -72,6 +75,7 @@ pub(crate) fn metric_name(metric: &Metric) -> String {
         Metric::LatencyPercentile(100.0) => "Max latency".to_owned(),
         Metric::LatencyPercentile(percent) => format!("p{percent} latency"),
         Metric::CpuPerOperation => "CPU/op".to_owned(),
+        Metric::OfKind(kind, metric) => format!("{} of {kind}", metric_name(metric)),
     }
 }
 

@@ -87,6 +87,7 @@ fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
             supported(figures.percentile_ns(percent), enough)
         }
         Metric::CpuPerOperation => known(cpu(record, figures.count()).filter(|_| is_only)),
+        Metric::OfKind(..) => Reading::Unknown,
     })
 }
 
@@ -105,6 +106,7 @@ fn of_counters(record: &Record) -> [Reading; METRICS.len()] {
             supported(latency.quantile(percent / 100.0), percent >= 100.0 || percentile_has_support(latency.count(), percent))
         }
         Metric::CpuPerOperation => known(cpu(record, Some(sum.count))),
+        Metric::OfKind(..) => Reading::Unknown,
     })
 }
 
@@ -114,7 +116,7 @@ fn of_sums(record: &Record) -> [Reading; METRICS.len()] {
         Metric::BytesPerSecond => known(sum_of_transfers(record, |f| f.bytes_per_second())),
         Metric::OperationsPerSecond => known(sum_of_transfers(record, |f| f.per_second())),
         Metric::CpuPerOperation => known(cpu(record, Some(record.operations.count()))),
-        Metric::MeanLatency | Metric::LatencyPercentile(_) => Reading::Unknown,
+        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::OfKind(..) => Reading::Unknown,
     })
 }
 
@@ -157,7 +159,9 @@ fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figur
 fn short_name(metric: &Metric) -> String {
     match metric {
         Metric::LatencyPercentile(percent) => format!("p{percent}"),
-        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::MeanLatency | Metric::CpuPerOperation => metric.name(),
+        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::MeanLatency | Metric::CpuPerOperation | Metric::OfKind(..) => {
+            metric.name()
+        }
     }
 }
 

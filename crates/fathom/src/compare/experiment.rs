@@ -1,9 +1,10 @@
 //! `--run`: the sides measured as one experiment.
 
 use super::factors;
+use super::files::{VerdictFiles, gate};
 use super::sides::{Side, differing, sides};
 use super::subject::OwnFiles;
-use super::{code_of_arms, compare_arms};
+use super::{compare_arms, kinds};
 use crate::context;
 use crate::exit::Usage;
 use crate::output::tell;
@@ -15,6 +16,7 @@ use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
 use record::{Record, Role, Stopping, Store};
+use report::Verdicts;
 use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -33,6 +35,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
         .into());
     }
     let names: Vec<String> = std::iter::once(base.to_owned()).chain(candidates.iter().cloned()).collect();
+    let files = VerdictFiles::new(matches, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
     let mut sides = sides(matches, &names, slot)?;
     engine::sys::catch_signals();
@@ -40,6 +43,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     own.give(&mut sides)?.iter().for_each(|said| told(said));
     let plan = plan(matches, &sides)?;
     question.factors = expected(&plan, differing(&sides), &question)?;
+    kinds::check_plan(&question.metric, &plan)?;
     let store = store(matches, &plan)?;
     let context = context::context(1_000_000_000)?;
     told(&cost(&plan));
@@ -51,7 +55,9 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     let code = match found {
         Ok(found) => {
             tell(&report::arms_text(&found))?;
-            code_of_arms(&found)
+            let verdicts = Verdicts::of_arms(&found, ended.records.iter().collect(), gate(matches));
+            files.write(&verdicts)?;
+            verdicts.outcome().exit_code()
         }
         // A side without a single record, because the experiment ended before its first slot.
         Err(nothing) => {

@@ -79,6 +79,7 @@ fn place(metric: &Metric) -> (u8, f64) {
         Metric::MeanLatency => (2, 0.0),
         Metric::LatencyPercentile(percent) => (3, *percent),
         Metric::CpuPerOperation => (4, 0.0),
+        Metric::OfKind(_, metric) => place(metric),
     }
 }
 
@@ -166,9 +167,9 @@ pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) ->
 fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Metric) -> Vec<&'a str> {
     let known = |cell: &Cell| cell.figure(ALL, metric).is_some_and(|figure| figure.point.is_some());
     let has_all = row.cells.iter().flatten().any(known);
-    let wanted = |kind: &&str| match metric {
+    let wanted = |kind: &&str| match metric.of_any_kind() {
         Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::CpuPerOperation => !has_all || *kind == ALL,
-        Metric::MeanLatency | Metric::LatencyPercentile(_) => *kind != ALL,
+        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::OfKind(..) => *kind != ALL,
     };
     row.operations.iter().map(String::as_str).filter(wanted).collect()
 }

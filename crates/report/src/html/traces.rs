@@ -28,9 +28,9 @@ fn intervals(record: &Record) -> impl Iterator<Item = &Interval> {
 
 /// Bytes or operations a second in each interval of each record, each from its own start.
 pub(super) fn samples(records: &[&Record], metric: &Metric) -> Vec<Sample> {
-    let amount = |interval: &Interval| match metric {
+    let amount = |interval: &Interval| match metric.of_any_kind() {
         Metric::BytesPerSecond => interval.operations.bytes(),
-        Metric::OperationsPerSecond | Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => {
+        Metric::OperationsPerSecond | Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation | Metric::OfKind(..) => {
             interval.operations.count()
         }
     };

@@ -10,6 +10,7 @@ pub(super) fn unit(metric: &Metric) -> Unit {
         Metric::OperationsPerSecond => Unit::PerSecond,
         Metric::BytesPerSecond => Unit::BytesPerSecond,
         Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => Unit::Time,
+        Metric::OfKind(_, metric) => unit(metric),
     }
 }
 
@@ -22,18 +23,13 @@ pub(super) fn title(metric: &Metric) -> String {
         Metric::LatencyPercentile(percent) if *percent >= 100.0 => "Maximum".into(),
         Metric::LatencyPercentile(percent) => format!("p{percent}"),
         Metric::CpuPerOperation => "CPU/op".into(),
+        Metric::OfKind(kind, metric) => format!("{} of {kind}", title(metric)),
     }
 }
 
 /// A name of a metric for attributes.
 pub(super) fn id(metric: &Metric) -> String {
-    match metric {
-        Metric::OperationsPerSecond => "iops".into(),
-        Metric::BytesPerSecond => "throughput".into(),
-        Metric::MeanLatency => "mean".into(),
-        Metric::LatencyPercentile(percent) => format!("p{percent}"),
-        Metric::CpuPerOperation => "cpu".into(),
-    }
+    metric.of_any_kind().key()
 }
 
 /// The value of a fact.

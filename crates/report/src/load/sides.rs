@@ -165,6 +165,7 @@ fn unit(metric: &Metric) -> Unit {
         Metric::OperationsPerSecond => Unit::PerSecond,
         Metric::BytesPerSecond => Unit::BytesPerSecond,
         Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => Unit::Time,
+        Metric::OfKind(_, metric) => unit(metric),
     }
 }
 

@@ -112,7 +112,7 @@ fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String
 }
 
 /// A metric's name and unit for machines.
-pub(super) fn names(metric: &Metric) -> (String, &'static str) {
+pub(crate) fn names(metric: &Metric) -> (String, &'static str) {
     match metric {
         Metric::BytesPerSecond => ("bandwidth".into(), "bytes/s"),
         Metric::OperationsPerSecond => ("operations".into(), "1/s"),
@@ -120,6 +120,10 @@ pub(super) fn names(metric: &Metric) -> (String, &'static str) {
         Metric::LatencyPercentile(100.0) => ("latency max".into(), "ns"),
         Metric::LatencyPercentile(percent) => (format!("latency p{percent}"), "ns"),
         Metric::CpuPerOperation => ("cpu per operation".into(), "ns"),
+        Metric::OfKind(kind, metric) => {
+            let (name, unit) = names(metric);
+            (format!("{kind} {name}"), unit)
+        }
     }
 }
 

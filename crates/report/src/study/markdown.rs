@@ -181,7 +181,7 @@ fn table(out: &mut String, table: &Table) {
 }
 
 /// Text that Markdown shows as it is, on one line.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

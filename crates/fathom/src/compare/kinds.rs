@@ -1,0 +1,81 @@
+//! The kinds of operations that a metric may be about.
+
+use crate::exit::Usage;
+use analyze::Metric;
+use lab::Plan;
+use record::Record;
+use std::collections::BTreeSet;
+use workload::Workload;
+
+/// Refuses a metric of a kind of operation that no record has.
+///
+/// # Errors
+/// The kinds that there are.
+pub(super) fn check_records(metric: &Metric, records: &[&Record]) -> Result<(), Usage> {
+    let counted = records.iter().flat_map(|record| record.operations.kinds().map(|(kind, _)| kind));
+    let stated = records.iter().flat_map(|record| record.summaries.keys().map(String::as_str));
+    let kinds: BTreeSet<&str> = counted.chain(stated).collect();
+    check(metric, &kinds, "the records have")
+}
+
+/// Refuses a metric of a kind of operation that an arm will not do.
+///
+/// # Errors
+/// The kinds that the arm will do.
+pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
+    for row in &plan.rows {
+        for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
+            let of_row = if row.name == "run" { String::new() } else { format!(" in {}", row.name) };
+            check(metric, &kinds(workload), &format!("{}{of_row} has", arm.name))?;
+        }
+    }
+    Ok(())
+}
+
+fn check(metric: &Metric, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usage> {
+    let Some(kind) = metric.kind().filter(|kind| !kinds.contains(kind)) else { return Ok(()) };
+    let known = kinds.iter().copied().collect::<Vec<_>>().join(", ");
+    Err(Usage(format!("--metric {}: {who} no operations of the kind {kind:?}; the kinds there are {known}", metric.key())))
+}
+
+/// What a workload will do.
+fn kinds(workload: &Workload) -> BTreeSet<&str> {
+    if !workload.files.meta.is_empty() {
+        return workload.files.meta.iter().map(|operation| operation.word()).collect();
+    }
+    let read = workload.read_percent().unwrap_or(100.0);
+    let flush = &workload.durability;
+    let done =
+        [("read", read > 0.0), ("write", read < 100.0), ("fsync", flush.fsync > 0 || flush.end_fsync), ("fdatasync", flush.fdatasync > 0)];
+    done.into_iter().filter(|(_, does)| *does).map(|(kind, _)| kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Operations;
+    use units::Percent;
+
+    #[test]
+    fn a_kind_that_nobody_counts_is_refused_with_those_that_there_are() {
+        let metric = Metric::parse("put.p99").unwrap();
+        let mut record = Record::default();
+        record.operations.insert("get", Operations::default());
+        assert_eq!(
+            check_records(&metric, &[&record]).unwrap_err().0,
+            "--metric put.p99: the records have no operations of the kind \"put\"; the kinds there are get"
+        );
+        record.operations.insert("put", Operations::default());
+        assert!(check_records(&metric, &[&record]).is_ok());
+        assert!(check_records(&Metric::MeanLatency, &[]).is_ok());
+    }
+
+    #[test]
+    fn what_a_workload_does_follows_from_its_mix_and_flushes() {
+        let mut workload = Workload::default();
+        assert_eq!(kinds(&workload), BTreeSet::from(["read"]));
+        workload.access.write_percent = Some(Percent(30.0));
+        workload.durability.fdatasync = 1;
+        assert_eq!(kinds(&workload), BTreeSet::from(["fdatasync", "read", "write"]));
+    }
+}

@@ -1,0 +1,143 @@
+//! Verdicts as JSON: every number as data, in the unit that stands beside it. What is not known is null.
+
+use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
+use crate::comparison::{reason_kind, reason_text, sentence};
+use analyze::Disagreement;
+use serde_json::{Value, json};
+use stats::{Estimate, Method, Verdict};
+
+/// The version of the form below.
+const FORM: u32 = 1;
+const MARK: &str = "fathom_verdicts";
+
+/// The verdicts as one indented object; `fathom_verdicts` is the version of its form.
+#[must_use]
+pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
+    let metric = &verdicts.question.metric;
+    let (_, unit) = crate::study::metric_names(metric);
+    let outcome = verdicts.outcome();
+    let entries: Vec<Value> =
+        verdicts.arms.iter().flat_map(|arm| arm.entries.iter().map(move |entry| entry_value(verdicts, arm, entry))).collect();
+    let findings: Vec<Value> = grouped(verdicts.findings)
+        .into_iter()
+        .map(|(located, records)| {
+            let found = &located.finding;
+            json!({ "rule": found.rule, "severity": found.severity.to_string(), "message": found.message, "advice": found.advice, "records": records })
+        })
+        .collect();
+    let whole = json!({
+        MARK: FORM,
+        "outcome": outcome.word(),
+        "exit_code": outcome.exit_code(),
+        "fail_on": verdicts.gate.words(),
+        "baseline": verdicts.base,
+        "metric": {
+            "key": metric.key(), "name": metric.name(), "unit": unit,
+            "better": if metric.higher_is_better() { "higher" } else { "lower" },
+        },
+        "margin_percent": 100.0 * verdicts.margin(),
+        "verdicts": entries,
+        "arms": verdicts.arms.iter().map(|arm| arm_value(verdicts, arm)).collect::<Vec<_>>(),
+        "control": verdicts.control.map(|control| json!({ "arm": control.arm, "p": control.p, "n": control.blocks })),
+        "findings": findings,
+        "left_out": verdicts.left_out,
+        "records": verdicts.records.len(),
+    });
+    serde_json::to_string_pretty(&whole).expect("the value was made of JSON") + "\n"
+}
+
+/// Whether a text is what [`verdicts_json`] writes.
+pub(super) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.get(MARK).is_some())
+}
+
+fn arm_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) -> Value {
+    let listed = |found: &[Disagreement]| -> Vec<Value> {
+        found.iter().map(|d| json!({ "fact": d.key, "baseline": d.base, "arm": d.candidate })).collect()
+    };
+    let differs: serde_json::Map<String, Value> =
+        differences(arm.comparison).into_iter().map(|(title, found)| (title.replace(' ', "_"), listed(found).into())).collect();
+    let lone = &arm.comparison.lone_rows;
+    json!({
+        "name": arm.name,
+        "outcome": verdicts.outcome_of(arm).word(),
+        "differs": differs,
+        "lone_rows": lone.iter().map(|lone| json!({ "row": lone.row, "only_in": verdicts.only_in(arm, lone) })).collect::<Vec<_>>(),
+    })
+}
+
+fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>) -> Value {
+    let found = entry.found;
+    let (mut beyond, mut reason, mut seen, mut more) = (Value::Null, Value::Null, Value::Null, Value::Null);
+    match &found.verdict {
+        Verdict::Invalid(why) => reason = json!({ "kind": reason_kind(why), "text": reason_text(why) }),
+        Verdict::Faster { by_margin } | Verdict::Slower { by_margin } => beyond = (*by_margin).into(),
+        Verdict::Equivalent { .. } => {}
+        Verdict::Inconclusive { mde, more: blocks } => {
+            seen = json!(100.0 * mde.exp_m1());
+            more = blocks.as_ref().map_or(Value::Null, |more| json!({ "fewest": more.fewest, "most": more.most }));
+        }
+    }
+    json!({
+        "arm": arm.name,
+        "row": found.row,
+        "is_over_all_rows": entry.is_over_all_rows,
+        "verdict": word(&found.verdict),
+        "outcome": verdicts.judge(entry).word(),
+        "is_beyond_margin": beyond,
+        "estimate": found.effect.as_ref().map(estimate),
+        "n": found.blocks,
+        "unused_blocks": found.unused_blocks,
+        "medians": { "baseline": found.base, "arm": found.candidate },
+        "reason": reason,
+        "would_have_seen_percent": seen,
+        "more_blocks": more,
+        "sentence": sentence(found, verdicts.margin()),
+    })
+}
+
+/// The change of the arm against the baseline.
+fn estimate(effect: &Estimate) -> Value {
+    let percent = |log: f64| 100.0 * log.exp_m1();
+    json!({
+        "percent": percent(effect.point), "low_percent": percent(effect.low), "high_percent": percent(effect.high),
+        "ratio": effect.point.exp(), "level": effect.level, "n": effect.n, "method": method(effect.method),
+    })
+}
+
+fn method(method: Method) -> &'static str {
+    match method {
+        Method::HodgesLehmann => "hodges-lehmann",
+        Method::PairedT => "paired t",
+        Method::PooledT => "pooled t",
+        Method::OrderStatistics => "order statistics",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{finding, record, rows, sides};
+    use super::super::{Gate, Verdicts};
+    use super::*;
+
+    #[test]
+    fn verdicts_are_typed_data() {
+        let (found, records, findings) = (sides(rows()), [record()], [finding()]);
+        let text = verdicts_json(&Verdicts::of_sides(["base", "new"], &found, &findings, records.iter().collect(), Gate::Slower));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&value["outcome"], &value["exit_code"], &value["fail_on"]), (&json!("no verdict"), &json!(4), &json!(["slower"])));
+        assert_eq!(value["metric"], json!({ "key": "get.p99", "name": "get: p99 latency in ns", "unit": "ns", "better": "lower" }));
+        let words: Vec<&str> = value["verdicts"].as_array().unwrap().iter().map(|v| v["verdict"].as_str().unwrap()).collect();
+        assert_eq!(words, ["slower", "equivalent", "undecided", "none"]);
+        let slower = &value["verdicts"][0];
+        assert_eq!((&slower["arm"], &slower["row"], &slower["n"]), (&json!("new"), &json!("RND4K <Q1>"), &json!(10)));
+        assert_eq!((&slower["is_beyond_margin"], &slower["outcome"]), (&json!(true), &json!("failed")));
+        assert!((slower["estimate"]["percent"].as_f64().unwrap() + 24.4).abs() < 0.05, "{slower}");
+        assert_eq!(slower["estimate"]["method"], "hodges-lehmann");
+        assert!(value["verdicts"][2]["would_have_seen_percent"].as_f64().is_some_and(|percent| (percent - 10.0).abs() < 1e-9));
+        assert_eq!(value["verdicts"][3]["reason"]["kind"], "too_few_blocks");
+        assert_eq!(value["verdicts"][3]["estimate"], Value::Null);
+        assert_eq!(value["arms"][0]["differs"]["with_what_is_compared"][0]["arm"], "xfs");
+        assert_eq!(value["findings"][0]["records"], json!([1]));
+    }
+}
