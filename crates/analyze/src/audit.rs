@@ -49,13 +49,14 @@ mod summary_contradicts_data;
 mod target_on_same_host;
 mod verified_nothing;
 mod verify_cannot_tell_holes;
+mod volatile_writes;
 mod warm_up_in_data;
 mod working_set;
 
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 43] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 44] = [
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,
@@ -66,6 +67,7 @@ const RULES: [fn(&Record) -> Vec<Finding>; 43] = [
     device_disagrees::check,
     server_disagrees::check,
     dirty_at_end::check,
+    volatile_writes::check,
     rate_not_kept::check,
     starved::check,
     clock_drift::check,

@@ -147,7 +147,19 @@ fn run_stage(stage: &Stage, context: &Context, live: &(dyn Fn() -> Live + Sync))
         let running: Vec<_> = stage.0.iter().map(|phase| scope.spawn(|| execute(phase, &together, &mut run::NoWatch))).collect();
         running.into_iter().map(|thread| thread.join().expect("a panic of a run is caught in its worker")).collect()
     });
-    Ok(outcomes.into_iter().collect::<Result<_, _>>()?)
+    Ok(companions(outcomes.into_iter().collect::<Result<_, _>>()?))
+}
+
+/// Says in each record of a stage which others ran at the same time. They may have begun within one millisecond, which is what ids tell apart.
+fn companions(mut records: Vec<Record>) -> Vec<Record> {
+    for (number, record) in (1..).zip(&mut records) {
+        record.id = format!("{}-{number}", record.id);
+    }
+    let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
+    for record in &mut records {
+        record.companions = ids.iter().filter(|id| **id != record.id).cloned().collect();
+    }
+    records
 }
 
 fn show_plan(stages: &[Stage]) -> Result<i32> {
@@ -189,4 +201,18 @@ pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
         .get_one::<String>(key)
         .map(|text| Nanos::parse(text).map_err(|source| SpecError::Quantity { key: key.into(), source }.into()))
         .transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_one_stage_name_each_other_even_where_they_began_at_once() {
+        let record = || Record { id: "2026-01-01T00:00:00.000Z-7".into(), ..Record::default() };
+        let found = companions(vec![record(), record(), record()]);
+        let ids: Vec<&str> = found.iter().map(|record| record.id.as_str()).collect();
+        assert_eq!(ids, ["2026-01-01T00:00:00.000Z-7-1", "2026-01-01T00:00:00.000Z-7-2", "2026-01-01T00:00:00.000Z-7-3"]);
+        assert_eq!(found[1].companions, [ids[0], ids[2]]);
+    }
 }

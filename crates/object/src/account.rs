@@ -255,7 +255,8 @@ fn verification(counts: &Counts, errors: &[ErrorCount]) -> Verification {
 fn targets(plan: &LoadPlan) -> Vec<TargetFact> {
     let seeds = &plan.scenario.seeds;
     let bytes = seeds.iter().fold(0_u64, |sum, seed| sum.saturating_add(Bytes(seed.size).0.saturating_mul(seed.count)));
-    vec![TargetFact { path: plan.target.text().to_owned(), kind: plan.target.kind().to_owned(), files: plan.scenario.seed_count(), bytes }]
+    let kind = plan.target.kind().to_owned();
+    vec![TargetFact { path: plan.target.text().to_owned(), kind, files: plan.scenario.seed_count(), bytes, hole_bytes: None }]
 }
 
 fn process(usage: &Usage) -> ProcessAccount {

@@ -161,6 +161,9 @@ pub struct TargetFact {
     pub kind: String,
     pub files: u64,
     pub bytes: u64,
+    /// Bytes in holes and unwritten extents when the run was ready, as far as the file system tells; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hole_bytes: Option<u64>,
 }
 
 /// The instrument's own cost on this machine.

@@ -175,7 +175,7 @@ pub(crate) fn oltp() -> Record {
             reason: "sync has one operation in flight, and a queue depth of 4 was asked for".into(),
         }],
         notices: vec!["the file system has no DIOALIGN: alignment assumed from the device".into()],
-        targets: vec![TargetFact { path: "/data/oltp.dat".into(), kind: "file".into(), files: 1, bytes: 8 * GIB }],
+        targets: vec![TargetFact { path: "/data/oltp.dat".into(), kind: "file".into(), files: 1, bytes: 8 * GIB, ..TargetFact::default() }],
         environment: environment(),
         elapsed_ns: 2000 * MS,
         operations,

@@ -104,7 +104,7 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
         ),
         asked: effective.clone(),
         effective,
-        targets: vec![TargetFact { path: "/data/t".into(), kind: "file".into(), files: 1, bytes: 8 << 30 }],
+        targets: vec![TargetFact { path: "/data/t".into(), kind: "file".into(), files: 1, bytes: 8 << 30, ..TargetFact::default() }],
         environment,
         calibration: Calibration { clock: "tsc".into(), clock_read_ns: 18.0, ..Calibration::default() },
         operations: Measurements::default(),

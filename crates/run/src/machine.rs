@@ -119,7 +119,13 @@ impl Machine {
     /// The counters of a block device or partition, for repeated reading.
     #[must_use]
     pub fn watch_disk(&self, major: u32, minor: u32) -> Option<Probe<DiskCounters>> {
-        Probe::open(&self.tree, &[format!("/sys/dev/block/{major}:{minor}/stat")])
+        let own = format!("/sys/dev/block/{major}:{minor}");
+        let mut files = vec![format!("{own}/stat")];
+        // The kernel counts flushes for whole disks alone.
+        if self.tree.exists(format!("{own}/partition")) {
+            files.push(format!("{own}/../stat"));
+        }
+        Probe::open(&self.tree, &files)
     }
 
     /// What this process has transferred.

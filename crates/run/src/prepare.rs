@@ -33,6 +33,8 @@ pub(crate) struct ReadyFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) owner: Option<u32>,
+    /// Bytes without data, as far as the file system tells; `None` where nothing is read, and of devices.
+    pub(crate) hole_bytes: Option<u64>,
     pub(crate) content: FileContent,
     pub(crate) approval: Approval,
     /// What was approved; whoever opens the path again must find the same.
@@ -271,7 +273,9 @@ fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut d
         unsealed.iter_mut().filter(|_| keeps_content).for_each(|unsealed| unsealed.now_holds(&content));
     }
     let referent = Referent::of(&facts);
-    Ok((ReadyFile { path, bytes, owner, content, approval, referent, file, unsealed, announced }, written))
+    let is_asked = use_of(workload).reads && !is_device;
+    let hole_bytes = is_asked.then(|| fill::holes(&file, bytes).iter().map(|(start, end)| end - start).sum());
+    Ok((ReadyFile { path, bytes, owner, hole_bytes, content, approval, referent, file, unsealed, announced }, written))
 }
 
 fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {

@@ -13,6 +13,9 @@ const MOST_BUSY: f64 = 0.8;
 const ADVICE: &str =
     "spread the load over more --threads or machines, and compare with the null engine at the same settings (fathom calibrate)";
 
+const ADVICE_OF_CALIBRATION: &str =
+    "how near the generator was to its own limit is not known: calibrate on a quiet machine (fathom calibrate), or repeat the run";
+
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     if matches!(effective.text("engine"), Some("null" | "sim")) {
@@ -28,6 +31,14 @@ fn own_share(record: &Record) -> Option<Finding> {
     let null = record.calibration.null_operation_ns.iter().find(|(depth, _)| depth.ends_with(ends)).map(|(_, ns)| *ns)?;
     let workers = effective.real("threads").filter(|threads| *threads >= 1.0)?;
     let share = sum_of_transfers(record, |f| f.per_second())? / workers * null / 1e9;
+    if share > 1.0 && share.is_finite() {
+        // The loop did more operations than the calibration calls possible: that is said of the calibration, and not of the run.
+        let message = format!(
+            "the calibration is not to be trusted: by it the instrument alone would need {} of each operation's time",
+            percent(share)
+        );
+        return Some(finding(RULE, Severity::Note, message, ADVICE_OF_CALIBRATION));
+    }
     // What memory answers costs little more than the instrument; then it is that which the number means.
     let severity = if in_memory(record) || !effective.is_on("direct") { Severity::Warning } else { Severity::Invalid };
     let message = || {
@@ -99,6 +110,16 @@ mod tests {
         let mut null = calibrated(60_000.0);
         set(&mut null, "engine", "null");
         assert_eq!(check(&null), []);
+    }
+
+    #[test]
+    fn a_calibration_that_the_run_refutes_is_noted_and_the_run_is_not_accused() {
+        let found = check(&calibrated(299_900.0));
+        assert_eq!(
+            only(&found),
+            "the calibration is not to be trusted: by it the instrument alone would need 299.9% of each operation's time"
+        );
+        assert_eq!(found[0].severity, Severity::Note);
     }
 
     #[test]

@@ -18,9 +18,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     let reads = effective.read_share().is_some_and(|share| share > 0.0);
     let zeros = effective.is_on("verify") && effective.text("verify-pattern") == Some("zeros");
+    let kept = effective.is_on("no-refill");
     let why = if zeros {
         "zeros pass the verification"
-    } else if effective.is_on("no-refill") {
+    } else if kept {
         "--no-refill left it as it was"
     } else {
         return Vec::new();
@@ -28,8 +29,20 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if !reads || !effective.uses_local_storage() || is_accounted(record, effective) {
         return Vec::new();
     }
+    if let Some(holes) = holes_in(record).filter(|_| kept) {
+        let bytes: u64 = record.targets.iter().map(|target| target.bytes).sum();
+        let message =
+            format!("{} of the target are holes, which are read without the device", percent(ratio(holes, bytes.max(holes).max(1))));
+        return if holes > 0 { vec![finding(RULE, Severity::Warning, message, ADVICE)] } else { Vec::new() };
+    }
     let message = format!("nothing shows that the blocks read were ever written: {why}, and a hole gives zeros too");
     vec![finding(RULE, Severity::Warning, message, ADVICE)]
+}
+
+/// Bytes of all targets that were holes before the run; `None` where of one of them nobody looked.
+fn holes_in(record: &Record) -> Option<u64> {
+    let of_each: Option<Vec<u64>> = record.targets.iter().map(|target| target.hole_bytes).collect();
+    of_each.filter(|holes| !holes.is_empty()).map(|holes| holes.iter().sum())
 }
 
 /// Whether this run wrote the target, or the device saw the reads.
@@ -72,6 +85,19 @@ mod tests {
         filled.targets = vec![TargetFact { bytes: 4096, ..TargetFact::default() }];
         filled.fill = Some(Fill { bytes: 4096, ..Fill::default() });
         assert_eq!(check(&filled), []);
+    }
+
+    #[test]
+    fn a_target_without_holes_is_read_and_one_with_holes_says_how_many() {
+        let mut record = sound();
+        set(&mut record, "no-refill", "true");
+        record.devices.clear();
+        record.targets = vec![TargetFact { bytes: 1000, hole_bytes: Some(0), ..TargetFact::default() }];
+        assert_eq!(check(&record), []);
+        record.targets[0].hole_bytes = Some(380);
+        assert_eq!(only(&check(&record)), "38% of the target are holes, which are read without the device");
+        record.targets.push(TargetFact { bytes: 1000, ..TargetFact::default() });
+        assert!(only(&check(&record)).contains("nothing shows"), "of one nobody looked");
     }
 
     #[test]

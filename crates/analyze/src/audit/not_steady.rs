@@ -27,7 +27,12 @@ pub(super) struct Unsteady {
 pub(super) fn why_not(record: &Record) -> Option<Unsteady> {
     let series = seconds(record).filter(|_| asked_to_change(record).is_none())?;
     if let Some(jump) = regime_change(&series) {
-        let text = format!("the rate went to {:.2} times its level at {} s of {}", jump.ratio, jump.second, series.len());
+        let (second, of) = (jump.second, series.len());
+        let text = match jump.ratio {
+            ratio if ratio.is_infinite() => format!("nothing was done before {second} s of {of}"),
+            0.0 => format!("nothing was done after {second} s of {of}"),
+            ratio => format!("the rate went to {ratio:.2} times its level at {second} s of {of}"),
+        };
         return Some(Unsteady { text, is_jump: true });
     }
     let cut = mser5(&series);
@@ -52,6 +57,13 @@ mod tests {
         assert_eq!(only(&found), "the rate went to 0.33 times its level at 80 s of 120");
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(check(&placed(with_rates(&rates), "a", 0, 0))[0].severity, Severity::Warning, "one slot of many");
+    }
+
+    #[test]
+    fn a_rate_from_nothing_or_to_nothing_has_no_ratio() {
+        let rates = |idle: std::ops::Range<u64>| (0..60).map(|second| if idle.contains(&second) { 0 } else { 3000 }).collect::<Vec<u64>>();
+        assert_eq!(only(&check(&with_rates(&rates(0..45)))), "nothing was done before 45 s of 60");
+        assert_eq!(only(&check(&with_rates(&rates(45..60)))), "nothing was done after 45 s of 60");
     }
 
     #[test]

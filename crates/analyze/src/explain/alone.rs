@@ -3,7 +3,7 @@
 use super::RuleText;
 use crate::Severity;
 
-pub(super) const RULES: [RuleText; 19] = [
+pub(super) const RULES: [RuleText; 20] = [
     RuleText {
         id: "bytes_and_blocks",
         catalogue_number: Some(59),
@@ -74,14 +74,31 @@ For more, stop other work on the device, or report the amplification as the resu
         title: "Written data was still in memory at the end",
         text: "\
 For buffered writes: how much the kernel's dirty memory grew over the run
-(machine.dirty_before_bytes and dirty_after_bytes), and whether any fsync or fdatasync
-took place or was asked for. More than 10 % still dirty, or no flush at all, is found.
+(machine.dirty_before_bytes and dirty_after_bytes), but no more than the run itself left
+unflushed, and whether any fsync or fdatasync took place or was asked for. More than 10 %
+still dirty, or no flush at all, is found.
 A buffered write returns when the data is in memory; the kernel writes it up to 30 s
 later. Ten seconds at 1.42 GB/s \"wrote\" 14 GB into a file of 1 GB: each block was
 overwritten in memory 14 times, and the device saw a fraction of it after the clock had
 stopped.
 What to do: put the flush inside the measured time with --end-fsync or --fsync N, or
 write with --direct or --dsync.",
+    },
+    RuleText {
+        id: "volatile_writes",
+        catalogue_number: None,
+        severity: Severity::Warning,
+        title: "Direct writes ended in a cache that a loss of power empties",
+        text: "\
+For writes with O_DIRECT and without O_SYNC or O_DSYNC, to a device whose cache the kernel
+calls volatile (environment.storage: write_cache is \"write back\"): whether the run flushed
+at all. And where it flushed, direct or not: whether the device counted a flush
+(devices.flushes). In an experiment it is a note.
+O_DIRECT passes the page cache and nothing below it. A disk with 1 GiB of memory takes the
+first 1 GiB at the speed of its link; a flush after each write may cost a consumer's disk
+1 ms and more, fifty times the write. Both are true, of different promises.
+What to do: put the flushes of the application into the measured time (--fsync N,
+--end-fsync) or write with --dsync; else say that the cache was part of it.",
     },
     RuleText {
         id: "elapsed",

@@ -11,8 +11,9 @@ pub(super) const RULES: [RuleText; 15] = [
         title: "Blocks that were read may never have been written",
         text: "\
 Invalid if verification met holes (verification.by_kind). A warning if zeros are the
-pattern, or --no-refill left the target as it was, and neither a fill of the whole target
-nor the bytes that the device counted shows that the blocks were there.
+pattern, or --no-refill left holes in the target (targets.hole_bytes) or nobody looked,
+and neither a fill of the whole target nor the bytes that the device counted shows that
+the blocks were there.
 A hole in a sparse file is read without any I/O: of a file of 1 GiB with 38 % of holes,
 38 % of the random reads are copies of a page of zeros, and the average is of nothing.
 Zeros also pass a verification with the pattern zeros.
@@ -44,7 +45,8 @@ what is meant, quote how long it lasts.",
 The cost of a null operation (calibration.null_operation_ns) against the time of each
 operation: above half it is the instrument that is measured. CPU time of the process
 against the CPUs that it may use: above 80 %. A warning where memory answers, and for
-users on the target's own machine whose CPU time nobody recorded.
+users on the target's own machine whose CPU time nobody recorded. Above 100 % the run
+refutes the calibration, which was disturbed: a note, and no word against the run.
 At 10,000 operations a second and worker, a null operation of 60 us is 60 % of the time:
 no target whatever could show more than 1.7 times this rate.
 What to do: spread the load over more --threads or machines, and compare with the null

@@ -11,7 +11,7 @@ pub(super) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFac
     let kind = resolved.kind.word().to_owned();
     if prepared.files.is_empty() {
         let path = target_names(&workload.targets);
-        return vec![TargetFact { path, kind, files: 0, bytes: workload.files.size.map_or(0, |size| size.0) }];
+        return vec![TargetFact { path, kind, files: 0, bytes: workload.files.size.map_or(0, |size| size.0), hole_bytes: None }];
     }
     let placeholder = workload.files.worker_placeholder.is_some();
     let belongs = |file: &ReadyFile, target: &Path| match file.owner {
@@ -25,6 +25,7 @@ pub(super) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFac
             kind: kind.clone(),
             files: files.len() as u64,
             bytes: files.iter().map(|file| file.bytes).sum(),
+            hole_bytes: files.iter().map(|file| file.hole_bytes).sum(),
         }
     };
     workload.targets.iter().map(|target| of(target)).collect()

@@ -112,12 +112,19 @@ impl DiskCounters {
 }
 
 impl Reading for DiskCounters {
-    fn take(&mut self, _part: usize, text: &str) -> bool {
+    /// The first file is the device's own, the second that of the disk that it is a partition of.
+    fn take(&mut self, part: usize, text: &str) -> bool {
         let mut fields = [None; FIELDS];
         for (field, word) in fields.iter_mut().zip(text.split_ascii_whitespace()) {
             *field = word.parse().ok();
         }
-        Self::from_fields(&fields).map(|counters| *self = counters).is_some()
+        let Some(read) = Self::from_fields(&fields) else { return false };
+        *self = match part {
+            0 => read,
+            _ => Self { flushes: read.flushes, flush_ms: read.flush_ms, ..*self },
+        };
+        // A disk alone says nothing of its partition.
+        part == 0
     }
 }
 
@@ -189,6 +196,13 @@ mod tests {
         assert_eq!((counters.reads, counters.sectors_written, counters.in_flight), (1, 7, 9));
         assert_eq!((counters.busy_ms, counters.flushes, counters.flush_ms), (10, Some(16), Some(17)));
         assert_eq!((counters.bytes_read(), counters.bytes_written()), (3 * 512, 7 * 512));
+    }
+
+    #[test]
+    fn flushes_of_a_partition_are_those_of_its_disk() {
+        let mut counters = disk("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 0").unwrap();
+        assert!(!counters.take(1, "100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17"));
+        assert_eq!((counters.reads, counters.flushes, counters.flush_ms), (1, Some(16), Some(17)));
     }
 
     #[test]
