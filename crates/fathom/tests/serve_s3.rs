@@ -3,6 +3,8 @@
 
 #[path = "serve_s3/client.rs"]
 mod client;
+#[path = "serve_s3/damage.rs"]
+mod damage;
 #[path = "serve_s3/doors.rs"]
 mod doors;
 #[path = "serve_s3/forms.rs"]

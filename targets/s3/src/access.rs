@@ -3,13 +3,13 @@
 use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
-use crate::question::Question;
+use crate::question::{Question, pairs};
 use crate::storage::{BucketDocument, ObjectStore, StorageError};
 use http::{HeaderMap, HeaderValue};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::{S3Error, S3Result, s3_error};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +155,17 @@ pub(crate) struct Access {
     pub(crate) store: Arc<dyn ObjectStore>,
 }
 
+/// Where a request leaves that its signature is right and that it may be done, so that it can be asked again in other words.
+#[derive(Clone, Default)]
+pub(crate) struct Passed(Arc<OnceLock<Option<String>>>);
+
+impl Passed {
+    /// With which key, if any, where it has.
+    pub(crate) fn asker(&self) -> Option<Option<String>> {
+        self.0.get().cloned()
+    }
+}
+
 /// What somebody asks to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deed<'a> {
@@ -297,6 +308,15 @@ impl Written {
     }
 }
 
+/// What an answer is to look like is for those to say who sign. Errors: `InvalidRequest`.
+fn check_overrides(asker: Option<&str>, uri: &http::Uri) -> S3Result<()> {
+    let overrides = asker.is_none() && uri.query().is_some_and(|query| query.contains("response-"));
+    if overrides && pairs(uri).iter().any(|(name, _)| name.starts_with("response-")) {
+        return Err(s3_error!(InvalidRequest, "Request specific response headers cannot be used for anonymous GET requests."));
+    }
+    Ok(())
+}
+
 pub(crate) fn denied() -> S3Error {
     s3_error!(AccessDenied, "Access Denied")
 }
@@ -322,6 +342,7 @@ impl S3Access for Access {
             Some(Sender(key)) => key.as_deref(),
             None => context.credentials().map(|credentials| credentials.access_key.as_str()),
         };
+        check_overrides(asker, context.uri())?;
         let circumstances = Circumstances { peer, query: context.uri().query(), headers: context.headers() };
         let path = context.s3_path();
         let place = path.get_bucket_name().map(|bucket| (bucket, path.get_object_key()));
@@ -332,10 +353,15 @@ impl S3Access for Access {
         if let (Some((bucket, Some(key))), "GetObject" | "HeadObject", false) = (place, name.as_str(), question.names_version) {
             self.hide_absence(asker, bucket, key, &circumstances)?;
         }
-        match place {
-            Some((bucket, _)) => self.check_owner(bucket, circumstances.headers.get("x-amz-expected-bucket-owner")),
-            None => Ok(()),
+        if let Some((bucket, _)) = place {
+            self.check_owner(bucket, circumstances.headers.get("x-amz-expected-bucket-owner"))?;
         }
+        let asker = asker.map(str::to_owned);
+        if let Some(Passed(passed)) = context.extensions_mut().get::<Passed>() {
+            // A request that is asked again has been here before, as the same asker.
+            let _ = passed.set(asker);
+        }
+        Ok(())
     }
 }
 

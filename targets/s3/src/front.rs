@@ -1,28 +1,34 @@
 //! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on command, counting.
 
-use crate::access::OperationCell;
+use crate::access::{OperationCell, Passed};
+use crate::amend::{as_of_get, is_unread_body, too_slow, unquote_etag, unread_body};
 use crate::cors::{self, Preflight};
-use crate::forms::{self, Forms};
+use crate::forms::{self, Forms, Sender};
+use crate::guard::{Found, Guard};
 use crate::inbound::{Inbound, Waits};
 use crate::keyring::Keyring;
-use crate::metrics::{Metrics, Misbehaved, Process};
+use crate::metrics::{Metrics, Misbehaved};
 use crate::outbound::Outbound;
+use crate::pages::OwnPages;
 use crate::patience::Patience;
 use crate::policy::Peer;
-use crate::protocol::{content_sha256_mismatch, custom};
+use crate::protocol::custom;
 use crate::question::{Question, hoisted};
+use crate::range;
 use crate::signed::{self, Refused};
 use crate::storage::ObjectStore;
 use crate::throttle::Throttle;
+use crate::wake::Wakes;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use misbehave::{Misbehaviour, Shaper, Treatment};
 use s3s::service::S3Service;
-use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, Instant};
 use units::Nanos;
 
 /// The bucket name that the server's own pages take.
@@ -37,6 +43,7 @@ pub const OPERATION_KINDS: [&str; 6] = ["get", "head", "put", "post", "delete", 
 pub(crate) struct Mischief {
     pub(crate) models: Misbehaviour,
     pub(crate) shaper: Mutex<Shaper>,
+    pub(crate) wakes: Wakes,
 }
 
 /// One server's state before the protocol.
@@ -80,7 +87,7 @@ impl Front {
         let kind = kind(request.method(), request.uri());
         let is_head = request.method() == Method::HEAD;
         let decision = self.mischief.as_ref().map(|mischief| mischief.models.decide(kind, number)).unwrap_or_default();
-        self.wait(kind, &decision).await;
+        self.wait(kind, &decision, begun).await;
         let cell = OperationCell::new();
         self.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
         let response = match decision.error {
@@ -100,15 +107,17 @@ impl Front {
         Response::from_parts(parts, self.shaped(outbound, kind, &decision))
     }
 
-    async fn wait(&self, kind: &'static str, decision: &Treatment) {
+    /// Waits until as long after the request came as was commanded.
+    async fn wait(&self, kind: &'static str, decision: &Treatment, begun: Instant) {
         let Some(mischief) = &self.mischief else { return };
-        let since = Nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let since = Nanos(u64::try_from((begun - self.started).as_nanos()).unwrap_or(u64::MAX));
         let turn = mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner).admit(&mischief.models, kind, since);
         let stalled = mischief.models.stalled(kind, Nanos(since.0.saturating_add(turn.0)));
         let delay = turn.0.saturating_add(stalled.0).saturating_add(decision.delay.0);
         if delay > 0 {
-            self.metrics.misbehaved(Misbehaved::Delayed);
-            sleep(Duration::from_nanos(delay)).await;
+            let asked = Duration::from_nanos(delay);
+            mischief.wakes.clone().until(begun + asked).await;
+            self.metrics.delayed(asked, begun.elapsed());
         }
     }
 
@@ -164,14 +173,29 @@ impl Front {
         let attributes = question.operation == Some("GetObjectAttributes");
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
         let inbound = self.inbound(body, kind);
+        let found = Found::default();
+        let heads = (parts.method == Method::HEAD).then(|| parts.uri.clone());
         let mut response = if is_form {
             self.form(&parts, inbound.clone()).await
         } else {
-            let body = inbound.clone().map_or_else(Body::empty, Body::http_body);
-            self.call(Request::from_parts(parts, body)).await
+            let body = match guarded(inbound.clone(), &parts.headers, question, &found) {
+                Ok(body) => body,
+                Err(error) => return refusal(error),
+            };
+            if range::is_ignored(&parts) {
+                self.call_without_range(parts, body).await
+            } else {
+                self.call(Request::from_parts(parts, body)).await
+            }
         };
+        if let Some(uri) = heads {
+            as_of_get(&mut response, &uri);
+        }
         if is_unread_body(&response) {
             response = unread_body();
+        }
+        if let Some(error) = found.take() {
+            response = refusal(error);
         }
         if attributes && response.status().is_success() {
             unquote_etag(&mut response);
@@ -194,11 +218,24 @@ impl Front {
     }
 
     /// Makes the object of a form.
-    async fn form(&self, parts: &http::request::Parts, body: Option<Inbound>) -> Response<Body> {
+    async fn form(&self, parts: &Parts, body: Option<Inbound>) -> Response<Body> {
         match self.forms.open(parts, body).await {
             Ok((put, answer)) => answer.finish(self.call(put).await).unwrap_or_else(refusal),
             Err(error) => refusal(error),
         }
+    }
+
+    /// Answers as if the range were not there, which is refused by the protocol library and may be signed: once it has found that the
+    /// request is signed and permitted, the same is asked again without, in the name of who asked.
+    async fn call_without_range(&self, mut parts: Parts, body: Body) -> Response<Body> {
+        let passed = Passed::default();
+        parts.extensions.insert(passed.clone());
+        let mut again = parts.clone();
+        let response = self.call(Request::from_parts(parts, body)).await;
+        let Some(asker) = passed.asker().filter(|_| response.status() == StatusCode::BAD_REQUEST) else { return response };
+        range::forget(&mut again);
+        again.extensions.insert(Sender(asker));
+        self.call(Request::from_parts(again, Body::empty())).await
     }
 
     /// The pages that need no signature: health for all, the others for who shows an admin's secret.
@@ -208,7 +245,14 @@ impl Front {
             return None;
         }
         if page == "health" {
-            return Some(text_page("ok\n".to_owned()));
+            return Some(match self.store.check() {
+                Ok(()) => text_page("ok\n".to_owned()),
+                Err(error) => {
+                    let mut page = text_page(format!("{error}\n"));
+                    *page.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                    page
+                }
+            });
         }
         let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let secret = shown.and_then(|shown| shown.strip_prefix("Bearer "))?;
@@ -234,16 +278,18 @@ impl Front {
     }
 }
 
-/// GetObjectAttributes alone has its ETag without quotes, which the protocol library always writes.
-fn unquote_etag(response: &mut Response<Body>) {
-    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()) else { return };
-    let plain = ["\"", "&quot;"]
-        .into_iter()
-        .fold(text, |text, quote| text.replace(&format!("<ETag>{quote}"), "<ETag>").replace(&format!("{quote}</ETag>"), "</ETag>"));
-    *response.body_mut() = Body::from(plain);
+/// The body of a request as the protocol library reads it. Errors: `IncompleteBody` for chunks of which not even the last came.
+fn guarded(inbound: Option<Inbound>, headers: &HeaderMap, question: Question, found: &Found) -> S3Result<Body> {
+    let Some(inbound) = inbound else {
+        return match Guard::new(|| (), headers, question, found)? {
+            Some(guard) => guard.of_nothing().map(|()| Body::empty()),
+            None => Ok(Body::empty()),
+        };
+    };
+    Ok(Guard::new(|| inbound.clone(), headers, question, found)?.map_or_else(|| Body::http_body(inbound), Body::http_body))
 }
 
-fn bucket(uri: &Uri) -> &str {
+pub(crate) fn bucket(uri: &Uri) -> &str {
     uri.path().trim_start_matches('/').split('/').next().unwrap_or_default()
 }
 
@@ -254,7 +300,7 @@ fn text_page(text: String) -> Response<Body> {
 }
 
 /// An error as the protocol writes it.
-fn refusal(error: S3Error) -> Response<Body> {
+pub(crate) fn refusal(error: S3Error) -> Response<Body> {
     error.to_http_response().unwrap_or_else(|_| {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
@@ -317,62 +363,6 @@ fn decorated(headers: &mut HeaderMap, status: StatusCode, body: Body, id: &str) 
     Body::from(text)
 }
 
-/// Whether an answer is the protocol library's to a body that it could not read: it reads bodies of XML before the operations, and says no
-/// more of why that failed than that it did. Our own internal errors have a message.
-fn is_unread_body(response: &Response<Body>) -> bool {
-    let silent = |bytes: &[u8]| !bytes.windows(9).any(|window| window == b"<Message>");
-    response.status() == StatusCode::INTERNAL_SERVER_ERROR && response.body().bytes().is_some_and(|bytes| silent(&bytes))
-}
-
-/// As the protocol says that a body is not what was signed.
-fn unread_body() -> Response<Body> {
-    refusal(content_sha256_mismatch())
-}
-
-/// As the protocol says that a body did not come in time.
-fn too_slow() -> Response<Body> {
-    refusal(s3_error!(RequestTimeout, "Your socket connection to the server was not read from or written to within the timeout period."))
-}
-
-/// The server's own pages for requests that are signed.
-pub(crate) struct OwnPages {
-    pub(crate) keyring: Arc<Keyring>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) store: Arc<dyn ObjectStore>,
-}
-
-impl OwnPages {
-    fn page(&self, name: &str) -> S3Result<String> {
-        match name {
-            "metrics" => Ok(self.metrics.text(&self.store.counters(), &Process::now())),
-            "profile" => Ok(Process::now().profile(&self.metrics)),
-            _ => Err(s3_error!(NoSuchKey, "There is /fathom/health, /fathom/metrics and /fathom/profile")),
-        }
-    }
-}
-
-#[async_trait::async_trait]
-impl s3s::route::S3Route for OwnPages {
-    fn is_match(&self, _: &Method, uri: &Uri, _: &HeaderMap, _: &mut http::Extensions) -> bool {
-        bucket(uri) == OWN_PAGES
-    }
-
-    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        let admin = request.credentials.as_ref().is_some_and(|credentials| self.keyring.is_admin(&credentials.access_key));
-        if admin { Ok(()) } else { Err(s3_error!(AccessDenied, "Access Denied")) }
-    }
-
-    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        if request.method != Method::GET {
-            return Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."));
-        }
-        let page = request.uri.path().strip_prefix("/fathom/").unwrap_or_default();
-        let mut response = S3Response::new(Body::from(self.page(page)?));
-        response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
-        Ok(response)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -415,12 +405,5 @@ mod tests {
         let (mut parts, body) = response.into_parts();
         let body = decorated(&mut parts.headers, parts.status, body, "ID7").bytes().unwrap();
         assert!(std::str::from_utf8(&body).unwrap().ends_with("<Message>gone</Message><RequestId>ID7</RequestId></Error>"));
-    }
-
-    #[test]
-    fn an_internal_error_without_a_message_is_a_body_that_was_not_as_signed() {
-        assert!(is_unread_body(&refusal(S3Error::new(S3ErrorCode::InternalError))));
-        assert!(!is_unread_body(&refusal(s3_error!(InternalError, "ours"))));
-        assert_eq!(unread_body().status(), StatusCode::BAD_REQUEST);
     }
 }

@@ -56,7 +56,7 @@ impl InMemory {
         };
         let runtime = runtime.expect("threads can be started");
         let within = runtime.enter();
-        let front = Arc::new(front(&mut options, &store, &Arc::new(Metrics::new())));
+        let front = Arc::new(front(&mut options, &store, &Arc::new(Metrics::new()), crate::wake::Wakes::of_runtime()));
         drop(within);
         Ok(Self { runtime, front, running: watch::Sender::new(false) })
     }

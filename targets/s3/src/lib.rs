@@ -8,26 +8,31 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod amend;
 mod cors;
 mod documents;
 mod forms;
 mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod guard;
 mod handoff;
 mod inbound;
 mod keyring;
 mod lifecycle;
 mod metrics;
 mod outbound;
+mod pages;
 mod patience;
 mod policy;
 mod protocol;
 mod question;
+mod range;
 mod server;
 mod signed;
 mod storage;
 mod throttle;
+mod wake;
 
 pub use front::OPERATION_KINDS;
 pub use keyring::{Keyring, KeyringError, Permission};

@@ -30,6 +30,15 @@ pub(crate) struct Metrics {
     pub(crate) swept: AtomicU64,
     /// Requests that were made to misbehave, by how.
     misbehaved: [AtomicU64; Misbehaved::NAMES.len()],
+    delays: Delays,
+}
+
+/// The waits of requests that were made to wait: what was asked, and what was given. Nanoseconds.
+#[derive(Default)]
+struct Delays {
+    asked: AtomicU64,
+    given: AtomicU64,
+    latest: AtomicU64,
 }
 
 /// How a request was made to misbehave.
@@ -55,6 +64,7 @@ impl Metrics {
             in_flight: AtomicU64::new(0),
             swept: AtomicU64::new(0),
             misbehaved: Default::default(),
+            delays: Delays::default(),
         }
     }
 
@@ -72,6 +82,15 @@ impl Metrics {
 
     pub(crate) fn misbehaved(&self, how: Misbehaved) {
         self.misbehaved[how as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One request that was made to wait, and did, since it came.
+    pub(crate) fn delayed(&self, asked: Duration, given: Duration) {
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        self.misbehaved(Misbehaved::Delayed);
+        self.delays.asked.fetch_add(nanos(asked), Ordering::Relaxed);
+        self.delays.given.fetch_add(nanos(given), Ordering::Relaxed);
+        self.delays.latest.fetch_max(nanos(given.saturating_sub(asked)), Ordering::Relaxed);
     }
 
     /// All counters in the text format of Prometheus, version 0.0.4.
@@ -99,6 +118,15 @@ impl Metrics {
             line(&mut out, format_args!("# TYPE {name} {kind}\n{name} {value}"));
         }
         line(&mut out, format_args!("# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {:.2}", process.cpu_seconds));
+        let delays = [
+            ("fathom_s3_delay_asked_seconds_total", "counter", &self.delays.asked),
+            ("fathom_s3_delay_given_seconds_total", "counter", &self.delays.given),
+            ("fathom_s3_delay_late_seconds_max", "gauge", &self.delays.latest),
+        ];
+        for (name, kind, nanos) in delays {
+            let seconds = Duration::from_nanos(of(nanos)).as_secs_f64();
+            line(&mut out, format_args!("# TYPE {name} {kind}\n{name} {seconds:.9}"));
+        }
         line(&mut out, format_args!("# TYPE fathom_s3_misbehaved_total counter"));
         for (how, counter) in Misbehaved::NAMES.iter().zip(&self.misbehaved) {
             line(&mut out, format_args!("fathom_s3_misbehaved_total{{how=\"{how}\"}} {}", of(counter)));
@@ -209,6 +237,8 @@ mod tests {
         metrics.count(0, 200, 5, Duration::from_secs(100));
         metrics.count(usize::MAX, 418, 0, Duration::ZERO);
         metrics.misbehaved(Misbehaved::Truncated);
+        metrics.delayed(Duration::from_millis(5), Duration::from_micros(5070));
+        metrics.delayed(Duration::from_millis(1), Duration::from_micros(1030));
         let text = metrics.text(&StorageCounters { writes: 3, ..Default::default() }, &Process::default());
         for expected in [
             "fathom_s3_requests_total{operation=\"GetObject\",status=\"200\"} 2\n",
@@ -219,6 +249,10 @@ mod tests {
             "fathom_s3_sent_bytes_total 15\n",
             "fathom_s3_storage_writes_total 3\n",
             "fathom_s3_misbehaved_total{how=\"truncated\"} 1\n",
+            "fathom_s3_misbehaved_total{how=\"delayed\"} 2\n",
+            "fathom_s3_delay_asked_seconds_total 0.006000000\n",
+            "fathom_s3_delay_given_seconds_total 0.006100000\n",
+            "fathom_s3_delay_late_seconds_max 0.000070000\n",
         ] {
             assert!(text.contains(expected), "{expected}{text}");
         }

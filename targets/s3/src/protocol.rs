@@ -8,6 +8,7 @@ mod convert;
 mod copying;
 mod deleting;
 mod errors;
+mod hasher;
 mod intake;
 mod listing;
 mod locks;
@@ -18,6 +19,7 @@ mod reading;
 mod settings;
 mod tags;
 
+pub(crate) use checksums::{Hashes, content_md5, given_in};
 pub(crate) use convert::{invalid_argument, milliseconds, url_encoded};
 pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
 pub(crate) use tags::{Tagged, from_document as tags_of};
@@ -30,6 +32,7 @@ use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Ver
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Told of what an operator should know; never of secrets.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
@@ -40,6 +43,8 @@ pub(crate) struct Protocol {
     pub(crate) access: Arc<Access>,
     pub(crate) region: String,
     pub(crate) log: Log,
+    /// Whether it was said that the store's directory is gone.
+    pub(crate) lost: AtomicBool,
 }
 
 /// Handlers know the request without its credentials' secret.
@@ -84,7 +89,8 @@ fn asking<'a>(asker: Option<&'a str>, peer: Option<Peer>, headers: &'a http::Hea
 impl Protocol {
     /// An error of the store as the client hears it; the operator hears more.
     fn refused(&self, error: StorageError) -> S3Error {
-        if errors::is_internal(&error) {
+        let lost = matches!(error, StorageError::Lost) && !self.lost.swap(true, Ordering::Relaxed);
+        if lost || errors::is_internal(&error) {
             (self.log)(&described(&error));
         }
         errors::storage_error(&error)
@@ -132,24 +138,35 @@ pub(crate) fn described(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// An answer with headers for which the protocol library has no fields.
+pub(crate) struct Answered<T> {
+    pub(crate) output: T,
+    pub(crate) headers: http::HeaderMap,
+}
+
+impl<T> From<T> for Answered<T> {
+    fn from(output: T) -> Self {
+        Self { output, headers: http::HeaderMap::new() }
+    }
+}
+
+impl<T> From<Answered<T>> for S3Response<T> {
+    fn from(answered: Answered<T>) -> Self {
+        let mut response = Self::new(answered.output);
+        response.headers = answered.headers;
+        response
+    }
+}
+
 /// Each operation by the method that has it.
 macro_rules! operations {
     ($($name:ident($input:ty) -> $output:ty;)*) => {
         #[async_trait::async_trait]
         impl S3 for Protocol {
             $(async fn $name(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                Protocol::$name(self, Asked::new(request)?).await.map(S3Response::new)
+                let answered: Answered<$output> = Protocol::$name(self, Asked::new(request)?).await?.into();
+                Ok(answered.into())
             })*
-
-            // The protocol library has no field for the number of tags here.
-            async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
-                let (output, tags) = Protocol::head_object(self, Asked::new(request)?).await?;
-                let mut response = S3Response::new(output);
-                if tags > 0 {
-                    response.headers.insert("x-amz-tagging-count", http::HeaderValue::from(tags));
-                }
-                Ok(response)
-            }
         }
     };
 }
@@ -162,6 +179,7 @@ operations! {
     get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput;
     put_object(PutObjectInput) -> PutObjectOutput;
     get_object(GetObjectInput) -> GetObjectOutput;
+    head_object(HeadObjectInput) -> HeadObjectOutput;
     get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput;
     delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput;
@@ -225,7 +243,7 @@ mod tests {
         let store = open_memory(StorageOptions { least_part: 1, ..StorageOptions::new(Arc::new(|| 0)) }).unwrap();
         let keyring = Arc::new(Keyring::single("root", "root-secret").unwrap());
         let access = Arc::new(Access { keyring, store: Arc::clone(&store) });
-        Protocol { store, access, region: region.into(), log: Arc::new(|_| ()) }
+        Protocol { store, access, region: region.into(), log: Arc::new(|_| ()), lost: AtomicBool::new(false) }
     }
 
     fn asked<T>(input: T, asker: &str) -> Asked<T> {
@@ -251,7 +269,7 @@ mod tests {
         let body = StreamingBlob::from(s3s::Body::from(text.to_owned()));
         let input = UploadPartInput::builder().bucket("bucket".into()).key("k".into()).upload_id(id.into()).part_number(1).body(Some(body));
         let part = protocol.upload_part(asked(input.build().unwrap(), "root")).await.unwrap();
-        CompletedPart { e_tag: part.e_tag, part_number: Some(1), ..Default::default() }
+        CompletedPart { e_tag: part.output.e_tag, part_number: Some(1), ..Default::default() }
     }
 
     #[tokio::test]

@@ -2,15 +2,17 @@
 
 use crate::access::Access;
 use crate::forms::Forms;
-use crate::front::{Front, Mischief, OwnPages};
+use crate::front::{Front, Mischief};
 use crate::handoff::{Direct, Handoff};
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::metrics::Metrics;
+use crate::pages::OwnPages;
 use crate::patience::Patient;
 use crate::policy::Peer;
 use crate::protocol::{Log, Protocol, described};
 use crate::storage::{ObjectStore, WallClock};
+use crate::wake::Wakes;
 use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -123,6 +125,7 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
         access: Arc::new(access(store)),
         region: options.region.clone(),
         log: Arc::clone(&options.log),
+        lost: AtomicBool::new(false),
     };
     let mut builder = S3ServiceBuilder::new(protocol);
     builder.set_auth(Secrets(Arc::clone(keyring)));
@@ -137,9 +140,9 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
 }
 
 /// What answers requests.
-pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, metrics: &Arc<Metrics>) -> Front {
+pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, metrics: &Arc<Metrics>, wakes: Wakes) -> Front {
     let keyring = Arc::new(std::mem::replace(&mut options.keyring, Keyring::none()));
-    let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()) }));
+    let mischief = options.misbehaviour.take().map(|models| Arc::new(Mischief { models, shaper: Mutex::new(Shaper::default()), wakes }));
     let forms = Forms { keyring: Arc::clone(&keyring), clock: Arc::clone(&options.clock), region: options.region.clone() };
     Front {
         forms,
@@ -172,7 +175,7 @@ async fn run(mut options: ServerOptions, store: Arc<dyn ObjectStore>, ready: imp
     let address = listener.local_addr().map_err(listening)?;
     unpace(&listener, address);
     let metrics = Arc::new(Metrics::new());
-    let front = Arc::new(front(&mut options, &store, &metrics));
+    let front = Arc::new(front(&mut options, &store, &metrics, Wakes::of_kernel()));
     let (stop, stopped) = watch::channel(false);
     let sweeper =
         tokio::spawn(sweep(store, Arc::clone(&metrics), Arc::clone(&options.clock), Arc::clone(&options.log), options.lifecycle_day));
@@ -348,7 +351,7 @@ mod tests {
             idle: IDLE,
             lifecycle_day: IDLE,
         };
-        Arc::new(front(&mut options, &store, &Arc::new(Metrics::new())))
+        Arc::new(front(&mut options, &store, &Arc::new(Metrics::new()), Wakes::of_runtime()))
     }
 
     /// A connection to it, and what ends when the server is done with it.

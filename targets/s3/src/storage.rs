@@ -56,7 +56,7 @@ pub use object::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Content, CopyObject, DeleteTarget, Deleted, ETag, Headers, ObjectVersion, PutFinish,
     SourceObject, Tags, VersionId,
 };
-pub use options::{ScrubFinding, Scrubbed, StorageCounters, StorageOptions, SyncPolicy, WallClock};
+pub use options::{ScrubFinding, Scrubbed, Space, StorageCounters, StorageOptions, SyncPolicy, WallClock};
 
 use bytes::Bytes;
 use std::fs::File;
@@ -149,6 +149,10 @@ pub trait ObjectStore: Send + Sync {
     fn counters(&self) -> StorageCounters;
     /// Makes durable all that was answered, whatever the policy.
     fn sync(&self) -> StorageResult<()>;
+    /// How much room there is; `None` for what is kept in memory.
+    fn space(&self) -> StorageResult<Option<Space>>;
+    /// Whether the store can be written. Errors: `Lost`.
+    fn check(&self) -> StorageResult<()>;
 
     /// Deletes one object; a version that is not there is deleted too. Errors: `PreconditionFailed`.
     fn delete_object(&self, bucket: &str, target: DeleteTarget) -> StorageResult<Deleted> {

@@ -1,12 +1,11 @@
 //! Bodies in either direction, held to the bandwidth that was asked for.
 
 use crate::front::Mischief;
+use crate::wake::Wait;
 use bytes::Bytes;
-use std::future::Future as _;
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
-use tokio::time::{Duration, Instant, Sleep, sleep};
+use tokio::time::{Duration, Instant};
 use units::Nanos;
 
 /// Bytes of one body, each piece of which waits for its turn.
@@ -14,7 +13,7 @@ pub(crate) struct Throttle {
     mischief: Arc<Mischief>,
     kind: &'static str,
     started: Instant,
-    waiting: Option<(Pin<Box<Sleep>>, Bytes)>,
+    waiting: Option<(Wait, Bytes)>,
 }
 
 impl Throttle {
@@ -33,14 +32,15 @@ impl Throttle {
 
     /// Lets a piece through, at once or when [`Throttle::poll_turn`] says.
     pub(crate) fn poll_pass(&mut self, bytes: Bytes, context: &mut Context<'_>) -> Poll<Bytes> {
-        let since = Nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let now = Instant::now();
+        let since = Nanos(u64::try_from((now - self.started).as_nanos()).unwrap_or(u64::MAX));
         let mut shaper = self.mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner);
         let delay = shaper.pass(&self.mischief.models, self.kind, bytes.len() as u64, since);
         drop(shaper);
         if delay.0 == 0 {
             return Poll::Ready(bytes);
         }
-        let mut turn = Box::pin(sleep(Duration::from_nanos(delay.0)));
+        let mut turn = self.mischief.wakes.wait(now + Duration::from_nanos(delay.0));
         if turn.as_mut().poll(context).is_ready() {
             return Poll::Ready(bytes);
         }

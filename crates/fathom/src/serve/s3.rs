@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 const AFTER_HELP: &str = "\
 Keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are one key that may do everything; `--keys` has several:
@@ -57,6 +57,7 @@ pub(super) fn command() -> Command {
             )
             .default_value("5s"),
         )
+        .arg(value("reserve", "SIZE", "Bytes of DIR's file system that objects leave free; 5 % of it if not given, at most 256MiB"))
         .arg(file("keys", "FILE", "Keys as TOML, instead of those of the environment"))
         .arg(value("region", "NAME", "The region that buckets are in").default_value("us-east-1"))
         .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
@@ -123,6 +124,8 @@ fn store(matches: &ArgMatches) -> Result<Arc<dyn ObjectStore>> {
     let mut options = StorageOptions::new(clock());
     options.sync = sync_policy(text(matches, "sync"))?;
     options.verify_every = duration_or_zero(matches, "verify-every")?;
+    let reserve = matches.get_one::<String>("reserve").map(|size| Bytes::parse(size).map_err(|e| wrong("reserve", e))).transpose()?;
+    options.reserve = reserve.map(|Bytes(bytes)| bytes);
     match matches.get_one::<PathBuf>("data") {
         Some(dir) => s3::open_disk(dir, options).with_context(|| format!("--data {}", dir.display())),
         None => Ok(s3::open_memory(options)?),

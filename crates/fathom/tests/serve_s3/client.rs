@@ -30,7 +30,17 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the real binary and waits until it says where it listens.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        Self::start_by(Command::new(env!("CARGO_BIN_EXE_fathom")), args)
+    }
+
+    /// Starts it where a shell has done something before.
+    pub(crate) fn start_after(before: &str, args: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_fathom")]);
+        Self::start_by(shell, args)
+    }
+
+    fn start_by(mut command: Command, args: &[&str]) -> Self {
         command.args(["serve", "s3"]).args(args);
         if !args.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);

@@ -141,3 +141,97 @@ fn a_signature_is_of_this_region_and_service_and_good_for_a_week_at_most() {
     named.headers.insert("authorization".into(), authorization);
     assert_eq!(client.try_send(&named).unwrap().error(), (400, "InvalidArgument".into()));
 }
+
+fn zeros(bytes: usize) -> String {
+    format!("{}{}", "A".repeat((bytes * 8).div_ceil(6)), "=".repeat((3 - bytes % 3) % 3))
+}
+
+#[test]
+fn a_checksum_that_is_wrong_or_not_known_keeps_nothing() {
+    let (_server, mut client) = memory();
+    let widths = [("md5", 16), ("sha512", 64), ("xxhash64", 8), ("xxhash3", 8), ("xxhash128", 16), ("crc64nvme", 8)];
+    for (name, width) in widths {
+        let wrong = Request::new("PUT", "/bucket/k").header(&format!("x-amz-checksum-{name}"), &zeros(width)).body("hello");
+        assert_eq!(client.send(wrong).error(), (400, "BadDigest".into()), "{name}");
+    }
+    let unknown = client.send(Request::new("PUT", "/bucket/k").header("x-amz-checksum-bogus", "AAAAAA==").body("hello"));
+    assert!(unknown.error() == (400, "InvalidRequest".into()) && unknown.text().contains("x-amz-checksum-bogus"), "{}", unknown.text());
+    assert_eq!(client.call("GET", "/bucket/k").error(), (404, "NoSuchKey".into()));
+    // XXH64 of "hello" with seed 0 is 26c7827d889f6da3.
+    let right = Request::new("PUT", "/bucket/k").header("x-amz-checksum-xxhash64", "JseCfYifbaM=").body("hello");
+    assert_eq!(client.send(right).ok().headers["x-amz-checksum-xxhash64"], "JseCfYifbaM=");
+    let asked = Request::new("HEAD", "/bucket/k").header("x-amz-checksum-mode", "ENABLED");
+    assert_eq!(client.send(asked).ok().headers["x-amz-checksum-xxhash64"], "JseCfYifbaM=");
+    let plain = client.put("/bucket/plain", "123456789").ok();
+    // The check value of CRC-64/NVME.
+    assert_eq!(
+        (plain.headers["x-amz-checksum-crc64nvme"].as_str(), plain.headers["x-amz-checksum-type"].as_str()),
+        ("rosUhgp5mIg=", "FULL_OBJECT")
+    );
+}
+
+#[test]
+fn an_object_of_parts_has_a_checksum_where_none_was_asked_for() {
+    let (_server, mut client) = memory();
+    let upload = client.call("POST", "/bucket/big?uploads").ok().fields("UploadId").remove(0);
+    let etag = client.put(&format!("/bucket/big?partNumber=1&uploadId={upload}"), "123456789").ok().headers["etag"].clone();
+    let body = format!("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>");
+    let complete = Request::new("POST", &format!("/bucket/big?uploadId={upload}")).body(body);
+    for (name, value, code) in [
+        ("x-amz-mp-object-size", "77", "InvalidRequest"),
+        ("x-amz-mp-object-size", "-5", "InvalidRequest"),
+        ("x-amz-checksum-crc64nvme", "AAAAAAAAAAA=", "BadDigest"),
+        ("x-amz-checksum-crc32", "AAAAAA==", "InvalidRequest"),
+    ] {
+        assert_eq!(client.send(complete.clone().header(name, value)).error(), (400, code.into()), "{name}: {value}");
+    }
+    let stale = Request::new("DELETE", &format!("/bucket/big?uploadId={upload}"));
+    let stale = stale.header("x-amz-if-match-initiated-time", "Wed, 21 Oct 2015 07:28:00 GMT");
+    assert_eq!(client.send(stale).error(), (412, "PreconditionFailed".into()));
+    assert_eq!(client.send(complete).ok().fields("ChecksumCRC64NVME"), ["rosUhgp5mIg="]);
+}
+
+#[test]
+fn chunks_end_with_their_last_one_and_what_was_announced() {
+    let (_server, mut client) = memory();
+    let chunked = |trailer: &str, body: &str| {
+        Request::new("PUT", "/bucket/k")
+            .header("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
+            .header("x-amz-decoded-content-length", "5")
+            .header("x-amz-trailer", trailer)
+            .body(body)
+    };
+    let sha512 = format!("5\r\nhello\r\n0\r\nx-amz-checksum-sha512:{}\r\n\r\n", zeros(64));
+    for (trailer, body, code) in [
+        ("x-amz-checksum-crc32", "5\r\nhello\r\n", "IncompleteBody"),
+        ("x-amz-checksum-crc32", "5\r\nhello\r\n0\r\n\r\n", "MalformedTrailerError"),
+        ("x-amz-checksum-crc32", "5\r\nhello\r\n0\r\nx-amz-checksum-sha1:AAAA\r\n\r\n", "MalformedTrailerError"),
+        ("x-amz-checksum-sha512", &sha512, "BadDigest"),
+        ("x-amz-checksum-bogus", "5\r\nhello\r\n0\r\n\r\n", "InvalidRequest"),
+    ] {
+        assert_eq!(client.send(chunked(trailer, body)).error(), (400, code.into()), "{trailer} {body:?}");
+    }
+    assert_eq!(client.call("GET", "/bucket/k").error(), (404, "NoSuchKey".into()));
+}
+
+#[test]
+fn a_document_is_what_its_digests_say() {
+    let (_server, mut client) = memory();
+    client.put("/bucket/k", "bytes").ok();
+    let cors =
+        "<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>";
+    let list = "<Delete><Object><Key>k</Key></Object></Delete>";
+    for (method, path, body) in [("PUT", "/bucket?cors", cors), ("POST", "/bucket?delete", list)] {
+        for (name, value) in [("content-md5", zeros(16)), ("x-amz-checksum-crc32", zeros(4)), ("x-amz-checksum-xxhash128", zeros(16))] {
+            let answer = client.send(Request::new(method, path).header(name, &value).body(body));
+            assert_eq!(answer.error(), (400, "BadDigest".into()), "{path} {name}");
+        }
+        let right = Request::new(method, path).header("x-amz-checksum-crc32", &crc32(body.as_bytes())).body(body);
+        if method == "PUT" {
+            assert_eq!(client.call("GET", "/bucket?cors").error(), (404, "NoSuchCORSConfiguration".into()));
+            client.send(right).ok();
+        } else {
+            client.call("GET", "/bucket/k").ok();
+        }
+    }
+}

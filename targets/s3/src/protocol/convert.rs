@@ -200,28 +200,39 @@ pub(crate) fn metadata(kept: Vec<(String, String)>) -> Option<Metadata> {
     (!kept.is_empty()).then(|| kept.into_iter().collect())
 }
 
+/// Each algorithm by the name that S3 has for it.
+const ALGORITHM_NAMES: [(storage::ChecksumAlgorithm, &str); 10] = [
+    (storage::ChecksumAlgorithm::Crc32, ChecksumAlgorithm::CRC32),
+    (storage::ChecksumAlgorithm::Crc32c, ChecksumAlgorithm::CRC32C),
+    (storage::ChecksumAlgorithm::Crc64Nvme, ChecksumAlgorithm::CRC64NVME),
+    (storage::ChecksumAlgorithm::Sha1, ChecksumAlgorithm::SHA1),
+    (storage::ChecksumAlgorithm::Sha256, ChecksumAlgorithm::SHA256),
+    (storage::ChecksumAlgorithm::Sha512, "SHA512"),
+    (storage::ChecksumAlgorithm::Md5, "MD5"),
+    (storage::ChecksumAlgorithm::Xxhash64, "XXHASH64"),
+    (storage::ChecksumAlgorithm::Xxhash3, "XXHASH3"),
+    (storage::ChecksumAlgorithm::Xxhash128, "XXHASH128"),
+];
+
+/// Errors: `InvalidRequest`.
 pub(crate) fn algorithm(text: &str) -> S3Result<storage::ChecksumAlgorithm> {
-    match text {
-        ChecksumAlgorithm::CRC32 => Ok(storage::ChecksumAlgorithm::Crc32),
-        ChecksumAlgorithm::CRC32C => Ok(storage::ChecksumAlgorithm::Crc32c),
-        ChecksumAlgorithm::CRC64NVME => Ok(storage::ChecksumAlgorithm::Crc64Nvme),
-        ChecksumAlgorithm::SHA1 => Ok(storage::ChecksumAlgorithm::Sha1),
-        ChecksumAlgorithm::SHA256 => Ok(storage::ChecksumAlgorithm::Sha256),
-        _ => Err(s3_error!(
+    let found = ALGORITHM_NAMES.iter().find(|(_, name)| *name == text);
+    found.map(|(algorithm, _)| *algorithm).ok_or_else(|| {
+        let names: Vec<&str> = ALGORITHM_NAMES.iter().map(|(_, name)| *name).collect();
+        s3_error!(
             InvalidRequest,
-            "Checksum algorithm provided is unsupported. Please try again with any of the valid types: [CRC32, CRC32C, CRC64NVME, SHA1, SHA256]"
-        )),
-    }
+            "Checksum algorithm provided is unsupported. Please try again with any of the valid types: [{}]",
+            names.join(", ")
+        )
+    })
+}
+
+pub(crate) fn algorithm_text(algorithm: storage::ChecksumAlgorithm) -> &'static str {
+    ALGORITHM_NAMES.iter().find(|(known, _)| *known == algorithm).map_or("", |(_, name)| name)
 }
 
 pub(crate) fn algorithm_name(algorithm: storage::ChecksumAlgorithm) -> ChecksumAlgorithm {
-    ChecksumAlgorithm::from_static(match algorithm {
-        storage::ChecksumAlgorithm::Crc32 => ChecksumAlgorithm::CRC32,
-        storage::ChecksumAlgorithm::Crc32c => ChecksumAlgorithm::CRC32C,
-        storage::ChecksumAlgorithm::Crc64Nvme => ChecksumAlgorithm::CRC64NVME,
-        storage::ChecksumAlgorithm::Sha1 => ChecksumAlgorithm::SHA1,
-        storage::ChecksumAlgorithm::Sha256 => ChecksumAlgorithm::SHA256,
-    })
+    ChecksumAlgorithm::from_static(algorithm_text(algorithm))
 }
 
 pub(crate) fn kind_name(kind: storage::ChecksumKind) -> ChecksumType {

@@ -2,7 +2,7 @@
 
 use super::checksums::{Hashes, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
-use super::{Asked, Protocol, checksums, locks, tags};
+use super::{Asked, Protocol, locks, tags};
 use crate::access::Deed;
 use crate::policy::Circumstances;
 use crate::storage::{
@@ -168,7 +168,7 @@ impl Protocol {
     ) -> S3Result<Checksum> {
         let (bucket, key) = (source.bucket.clone(), source.key.clone());
         let store = Arc::clone(&self.store);
-        let mut hashes = Hashes::new(checksums::ALGORITHMS.map(|one| (one, None)), None, None, Some(algorithm))?;
+        let mut hashes = Hashes::computed(algorithm);
         let read = move || {
             let (_, mut reader) = store.get(&bucket, &key, version)?;
             if let Some(range) = range {

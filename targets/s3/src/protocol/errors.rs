@@ -49,6 +49,8 @@ pub(crate) fn storage_error(error: &StorageError) -> S3Error {
         StorageError::RetentionPassed => s3_error!(InvalidArgument, "The retain until date must be in the future!"),
         StorageError::NoSpace => custom("InsufficientStorage", StatusCode::INSUFFICIENT_STORAGE, "No space is left for objects"),
         StorageError::Closed => s3_error!(ServiceUnavailable, "The server is ending"),
+        StorageError::Lost => s3_error!(ServiceUnavailable, "The server has lost its directory and writes nothing any more"),
+        error if error.too_many_files() => s3_error!(SlowDown, "The server has too many files open. Please reduce your request rate."),
         StorageError::Corrupt { .. } | StorageError::Unusable { .. } | StorageError::Io { .. } | StorageError::Metadata(_) => {
             s3_error!(InternalError, "We encountered an internal error. Please try again.")
         }

@@ -5,7 +5,7 @@ use super::convert::{self, given_headers, refuse_unkept};
 use super::intake::{Intake, Upload, receive};
 use super::listing::{Encoding, delimiter, page_size};
 use super::objects::{check_length, trailer};
-use super::{Asked, Protocol, locks, tags};
+use super::{Answered, Asked, Protocol, locks, tags};
 use crate::storage::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, ObjectVersion, PartFinish, PartQuery, PartRef,
     StorageError, UploadEntry, UploadQuery, UploadedPart, Versioning,
@@ -55,7 +55,7 @@ impl Protocol {
         })
     }
 
-    pub(super) async fn upload_part(&self, asked: Asked<UploadPartInput>) -> S3Result<UploadPartOutput> {
+    pub(super) async fn upload_part(&self, asked: Asked<UploadPartInput>) -> S3Result<Answered<UploadPartOutput>> {
         let Asked { mut input, headers, trailers, .. } = asked;
         if input.sse_customer_algorithm.is_some() {
             return Err(s3_error!(NotImplemented, "Server-side encryption is not implemented"));
@@ -65,13 +65,15 @@ impl Protocol {
         let upload = self.stored(self.store.begin_part(&input.bucket, &input.key, &input.upload_id, number))?;
         let wanted = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?.checksum;
         let named = input.checksum_algorithm.as_ref().map(|name| name.as_str());
-        let hashes = Hashes::new(given_checksums!(input), trailer(&headers), named, wanted.map(|(algorithm, _)| algorithm))?;
+        // Of an upload that was started without, the object has what AWS gives it.
+        let kept = wanted.map_or(ChecksumAlgorithm::Crc64Nvme, |(algorithm, _)| algorithm);
+        let hashes = Hashes::new(checksums::given_in(&headers)?, trailer(&headers), named, Some(kept))?;
         let finish = PartFinish { checksums: Vec::new(), expected_md5: checksums::content_md5(input.content_md5.as_deref())? };
         let received = receive(Intake::new(Upload::Part(upload), hashes), input.body.take()).await?;
         let part = received.into_part(finish, trailers).await.map_err(|refused| self.intake_refused(refused))?;
         let mut output = UploadPartOutput { e_tag: Some(convert::etag(part.etag)), ..Default::default() };
         set_checksums!(output, &part.checksums);
-        Ok(output)
+        Ok(Answered { output, headers: checksums::told(&part.checksums) })
     }
 
     pub(super) async fn complete_multipart_upload(
@@ -91,16 +93,23 @@ impl Protocol {
             Err(StorageError::NoSuchUpload) => return self.completed_before(input, &parts),
             other => self.stored(other)?,
         };
-        let given = given_checksums!(input);
+        let given = checksums::given_in(&asked.headers)?;
         let checksums = match upload.checksum {
             Some((algorithm, kind)) => vec![self.assembled(&input, &parts, algorithm, kind, &given)?],
-            None => Vec::new(),
+            None if given.iter().any(|(algorithm, _)| *algorithm != ChecksumAlgorithm::Crc64Nvme) => {
+                return Err(s3_error!(InvalidRequest, "The upload was started without the checksum algorithm that its completion has."));
+            }
+            // A part that is a copy has no checksum, and then the object has none.
+            None => match self.assembled(&input, &parts, ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject, &given) {
+                Err(error) if !given.is_empty() => return Err(error),
+                computed => computed.into_iter().collect(),
+            },
         };
         let complete = Complete {
             parts,
             checksums,
             conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
-            expected_size: input.mpu_object_size.and_then(|size| u64::try_from(size).ok()),
+            expected_size: input.mpu_object_size.map(object_size).transpose()?,
         };
         let versioning = self.check_bucket(&input.bucket)?.versioning;
         let (bucket, key, id) = (input.bucket.clone(), input.key.clone(), input.upload_id);
@@ -145,9 +154,32 @@ impl Protocol {
     }
 
     pub(super) async fn abort_multipart_upload(&self, asked: Asked<AbortMultipartUploadInput>) -> S3Result<AbortMultipartUploadOutput> {
-        let AbortMultipartUploadInput { bucket, key, upload_id, .. } = asked.input;
+        let AbortMultipartUploadInput { bucket, key, upload_id, if_match_initiated_time, .. } = asked.input;
+        if let Some(expected) = if_match_initiated_time {
+            self.check_started(&bucket, &key, &upload_id, convert::milliseconds(&expected))?;
+        }
         self.blocking(move |store| store.abort_multipart(&bucket, &key, &upload_id)).await?;
         Ok(AbortMultipartUploadOutput::default())
+    }
+
+    /// Errors: `PreconditionFailed` where an upload was started in another second than is said.
+    fn check_started(&self, bucket: &str, key: &str, upload: &str, expected_ms: u64) -> S3Result<()> {
+        self.stored(self.store.multipart(bucket, key, upload))?;
+        let mut query = UploadQuery { prefix: key.to_owned(), delimiter: None, key_marker: None, upload_marker: None, max: 1000 };
+        loop {
+            let page = self.stored(self.store.list_uploads(bucket, &query))?;
+            for entry in page.entries {
+                if let UploadEntry::Upload(listed) = entry
+                    && listed.key == key
+                    && listed.upload == upload
+                {
+                    let same = listed.started_ms / 1000 == expected_ms / 1000;
+                    return if same { Ok(()) } else { Err(super::errors::precondition_failed()) };
+                }
+            }
+            let Some((key_marker, upload_marker)) = page.next else { return Err(self.refused(StorageError::NoSuchUpload)) };
+            (query.key_marker, query.upload_marker) = (Some(key_marker), upload_marker);
+        }
     }
 
     pub(super) async fn list_parts(&self, asked: Asked<ListPartsInput>) -> S3Result<ListPartsOutput> {
@@ -240,6 +272,11 @@ fn completed(bucket: String, made: ObjectVersion, versioning: Versioning) -> Com
     output
 }
 
+/// The size that a client says the object has. Errors: `InvalidRequest`.
+fn object_size(said: i64) -> S3Result<u64> {
+    u64::try_from(said).or(Err(s3_error!(InvalidRequest, "Value for x-amz-mp-object-size header is less than zero")))
+}
+
 fn initiator(id: String) -> Initiator {
     Initiator { display_name: Some(id.clone()), id: Some(id) }
 }
@@ -262,13 +299,11 @@ fn part(part: UploadedPart) -> Part {
 
 fn part_ref(part: CompletedPart) -> S3Result<PartRef> {
     let given = given_checksums!(part);
-    let checksum = |(algorithm, value): (ChecksumAlgorithm, Option<String>)| {
-        value.map(|value| Checksum { algorithm, kind: ChecksumKind::FullObject, value })
-    };
+    let checksum = |(algorithm, value)| Checksum { algorithm, kind: ChecksumKind::FullObject, value };
     let malformed = || s3_error!(MalformedXML, "The XML you provided was not well-formed or did not validate against our published schema");
     Ok(PartRef {
         number: part.part_number.and_then(|number| u32::try_from(number).ok()).ok_or_else(malformed)?,
         etag: part.e_tag.ok_or_else(malformed)?.value().to_owned(),
-        checksums: given.into_iter().filter_map(checksum).collect(),
+        checksums: given.into_iter().map(checksum).collect(),
     })
 }

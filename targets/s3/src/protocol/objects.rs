@@ -1,9 +1,9 @@
 //! Putting objects, and what is said of them besides their bytes.
 
-use super::checksums::{self, Hashes, given_checksums, set_checksums};
+use super::checksums::{self, Hashes, set_checksums};
 use super::convert::{self, given_headers, refuse_unkept};
 use super::intake::{Intake, Upload, receive};
-use super::{Asked, Protocol, locks, tags};
+use super::{Answered, Asked, Protocol, locks, tags};
 use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
@@ -33,9 +33,9 @@ pub(super) fn trailer(headers: &http::HeaderMap) -> Option<&str> {
 
 /// What a PUT says of its object before the bytes come: the hashes to take on the way, and how it is finished.
 macro_rules! announced {
-    ($input:expr, $headers:expr) => {{
+    ($input:expr, $headers:expr, $given:expr) => {{
         let named = $input.checksum_algorithm.as_ref().map(|name| name.as_str());
-        let hashes = Hashes::new(given_checksums!($input), trailer(&$headers), named, None)?;
+        let hashes = Hashes::new($given, trailer(&$headers), named, None)?;
         let content = Content {
             headers: given_headers!($input).kept()?,
             user: convert::user_metadata($input.metadata.take())?,
@@ -69,21 +69,21 @@ impl Protocol {
         Ok((made, found.versioning))
     }
 
-    pub(super) async fn put_object(&self, asked: Asked<PutObjectInput>) -> S3Result<PutObjectOutput> {
+    pub(super) async fn put_object(&self, asked: Asked<PutObjectInput>) -> S3Result<Answered<PutObjectOutput>> {
         let Asked { mut input, headers, trailers, .. } = asked;
         refuse_unkept!(input);
         if input.write_offset_bytes.is_some() {
             return Err(s3_error!(NotImplemented, "Appending is not implemented"));
         }
         check_length(input.content_length)?;
-        let announced = announced!(input, headers);
+        let announced = announced!(input, headers, checksums::given_in(&headers)?);
         let (made, versioning) = self.put((&input.bucket, &input.key), input.body.take(), announced, trailers).await?;
         let mut output = PutObjectOutput { e_tag: Some(convert::etag(made.etag)), ..Default::default() };
         output.expiration = lifecycle::announced(&*self.store, &input.bucket, &made);
         set_checksums!(output, &made.content.checksums);
         output.checksum_type = made.content.checksums.first().map(|first| convert::kind_name(first.kind));
         output.version_id = convert::version_text(made.version, versioning == Versioning::On);
-        Ok(output)
+        Ok(Answered { output, headers: checksums::told(&made.content.checksums) })
     }
 
     pub(super) async fn get_object_attributes(&self, asked: Asked<GetObjectAttributesInput>) -> S3Result<GetObjectAttributesOutput> {
@@ -135,8 +135,9 @@ impl Protocol {
             set_checksums!(out, &part.checksums);
             out
         };
-        // AWS lists parts only where they have checksums of their own.
-        let composite = page.iter().any(|part| !part.checksums.is_empty());
+        // AWS lists parts only where the client gave them checksums; CRC64NVME is of the whole object, and computed where none was given.
+        let own = |checksum: &crate::storage::Checksum| checksum.algorithm != ChecksumAlgorithm::Crc64Nvme;
+        let composite = page.iter().any(|part| part.checksums.iter().any(own));
         Ok(GetObjectAttributesParts {
             is_truncated: Some(truncated),
             max_parts: Some(convert::small(most)),

@@ -9,7 +9,7 @@ use futures_core::Stream;
 use s3s::StdError;
 use s3s::stream::{ByteStream, RemainingLength};
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -31,6 +31,8 @@ pub(crate) struct Outflow {
     source: Mutex<Option<Source>>,
     reading: Option<JoinHandle<Batch>>,
     ready: VecDeque<Bytes>,
+    /// What was read before the head was answered.
+    first: Option<Bytes>,
     unread: u64,
     unsent: u64,
     batch: usize,
@@ -42,7 +44,30 @@ impl Outflow {
     /// `length` bytes from where the reader stands; with a handoff some of them are the marks of files.
     pub(crate) fn new(source: Source, length: u64, report: Report, handoff: Option<Arc<Handoff>>) -> Self {
         let source = Mutex::new(Some(source));
-        Self { source, reading: None, ready: VecDeque::new(), unread: length, unsent: length, batch: FIRST_BATCH, report, handoff }
+        Self {
+            source,
+            reading: None,
+            ready: VecDeque::new(),
+            first: None,
+            unread: length,
+            unsent: length,
+            batch: FIRST_BATCH,
+            report,
+            handoff,
+        }
+    }
+
+    /// Waits for the first bytes, so that what cannot be read is an error with a status, and no answer that breaks off.
+    pub(crate) async fn begun(mut self) -> StorageResult<Self> {
+        match poll_fn(|context| Pin::new(&mut self).poll_next(context)).await {
+            Some(Ok(first)) => {
+                self.unsent += first.len() as u64;
+                self.first = Some(first);
+                Ok(self)
+            }
+            Some(Err(error)) => Err(error.downcast::<StorageError>().map_or(StorageError::Closed, |error| *error)),
+            None => Ok(self),
+        }
     }
 
     fn read_ahead(&mut self) {
@@ -93,6 +118,10 @@ impl Stream for Outflow {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
+        if let Some(first) = this.first.take() {
+            this.unsent = this.unsent.saturating_sub(first.len() as u64);
+            return Poll::Ready(Some(Ok(first)));
+        }
         loop {
             if this.ready.len() == 1 {
                 this.read_ahead();
@@ -147,7 +176,6 @@ mod tests {
     use super::*;
     use crate::storage::FileSpan;
     use proptest::prelude::*;
-    use std::future::poll_fn;
     use std::ops::Range;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

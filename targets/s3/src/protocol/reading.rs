@@ -2,7 +2,7 @@
 
 use super::checksums::set_checksums;
 use super::outflow::Outflow;
-use super::{Asked, Protocol, asking, convert, errors};
+use super::{Answered, Asked, Protocol, asking, checksums, convert, errors};
 use crate::handoff::Handoff;
 use crate::lifecycle;
 use crate::storage::{Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
@@ -65,7 +65,7 @@ enum Of {
     Nothing,
 }
 
-/// Writes what is known of an object into an output that has these fields.
+/// Writes what is known of an object into an output that has these fields; what has none is a header.
 macro_rules! describe {
     ($output:expr, $found:expr, $selected:expr, $versioned:expr, $checksums:expr, $told:expr) => {{
         let ObjectVersion { version, modified_ms, etag, content, .. } = $found;
@@ -90,14 +90,17 @@ macro_rules! describe {
             Of::Part(own) => own,
             Of::Nothing => &[],
         };
+        let mut headers = HeaderMap::new();
         if $checksums && !told.is_empty() {
             set_checksums!($output, told);
+            headers = checksums::told(told);
             $output.checksum_type = content.checksums.first().map(|first| convert::kind_name(first.kind));
         }
         $output.object_lock_mode = $told.mode;
         $output.object_lock_retain_until_date = $told.until;
         $output.object_lock_legal_hold_status = $told.hold;
         $output.metadata = convert::metadata(content.user);
+        headers
     }};
 }
 
@@ -110,8 +113,7 @@ impl Protocol {
         }
     }
 
-    /// What is known of an object, and how many tags it has.
-    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<(HeadObjectOutput, usize)> {
+    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<Answered<HeadObjectOutput>> {
         let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
@@ -122,11 +124,15 @@ impl Protocol {
         let mut output = HeadObjectOutput { expiration: self.announced(&wanted, &found), ..Default::default() };
         let tags = found.content.tags.len();
         let told = self.told(&wanted.bucket, &found, &asking);
-        describe!(output, found, selected, versioned, wanted.checksums, told);
-        Ok((output, tags))
+        let mut headers = describe!(output, found, selected, versioned, wanted.checksums, told);
+        if tags > 0 {
+            // The protocol library has no field for it here.
+            headers.insert("x-amz-tagging-count", HeaderValue::from(tags));
+        }
+        Ok(Answered { output, headers })
     }
 
-    pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<GetObjectOutput> {
+    pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<Answered<GetObjectOutput>> {
         let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
@@ -137,16 +143,22 @@ impl Protocol {
         if selected.range != (0..found.size) {
             reader.select(selected.range.clone());
         }
-        let body = self.body(reader, selected.range.end - selected.range.start, found.size, asked.handoff)?;
+        let body = self.body(reader, selected.range.end - selected.range.start, found.size, asked.handoff).await?;
         let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
         output.expiration = self.announced(&wanted, &found);
         let told = self.told(&wanted.bucket, &found, &asking);
         output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
-        describe!(output, found, selected, versioned, wanted.checksums, told);
-        Ok(output)
+        let headers = describe!(output, found, selected, versioned, wanted.checksums, told);
+        Ok(Answered { output, headers })
     }
 
-    fn body(&self, mut reader: Box<dyn ObjectReader>, length: u64, size: u64, handoff: Option<Arc<Handoff>>) -> S3Result<StreamingBlob> {
+    async fn body(
+        &self,
+        mut reader: Box<dyn ObjectReader>,
+        length: u64,
+        size: u64,
+        handoff: Option<Arc<Handoff>>,
+    ) -> S3Result<StreamingBlob> {
         if length == 0 {
             return Ok(StreamingBlob::from(Body::empty()));
         }
@@ -159,7 +171,9 @@ impl Protocol {
         }
         let log = Arc::clone(&self.log);
         let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
-        Ok(StreamingBlob::new(Outflow::new(reader, length, report, handoff)))
+        // It has been reported where it was found.
+        let begun = Outflow::new(reader, length, report, handoff).begun().await.map_err(|error| errors::storage_error(&error))?;
+        Ok(StreamingBlob::new(begun))
     }
 
     /// When the object expires, of a latest version that was not asked for by its name.

@@ -284,7 +284,7 @@ fn no_more_than_the_reserve_left_refuses_objects_and_allows_deletions() {
     with_bucket(&store);
     put(&store, "b", "k", b"1", PutFinish::default()).unwrap();
     drop(store);
-    let store = open_disk(dir.path(), StorageOptions { reserve: u64::MAX, ..options(SyncPolicy::Never) }).unwrap();
+    let store = open_disk(dir.path(), StorageOptions { reserve: Some(u64::MAX), ..options(SyncPolicy::Never) }).unwrap();
     for len in [10, 1000] {
         assert!(matches!(put(&*store, "b", "new", &bytes(1, len), PutFinish::default()), Err(StorageError::NoSpace)), "{len} bytes");
     }

@@ -23,6 +23,8 @@ fn open(core: &Arc<Core>, source: &SourceObject) -> StorageResult<Opened> {
 
 pub(crate) fn object(core: &Arc<Core>, copy: CopyObject) -> StorageResult<ObjectVersion> {
     let Opened { record, layout, mut reader } = open(core, &copy.source)?;
+    // Bytes that are shared are damaged in both: what is damaged is not given a second owner that seems whole.
+    while reader.next_chunk()?.is_some() {}
     let parcel = reader.share(&(0..record.size))?;
     core.write(Room::Takes, parcel.files(), move |txn| {
         let bucket = versions::bucket(txn, &copy.bucket)?;

@@ -65,6 +65,8 @@ pub(crate) struct Core {
     dirty: AtomicBool,
     /// To whom files go that are free; without it they are removed at once.
     reaper: RwLock<Option<Sender<u64>>>,
+    /// Whether the directory was found to be gone.
+    lost: AtomicBool,
     queue: Queue,
 }
 
@@ -121,6 +123,9 @@ fn again(error: &StorageError) -> StorageError {
     if let StorageError::NoSpace = error {
         return StorageError::NoSpace;
     }
+    if let StorageError::Lost = error {
+        return StorageError::Lost;
+    }
     let source = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     StorageError::Io { what: "committing a group of writes", source: io::Error::other(source) }
 }
@@ -145,6 +150,7 @@ impl Core {
             options,
             counts: Arc::default(),
             dirty: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
             reaper: RwLock::new(None),
             queue: Queue::Here(Mutex::new(())),
         })
@@ -152,6 +158,34 @@ impl Core {
 
     pub(crate) fn view(&self) -> Box<dyn View + '_> {
         self.tables.view()
+    }
+
+    /// Opens a file, or makes one; where too many are open, once more after those are closed that were only kept open.
+    pub(crate) fn with_a_file<T>(&self, open: impl Fn() -> StorageResult<T>) -> StorageResult<T> {
+        match open() {
+            Err(error) if error.too_many_files() && self.lately.close() => open(),
+            outcome => outcome,
+        }
+    }
+
+    /// Whether the directory is still the one that was opened. Errors: `Lost`, from the first time on that it is not.
+    pub(crate) fn present(&self) -> StorageResult<()> {
+        if !self.lost.load(Ordering::Relaxed) && self.files.is_present() {
+            return Ok(());
+        }
+        self.lost.store(true, Ordering::Relaxed);
+        Err(StorageError::Lost)
+    }
+
+    /// What an error of a file is: of the directory, where that is gone.
+    pub(crate) fn blame(&self, error: StorageError) -> StorageError {
+        let of_files = matches!(error, StorageError::Io { .. });
+        if of_files { self.present().err().unwrap_or(error) } else { error }
+    }
+
+    /// Whether a write may begin.
+    fn open_to_writes(&self) -> StorageResult<()> {
+        if self.lost.load(Ordering::Relaxed) { Err(StorageError::Lost) } else { Ok(()) }
     }
 
     /// Hands in a write; `done` is called once its outcome is as durable as the policy says.
@@ -190,8 +224,10 @@ impl Core {
 
     /// Runs a group of writes and commits it; what comes back tells each of them.
     fn group(&self, jobs: Vec<Job>) -> impl FnOnce() {
-        let gate = self.gate(&jobs);
+        let gate = self.open_to_writes().and_then(|()| self.gate(&jobs));
         let room = gate.as_ref().map_or_else(|e| Err(again(e)), |()| self.files.has_space());
+        // What failed for the directory's sake would fail again, and what did not may be lost with it.
+        let room = if room.is_err() { self.present().and(room) } else { room };
         let view = self.view();
         let mut txn = Txn::new(&*view, &self.ids, (self.options.clock)());
         let mut answers = Vec::with_capacity(jobs.len());

@@ -10,7 +10,7 @@ use super::tables::{DiskTables, MemoryTables, Row, Table, Tables as _, View as _
 use super::{
     Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget, Deleted, Done, ListQuery, NewBucket,
     NewMultipart, ObjectPage, ObjectPart, ObjectReader, ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload,
-    Retention, ScrubFinding, Scrubbed, StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy, Tags, UploadPage,
+    Retention, ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy, Tags, UploadPage,
     UploadQuery, UploadedPart, VersionId, VersionPage, VersionQuery, Versioning, copy, keys, lists, lock, reader, uploads, versions,
 };
 use bytes::Bytes;
@@ -354,6 +354,14 @@ impl ObjectStore for TransactionalStore {
             scrub.bucket(&bucket)?;
         }
         Ok(scrub.done)
+    }
+
+    fn space(&self) -> StorageResult<Option<Space>> {
+        self.core.files.space()
+    }
+
+    fn check(&self) -> StorageResult<()> {
+        self.core.present()
     }
 
     fn counters(&self) -> StorageCounters {

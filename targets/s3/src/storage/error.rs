@@ -1,6 +1,7 @@
 //! Why a call did not do what it was asked.
 
 use super::VersionId;
+use rustix::io::Errno;
 use std::io;
 
 /// What went wrong, in the terms of S3 where S3 has one.
@@ -64,6 +65,9 @@ pub enum StorageError {
     Corrupt { what: String },
     #[error("the store is closed")]
     Closed,
+    /// The directory was removed, or is another than the one that was opened: nothing is written until the next start.
+    #[error("the directory of the store is gone: nothing is written until the server is started again")]
+    Lost,
     /// The directory is not one that this store can open.
     #[error("{path} cannot be opened as a store: {why}")]
     Unusable { path: String, why: String },
@@ -87,6 +91,11 @@ impl StorageError {
     /// Whether a read that was not to wait for the device would have had to.
     pub(crate) fn would_wait(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Whether the process, or the system, has as many files open as it may.
+    pub(crate) fn too_many_files(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if [Errno::MFILE, Errno::NFILE].iter().any(|full| source.raw_os_error() == Some(full.raw_os_error())))
     }
 
     pub(crate) fn corrupt(what: impl Into<String>) -> Self {

@@ -8,7 +8,7 @@ mod memory;
 pub(crate) use disk::{DiskFiles, Naming};
 pub(crate) use memory::MemoryFiles;
 
-use super::StorageResult;
+use super::{Space, StorageResult};
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
@@ -81,4 +81,8 @@ pub(crate) trait Files: Send + Sync {
     fn sync_all(&self) -> StorageResult<()>;
     /// Whether more than the reserve is free.
     fn has_space(&self) -> StorageResult<bool>;
+    /// What is free and what is kept free; `None` where nothing bounds it but memory.
+    fn space(&self) -> StorageResult<Option<Space>>;
+    /// Whether they are where they were opened.
+    fn is_present(&self) -> bool;
 }

@@ -94,6 +94,11 @@ impl Intake {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> StorageResult<()> {
+        let core = Arc::clone(&self.core);
+        self.take(bytes).map_err(|error| core.blame(error))
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> StorageResult<()> {
         self.md5.update(bytes);
         self.size += bytes.len() as u64;
         add(&self.core.counts.bytes_in, bytes.len() as u64);
@@ -104,7 +109,7 @@ impl Intake {
             self.packed.extend_from_slice(bytes);
             return Ok(());
         }
-        let mut extent = ExtentWriter::new(self.core.files.create()?);
+        let mut extent = ExtentWriter::new(self.core.with_a_file(|| self.core.files.create())?);
         extent.write(&std::mem::take(&mut self.packed)[CRC..])?;
         extent.write(bytes)?;
         self.extent = Some(extent);
@@ -121,7 +126,7 @@ impl Intake {
         match self.extent {
             Some(extent) => {
                 let id = self.core.ids.next();
-                extent.keep(id)?;
+                extent.keep(id).map_err(|error| self.core.blame(error))?;
                 parcel.add_file(id, 0, self.size);
             }
             None if self.size > 0 => {

@@ -6,8 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Files that stay open; those that were opened first go first.
+/// Files that stay open where the system lets many be open; those that were opened first go first.
 const MOST_KEPT: usize = 256;
+
+/// How many files stay open: a quarter of those that may be, as each connection and each object on its way in has one too.
+fn most_kept() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    soft_limit(&limits).map_or(MOST_KEPT, |limit| (limit / 4).min(MOST_KEPT))
+}
+
+/// `Max open files` of proc_pid_limits(5).
+fn soft_limit(limits: &str) -> Option<usize> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
 
 #[derive(Default)]
 struct Kept {
@@ -20,11 +32,12 @@ pub(crate) struct Lately {
     /// For how long a comparison counts.
     counts_for: Duration,
     kept: Mutex<Kept>,
+    most: usize,
 }
 
 impl Lately {
     pub(crate) fn new(counts_for: Duration) -> Self {
-        Self { begun: Instant::now(), counts_for, kept: Mutex::default() }
+        Self { begun: Instant::now(), counts_for, kept: Mutex::default(), most: most_kept() }
     }
 
     /// Milliseconds since this began, from 1 on.
@@ -48,11 +61,19 @@ impl Lately {
             return;
         }
         kept.order.push_back(id);
-        if kept.order.len() > MOST_KEPT
+        if kept.order.len() > self.most
             && let Some(first) = kept.order.pop_front()
         {
             kept.files.remove(&first);
         }
+    }
+
+    /// Closes all files but those that are being read; answers whether there were any.
+    pub(crate) fn close(&self) -> bool {
+        let mut kept = self.lock();
+        kept.order.clear();
+        let files = std::mem::take(&mut kept.files);
+        !files.is_empty()
     }
 
     /// These files are about to be removed.
@@ -86,7 +107,8 @@ mod tests {
 
     #[test]
     fn what_was_opened_first_goes_first_and_what_is_removed_at_once() {
-        let (lately, file) = (Lately::new(Duration::ZERO), extent());
+        let (mut lately, file) = (Lately::new(Duration::ZERO), extent());
+        lately.most = MOST_KEPT;
         for id in 0..MOST_KEPT as u64 + 2 {
             lately.keep(id, &file);
             lately.keep(id, &file);
@@ -96,6 +118,14 @@ mod tests {
         assert!(lately.get(2).is_none());
         let kept = lately.lock();
         assert_eq!((kept.files.len(), kept.order.len()), (MOST_KEPT - 1, MOST_KEPT - 1));
+        drop(kept);
+        assert!(lately.close() && !lately.close() && lately.get(9).is_none());
+    }
+
+    #[test]
+    fn the_systems_limit_is_read() {
+        assert_eq!(soft_limit("Limit  Soft Limit\nMax open files            64                   4096    files\n"), Some(64));
+        assert_eq!((soft_limit("Max open files unlimited unlimited"), soft_limit("")), (None, None));
     }
 
     #[tokio::test(start_paused = true)]

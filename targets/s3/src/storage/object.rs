@@ -57,7 +57,7 @@ impl FromStr for VersionId {
     }
 }
 
-/// The checksums that S3 knows besides MD5.
+/// The checksums that S3 knows besides the MD5 of ETags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChecksumAlgorithm {
     Crc32,
@@ -65,6 +65,11 @@ pub enum ChecksumAlgorithm {
     Crc64Nvme,
     Sha1,
     Sha256,
+    Sha512,
+    Md5,
+    Xxhash64,
+    Xxhash3,
+    Xxhash128,
 }
 
 /// Over what the checksum of an assembled object was computed.

@@ -28,8 +28,8 @@ pub struct StorageOptions {
     pub packed_limit: u64,
     /// The least size in bytes of all parts but the last.
     pub least_part: u64,
-    /// Bytes of the file system that objects leave free, so that metadata can still be written.
-    pub reserve: u64,
+    /// Bytes of the file system that objects leave free, so that metadata can still be written; `None` for 5 % of it, at most 256 MiB.
+    pub reserve: Option<u64>,
     /// Bytes of memory for cached metadata and packed objects.
     pub cache: u64,
     /// For how long bytes on disk that were compared with their checksum may be sent again without comparing.
@@ -44,7 +44,7 @@ impl StorageOptions {
             sync: SyncPolicy::Always,
             packed_limit: 64 << 10,
             least_part: 5 << 20,
-            reserve: 256 << 20,
+            reserve: None,
             cache: 64 << 20,
             verify_every: Duration::from_secs(5),
         }
@@ -55,6 +55,14 @@ impl fmt::Debug for StorageOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StorageOptions").field("sync", &self.sync).field("packed_limit", &self.packed_limit).finish_non_exhaustive()
     }
+}
+
+/// How much room a store has, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    pub free: u64,
+    /// What objects leave free.
+    pub reserve: u64,
 }
 
 /// Something that does not match its checksum.

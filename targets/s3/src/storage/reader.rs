@@ -98,7 +98,7 @@ impl PieceReader {
     }
 
     fn open(&mut self, id: u64, wait: Wait) -> StorageResult<Arc<ExtentFile>> {
-        let file = Arc::new(ExtentFile::open(self.core.files.open(id)?, wait)?);
+        let file = Arc::new(ExtentFile::open(self.core.with_a_file(|| self.core.files.open(id))?, wait)?);
         if self.keeps_open {
             self.core.lately.keep(id, &file);
         }
@@ -140,7 +140,7 @@ impl PieceReader {
             Stored::File(from) if self.core.files.link(from, id).is_ok() => parcel.add_file(id, piece.start, piece.len),
             Stored::File(_) => {
                 // No second name, as where a file has as many as the file system allows: the bytes are written again.
-                let mut out = ExtentWriter::new(self.core.files.create()?);
+                let mut out = ExtentWriter::new(self.core.with_a_file(|| self.core.files.create())?);
                 let mut done = 0;
                 while done < piece.len {
                     let bytes = self.read(piece, done, piece.len - done, Wait::ForDevice)?;

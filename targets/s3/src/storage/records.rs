@@ -19,6 +19,11 @@ fn algorithm_code(algorithm: ChecksumAlgorithm) -> u8 {
         ChecksumAlgorithm::Crc64Nvme => 3,
         ChecksumAlgorithm::Sha1 => 4,
         ChecksumAlgorithm::Sha256 => 5,
+        ChecksumAlgorithm::Sha512 => 6,
+        ChecksumAlgorithm::Md5 => 7,
+        ChecksumAlgorithm::Xxhash64 => 8,
+        ChecksumAlgorithm::Xxhash3 => 9,
+        ChecksumAlgorithm::Xxhash128 => 10,
     }
 }
 
@@ -36,6 +41,11 @@ fn decode_algorithm(read: &mut Decoder<'_>) -> StorageResult<ChecksumAlgorithm> 
         3 => Ok(ChecksumAlgorithm::Crc64Nvme),
         4 => Ok(ChecksumAlgorithm::Sha1),
         5 => Ok(ChecksumAlgorithm::Sha256),
+        6 => Ok(ChecksumAlgorithm::Sha512),
+        7 => Ok(ChecksumAlgorithm::Md5),
+        8 => Ok(ChecksumAlgorithm::Xxhash64),
+        9 => Ok(ChecksumAlgorithm::Xxhash3),
+        10 => Ok(ChecksumAlgorithm::Xxhash128),
         _ => Err(read.wrong()),
     }
 }

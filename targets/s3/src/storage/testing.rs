@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) fn options(sync: SyncPolicy) -> StorageOptions {
     let now = AtomicU64::new(0);
     let clock: WallClock = Arc::new(move || now.fetch_add(1000, Ordering::Relaxed));
-    StorageOptions { sync, packed_limit: 64, least_part: 10, reserve: 0, cache: 1 << 20, ..StorageOptions::new(clock) }
+    StorageOptions { sync, packed_limit: 64, least_part: 10, reserve: Some(0), cache: 1 << 20, ..StorageOptions::new(clock) }
 }
 
 /// A directory in memory where there is one: what is tested survives the end of a process, and no test waits for a disk.

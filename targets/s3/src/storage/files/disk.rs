@@ -1,6 +1,6 @@
 use super::blocks::Blocks;
 use super::{Faults, Files, KeptFile, NewFile, Step, Wait};
-use crate::storage::{StorageError, StorageOptions, StorageResult, SyncPolicy};
+use crate::storage::{Space, StorageError, StorageOptions, StorageResult, SyncPolicy};
 use bytes::Bytes;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -8,13 +8,16 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A directory holds this many numbers in a row, as a power of two: files of one group share one directory to sync.
 const DIRECTORY_BITS: u32 = 12;
+
+/// The most bytes that are kept free where nobody said how many.
+const MOST_RESERVED: u64 = 256 << 20;
 
 /// How many bytes are written between two looks at the free space.
 const SPACE_STEP: u64 = 16 << 20;
@@ -38,6 +41,8 @@ struct DiskPlace {
     naming: Naming,
     sync: SyncPolicy,
     reserve: u64,
+    /// The device and number of the directory, which another one in its place has not.
+    device: (u64, u64),
     faults: Arc<dyn Faults>,
     directories: Mutex<BTreeSet<u64>>,
     temporary: AtomicU64,
@@ -64,7 +69,11 @@ impl DiskFiles {
             root: root.to_owned(),
             naming,
             sync: options.sync,
-            reserve: options.reserve,
+            reserve: match options.reserve {
+                Some(reserve) => reserve,
+                None => default_reserve(root)?,
+            },
+            device: device(root)?,
             faults,
             directories: Mutex::default(),
             temporary: AtomicU64::new(0),
@@ -74,6 +83,21 @@ impl DiskFiles {
         sync_directory(root)?;
         Ok((Self { place: Arc::new(place) }, removed))
     }
+}
+
+fn statvfs(root: &Path) -> StorageResult<rustix::fs::StatVfs> {
+    rustix::fs::statvfs(root).map_err(|e| StorageError::io("asking for free space", e.into()))
+}
+
+/// A part of the file system that is small on a small one.
+fn default_reserve(root: &Path) -> StorageResult<u64> {
+    let found = statvfs(root)?;
+    Ok((found.f_blocks.saturating_mul(found.f_frsize) / 20).min(MOST_RESERVED))
+}
+
+fn device(root: &Path) -> StorageResult<(u64, u64)> {
+    let found = fs::metadata(root).map_err(|e| StorageError::io("opening the store's directory", e))?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Whether this file system can give a name to a file that has none.
@@ -158,9 +182,13 @@ impl DiskPlace {
         Ok(removed)
     }
 
+    fn space(&self) -> StorageResult<Space> {
+        let found = statvfs(&self.root)?;
+        Ok(Space { free: found.f_bavail.saturating_mul(found.f_frsize), reserve: self.reserve })
+    }
+
     fn has_space(&self) -> StorageResult<bool> {
-        let found = rustix::fs::statvfs(&self.root).map_err(|e| StorageError::io("asking for free space", e.into()))?;
-        Ok(found.f_bavail.saturating_mul(found.f_frsize) > self.reserve)
+        self.space().map(|space| space.free > space.reserve)
     }
 }
 
@@ -301,6 +329,15 @@ impl Files for DiskFiles {
 
     fn has_space(&self) -> StorageResult<bool> {
         self.place.has_space()
+    }
+
+    fn space(&self) -> StorageResult<Option<Space>> {
+        self.place.space().map(Some)
+    }
+
+    fn is_present(&self) -> bool {
+        let files = fs::metadata(self.place.root.join("files")).is_ok_and(|found| found.is_dir());
+        files && device(&self.place.root).is_ok_and(|found| found == self.place.device)
     }
 }
 

@@ -1,5 +1,5 @@
 use super::{Files, KeptFile, NewFile, Wait};
-use crate::storage::{StorageError, StorageResult};
+use crate::storage::{Space, StorageError, StorageResult};
 use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;
 use std::fs::File;
@@ -104,6 +104,14 @@ impl Files for MemoryFiles {
 
     fn sync_all(&self) -> StorageResult<()> {
         Ok(())
+    }
+
+    fn space(&self) -> StorageResult<Option<Space>> {
+        Ok(None)
+    }
+
+    fn is_present(&self) -> bool {
+        true
     }
 
     fn has_space(&self) -> StorageResult<bool> {
