@@ -21,6 +21,7 @@ mod failures_in_latency;
 mod foreign_io;
 mod generator_bound;
 mod generator_late;
+mod generator_stopped;
 mod hidden_layers;
 mod inline_completion;
 mod label_vs_pattern;
@@ -56,7 +57,8 @@ mod working_set;
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 44] = [
+const RULES: [fn(&Record) -> Vec<Finding>; 45] = [
+    generator_stopped::check,
     bytes_and_blocks::check,
     little_law::check,
     elapsed::check,

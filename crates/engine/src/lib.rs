@@ -18,6 +18,7 @@ mod sim;
 mod synchronous;
 pub mod sys;
 mod uring;
+mod vigil;
 
 pub use arena::Arena;
 pub use clock::{Clock, MachineClock, VirtualClock};
@@ -30,6 +31,7 @@ pub use null::NullEngine;
 pub use sim::{SimEngine, SimModel};
 pub use synchronous::SyncEngine;
 pub use uring::{Polling, RingOptions, UringEngine};
+pub use vigil::{Standstill, Vigil};
 
 /// Index of a buffer and of the operation that occupies it.
 pub type Slot = u32;

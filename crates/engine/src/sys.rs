@@ -18,7 +18,7 @@ pub(crate) use memory::{FileMap, catch_bus_errors, map_anonymous, unmap};
 pub use memory::{bind_memory, page_size};
 pub(crate) use poll::{Readiness, wait_ready};
 pub use process::{Usage, precise_sleeps, raise_file_limit, set_affinity, thread_id, usage_of_process, usage_of_thread};
-pub(crate) use process::{file_clock, file_clock_tick, monotonic_ns, sleep_ns};
+pub(crate) use process::{file_clock, file_clock_tick, monotonic_ns, sleep_ns, suspended_ns};
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal};
 

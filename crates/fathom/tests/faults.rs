@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// Long enough for a run to end by what happens to it alone, and short enough to fail in reasonable time where nothing does.
 const LONG: &str = "60s";
@@ -142,6 +143,24 @@ fn a_file_that_reaches_the_limit_of_the_shell_fails_the_run_and_its_record_is_ke
     let new = Ended::of(ground.within("ulimit -f 40", &["run", "g", "--file-size", "1M"]).output().unwrap());
     assert_eq!((new.code, ground.exists("g")), (Some(1), false));
     assert!(new.error().contains("(`ulimit -f`)"), "{}", new.stderr);
+}
+
+#[test]
+fn a_generator_that_was_stopped_says_so_and_blames_no_storage() {
+    let ground = Ground::new();
+    for (number, pace) in [&["--rate-iops", "1000"][..], &[], &["--engine", "io_uring", "--queue-depth", "4"]].iter().enumerate() {
+        let records = format!("{number}.jsonl");
+        let run = ground.start(&[&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", &records], *pace].concat());
+        run.wait_until_busy();
+        run.stand_still(Duration::from_millis(400));
+        run.signal("INT");
+        assert_interrupted(&run.end(), &ground.record(&records), 130);
+        let record = ground.record(&records);
+        assert!(record.longest_stop_ns() >= 400_000_000, "{pace:?}: {:?}", record.stops);
+        let rules: Vec<&str> = analyze::self_check(&record).iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules[0], "generator_stopped", "{pace:?}");
+        assert!(!rules.contains(&"coordinated_omission") && !rules.contains(&"not_steady"), "{pace:?}: {rules:?}");
+    }
 }
 
 #[test]

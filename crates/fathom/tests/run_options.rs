@@ -394,6 +394,12 @@ static CASES: &[(&str, Trace)] = &[
         assert!(place.bytes("f").chunks(256).all(|part| part.iter().copied().eq(0..=255)));
         Some(record)
     }),
+    ("verify-when", |place| {
+        let record = place.measure("f --file-size 1M --write-percent 100 --duration 0s --verify --verify-when passes --threads 2");
+        assert_eq!(record.verification.as_ref().map(|v| (v.operations, v.failures)), Some((256, 0)));
+        assert_eq!(record.operations.kind("write").map(|writes| writes.count), Some(256));
+        Some(record)
+    }),
     ("threads", |place| {
         let record = place.measure("f --engine null --threads 3 --total-bytes 1M");
         assert!(record.workers.len() == 3 && record.workers.iter().all(|worker| worker.operations > 0));

@@ -38,7 +38,7 @@ const RATCHET: [(&str, usize); 3] = [
     ("crates/run/src/safety.rs", 530),
     ("crates/run/src/safety/block_device.rs", 560),
     // One row an option (docs/decisions/settings-table.md): the only file that may exceed the most.
-    ("crates/workload/src/settings.rs", 690),
+    ("crates/workload/src/settings.rs", 700),
 ];
 const THE_ONE_TABLE: &str = "crates/workload/src/settings.rs";
 

@@ -175,6 +175,7 @@ impl Course<'_> {
             }
             let record = self.slot(*turn)?;
             let (status, message) = (record.outcome.status, record.outcome.message.clone());
+            let stopped = record.longest_stop_ns();
             (self.keep)(&record).map_err(LabError::Keep)?;
             let wrote = drain::wrote(&record);
             self.records.push(record);
@@ -184,6 +185,11 @@ impl Course<'_> {
             if wrote {
                 let workload = &self.plan.rows[turn.row].workloads[turn.arm];
                 self.notice = drain::settle(workload, self.context, self.plan.settle_ns);
+            }
+            if status == Status::Ok && stopped > 0 {
+                let arm = &self.plan.arms[turn.arm].name;
+                let time = units::Nanos(stopped);
+                return Ok(Some(Broken::Failed(format!("{arm}: the generator itself stood still for {time}"))));
             }
             if status != Status::Ok {
                 let arm = &self.plan.arms[turn.arm].name;

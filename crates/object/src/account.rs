@@ -8,7 +8,7 @@ use crate::worker::{Counts, Yield};
 use engine::sys::Usage;
 use record::{
     EndpointAccount, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements, Outcome, PaceAccount, ProcessAccount, Record, SCHEMA,
-    ServerAccount, SigningCost, Status, TargetFact, Verification, VerificationFailure,
+    ServerAccount, SigningCost, Status, Stoppage, TargetFact, Verification, VerificationFailure,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -24,6 +24,8 @@ pub(crate) struct Ended {
     pub(crate) usage: Usage,
     pub(crate) server: Option<ServerAccount>,
     pub(crate) signal: Option<i32>,
+    /// When this process stood still.
+    pub(crate) stops: Vec<Stoppage>,
     pub(crate) verifies: bool,
     pub(crate) is_open: bool,
 }
@@ -52,7 +54,7 @@ pub fn started_at(moment: SystemTime) -> String {
 }
 
 pub(crate) fn record(plan: &LoadPlan, setup: &Setup, ended: Ended, counters: Option<BTreeMap<String, f64>>) -> Record {
-    let Ended { started_at, elapsed_ns, measured, mut yields, panics, usage, server, signal, verifies, is_open } = ended;
+    let Ended { started_at, elapsed_ns, measured, mut yields, panics, usage, server, signal, stops, verifies, is_open } = ended;
     let started_at = self::started_at(started_at);
     let errors = errors(&yields);
     let counts = sum(&yields);
@@ -77,6 +79,7 @@ pub(crate) fn record(plan: &LoadPlan, setup: &Setup, ended: Ended, counters: Opt
         effective: plan.effective(),
         targets: targets(plan),
         elapsed_ns,
+        stops,
         operations: measured.total,
         warmup: yields.iter().fold(Measurements::default(), |mut sum, done| {
             sum.merge(&done.warmup);
@@ -118,6 +121,8 @@ fn judge(plan: &LoadPlan, record: &mut Record, panics: &[String], signal: Option
         of(Status::Failed, 1, format!("{wrong} objects held other bytes than were written"))
     } else if count == 0 {
         of(Status::Failed, 1, if errors > 0 { "every operation failed".into() } else { "no operation was done".into() })
+    } else if record.verification.as_ref().is_some_and(|verification| verification.operations == 0) {
+        of(Status::Incomplete, 5, "verification was asked for, and no object was read back: nothing was checked".into())
     } else if missed > 0 {
         of(Status::Ok, 3, format!("{missed} of {} thresholds missed", results.len()))
     } else if errors > 0 && !tolerates {

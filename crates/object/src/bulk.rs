@@ -264,3 +264,13 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) fn unreachable_target(address: &str, failure: &Failure) -> LoadError {
     LoadError::Target(format!("cannot reach {address}: {}; is the server running, and is the target right?", failure.what))
 }
+
+/// How many objects could not be removed; the record says why.
+pub(crate) fn tell_of_left(done: &Done, record: &mut record::Record) -> u64 {
+    let left = units::lossless::to_u64(done.undone.len());
+    if left > 0 {
+        let why = done.first.as_ref().map_or_else(|| "a second signal came".to_owned(), |failure| failure.what.clone());
+        record.notices.push(format!("{left} objects that this load made could not be removed: {why}"));
+    }
+    left
+}

@@ -2,20 +2,20 @@
 
 use crate::LoadError;
 use crate::account::{self, Ended};
-use crate::bulk::{Bulk, Done};
+use crate::bulk::{Bulk, tell_of_left};
 use crate::calls::Call;
 use crate::connection::Peer;
 use crate::habits::Habits;
 use crate::ledger::live_counters;
-use crate::observe::Observer;
+use crate::observe::{Observer, Told};
 use crate::payload::{Object, Payload};
 use crate::plan::LoadPlan;
 use crate::scenario::{Arrivals, StepKind};
 use crate::target::Service;
 use crate::user::{SeedSet, calls, signs_payload};
 use crate::worker::{self, Live, Shared, Yield};
-use engine::{Clock, MachineClock, clock::wall_time, sys, sys::Usage};
-use record::{Interval, Measurements, Record, ServerAccount};
+use engine::{Clock, MachineClock, Vigil, clock::wall_time, sys, sys::Usage};
+use record::{Interval, Measurements, Record, ServerAccount, Stoppage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -216,16 +216,6 @@ impl Setup {
     }
 }
 
-/// How many objects could not be removed; the record says why.
-fn tell_of_left(done: &Done, record: &mut Record) -> u64 {
-    let left = units::lossless::to_u64(done.undone.len());
-    if left > 0 {
-        let why = done.first.as_ref().map_or_else(|| "a second signal came".to_owned(), |failure| failure.what.clone());
-        record.notices.push(format!("{left} objects that this load made could not be removed: {why}"));
-    }
-    left
-}
-
 /// What users left on the server.
 struct Remains {
     objects: Vec<Object>,
@@ -295,7 +285,7 @@ impl Setup {
             instruments.interval_ns,
             watch.live_interval_ns(),
         );
-        let signal = wait(&shared, &running, clock, (&mut observer, &mut edge), watch);
+        let (signal, stops) = wait(&shared, &running, clock, (&mut observer, &mut edge), watch);
         let mut panics = Vec::new();
         let mut yields = Vec::new();
         for thread in running {
@@ -313,7 +303,7 @@ impl Setup {
         let worked_ns = yields.iter().map(|done| done.account.ended_ns).max().unwrap_or(0).min(course_ns);
         let elapsed_ns = if last > shared.measured_from { last } else { clock.now() }.saturating_sub(shared.measured_from).max(worked_ns);
         let measured = observer.finish(elapsed_ns);
-        Ended { started_at, elapsed_ns, measured, yields, panics, usage, server, signal, verifies: plan.scenario.verify, is_open }
+        Ended { started_at, elapsed_ns, measured, yields, panics, usage, server, signal, stops, verifies: plan.scenario.verify, is_open }
     }
 
     fn shared(&self, plan: &LoadPlan, start: u64) -> Shared {
@@ -362,24 +352,36 @@ impl Edge {
     }
 }
 
-/// Waits for the threads; the signal that ended them, if one did.
+/// Waits for the threads; the signal that ended them, if one did, and when this process stood still.
 fn wait(
     shared: &Shared,
     running: &[JoinHandle<std::io::Result<Yield>>],
     clock: MachineClock,
     (observer, edge): (&mut Observer, &mut Edge),
     watch: &mut dyn LoadWatch,
-) -> Option<i32> {
-    let mut signalled = None;
+) -> (Option<i32>, Vec<Stoppage>) {
+    let (mut signalled, mut stops) = (None, Vec::new());
+    let (mut vigil, mut awake) = (Vigil::begin(), clock.now());
     while !running.iter().all(JoinHandle::is_finished) {
         let now = clock.now();
         let next = if edge.has_passed() { observer.next_edge() } else { edge.at };
-        clock.sleep_until((now + LOOK_NS).min(next.max(now + 1_000_000)));
+        let until = (now + LOOK_NS).min(next.max(now + 1_000_000));
+        clock.sleep_until(until);
+        let woke = clock.now();
+        stops.extend(
+            vigil
+                .woke(awake, awake + until.saturating_sub(now), woke)
+                .and_then(|still| Stoppage::since(shared.measured_from, still.from, still.to, still.suspended_ns)),
+        );
+        awake = woke;
         if !edge.has_passed() && clock.now() >= edge.at {
             edge.pass(watch);
             observer.begin();
         }
-        observer.look(clock.now(), watch);
+        if observer.look(clock.now(), watch) == Told::Somebody {
+            // Whoever is told takes the time that it needs.
+            awake = clock.now();
+        }
         if let Some(caught) = sys::caught_signal() {
             shared.stop.store(true, Relaxed);
             let (_, since) = *signalled.get_or_insert((caught.signal, clock.now()));
@@ -388,5 +390,5 @@ fn wait(
             }
         }
     }
-    signalled.map(|(signal, _)| signal)
+    (signalled.map(|(signal, _)| signal), stops)
 }

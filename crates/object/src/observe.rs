@@ -20,6 +20,13 @@ pub(crate) struct Measured {
     pub(crate) interval_ns: u64,
 }
 
+/// Whether progress was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Somebody,
+    Nobody,
+}
+
 pub(crate) struct Observer {
     shared: Arc<Shared>,
     live: Vec<Arc<LiveCounters>>,
@@ -62,8 +69,10 @@ impl Observer {
     }
 
     /// Takes what edges have passed; an interval is as long as it really was.
-    pub(crate) fn look(&mut self, now: u64, watch: &mut dyn LoadWatch) {
+    pub(crate) fn look(&mut self, now: u64, watch: &mut dyn LoadWatch) -> Told {
+        let mut told = Told::Nobody;
         if now >= self.live_edge {
+            told = Told::Somebody;
             let (start, total) = (self.shared.measured_from, self.total());
             let operations = total.since(&self.live_last.1);
             watch.interval(&Interval { start_ns: self.live_last.0 - start, end_ns: now - start, operations, ..Interval::default() });
@@ -76,6 +85,7 @@ impl Observer {
                 self.next_edge += self.interval_ns;
             }
         }
+        told
     }
 
     /// The series with its last, shorter interval.

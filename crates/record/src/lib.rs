@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod course;
 mod environment;
 mod histogram;
 mod live;
@@ -16,6 +17,7 @@ mod store;
 mod summary;
 
 pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
+pub use course::{Span, Stoppage};
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment, FathomVersion, FileSystem, IoLimit, Limit,
     MemoryFacts, Moment, NumaNode, ProcessFacts, StorageLayer, SystemFacts, Transport,
@@ -28,7 +30,7 @@ pub use load::{
 pub use measurements::{Measurements, Operations};
 pub use record::{
     Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome, PaceAccount,
-    ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Span, Status, Stopping, TargetFact, Trial, Verification, VerificationFailure,
+    ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Status, Stopping, TargetFact, Trial, Verification, VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

@@ -1,6 +1,6 @@
 //! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
 
-use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Summary, WorkerAccount};
+use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage, Summary, WorkerAccount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -52,6 +52,9 @@ pub struct Record {
     pub machine: MachineAccount,
     /// Block devices under the target, the nearest first.
     pub devices: Vec<DeviceAccount>,
+    /// Times in which the generator itself stood still.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<Stoppage>,
     pub errors: Vec<ErrorCount>,
     pub outcome: Outcome,
     /// Place in an experiment; `None` for a run on its own.
@@ -73,17 +76,6 @@ pub struct Record {
     /// What a load on an object store or HTTP service has beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadAccount>,
-}
-
-/// When one kind of operation went on; times from the start of the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
-    /// The first start of all workers.
-    pub start_ns: u64,
-    /// The last end of all workers.
-    pub end_ns: u64,
-    /// Without the time in between that belonged to other kinds.
-    pub elapsed_ns: u64,
 }
 
 /// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
@@ -352,35 +344,4 @@ pub struct Outcome {
     /// Exit code that this trial asks for.
     pub exit_code: i32,
     pub message: Option<String>,
-}
-
-impl Record {
-    /// The time that belonged to a kind of operation: its own where kinds follow each other, else the whole measured time.
-    #[must_use]
-    pub fn elapsed_of(&self, kind: &str) -> u64 {
-        self.spans.get(kind).map_or(self.elapsed_ns, |span| span.elapsed_ns)
-    }
-
-    /// The time that all kinds share; `None` if no time passed, or where kinds follow each other and have no rate in common.
-    #[must_use]
-    pub fn elapsed_of_all(&self) -> Option<u64> {
-        let all = match self.spans.len() {
-            0 => self.elapsed_ns,
-            1 => self.spans.values().map(|span| span.elapsed_ns).sum(),
-            _ => 0,
-        };
-        Some(all).filter(|ns| *ns > 0)
-    }
-
-    /// Operations of all kinds a second of the time that they share; `None` where they share none.
-    #[must_use]
-    pub fn operations_per_second(&self) -> Option<f64> {
-        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.count()) * 1e9 / u64_to_f64(ns))
-    }
-
-    /// Bytes of all kinds a second of the time that they share; `None` where they share none.
-    #[must_use]
-    pub fn bytes_per_second(&self) -> Option<f64> {
-        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
-    }
 }

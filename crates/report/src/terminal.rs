@@ -215,7 +215,7 @@ mod tests {
             (1_000_000, 1, "Verification: Operations: 1000000, Failures: 1, Success: 99.99%"),
             (3, 2, "Verification: Operations: 3, Failures: 2, Success: 33.33%"),
             (u64::MAX, 1, "Verification: Operations: 18446744073709551615, Failures: 1, Success: 99.99%"),
-            (0, 0, "Verification: Operations: 0, Failures: 0, Success: n/a (nothing was checked)"),
+            (0, 0, "Verification: Operations: 0, Failures: 0, Success: n/a (written for a later check)"),
         ] {
             let record =
                 Record { verification: Some(Verification { operations, failures, ..Verification::default() }), ..Record::default() };

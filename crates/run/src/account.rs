@@ -12,10 +12,12 @@ use crate::steps::{KindTime, together};
 use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
+use engine::Standstill;
 use engine::sys::{self, Usage};
 use record::{
     Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, PaceAccount,
-    ProcessAccount, Record, Residency, SCHEMA, Span, StorageLayer, Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
+    ProcessAccount, Record, Residency, SCHEMA, Span, Stoppage, StorageLayer, Verification, VerificationFailure, WorkerAccount,
+    WorkerMeasured,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -44,6 +46,8 @@ pub(crate) struct Accounts {
     pub(crate) worker_series: Vec<Vec<Interval>>,
     /// When the warm-up that is still going on ends, on the workers' clock.
     pub(crate) warm_until: Option<u64>,
+    /// Times in which this process stood still.
+    pub(crate) stops: Vec<Stoppage>,
     /// From when to when the workers' counters were looked at, on their clock; `None` in virtual time.
     pub(crate) watched: Option<(u64, u64)>,
 }
@@ -55,12 +59,27 @@ impl Accounts {
             collect_devices(storage, &mut devices);
         }
         let before = Reading::take(machine, &devices);
-        Self { devices, before, after: Reading::default(), series: Vec::new(), worker_series: Vec::new(), warm_until: None, watched: None }
+        Self {
+            devices,
+            before,
+            after: Reading::default(),
+            series: Vec::new(),
+            worker_series: Vec::new(),
+            warm_until: None,
+            stops: Vec::new(),
+            watched: None,
+        }
     }
 
     /// The measured time begins later than the run: what the warm-up used is left out.
     pub(crate) fn begin_again(&mut self, machine: &Machine) {
         self.before = Reading::take(machine, &self.devices);
+    }
+
+    /// The process stood still; in virtual time nothing was lost by it.
+    pub(crate) fn note_stop(&mut self, still: Option<Standstill>) {
+        let stop = |(still, (start, _)): (Standstill, (u64, u64))| Stoppage::since(start, still.from, still.to, still.suspended_ns);
+        self.stops.extend(still.zip(self.watched).and_then(stop));
     }
 
     pub(crate) fn first_device(&self) -> Option<(u32, u32)> {
@@ -185,6 +204,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) reports: Vec<(u32, WorkerReport)>,
     pub(crate) residency: Option<Residency>,
     pub(crate) started_at: SystemTime,
+    /// Every block was written.
+    pub(crate) completed: bool,
 }
 
 impl Ended<'_> {
@@ -197,7 +218,7 @@ impl Ended<'_> {
         self.reports.iter().for_each(|(_, report)| report.tally.add_to(&mut generator));
         let verification = self.verification();
         let errors = self.errors();
-        let outcome = self.outcome(verification.as_ref(), &errors);
+        let outcome = self.outcome(&operations, verification.as_ref(), &errors);
         let workers = (0..self.resolved.effective.threads).map(|index| self.worker(index)).collect();
         let started = humantime::format_rfc3339_millis(self.started_at).to_string();
         Record {
@@ -227,6 +248,7 @@ impl Ended<'_> {
             process: self.accounts.process(),
             machine: self.accounts.machine(),
             devices: self.accounts.devices(),
+            stops: std::mem::take(&mut self.accounts.stops),
             errors,
             outcome,
             series: self.accounts.series,

@@ -3,12 +3,12 @@
 use crate::account::{Accounts, Ended};
 use crate::error::RunError;
 use crate::machine::Machine;
-use crate::observe::Observer;
+use crate::observe::{Observer, Told};
 use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
-use engine::{Clock, MachineClock, sys};
+use engine::{Clock, MachineClock, Op, Vigil, sys};
 use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -106,6 +106,7 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
         reports,
         residency,
         started_at,
+        completed,
     };
     Ok(ended.record())
 }
@@ -129,17 +130,17 @@ pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
     }
 }
 
-/// Whether every block was written: a complete run that nothing cut short.
+/// Whether every block was written: a complete run that nothing cut short, or passes of which one has ended.
 fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool {
     let workload = &shared.workload;
     let whole = reports.len() == workload.threads as usize
         && reports.iter().all(|(_, report)| report.error.is_none() && report.tally.failures() == 0 && report.tally.abandoned == 0);
-    whole
-        && workload.stop.complete
-        && workload.stop.duration.is_none()
-        && workload.stop.total_bytes.is_none()
-        && use_of(workload).writes
-        && !shared.halt.load(Relaxed)
+    // The reads of a pass begin when all workers have ended its writes.
+    let has_read = |report: &WorkerReport| report.tally.kind_times.iter().any(|time| time.op == Op::Read);
+    let passed = workload.reads_back() && reports.iter().all(|(_, report)| has_read(report));
+    let ended =
+        workload.stop.complete && workload.stop.duration.is_none() && workload.stop.total_bytes.is_none() && !shared.halt.load(Relaxed);
+    whole && use_of(workload).writes && (passed || ended)
 }
 
 fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
@@ -217,10 +218,11 @@ impl Run<'_> {
         }
         let virtual_time = self.resolved.effective.engine == EngineName::Sim;
         let mut observer = Observer::new(self.context, self.shared, &accounts, start, virtual_time);
+        accounts.watched = (!virtual_time).then_some((start + warmup, start + warmup));
         accounts.warm_until = (warmup > 0 && !virtual_time).then_some(start + warmup);
         let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
         accounts.end(&self.context.machine);
-        accounts.watched = (!virtual_time).then(|| (start + warmup, self.context.clock.now()));
+        accounts.watched = accounts.watched.map(|(from, _)| (from, self.context.clock.now()));
         (accounts.series, accounts.worker_series) = if virtual_time {
             let mut each = vec![Vec::new(); workers as usize];
             reports.iter().for_each(|(index, report)| each[*index as usize].clone_from(&report.series));
@@ -271,6 +273,8 @@ impl Run<'_> {
         let clock = self.context.clock;
         let mut reports = Vec::new();
         let mut halted_at = None;
+        let mut vigil = Vigil::begin();
+        let mut awake = clock.now();
         while reports.len() < workers as usize {
             let wait = observer.until_edge(clock.now()).min(LOOK_NS);
             match receive.recv_timeout(Duration::from_nanos(wait.max(1))) {
@@ -279,11 +283,16 @@ impl Run<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let now = clock.now();
+            accounts.note_stop(vigil.woke(awake, awake + wait, now));
+            awake = now;
             if accounts.warm_until.take_if(|end| now >= *end).is_some() {
                 accounts.begin_again(&self.context.machine);
                 observer.begin_again();
             }
-            observer.look(now, watch);
+            if observer.look(now, watch) == Told::Somebody {
+                // Whoever is told takes the time that it needs.
+                awake = clock.now();
+            }
             let signal = sys::caught_signal();
             if signal.is_some() {
                 self.shared.halt.store(true, Relaxed);

@@ -10,6 +10,13 @@ use record::{Interval, Measurements};
 /// Beyond this many intervals neighbours are merged, so that memory does not grow with the length of a run.
 const MOST_INTERVALS: usize = 2048;
 
+/// Whether progress was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Somebody,
+    Nobody,
+}
+
 pub(crate) struct Observer<'a> {
     shared: &'a Shared,
     start: u64,
@@ -70,10 +77,11 @@ impl<'a> Observer<'a> {
     }
 
     /// Takes what edges have passed; an interval is as long as it really was.
-    pub(crate) fn look(&mut self, now: u64, watch: &mut dyn Watch) {
+    pub(crate) fn look(&mut self, now: u64, watch: &mut dyn Watch) -> Told {
         if self.asleep {
-            return;
+            return Told::Nobody;
         }
+        let mut told = Told::Nobody;
         if self.live_ns.is_none() && now >= self.start {
             self.live_ns = Some(watch.live_interval_ns().unwrap_or(u64::MAX));
             self.live_edge = self.start.saturating_add(self.live_ns.unwrap_or(u64::MAX));
@@ -88,6 +96,7 @@ impl<'a> Observer<'a> {
                 in_flight: self.in_flight(),
                 ..Interval::default()
             });
+            told = Told::Somebody;
             self.live_last = (now, total);
             let step = self.live_ns.unwrap_or(u64::MAX);
             self.live_edge = self.live_edge.saturating_add(step).max(now + 1);
@@ -98,6 +107,7 @@ impl<'a> Observer<'a> {
                 self.next_edge += self.interval_ns;
             }
         }
+        told
     }
 
     /// The series with its last, shorter interval, which ends at `now`; and those of each worker, if they are kept.

@@ -346,7 +346,7 @@ pub(crate) fn open_for_run(path: &Path, referent: Option<Referent>, workload: &W
     }
     let io = use_of(workload);
     let writable = io.writes;
-    let readable = io.reads || workload.engine == EngineName::Mmap;
+    let readable = io.reads || workload.reads_back() || workload.engine == EngineName::Mmap;
     let open = |flags: i32| sys::open_without_waiting(OpenOptions::new().read(readable).write(writable), flags, path);
     let file = match open(flags | sys::noatime_flag()) {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => open(flags),

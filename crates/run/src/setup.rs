@@ -84,7 +84,7 @@ impl Shared {
         let script = script(&workload.files.meta);
         let occurs = |op: Op| match op {
             _ if !script.is_empty() => script.contains(&op),
-            Op::Read => io.reads,
+            Op::Read => io.reads || workload.reads_back(),
             Op::Write => io.writes,
             Op::Fsync => flush.fsync > 0 || flush.end_fsync,
             Op::Fdatasync => flush.fdatasync > 0,
@@ -139,11 +139,16 @@ impl Shared {
 
     pub(crate) fn source(&self, worker: u32) -> Source {
         let source = self.data_source(worker);
-        if self.workload.files.meta.is_empty() {
-            source
-        } else {
-            source.scripted(self.script(worker), Steps::new(Arc::clone(&self.meeting)))
+        let steps = || Steps::new(Arc::clone(&self.meeting));
+        if !self.workload.files.meta.is_empty() {
+            return source.scripted(self.script(worker), steps());
         }
+        if !self.workload.reads_back() {
+            return source;
+        }
+        // Without an end by time there is one pass of each.
+        let most = if self.workload.stop.duration.is_some() { u64::MAX } else { 2 };
+        source.by_passes(most, steps())
     }
 
     fn data_source(&self, worker: u32) -> Source {
@@ -154,7 +159,7 @@ impl Shared {
         let order = |stream| order(workload, &group.space, place, of, stream);
         Source::new(SourcePlan {
             space: group.space.clone(),
-            reads: io.reads.then(|| order(STREAM_READ_SHUFFLE)),
+            reads: (io.reads || workload.reads_back()).then(|| order(STREAM_READ_SHUFFLE)),
             writes: io.writes.then(|| order(STREAM_WRITE_SHUFFLE)),
             read_share: workload.access.read_percent.map_or(100.0, |p| p.0) / 100.0,
             lengths,
@@ -238,7 +243,8 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
     let unit = workload.blocks.smallest().0;
     let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
         let space = Space::new(bytes, workload.files.offset.0, unit);
-        let tracks_writes = workload.verify.on && io.writes && io.reads && workload.verify.pattern == VerifyPattern::Header;
+        let tracks_writes =
+            workload.verify.on && io.writes && (io.reads || workload.reads_back()) && workload.verify.pattern == VerifyPattern::Header;
         let files = files.into_iter().map(|(id, ready)| group_file(workload, id, ready)).collect();
         Group {
             heat: workload.heat.on.then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),

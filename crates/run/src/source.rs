@@ -31,6 +31,7 @@ pub(crate) struct Source {
     flush: Flush,
     end_flush: Vec<u32>,
     script: Option<Script>,
+    passes: Option<Passes>,
     flushes: bool,
     rng: Rng,
 }
@@ -57,6 +58,24 @@ impl Script {
         let between = self.steps.between(now, |step| of(step).map(|(op, _)| *op));
         self.now = if matches!(between, Between::Begun(_)) { of(self.steps.number()).cloned() } else { None };
         between
+    }
+}
+
+/// A pass of writes, a pass of reads that checks it, and so on.
+#[derive(Clone, Debug)]
+struct Passes {
+    /// Every block of the worker's share once.
+    writes: Order,
+    reads: Order,
+    /// How many passes there are; `u64::MAX`: until time ends them.
+    most: u64,
+    steps: Steps,
+}
+
+impl Passes {
+    fn between(&mut self, now: u64) -> Between {
+        let most = self.most;
+        self.steps.between(now, |step| (step < most).then_some(if step % 2 == 0 { Op::Write } else { Op::Read }))
     }
 }
 
@@ -115,6 +134,7 @@ impl Source {
             flush: Flush { every: plan.flush, ..Flush::default() },
             end_flush: Vec::new(),
             script: None,
+            passes: None,
             flushes: plan.flush != FlushEvery::default(),
             rng: Rng::new(plan.seed, u64::from(plan.worker)),
         }
@@ -123,6 +143,14 @@ impl Source {
     /// Metadata operations instead of reads and writes: each kind on each path of its range, in a step of its own.
     pub(crate) fn scripted(mut self, kinds: Vec<(Op, Range<u32>)>, steps: Steps) -> Self {
         self.script = Some(Script { kinds, now: None, steps });
+        self
+    }
+
+    /// Passes of writes and of reads by turns, as many as `most`, in the orders that the plan gave.
+    pub(crate) fn by_passes(mut self, most: u64, steps: Steps) -> Self {
+        if let (Some(writes), Some(reads)) = (self.writes.take(), self.reads.take()) {
+            self.passes = Some(Passes { writes, reads, most, steps });
+        }
         self
     }
 
@@ -161,28 +189,42 @@ impl Source {
 
     /// There was no next operation; `is_idle`: none is in flight either.
     pub(crate) fn between(&mut self, now: u64, is_idle: bool) -> Between {
-        match &mut self.script {
-            None => Between::Over,
-            Some(_) if !is_idle => Between::NotYet,
-            Some(script) => script.between(now),
+        match (&mut self.script, &mut self.passes) {
+            (None, None) => Between::Over,
+            _ if !is_idle => Between::NotYet,
+            (Some(script), _) => script.between(now),
+            (None, Some(passes)) => {
+                let between = passes.between(now);
+                if let Between::Begun(op) = between {
+                    let (order, place) =
+                        if op == Op::Write { (&passes.writes, &mut self.writes) } else { (&passes.reads, &mut self.reads) };
+                    *place = Some(order.clone());
+                }
+                between
+            }
         }
     }
 
     /// The measured time begins.
     pub(crate) fn restart(&mut self, now: u64) {
-        if let Some(script) = &mut self.script {
-            script.steps.restart(now);
+        if let Some(steps) = self.steps() {
+            steps.restart(now);
         }
     }
 
     /// The time of each kind of operation where kinds follow each other, given when the last one ended.
     pub(crate) fn kind_times(&mut self, ended: u64) -> Vec<KindTime> {
-        self.script.as_mut().map_or_else(Vec::new, |script| script.steps.times(ended).to_vec())
+        self.steps().map_or_else(Vec::new, |steps| steps.times(ended).to_vec())
+    }
+
+    fn steps(&mut self) -> Option<&mut Steps> {
+        let of_passes = self.passes.as_mut().map(|passes| &mut passes.steps);
+        self.script.as_mut().map(|script| &mut script.steps).or(of_passes)
     }
 
     /// Whether anything but reads and writes can come.
     pub(crate) fn has_other_operations(&self) -> bool {
-        self.flushes || self.script.is_some()
+        self.flushes || self.script.is_some() || self.passes.is_some()
     }
 
     /// The flush that the writes so far have made due.
@@ -331,6 +373,20 @@ mod tests {
         assert_eq!(drawn, [(Op::Create, 0), (Op::Create, 1), (Op::Readdir, 2), (Op::Unlink, 0), (Op::Unlink, 1)]);
         let times: Vec<(Op, u64)> = source.kind_times(9).iter().map(|time| (time.op, time.elapsed)).collect();
         assert_eq!(times, [(Op::Create, 1), (Op::Readdir, 1), (Op::Rename, 1), (Op::Unlink, 1)]);
+    }
+
+    #[test]
+    fn every_pass_writes_each_block_once_before_the_next_reads_it() {
+        let once = |seed| Some(Order::Once { share: Share::part(50, 0, 1), next: 0, shuffle: Some((Permutation::new(50, seed), 0)) });
+        let mut source = Source::new(SourcePlan { reads: once(1), writes: once(2), ..plan(true, true) });
+        source = source.by_passes(3, Steps::new(Meeting::new(1)));
+        let mut passes = Vec::new();
+        while source.between(0, true) != Between::Over {
+            let drawn: Vec<Drawn> = std::iter::from_fn(|| source.next()).collect();
+            let blocks: std::collections::BTreeSet<u64> = drawn.iter().map(|drawn| drawn.offset).collect();
+            passes.push((drawn[0].op, drawn.len(), blocks.len()));
+        }
+        assert_eq!(passes, [(Op::Write, 50, 50), (Op::Read, 50, 50), (Op::Write, 50, 50)]);
     }
 
     #[test]

@@ -19,5 +19,5 @@ pub use error::SpecError;
 pub use workload::{
     Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, EngineName, Fadvise, FileSharing, Files, Fill,
     Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern,
-    Workload, Writing,
+    VerifyWhen, Workload, Writing,
 };

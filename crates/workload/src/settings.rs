@@ -598,6 +598,14 @@ pub static SETTINGS: &[Setting] = &[
         |w, k, t| w.verify.pattern = VerifyPattern::parse(k, t)?,
         |w| text(w.verify.pattern.word())
     ),
+    row!(
+        Data,
+        "verify-when",
+        Some("WHEN"),
+        "Check reads, passes (each pass of writes by one of reads, while time is left), later (in another run)",
+        |w, k, t| w.verify.when = VerifyWhen::parse(k, t)?,
+        |w| text(w.verify.when.word())
+    ),
     row!(Placement, "threads" - 't', Some("N"), "Workers, one thread each", |w, k, t| w.threads = number(k, t, 1, 65_536)?, |w| text(
         w.threads
     )),
@@ -667,6 +675,7 @@ mod tests {
             "arrival" => "poisson",
             "think-mode" => "spin",
             "verify-pattern" => "zeros",
+            "verify-when" => "later",
             "cpu-cores" | "numa-zones" => "0-3,7",
             "affinity" => "best-effort",
             "zipf-theta" | "pareto-h" | "gaussian-center" | "gaussian-stddev" => "0.75",

@@ -63,6 +63,17 @@ words!(
     VerifyPattern { Zeros = "zeros", Ones = "ones", Sequential = "sequential", Random = "random", Header = "header" }
 );
 words!(
+    /// When what verification writes is checked.
+    VerifyWhen {
+        /// Whenever it is read.
+        Reads = "reads",
+        /// After each pass of writes, by a pass of reads; and again while time is left.
+        Passes = "passes",
+        /// In another run.
+        Later = "later",
+    }
+);
+words!(
     /// State of the page cache before the clock starts.
     Cache { AsIs = "as-is", Cold = "cold", Warm = "warm" }
 );
@@ -256,6 +267,7 @@ pub struct Writing {
 pub struct Verify {
     pub on: bool,
     pub pattern: VerifyPattern,
+    pub when: VerifyWhen,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -323,7 +335,7 @@ impl Default for Workload {
                 end_fsync: false,
             },
             writing: Writing { pattern: DataPattern::Random, dedupe: None, compress: None },
-            verify: Verify { on: false, pattern: VerifyPattern::Header },
+            verify: Verify { on: false, pattern: VerifyPattern::Header, when: VerifyWhen::Reads },
             placement: Placement { cpu_cores: None, numa_zones: None, affinity: Affinity::Strict },
             heat: Heat { on: false, buckets: 100 },
             worker_series: false,
@@ -361,6 +373,12 @@ impl Workload {
     /// Whether the run ends when every block was used once.
     #[must_use]
     pub fn runs_to_completion(&self) -> bool {
-        self.stop.complete || self.stop.duration == Some(Nanos(0))
+        self.stop.complete || self.stop.duration == Some(Nanos(0)) || self.reads_back()
+    }
+
+    /// Whether every pass of writes is followed by a pass of reads that checks it.
+    #[must_use]
+    pub fn reads_back(&self) -> bool {
+        self.verify.on && self.verify.when == VerifyWhen::Passes
     }
 }

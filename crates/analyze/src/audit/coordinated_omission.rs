@@ -1,6 +1,6 @@
 //! In a closed loop a stall stops the questions, so that it counts once where many would have waited.
 
-use super::{finding, percentile_has_support};
+use super::{finding, generator_stopped, percentile_has_support};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, SHOWN_PERCENTILES, Severity};
 use record::Record;
@@ -20,7 +20,11 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let users = effective.text("users").is_some();
-    let found: Vec<String> = figures(record).filter(|f| !f.kind.starts_with("iteration")).filter_map(|f| hidden(&f, users)).collect();
+    let found: Vec<String> = figures(record)
+        .filter(|f| !f.kind.starts_with("iteration"))
+        .filter(|f| f.max_ns().is_none_or(|longest| !generator_stopped::explains(record, longest)))
+        .filter_map(|f| hidden(&f, users))
+        .collect();
     if found.is_empty() {
         return Vec::new();
     }
@@ -72,6 +76,16 @@ mod tests {
         open.pace = Some(PaceAccount { asked_per_second: Some(342.0), ..PaceAccount::default() });
         assert_eq!(check(&open), []);
         assert_eq!(check(&sound()), []);
+    }
+
+    #[test]
+    fn a_stall_of_the_generator_itself_is_not_the_storage_s() {
+        let mut record = sound();
+        record.operations.insert("read", super::super::example::blocks(1, 500_000_000));
+        record.stops = vec![record::Stoppage { start_ns: 1_000_000_000, end_ns: 1_490_000_000, suspended_ns: 0 }];
+        assert_eq!(check(&record), []);
+        record.stops[0].end_ns = 1_100_000_000;
+        assert_eq!(check(&record).len(), 1, "a shorter stop leaves a stall to explain");
     }
 
     #[test]

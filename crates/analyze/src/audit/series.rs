@@ -9,7 +9,8 @@ pub(super) const SHORTEST: usize = 30;
 const FEWEST_IN_TEN_SECONDS: f64 = 1000.0;
 
 /// Operations a second, one value for each second of a record of our own that offers all the load it can; `None` where the series is
-/// too short, too coarse or too thin to say anything about steadiness, and where kinds of operations follow each other.
+/// too short, too coarse or too thin to say anything about steadiness, and where kinds of operations follow each other. Intervals in which the generator stood
+/// still say nothing of the rate.
 pub(super) fn seconds(record: &Record) -> Option<Vec<f64>> {
     let effective = crate::Effective::of(record);
     if record.source.is_some() || !record.spans.is_empty() || effective.is_open_loop() || effective.thinks() {
@@ -17,7 +18,9 @@ pub(super) fn seconds(record: &Record) -> Option<Vec<f64>> {
     }
     let mut out = Vec::new();
     let (mut length, mut operations) = (0, 0);
-    for interval in &record.series {
+    let ran =
+        |interval: &&record::Interval| !record.stops.iter().any(|stop| stop.start_ns < interval.end_ns && interval.start_ns < stop.end_ns);
+    for interval in record.series.iter().filter(ran) {
         length += interval.end_ns.saturating_sub(interval.start_ns);
         operations += interval.operations.count();
         // The last second may lack a few operations, and an interval a few milliseconds.
@@ -57,6 +60,16 @@ mod tests {
             })
             .collect();
         assert_eq!(seconds(&fine).unwrap(), vec![1000.0; 40]);
+    }
+
+    #[test]
+    fn a_second_in_which_the_generator_stood_still_is_left_out() {
+        let mut rates = [1000; 40];
+        rates[20] = 10;
+        let mut record = with_rates(&rates);
+        assert_ne!(seconds(&record).unwrap(), vec![1000.0; 40]);
+        record.stops = vec![record::Stoppage { start_ns: 20_100_000_000, end_ns: 20_900_000_000, suspended_ns: 0 }];
+        assert_eq!(seconds(&record).unwrap(), vec![1000.0; 39]);
     }
 
     #[test]

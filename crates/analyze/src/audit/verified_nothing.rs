@@ -2,7 +2,7 @@
 
 use super::{counted, finding};
 use crate::{Effective, Finding, Severity};
-use record::Record;
+use record::{Record, Status};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let checked = record.verification.as_ref().map_or(0, |verification| verification.operations);
@@ -13,7 +13,12 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let reads = counted(record, "read").count;
-    let (severity, message) = if reads == 0 {
+    let effective = Effective::of(record);
+    // Before there was a choice, writes alone could not be told from a mistake.
+    let for_later = effective.text("verify-when").is_some() && record.outcome.status == Status::Ok;
+    let (severity, message) = if reads == 0 && for_later {
+        (Severity::Note, "the verify pattern was written for a later check: no data was checked in this run".to_owned())
+    } else if reads == 0 {
         (Severity::Warning, "--verify wrote its pattern, but nothing was read back: no data was checked".to_owned())
     } else {
         (Severity::Invalid, format!("--verify was asked for, and none of {reads} reads was checked"))
@@ -33,6 +38,16 @@ mod tests {
         let mut record = sound();
         set(&mut record, "verify", "true");
         assert_eq!(check(&record)[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn writes_for_a_later_check_are_a_note() {
+        let mut record = writing();
+        set(&mut record, "verify", "true");
+        set(&mut record, "verify-when", "reads");
+        assert_eq!(check(&record)[0].severity, Severity::Note);
+        record.outcome.status = Status::Incomplete;
+        assert_eq!(check(&record)[0].severity, Severity::Warning);
     }
 
     #[test]

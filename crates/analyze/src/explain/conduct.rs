@@ -3,7 +3,7 @@
 use super::RuleText;
 use crate::Severity;
 
-pub(super) const RULES: [RuleText; 15] = [
+pub(super) const RULES: [RuleText; 16] = [
     RuleText {
         id: "never_written",
         catalogue_number: Some(7),
@@ -66,6 +66,20 @@ target's. With a p99 of 2 ms, 0.4 ms of which the generator took to wake up, a s
 is twice as fast shows 1.2 ms: its gain seems to be 1.7 times.
 What to do: give the generator CPUs of its own, more --threads, or a lower rate. Until
 then quote the service time, which counts from the real start.",
+    },
+    RuleText {
+        id: "generator_stopped",
+        catalogue_number: None,
+        severity: Severity::Invalid,
+        title: "The generator itself stood still for a time",
+        text: "\
+The thread that watches the workers wakes up every 20 ms. Where a wait took 100 ms longer
+than it should, and neither CPU time nor waiting for a CPU explains that (the scheduler's
+account of the thread), or CLOCK_BOOTTIME moved away from CLOCK_MONOTONIC, nobody ran: the
+process was stopped or frozen, the machine suspended or paused (stops).
+At 1000 operations a second a stop of 3 s makes 3000 operations late, the p99 of a minute
+2.95 s, and the storage had no part in it. In a closed loop it is one very long operation.
+What to do: repeat the run undisturbed. Other rules leave such a time out.",
     },
     RuleText {
         id: "target_on_same_host",

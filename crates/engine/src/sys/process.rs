@@ -7,9 +7,25 @@ use std::time::Duration;
 /// `CLOCK_MONOTONIC` in nanoseconds.
 #[inline]
 pub(crate) fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// How long the machine has been suspended since it was booted: `CLOCK_BOOTTIME` counts that, `CLOCK_MONOTONIC` does not. `None` where this
+/// thread lost its CPU between the readings again and again, so that they are not of one moment.
+pub(crate) fn suspended_ns() -> Option<u64> {
+    const ONE_MOMENT_NS: u64 = 10_000_000;
+    (0..8).find_map(|_| {
+        let before = monotonic_ns();
+        let boot = clock_ns(libc::CLOCK_BOOTTIME);
+        (monotonic_ns() - before < ONE_MOMENT_NS).then(|| boot.saturating_sub(before))
+    })
+}
+
+#[inline]
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 

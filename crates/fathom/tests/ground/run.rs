@@ -224,6 +224,19 @@ impl Running {
         signal(self.child.id(), name);
     }
 
+    /// Stops the process for at least so long, and lets it go on.
+    pub(crate) fn stand_still(&self, time: Duration) {
+        self.signal("STOP");
+        let stat = format!("/proc/{}/stat", self.child.id());
+        // The state is the first field after the name (proc_pid_stat(5)).
+        until("the process is stopped", || {
+            let text = fs::read_to_string(&stat).ok()?;
+            text.rsplit(')').next()?.trim_start().starts_with('T').then_some(())
+        });
+        tries().take(usize::try_from(time.as_millis() / BETWEEN_LOOKS.as_millis()).unwrap() + 2).for_each(drop);
+        self.signal("CONT");
+    }
+
     /// Sends several signals, one right after the other.
     pub(crate) fn signals(&self, names: &[&str]) {
         let process = self.child.id();

@@ -8,7 +8,10 @@ pub(super) fn write_verification(page: &mut Page, record: &Record) {
     let Some(verification) = &record.verification else { return };
     let Verification { operations, failures, .. } = *verification;
     page.gap();
-    page.line(&format!("Verification: Operations: {operations}, Failures: {failures}, Success: {}", success(operations, failures)));
+    page.line(&format!(
+        "Verification: Operations: {operations}, Failures: {failures}, Success: {}",
+        success(operations, failures, record.outcome.status)
+    ));
     if !verification.by_kind.is_empty() {
         let kinds: Vec<String> = verification.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         page.wrapped("  ", 4, &format!("failures by kind: {}", kinds.join(", ")));
@@ -22,9 +25,10 @@ pub(super) fn write_verification(page: &mut Page, record: &Record) {
 }
 
 /// Rounded down, so that one failure in any number of operations is no 100 %.
-fn success(operations: u64, failures: u64) -> String {
+fn success(operations: u64, failures: u64, status: Status) -> String {
     if operations == 0 {
-        return "n/a (nothing was checked)".to_owned();
+        let why = if status == Status::Ok { "written for a later check" } else { "nothing was checked" };
+        return format!("n/a ({why})");
     }
     let hundredths = u128::from(operations.saturating_sub(failures)) * 10_000 / u128::from(operations);
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)

@@ -3,8 +3,9 @@
 use super::Ended;
 use crate::tally::{Failure, FailureCount};
 use engine::sys;
-use record::{ErrorCount, Outcome, Status, Verification};
+use record::{ErrorCount, Measurements, Outcome, Status, Verification};
 use std::collections::BTreeMap;
+use workload::VerifyWhen;
 
 impl Ended<'_> {
     pub(super) fn errors(&self) -> Vec<ErrorCount> {
@@ -25,7 +26,7 @@ impl Ended<'_> {
         out.into_values().collect()
     }
 
-    pub(super) fn outcome(&self, verification: Option<&Verification>, errors: &[ErrorCount]) -> Outcome {
+    pub(super) fn outcome(&self, operations: &Measurements, verification: Option<&Verification>, errors: &[ErrorCount]) -> Outcome {
         let lost = self.resolved.effective.threads as usize - self.reports.len();
         let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
         let failed_workers: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.error.as_ref()).collect();
@@ -73,7 +74,20 @@ impl Ended<'_> {
                 format!("{lost} workers and {abandoned} operations did not end in time and were given up"),
             );
         }
-        Outcome::default()
+        self.left_undone(operations, verification).map_or_else(Outcome::default, |what| outcome(Status::Incomplete, 5, what.into()))
+    }
+
+    /// What the run was for and did not do, although nothing failed.
+    fn left_undone(&self, operations: &Measurements, verification: Option<&Verification>) -> Option<&'static str> {
+        if operations.count() == 0 {
+            return Some("no operation was measured; run longer");
+        }
+        let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
+        let unchecked = verification.is_some_and(|verification| verification.operations == 0) && !for_later;
+        unchecked.then_some(
+            "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), \
+             or write every block for a later run to check (--duration 0s), or say --verify-when later",
+        )
     }
 }
 

@@ -4,7 +4,8 @@ use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
 use workload::{
-    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError, ThinkMode, VerifyPattern, Workload,
+    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError, ThinkMode, VerifyPattern, VerifyWhen,
+    Workload,
 };
 
 fn conflict<T>(text: impl Into<String>) -> Result<T, RunError> {
@@ -117,6 +118,12 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
     if (writing.compress.is_some() || writing.dedupe.is_some()) && (writing.pattern != DataPattern::Random || asked.verify.on) {
         return conflict("--compress-percent and --dedupe-percent shape random unverified data; drop --verify and --write-pattern");
     }
+    if asked.verify.when != VerifyWhen::Reads && (!asked.verify.on || read > 0.0) {
+        return conflict(format!(
+            "--verify-when {} concerns writes that are verified, and reads are checked whenever they are made; add --verify and --write-percent 100",
+            asked.verify.when.word()
+        ));
+    }
     if asked.verify.on && writing.pattern != DataPattern::Random {
         return conflict("with --verify the written content is --verify-pattern; drop --write-pattern");
     }
@@ -150,6 +157,9 @@ fn ends(asked: &Workload) -> Result<(), RunError> {
         }
         if asked.access.distribution != Distribution::Uniform {
             return conflict("running until complete uses every block once, which leaves no room for a --distribution");
+        }
+        if asked.reads_back() && asked.stop.total_bytes.is_some() {
+            return conflict("--verify-when passes ends after a pass of each or by --duration; drop --total-bytes");
         }
         if asked.stop.warmup.0 > 0 {
             return conflict("--warmup would use up blocks that running until complete must measure");

@@ -30,7 +30,7 @@ pub(super) fn lower(job: &mut Job) -> Result<Lowered, SpecError> {
     stop::lower(job, &region, &mut workload)?;
     pace::lower(job, &mut workload)?;
     data::lower(job, &mut workload)?;
-    let read_back = data::read_back(job, &workload)?;
+    let read_back = data::read_back(job, &region, &mut workload)?;
     Ok(Lowered { workload, read_back })
 }
 

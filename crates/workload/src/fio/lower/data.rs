@@ -1,8 +1,10 @@
 //! Content of writes, and verification.
 
+use super::files::Region;
+use super::stop::one_pass;
 use super::{invalidated, put};
 use crate::fio::job::{Checking, Job};
-use crate::{DataPattern, Durability, Pace, SpecError, VerifyPattern, Workload};
+use crate::{DataPattern, Durability, Pace, SpecError, VerifyPattern, VerifyWhen, Workload};
 use units::{Nanos, Percent};
 
 pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
@@ -67,13 +69,33 @@ fn pattern(job: &Job) -> Result<Option<VerifyPattern>, SpecError> {
     }
 }
 
+/// Whether a job of a fixed time writes all of its blocks pass after pass, so that each pass can be read back.
+pub(super) fn alternates(job: &Job, region: &Region) -> bool {
+    let whole = region.pass.is_none() || region.pass == region.bytes;
+    let timed = job.end.time_based && job.end.runtime > 0 && job.end.ramp == 0;
+    let checks = job.verify.kind != Checking::None && !job.verify.skip_reading_back;
+    timed && checks && job.writes() && one_pass(job) && region.disjoint && whole
+}
+
 /// The phase in which fio reads back what a job wrote.
-pub(super) fn read_back(job: &mut Job, written: &Workload) -> Result<Option<Workload>, SpecError> {
-    if !written.verify.on || !job.writes() || job.verify.skip_reading_back {
+pub(super) fn read_back(job: &mut Job, region: &Region, written: &mut Workload) -> Result<Option<Workload>, SpecError> {
+    if !written.verify.on || !job.writes() {
         return Ok(None);
     }
-    if job.end.time_based && job.end.runtime > 0 {
-        job.note("verify", "nothing is read back: the job uses all of its runtime, as in fio");
+    if job.verify.skip_reading_back {
+        if !job.reads() {
+            written.verify.when = VerifyWhen::Later;
+        }
+        return Ok(None);
+    }
+    if alternates(job, region) && written.blocks.0.len() == 1 {
+        written.verify.when = VerifyWhen::Passes;
+        written.stop.complete = true;
+        job.note("verify", "each pass of writes is read back, pass after pass while time is left; one that does not end in time is not");
+        return Ok(None);
+    }
+    if job.end.time_based && job.end.runtime > 0 && job.reads() {
+        job.note("verify", "blocks are checked when the mix reads them, and not read back afterwards: the job uses all of its runtime");
         return Ok(None);
     }
     // A mix has read its blocks before, so that all of them have been laid out with the pattern.
@@ -153,10 +175,15 @@ mod tests {
     fn what_is_not_written_whole_is_not_read_back() {
         assert_eq!(parse("[w]\nsize=1m\nrw=write\nverify=crc32c\ndo_verify=0\n").unwrap().stages.len(), 1);
         let timed = "[w]\nsize=1m\nrw=write\nverify=pattern\nverify_pattern=0\nruntime=9\ntime_based\n";
-        assert_eq!(notices(timed), ["job.fio:4: verify=pattern: nothing is read back: the job uses all of its runtime, as in fio"]);
+        let alternating = "each pass of writes is read back, pass after pass while time is left; one that does not end in time is not";
+        assert_eq!(notices(timed), [format!("job.fio:4: verify=pattern: {alternating}")]);
+        assert_eq!(setting(timed, "verify-when"), "passes");
+        assert_eq!(setting("[w]\nsize=1m\nrw=write\nverify=crc32c\ndo_verify=0\n", "verify-when"), "later");
+        let mixed = "[w]\nsize=1m\nrw=randrw\nverify=crc32c\nruntime=9\ntime_based\n";
+        assert_eq!(setting(mixed, "verify-when"), "reads");
         let expected = "job.fio:4: verify=md5: what was written is read back as a whole, and this job need not write all (runtime, io_size, \
                         norandommap, a distribution, or clones that share a file); change that, or write do_verify=0";
-        for line in ["runtime=9", "io_size=4k", "norandommap", "filename=x\nnumjobs=2"] {
+        for line in ["runtime=9", "io_size=4k", "norandommap", "filename=x\nnumjobs=2", "norandommap\nruntime=9\ntime_based"] {
             assert_eq!(refusal(&format!("[w]\nsize=1m\nrw=randwrite\nverify=md5\n{line}\n")), expected, "{line}");
         }
     }

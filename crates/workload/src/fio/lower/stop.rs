@@ -4,7 +4,7 @@
 //! `runtime` alone. A pass over random blocks takes each once, unless `norandommap` or a distribution other than uniform is given.
 
 use super::files::Region;
-use super::put;
+use super::{data, put};
 use crate::fio::job::{Direction, Distribution, Job, Tolerated};
 use crate::{SpecError, Workload};
 use units::{Bytes, Nanos};
@@ -14,7 +14,7 @@ pub(super) fn lower(job: &mut Job, region: &Region, workload: &mut Workload) -> 
     workload.stop.duration = (job.end.runtime > 0).then_some(Nanos(job.end.runtime));
     workload.continue_on_error = goes_on(job)?;
     if job.end.time_based && job.end.runtime > 0 {
-        return time_based(job);
+        return time_based(job, region);
     }
     if job.end.time_based {
         job.note("time_based", "without effect where no runtime is given, as in fio");
@@ -43,13 +43,15 @@ pub(super) fn lower(job: &mut Job, region: &Region, workload: &mut Workload) -> 
 }
 
 /// A job that nothing but time ends.
-fn time_based(job: &mut Job) -> Result<(), SpecError> {
+fn time_based(job: &mut Job, region: &Region) -> Result<(), SpecError> {
     for (option, given) in [("number_ios", job.end.number_ios > 0), ("io_size", job.end.io_size.is_some())] {
         if given {
             job.note(option, "without effect on a time_based job, as in fio");
         }
     }
-    note_random_map(job);
+    if !data::alternates(job, region) {
+        note_random_map(job);
+    }
     Ok(())
 }
 
@@ -65,7 +67,7 @@ fn takes_each_once(job: &Job) -> bool {
 }
 
 /// Whether `every block once` is what one pass of the job does: in a mix fio takes each block for a read or for a write, not for both.
-fn one_pass(job: &Job) -> bool {
+pub(super) fn one_pass(job: &Job) -> bool {
     takes_each_once(job) && job.pattern.direction != Direction::Mixed
 }
 

@@ -1,0 +1,121 @@
+//! Times in which this process stood still: stopped by a signal, frozen, its machine suspended or paused.
+//!
+//! A thread that waits for short times knows when it meant to wake up. What a wait took beyond that is explained by the scheduler's own
+//! account of the thread (time on a CPU, time runnable without one), as on a busy machine, or by nothing: then nobody ran.
+
+use crate::sys;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// A shorter time is the scheduler's, and moves no percentile that a run of seconds can show.
+const LEAST_NS: u64 = 100_000_000;
+
+/// A time in which the process stood still, on the clock of the thread that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// When the thread was awake last.
+    pub from: u64,
+    pub to: u64,
+    /// Of it, how long the machine was suspended.
+    pub suspended_ns: u64,
+}
+
+/// What the kernel says of a thread and its machine, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Accounts {
+    /// On a CPU, and runnable without one; `None` where the kernel does not say.
+    used: Option<u64>,
+    /// Time suspended since boot, within 10 ms.
+    suspended: Option<u64>,
+}
+
+/// Watches the waits of the thread that made it.
+#[derive(Debug)]
+pub struct Vigil {
+    sched: Option<File>,
+    last: Accounts,
+}
+
+impl Vigil {
+    /// Begins to watch the calling thread.
+    #[must_use]
+    pub fn begin() -> Self {
+        let mut out = Self { sched: File::open("/proc/thread-self/schedstat").ok(), last: Accounts::default() };
+        out.last = out.accounts();
+        out
+    }
+
+    /// The thread was awake at `from`, meant to be so again at `until`, and is at `now`; whether the process stood still meanwhile.
+    pub fn woke(&mut self, from: u64, until: u64, now: u64) -> Option<Standstill> {
+        let accounts = self.accounts();
+        let last = std::mem::replace(&mut self.last, accounts);
+        judge(last, accounts, from, until, now)
+    }
+
+    /// `run_time run_delay timeslices` (Documentation/scheduler/sched-stats.rst).
+    fn accounts(&self) -> Accounts {
+        let mut buffer = [0; 96];
+        let read = self.sched.as_ref().and_then(|file| file.read_at(&mut buffer, 0).ok()).unwrap_or(0);
+        let text = std::str::from_utf8(&buffer[..read]).unwrap_or_default();
+        let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
+        let used = numbers.next().zip(numbers.next()).map(|(on_cpu, runnable)| on_cpu.saturating_add(runnable));
+        Accounts { used, suspended: sys::suspended_ns() }
+    }
+}
+
+fn judge(before: Accounts, after: Accounts, from: u64, until: u64, now: u64) -> Option<Standstill> {
+    let suspended_ns = before.suspended.zip(after.suspended).map_or(0, |(before, after)| after.saturating_sub(before));
+    // Without the scheduler's account nothing tells a busy machine from a stopped process.
+    let unexplained = before
+        .used
+        .zip(after.used)
+        .map_or(0, |(before, after)| now.saturating_sub(until.max(from)).saturating_sub(after.saturating_sub(before)));
+    (unexplained >= LEAST_NS || suspended_ns >= LEAST_NS).then_some(Standstill { from, to: now, suspended_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn accounts(used_ms: u64, suspended_ms: u64) -> Accounts {
+        Accounts { used: Some(used_ms * MS), suspended: Some(suspended_ms * MS) }
+    }
+
+    fn woke(used_ms: u64, suspended_ms: u64, late_ms: u64) -> Option<Standstill> {
+        judge(accounts(7, 5), accounts(7 + used_ms, 5 + suspended_ms), 1000 * MS, 1020 * MS, (1020 + late_ms) * MS)
+    }
+
+    #[test]
+    fn a_wait_that_nobody_lengthened_is_a_standstill() {
+        assert_eq!(woke(1, 0, 3000), Some(Standstill { from: 1000 * MS, to: 4020 * MS, suspended_ns: 0 }));
+        assert_eq!(woke(0, 0, 99), None);
+    }
+
+    #[test]
+    fn a_thread_that_waited_for_a_cpu_or_had_work_of_its_own_did_not_stand_still() {
+        assert_eq!(woke(3000, 0, 3000), None);
+        assert_eq!(woke(2950, 0, 3000), None);
+        assert!(woke(1500, 0, 3000).is_some());
+    }
+
+    #[test]
+    fn a_suspended_machine_stood_still_whatever_the_clock_shows() {
+        assert_eq!(woke(0, 8000, 0).map(|still| still.suspended_ns), Some(8000 * MS));
+        assert_eq!(woke(0, 8000, 8000).map(|still| still.suspended_ns), Some(8000 * MS));
+    }
+
+    #[test]
+    fn without_an_account_of_the_scheduler_a_late_thread_accuses_nobody() {
+        let unknown = Accounts { used: None, suspended: None };
+        assert_eq!(judge(unknown, unknown, 0, 20 * MS, 5000 * MS), None);
+    }
+
+    #[test]
+    fn a_thread_that_does_not_wait_long_is_never_late() {
+        let mut vigil = Vigil::begin();
+        assert!(vigil.last.used.is_some(), "the kernel tells");
+        assert_eq!(vigil.woke(10, 20, 15), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! The course of a record: when its kinds of operations went on, when nobody worked, and the rates over that.
+
+use crate::Record;
+use serde::{Deserialize, Serialize};
+use units::lossless::u64_to_f64;
+
+/// When one kind of operation went on; times from the start of the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The first start of all workers.
+    pub start_ns: u64,
+    /// The last end of all workers.
+    pub end_ns: u64,
+    /// Without the time in between that belonged to other kinds.
+    pub elapsed_ns: u64,
+}
+
+/// A time in which the generator stood still: stopped by a signal, frozen, its machine suspended or paused. From the start of the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stoppage {
+    /// When it was seen to run last.
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// Of it, how long the machine was suspended.
+    pub suspended_ns: u64,
+}
+
+impl Stoppage {
+    /// A stop from `from` to `to` on a clock by which the measured time began at `start`; `None` if it was over before.
+    #[must_use]
+    pub fn since(start: u64, from: u64, to: u64, suspended_ns: u64) -> Option<Self> {
+        (to > start).then(|| Self { start_ns: from.saturating_sub(start), end_ns: to - start, suspended_ns })
+    }
+}
+
+impl Record {
+    /// The longest time in which the generator stood still, by its clock or the machine's; 0 without any.
+    #[must_use]
+    pub fn longest_stop_ns(&self) -> u64 {
+        self.stops.iter().map(|stop| stop.end_ns.saturating_sub(stop.start_ns).max(stop.suspended_ns)).max().unwrap_or(0)
+    }
+
+    /// The time that belonged to a kind of operation: its own where kinds follow each other, else the whole measured time.
+    #[must_use]
+    pub fn elapsed_of(&self, kind: &str) -> u64 {
+        self.spans.get(kind).map_or(self.elapsed_ns, |span| span.elapsed_ns)
+    }
+
+    /// The time that all kinds share; `None` if no time passed, or where kinds follow each other and have no rate in common.
+    #[must_use]
+    pub fn elapsed_of_all(&self) -> Option<u64> {
+        let all = match self.spans.len() {
+            0 => self.elapsed_ns,
+            1 => self.spans.values().map(|span| span.elapsed_ns).sum(),
+            _ => 0,
+        };
+        Some(all).filter(|ns| *ns > 0)
+    }
+
+    /// Operations of all kinds a second of the time that they share; `None` where they share none.
+    #[must_use]
+    pub fn operations_per_second(&self) -> Option<f64> {
+        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.count()) * 1e9 / u64_to_f64(ns))
+    }
+
+    /// Bytes of all kinds a second of the time that they share; `None` where they share none.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
+    }
+}
