@@ -52,6 +52,16 @@ pub struct RowComparison {
     pub differences: Vec<f64>,
     /// What the verdict would be without outlying blocks; `None` where no block stands out.
     pub sensitivity: Option<Sensitivity>,
+    /// Where a fixed number of blocks was planned and fewer are complete: it is then judged as what may stop at a look.
+    pub interrupted: Option<Interrupted>,
+}
+
+/// A fixed plan that was not carried out whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted {
+    /// Complete blocks of each row.
+    pub complete: usize,
+    pub planned: u32,
 }
 
 /// A comparison without the blocks that stand out. It shows what hangs on them; the verdict uses all.
@@ -106,7 +116,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
             return windows::undrawn(name, [&base, &candidate], ground.invalid.clone(), question);
         }
         let blocks = matched(&of_row(&sides[0], name), &of_row(&sides[1], name));
-        let allowed = Allowed::of_one(blocks.len(), is_open(&base));
+        let allowed = Allowed::of_one(blocks.len(), &Ending::of(base.iter().chain(&candidate).copied(), blocks.len()));
         let invalid = ground.invalid.clone().or_else(|| aliased(&[&base, &candidate])).or_else(|| unpaired(&base, &candidate, &blocks));
         judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
     };
@@ -217,6 +227,7 @@ fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
 struct Judgement {
     level: f64,
     unused_blocks: usize,
+    interrupted: Option<Interrupted>,
     invalid: Option<Reason>,
 }
 
@@ -225,41 +236,66 @@ struct Allowed {
     blocks: usize,
     level: f64,
     too_early: bool,
+    ending: Ending,
+}
+
+/// When an experiment was allowed to end, and when it did.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// Whether it is judged at looks: because it may stop at one, or because whoever stopped a fixed length before its end chose when.
+    at_looks: bool,
+    interrupted: Option<Interrupted>,
+}
+
+impl Ending {
+    /// Of records in which so many blocks of each row are complete.
+    fn of<'a>(records: impl Iterator<Item = &'a Record>, complete: usize) -> Self {
+        let (mut is_open, mut planned) = (false, 0);
+        for trial in records.filter_map(|record| record.trial.as_ref()) {
+            is_open |= trial.stopping == Stopping::Open;
+            planned = planned.max(trial.planned_blocks.unwrap_or(0));
+        }
+        let falls_short = !is_open && complete < planned as usize;
+        Self { at_looks: is_open || falls_short, interrupted: falls_short.then_some(Interrupted { complete, planned }) }
+    }
+
+    /// Why nothing may be said before the first look.
+    fn too_early(&self, measured: usize) -> Reason {
+        let first = stats::FIRST_LOOK;
+        Reason::Audit(match self.interrupted {
+            Some(Interrupted { complete, planned }) => {
+                format!("interrupted after {complete} of {planned} planned blocks, and before {first} nothing may be said; let it end")
+            }
+            None => format!(
+                "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length with --blocks"
+            ),
+        })
+    }
 }
 
 impl Allowed {
-    /// One row, one comparison: all blocks at 95 % where the length was fixed; those of the last permitted look, at its level, where the
-    /// experiment stops when it knows. Before its first look nothing may be said.
-    fn of_one(measured: usize, open: bool) -> Self {
-        if !open {
-            return Self { blocks: measured, level: 0.95, too_early: false };
+    /// One row, one comparison: all blocks at 95 % where a fixed length was reached; those of the last permitted look, at its level, where the
+    /// experiment may stop or was stopped. Before its first look nothing may be said.
+    fn of_one(measured: usize, ending: &Ending) -> Self {
+        let ending = *ending;
+        if !ending.at_looks {
+            return Self { blocks: measured, level: 0.95, too_early: false, ending };
         }
         let thresholds = Thresholds::open();
         let look = thresholds.last_look(measured);
         let level = look.and_then(|look| thresholds.at(look, 1)).map(|p| 1.0 - p);
-        Self { blocks: look.unwrap_or(0), level: level.unwrap_or(0.95), too_early: level.is_none() }
+        Self { blocks: look.unwrap_or(0), level: level.unwrap_or(0.95), too_early: level.is_none(), ending }
     }
 
     fn judgement(&self, measured: usize, invalid: Option<Reason>) -> Judgement {
-        let invalid = invalid.or_else(|| self.too_early.then(|| before_first_look(measured)));
-        Judgement { level: self.level, unused_blocks: measured - self.blocks, invalid }
+        let invalid = invalid.or_else(|| self.too_early.then(|| self.ending.too_early(measured)));
+        Judgement { level: self.level, unused_blocks: measured - self.blocks, interrupted: self.ending.interrupted, invalid }
     }
-}
-
-fn before_first_look(measured: usize) -> Reason {
-    Reason::Audit(format!(
-        "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {}; let it run on, or fix its length with --blocks",
-        stats::FIRST_LOOK
-    ))
 }
 
 /// Whether each record has its place in an experiment: only there the order of the runs was drawn.
 fn is_drawn_by_lot(records: &[&Record]) -> bool {
     records.iter().all(|record| record.trial.is_some())
-}
-
-fn is_open(records: &[&Record]) -> bool {
-    records.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open))
 }
 
 /// The verdict on blocks, of one row or of several. A block without the metric makes it invalid: leaving it out would be a choice by result.
@@ -281,6 +317,7 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         row: name.to_owned(),
         blocks: differences.len(),
         unused_blocks: how.unused_blocks,
+        interrupted: how.interrupted,
         base: median(|v| v.0),
         candidate: median(|v| v.1),
         verdict: judge(estimate.as_ref(), invalid, question.margin, better),

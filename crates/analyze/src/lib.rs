@@ -20,8 +20,8 @@ mod study;
 
 pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};
 pub use compare::{
-    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, LoneRow, Metric, NoExperiment, Question, RowComparison,
-    Sensitivity, compare, compare_arms, compare_audited, environment_differences, factors_between, workload_differences,
+    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow, Metric, NoExperiment, Question,
+    RowComparison, Sensitivity, compare, compare_arms, compare_audited, environment_differences, factors_between, workload_differences,
 };
 pub use effective::Effective;
 pub use explain::{RuleText, explain, rules};

@@ -10,10 +10,10 @@ use crate::run::{path, switch, time};
 use analyze::{StudyOptions, study};
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
-use lab::WhyEnded;
 use lab::profile::{Effort, ProfileError, ProfileRequest, profile};
+use lab::{Kept, WhyEnded};
 use progress::Progress;
-use record::{Record, Store};
+use record::Store;
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::{EngineName, SpecError};
@@ -102,8 +102,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     report.map_or(Ok(()), |file| check_report(file))?;
     engine::sys::catch_signals();
     let context = context::context(1_000_000_000)?;
-    let mut keep =
-        |record: &Record| -> Result<(), lab::KeepError> { records.map_or(Ok(()), |file| Ok(Store::open(file)?.append(record)?)) };
+    let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
+        let Some(file) = records else { return Ok(()) };
+        let mut store = Store::open(file)?;
+        match line {
+            Kept::Plan(plan) => store.append_plan(plan)?,
+            Kept::Record(record) => store.append(record)?,
+        }
+        Ok(())
+    };
     let mut progress = Progress::new(matches);
     let outcome = profile(&request, &context, &mut progress, &mut keep);
     drop(progress);

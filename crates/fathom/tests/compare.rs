@@ -203,8 +203,8 @@ fn a_signal_ends_after_the_slot_with_what_was_measured() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    // The first complete line is the first record that is kept.
-    while !std::fs::read(&file).is_ok_and(|bytes| bytes.contains(&b'\n')) {
+    // The first complete line is the plan, the second the first record.
+    while !std::fs::read(&file).is_ok_and(|bytes| bytes.iter().filter(|byte| **byte == b'\n').count() > 1) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before its first record");
         std::thread::yield_now();
     }
@@ -307,11 +307,12 @@ fn no_records_are_a_mistake_and_one_is_too_few() {
 fn a_torn_line_costs_its_block_and_is_named() {
     let files = Files::new();
     let [base, candidate] = experiment();
-    let mut lines: Vec<String> = candidate.iter().map(line).collect();
+    // The last slot of all: what a crash may tear.
+    let mut lines: Vec<String> = base.iter().map(line).collect();
     let half = lines[9].len() / 2;
     lines[9].truncate(half);
-    let sides = [files.records("a.jsonl", &base), files.text("b.jsonl", &lines.join("\n"))];
-    assert_ends(&fathom(&["compare", &sides[0], &sides[1]]), 3, &["b.jsonl, line 10 is skipped: not a record", "9 blocks"]);
+    let sides = [files.text("a.jsonl", &lines.join("\n")), files.records("b.jsonl", &candidate)];
+    assert_ends(&fathom(&["compare", &sides[0], &sides[1]]), 3, &["a.jsonl, line 10 is skipped: not a record", "9 blocks"]);
 }
 
 #[test]
@@ -484,4 +485,106 @@ fn runs_whose_order_nobody_drew_have_no_verdict_in_any_form() {
         assert!(text.contains(said) && text.contains(levels), "{form}");
         assert!(!text.contains("Slower") && !text.contains("Faster"), "{form}");
     }
+}
+
+/// An experiment of so many blocks with a true difference of a tenth, as its file has it: the plan, then two records a block.
+fn lines_of_an_experiment(files: &Files, blocks: u32) -> Vec<String> {
+    let file = shown(&files.path("whole.jsonl"));
+    assert_ends(&sim("100us", "110us", &["--blocks", &blocks.to_string(), "--records", &file]), 3, &["Slower by"]);
+    std::fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_plan_is_the_first_line_and_every_verb_knows_it() {
+    let files = Files::new();
+    let lines = lines_of_an_experiment(&files, 12);
+    assert_eq!(lines.len(), 25);
+    for fact in
+        ["\"kind\":\"plan\"", "\"stopping\":\"fixed\"", "\"most_passes\":12", "\"seed\":1", "\"margin\":0.05", "operations a second"]
+    {
+        assert!(lines[0].contains(fact), "{fact} is missing: {}", &lines[0][..300]);
+    }
+    let whole = shown(&files.path("whole.jsonl"));
+    for verb in ["compare", "audit", "report"] {
+        let output = fathom(&[verb, &whole]);
+        assert!(!complaints(&output).contains("skipped") && output.status.code() != Some(2), "{verb}: {}", complaints(&output));
+        assert!(!out(&output).contains("plan_contradicted") && !out(&output).contains("cells_missing"), "{verb}: {}", out(&output));
+    }
+    // Without its plan a file is one of an earlier version.
+    let older = files.text("older.jsonl", &lines[1..].join("\n"));
+    assert_ends(&fathom(&["compare", &older]), 3, &["12 blocks."]);
+}
+
+#[test]
+fn a_part_of_an_experiment_does_not_pass_for_the_whole() {
+    let files = Files::new();
+    let lines = lines_of_an_experiment(&files, 12);
+    let file = |name: &str, blocks: &[usize]| {
+        let kept = blocks.iter().flat_map(|block| &lines[1 + 2 * block..3 + 2 * block]);
+        files.text(name, &std::iter::once(&lines[0]).chain(kept).cloned().collect::<Vec<_>>().join("\n"))
+    };
+    let chosen = file("chosen.jsonl", &[0, 2, 3, 5, 6, 7, 9, 11]);
+    assert_ends(&fathom(&["compare", &chosen]), 4, &["No verdict: cells_missing: 4 blocks of the experiment are missing"]);
+    let report = shown(&files.path("r.md"));
+    assert_ends(&fathom(&["report", &chosen, "-o", &report]), 0, &[]);
+    assert!(
+        std::fs::read_to_string(&report).unwrap().contains("No verdict: cells\\_missing")
+            || std::fs::read_to_string(&report).unwrap().contains("No verdict: cells_missing")
+    );
+    let first = file("first.jsonl", &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_ends(
+        &fathom(&["compare", &first]),
+        3,
+        &["8 blocks. Interrupted after 9 of 12 planned blocks", "1 block after the last permitted look"],
+    );
+    // Without the plan's line the records still say how many were planned.
+    let text = std::fs::read_to_string(&first).unwrap();
+    let bare = files.text("bare.jsonl", text.split_once('\n').unwrap().1);
+    assert_ends(&fathom(&["compare", &bare]), 3, &["Interrupted after 9 of 12 planned blocks"]);
+    let few = file("few.jsonl", &[0, 1, 2, 3, 4, 5, 6]);
+    assert_ends(&fathom(&["compare", &few]), 4, &["interrupted after 7 of 12 planned blocks"]);
+}
+
+#[test]
+fn an_edited_plan_is_noticed_wherever_it_was_edited() {
+    let files = Files::new();
+    let lines = lines_of_an_experiment(&files, 12);
+    let edited = |name: &str, lines: &[String], from: &str, to: &str| {
+        let text = lines.join("\n").replace(from, to);
+        assert_ne!(text, lines.join("\n"), "{name} changes something");
+        fathom(&["compare", &files.text(name, &text)])
+    };
+    let wanted = ["No verdict: plan_contradicted"];
+    assert_ends(&edited("open.jsonl", &lines[..], "\"stopping\":\"fixed\"", "\"stopping\":\"open\""), 4, &wanted);
+    let nine = &lines[..19];
+    assert_ends(&edited("records.jsonl", nine, "\"planned_blocks\":12", "\"planned_blocks\":9"), 4, &wanted);
+    let records_and_plan = nine.join("\n").replace("\"planned_blocks\":12", "\"planned_blocks\":9");
+    let both: Vec<String> = records_and_plan.lines().map(str::to_owned).collect();
+    assert_ends(&edited("both.jsonl", &both, "\"least_passes\":12,\"most_passes\":12", "\"least_passes\":9,\"most_passes\":9"), 4, &wanted);
+    assert_ends(&edited("seed.jsonl", &lines[..], "\"seed\":1,", "\"seed\":2,"), 4, &wanted);
+}
+
+#[test]
+fn an_experiment_that_a_signal_ends_says_so_and_is_judged_as_one_that_was_looked_at() {
+    use std::io::Read as _;
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join("r.jsonl");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["compare", "sim-model=latency=100us,jitter=exponential", "sim-model=latency=200us,jitter=exponential", "--run"])
+        .args(["--set", "engine=sim", "--set", "total-bytes=16M", "--blocks", "5000", "--records", file.to_str().unwrap()])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The plan and at least nine blocks of many.
+    while !std::fs::read(&file).is_ok_and(|bytes| bytes.iter().filter(|byte| **byte == b'\n').count() > 18) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its ninth block");
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(text.contains("Interrupted after ") && text.contains(" of 5000 planned blocks"), "{text}");
+    assert_ends(&fathom(&["compare", file.to_str().unwrap()]), 3, &["Slower by", " of 5000 planned blocks"]);
 }

@@ -4,8 +4,9 @@ use crate::drain;
 use crate::plan::{Plan, Turn};
 use crate::ready::ready;
 use engine::{Clock, sys};
-use record::{Record, Status, Trial};
+use record::{PlanLine, Record, Status, Trial};
 use run::{Context, RunError, execute, unstarted};
+use std::sync::Arc;
 use workload::Phase;
 
 /// How often a block is begun before the experiment ends: what fails three times in a row fails for a reason that a fourth will not mend.
@@ -60,6 +61,13 @@ pub enum WhyEnded {
     Failed(String),
 }
 
+/// What is kept of an experiment, in this order: its plan, then every record.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept<'a> {
+    Plan(&'a PlanLine),
+    Record(&'a Record),
+}
+
 /// Why a caller cannot keep a record.
 pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -77,7 +85,7 @@ pub enum LabError {
     Plan(String),
 }
 
-/// Carries out a plan. Every record goes to `keep` before the next slot begins. `decided` is asked at the looks that the plan permits, with
+/// Carries out a plan. The plan goes to `keep` before the first slot, every record before the next slot begins. `decided` is asked at the looks that the plan permits, with
 /// all records so far; where it says yes, the experiment ends.
 ///
 /// # Errors
@@ -86,13 +94,15 @@ pub fn run(
     plan: &Plan,
     context: &Context,
     watch: &mut dyn SlotWatch,
-    keep: &mut dyn FnMut(&Record) -> Result<(), KeepError>,
+    keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     decided: &mut dyn FnMut(&[Record]) -> bool,
 ) -> Result<Ended, LabError> {
     check(plan)?;
     ready(plan, context)?;
     let start = context.clock.now();
-    let mut course = Course { plan, hash: plan.hash(), context, start, watch, keep, records: Vec::new(), notice: None };
+    let written = Arc::new(plan.facts().line());
+    keep(Kept::Plan(&written)).map_err(LabError::Keep)?;
+    let mut course = Course { plan, written, context, start, watch, keep, records: Vec::new(), notice: None };
     let why = course.passes(decided)?;
     Ok(Ended { records: course.records, why })
 }
@@ -113,11 +123,11 @@ fn check(plan: &Plan) -> Result<(), LabError> {
 
 struct Course<'a> {
     plan: &'a Plan,
-    hash: String,
+    written: Arc<PlanLine>,
     context: &'a Context,
     start: u64,
     watch: &'a mut dyn SlotWatch,
-    keep: &'a mut dyn FnMut(&Record) -> Result<(), KeepError>,
+    keep: &'a mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     records: Vec<Record>,
     /// What the record of the next slot has to say of the time before it.
     notice: Option<String>,
@@ -176,7 +186,7 @@ impl Course<'_> {
             let record = self.slot(*turn)?;
             let (status, message) = (record.outcome.status, record.outcome.message.clone());
             let stopped = record.longest_stop_ns();
-            (self.keep)(&record).map_err(LabError::Keep)?;
+            (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
             let wrote = drain::wrote(&record);
             self.records.push(record);
             if sys::caught_signal().is_some() {
@@ -230,7 +240,7 @@ impl Course<'_> {
         };
         record.notices.extend(self.notice.take());
         record.trial = Some(Trial {
-            plan: self.hash.clone(),
+            plan: self.written.hash.clone(),
             arm: arm.name.clone(),
             row: row.name.clone(),
             block: turn.pass,
@@ -239,6 +249,8 @@ impl Course<'_> {
             stopping: plan.stopping,
             arm_number: u32::try_from(turn.arm).unwrap_or(u32::MAX),
             row_number: u32::try_from(turn.row).unwrap_or(u32::MAX),
+            planned_blocks: Some(plan.most_passes),
+            written_plan: Some(Arc::clone(&self.written)),
         });
         Ok(record)
     }
@@ -291,10 +303,11 @@ mod tests {
             budget_ns: u64::MAX,
             settle_ns: 0,
             seed: 3,
+            question: None,
         }
     }
 
-    fn run_all(plan: &Plan, keep: &mut dyn FnMut(&Record) -> Result<(), KeepError>, decided: &mut dyn FnMut(&[Record]) -> bool) -> Ended {
+    fn run_all(plan: &Plan, keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>, decided: &mut dyn FnMut(&[Record]) -> bool) -> Ended {
         run(plan, &context(), &mut NoWatch, keep, decided).unwrap()
     }
 
@@ -308,13 +321,17 @@ mod tests {
         let mut kept = Vec::new();
         let ended = run_all(
             &plan,
-            &mut |record| {
-                kept.push(record.id.clone());
+            &mut |line| {
+                kept.push(match line {
+                    Kept::Plan(plan) => plan.hash.clone(),
+                    Kept::Record(record) => record.id.clone(),
+                });
                 Ok(())
             },
             &mut |_| panic!("an experiment of fixed length is not looked at"),
         );
-        assert_eq!((ended.why, ended.records.len(), kept.len()), (WhyEnded::Passes, 12, 12));
+        assert_eq!((ended.why, ended.records.len(), kept.len()), (WhyEnded::Passes, 12, 13));
+        assert_eq!(kept[0], plan.hash(), "the plan comes first");
         let order: Vec<Turn> = (0..3).flat_map(|pass| plan.order(pass)).collect();
         for ((slot, turn), record) in (0..).zip(order).zip(&ended.records) {
             let expected = Trial {
@@ -327,6 +344,8 @@ mod tests {
                 stopping: Stopping::Fixed,
                 arm_number: u32::try_from(turn.arm).unwrap(),
                 row_number: u32::try_from(turn.row).unwrap(),
+                planned_blocks: Some(3),
+                written_plan: Some(Arc::new(plan.facts().line())),
             };
             assert_eq!(trial(record), &expected);
         }
@@ -370,7 +389,8 @@ mod tests {
         let mut away = false;
         let ended = run_all(
             &plan,
-            &mut |record| {
+            &mut |line| {
+                let Kept::Record(record) = line else { return Ok(()) };
                 if record.outcome.status != Status::Ok {
                     std::fs::create_dir(&place)?;
                 } else if trial(record).block == 0 && std::mem::replace(&mut away, true) {
@@ -415,12 +435,12 @@ mod tests {
     #[test]
     fn a_record_that_cannot_be_kept_ends_it_at_once() {
         let mut calls = 0;
-        let mut keep = |_: &Record| {
+        let mut keep = |line: Kept<'_>| {
             calls += 1;
-            Err("the disk is full".into())
+            if let Kept::Record(_) = line { Err("the disk is full".into()) } else { Ok(()) }
         };
         let error = run(&plan(&["r"], Stopping::Fixed, [3, 3]), &context(), &mut NoWatch, &mut keep, &mut |_| true).unwrap_err();
-        assert_eq!((error.to_string().as_str(), calls), ("a record cannot be kept: the disk is full", 1));
+        assert_eq!((error.to_string().as_str(), calls), ("a record cannot be kept: the disk is full", 2));
     }
 
     #[test]

@@ -16,6 +16,6 @@ mod plan;
 pub mod profile;
 mod ready;
 
-pub use execute::{Ended, KeepError, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run};
+pub use execute::{Ended, KeepError, Kept, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run};
 pub use plan::{Arm, Plan, Row, Turn, drawn_seed};
 pub use ready::ready;

@@ -1,12 +1,9 @@
 //! What an experiment will do, complete before its first slot.
 
-use record::{Role, Stopping};
+use record::{PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload, Role, Stopping};
 use stats::{Control, Design, LOOKS, Unit};
 use std::collections::hash_map::RandomState;
-use std::fmt::Write as _;
-#[allow(deprecated, reason = "the successor DefaultHasher may change between releases; the name of a plan must not")]
-use std::hash::SipHasher;
-use std::hash::{BuildHasher as _, Hasher};
+use std::hash::BuildHasher as _;
 use workload::{Workload, settings};
 
 /// An experiment. A block is one slot of every arm for one row, in random order; a pass is one block of every row, in random order.
@@ -26,6 +23,8 @@ pub struct Plan {
     pub settle_ns: u64,
     /// Of the order of rows and arms.
     pub seed: u64,
+    /// What will be asked of the records; `None` where levels alone are measured.
+    pub question: Option<PlannedQuestion>,
 }
 
 /// A seed of an order that nobody chose: from the system's randomness and the time. With one seed for everybody the coin would fall the same
@@ -62,14 +61,35 @@ pub struct Turn {
 }
 
 impl Plan {
-    /// Sixteen hexadecimal digits that stand for everything in this plan: SipHash-2-4 (Aumasson and Bernstein 2012) with the zero key over
-    /// its text. The same plan has the same hash on every machine and in every version that knows the same options.
+    /// The name of this plan: [`PlanFacts::hash`].
     #[must_use]
-    #[allow(deprecated, reason = "see the import")]
     pub fn hash(&self) -> String {
-        let mut hasher = SipHasher::new_with_keys(0, 0);
-        hasher.write(self.text().as_bytes());
-        format!("{:016x}", hasher.finish())
+        self.facts().hash()
+    }
+
+    /// Everything in this plan as its file says it.
+    #[must_use]
+    pub fn facts(&self) -> PlanFacts {
+        let workload = |workload: &Workload| PlannedWorkload {
+            targets: workload.targets.iter().map(|target| target.display().to_string()).collect(),
+            options: settings::shown(workload).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        };
+        PlanFacts {
+            name: self.name.clone(),
+            stopping: self.stopping,
+            least_passes: self.least_passes,
+            most_passes: self.most_passes,
+            budget_ns: self.budget_ns,
+            settle_ns: self.settle_ns,
+            seed: self.seed,
+            question: self.question.clone(),
+            arms: self.arms.iter().map(|arm| PlannedArm { name: arm.name.clone(), role: arm.role }).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| PlannedRow { name: row.name.clone(), workloads: row.workloads.iter().map(workload).collect() })
+                .collect(),
+        }
     }
 
     /// The slots of a pass in the order in which they run: blocks one after the other, rows and the arms of each block shuffled.
@@ -108,33 +128,6 @@ impl Plan {
         // The control is one of the arms here: its place in a block is drawn like every other.
         Design { arms: self.arms.len(), configs: self.rows.len(), control: Control::None, unit: Unit::Block }
     }
-
-    /// Every fact on a line of its own, texts quoted.
-    fn text(&self) -> String {
-        let mut out = String::new();
-        let mut line = |text: std::fmt::Arguments<'_>| {
-            let _infallible = out.write_fmt(text);
-            out.push('\n');
-        };
-        line(format_args!("plan {:?} {:?}", self.name, self.stopping));
-        line(format_args!(
-            "passes {} {} budget {} settle {} seed {}",
-            self.least_passes, self.most_passes, self.budget_ns, self.settle_ns, self.seed
-        ));
-        for arm in &self.arms {
-            line(format_args!("arm {:?} {:?}", arm.name, arm.role));
-        }
-        for row in &self.rows {
-            line(format_args!("row {:?}", row.name));
-            for workload in &row.workloads {
-                line(format_args!("targets {:?}", workload.targets));
-                for (key, value) in settings::shown(workload) {
-                    line(format_args!("{key} {value:?}"));
-                }
-            }
-        }
-        out
-    }
 }
 
 #[cfg(test)]
@@ -154,12 +147,13 @@ mod tests {
             budget_ns: 1,
             settle_ns: 1,
             seed: 1,
+            question: None,
         }
     }
 
     #[test]
     fn any_change_of_a_plan_changes_its_hash_and_none_keeps_it() {
-        let changes: [fn(&mut Plan); 12] = [
+        let changes: [fn(&mut Plan); 14] = [
             |p| p.name.push('x'),
             |p| p.arms[1].name.push('x'),
             |p| p.arms[1].role = Role::Control,
@@ -172,6 +166,8 @@ mod tests {
             |p| p.budget_ns += 1,
             |p| p.settle_ns += 1,
             |p| p.seed += 1,
+            |p| p.most_passes += 1,
+            |p| p.question = Some(PlannedQuestion { metric: "x".into(), margin: 0.05 }),
         ];
         assert_eq!(plan().hash(), plan().hash());
         let mut seen = std::collections::BTreeSet::from([plan().hash()]);

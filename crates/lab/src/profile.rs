@@ -18,7 +18,7 @@ mod rows;
 mod timetable;
 mod told;
 
-use crate::{Arm, Ended, KeepError, LabError, Plan, Row, SlotWatch, WhyEnded, drawn_seed};
+use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, SlotWatch, WhyEnded, drawn_seed};
 use engine::Clock;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
@@ -211,7 +211,7 @@ pub fn profile(
     request: &ProfileRequest,
     context: &Context,
     watch: &mut dyn ProfileWatch,
-    keep: &mut dyn FnMut(&Record) -> Result<(), KeepError>,
+    keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
 ) -> Result<Profiled, ProfileError> {
     let start = context.clock.now();
     let mut rows = rows::rows(request)?;
@@ -251,6 +251,7 @@ pub fn profile(
         budget_ns: last_pass_ns(left_ns),
         settle_ns: times.settle_ns,
         seed: request.order_seed.unwrap_or_else(drawn_seed),
+        question: None,
     };
     let interval_ns = (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
     let context = Context { interval_ns, ..context.clone() };

@@ -12,9 +12,11 @@ mod histogram;
 mod live;
 mod load;
 mod measurements;
+mod plan;
 mod record;
 mod store;
 mod summary;
+mod trial;
 
 pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
@@ -28,9 +30,11 @@ pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount, SigningCost, StepResult, ThresholdResult,
 };
 pub use measurements::{Measurements, Operations};
+pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use record::{
     Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome, PaceAccount,
-    ProcessAccount, Record, Repeat, Residency, Role, SCHEMA, Status, Stopping, TargetFact, Trial, Verification, VerificationFailure,
+    ProcessAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification, VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};
+pub use trial::{Role, Stopping, Trial};

@@ -1,6 +1,6 @@
 //! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
 
-use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage, Summary, WorkerAccount};
+use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage, Summary, Trial, WorkerAccount};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -78,32 +78,6 @@ pub struct Record {
     pub load: Option<LoadAccount>,
 }
 
-/// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trial {
-    /// Hash of the plan, written before the first slot.
-    pub plan: String,
-    /// What is compared: a setting, a machine, a branch.
-    pub arm: String,
-    /// Under which circumstances: a workload of a profile, a configuration.
-    pub row: String,
-    /// From 0.
-    pub block: u32,
-    /// Position in the order of all slots, from 0.
-    pub slot: u32,
-    /// What the arm is compared as.
-    #[serde(default)]
-    pub role: Role,
-    /// When the experiment may end, which decides at which level its intervals hold.
-    #[serde(default)]
-    pub stopping: Stopping,
-    /// Places of the arm and of the row in the plan's own lists, from 0: reports keep the order of the plan, not that of chance.
-    #[serde(default)]
-    pub arm_number: u32,
-    #[serde(default)]
-    pub row_number: u32,
-}
-
 /// Place of a record among fresh starts of one workload, as the source of the record or whoever imported it declares them.
 ///
 /// The order is known and was not drawn by lot: what drifts between repetitions is not told from what differs between workloads.
@@ -113,29 +87,6 @@ pub struct Repeat {
     pub of: String,
     /// From 0, in the order in which they ran.
     pub number: u32,
-}
-
-/// What an arm is compared as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    #[default]
-    Candidate,
-    /// What the others are compared with.
-    Baseline,
-    /// The baseline a second time under another name: what differs between the two is error.
-    Control,
-}
-
-/// How an experiment decides to end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stopping {
-    /// After a number of blocks that was fixed before the first.
-    #[default]
-    Fixed,
-    /// At the first permitted look that decides; it may go on later.
-    Open,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,11 @@
 //! Records on disk: append-only JSON lines, synced as they are written. A torn last line is reported and skipped; nothing else is lost.
 
+use crate::plan::{KIND, PlanLine};
 use crate::{Record, SCHEMA};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file of records that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,8 @@ pub struct Damage {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadRecords {
     pub records: Vec<Record>,
+    /// Of the experiments whose plan stands in the file; each record of theirs holds its own as well.
+    pub plans: Vec<Arc<PlanLine>>,
     pub damaged: Vec<Damage>,
 }
 
@@ -57,6 +61,16 @@ impl Store {
     /// The disk refuses; earlier records are untouched.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.write_line(&line).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+    }
+
+    /// Appends the plan of an experiment, before its first record, and syncs it.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_plan(&mut self, plan: &PlanLine) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(plan)?;
         line.push(b'\n');
         self.write_line(&line).map_err(|source| StoreError::Io { path: self.path.clone(), source })
     }
@@ -93,17 +107,29 @@ pub fn parse_records(bytes: &[u8]) -> ReadRecords {
             continue;
         }
         match parse_line(line) {
-            Ok(record) => out.records.push(record),
+            Ok(Line::Record(record)) => out.records.push(*record),
+            Ok(Line::Plan(plan)) => out.plans.push(Arc::new(*plan)),
             Err(reason) => out.damaged.push(Damage { line: index + 1, reason }),
         }
+    }
+    for trial in out.records.iter_mut().filter_map(|record| record.trial.as_mut()) {
+        trial.written_plan = out.plans.iter().find(|plan| plan.hash == trial.plan).cloned();
     }
     out
 }
 
-fn parse_line(line: &[u8]) -> Result<Record, String> {
+/// What a line holds.
+enum Line {
+    Record(Box<Record>),
+    Plan(Box<PlanLine>),
+}
+
+fn parse_line(line: &[u8]) -> Result<Line, String> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         schema: u32,
+        #[serde(default)]
+        kind: String,
     }
     let versioned: Versioned = serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
     if versioned.schema != SCHEMA {
@@ -112,7 +138,10 @@ fn parse_line(line: &[u8]) -> Result<Record, String> {
             versioned.schema
         ));
     }
-    serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))
+    if versioned.kind == KIND {
+        return serde_json::from_slice(line).map(Line::Plan).map_err(|e| format!("not a plan: {e}"));
+    }
+    serde_json::from_slice(line).map(Line::Record).map_err(|e| format!("not a record: {e}"))
 }
 
 #[cfg(test)]
@@ -150,6 +179,25 @@ mod tests {
         assert_eq!(read.records, [record("a"), record("c")]);
         assert_eq!(read.damaged.len(), 1);
         assert_eq!(read.damaged[0].line, 2);
+    }
+
+    #[test]
+    fn a_plan_is_no_record_and_each_record_of_its_experiment_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let plan = crate::PlanFacts { most_passes: 9, ..crate::PlanFacts::default() }.line();
+        let mut of_plan = record("a");
+        of_plan.trial = Some(crate::Trial { plan: plan.hash.clone(), ..crate::Trial::default() });
+        let mut store = Store::open(&path).unwrap();
+        store.append_plan(&plan).unwrap();
+        store.append(&of_plan).unwrap();
+        store.append(&record("b")).unwrap();
+        let read = read_records(&path).unwrap();
+        assert!(read.damaged.is_empty() && read.records.len() == 2 && *read.plans[0] == plan);
+        assert_eq!(read.records[0].trial.as_ref().unwrap().written_plan.as_deref(), Some(&plan));
+        assert!(std::fs::read(&path).unwrap().starts_with(b"{\"schema\":1,"), "as every line of a file of records");
+        let torn = &std::fs::read(&path).unwrap()[..40];
+        assert_eq!(parse_records(torn).damaged.len(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
-use analyze::{ArmComparison, ArmsComparison, Comparison, Disagreement, Located, LoneRow, RowComparison};
+use analyze::{ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow, RowComparison};
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -75,6 +75,7 @@ fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
             effect: without.effect,
             verdict: without.verdict.clone(),
             sensitivity: None,
+            interrupted: None,
             ..row.clone()
         };
         let (noun, these) = if numbers.len() == 1 { ("block", "stands") } else { ("blocks", "stand") };
@@ -193,9 +194,19 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
     }
 }
 
-/// The verdict as a sentence (trust, section 3.8).
+/// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned end.
 #[must_use]
 pub fn sentence(row: &RowComparison, margin: f64) -> String {
+    let verdict = verdict(row, margin);
+    match (&row.verdict, row.interrupted) {
+        (Verdict::Invalid(_), _) | (_, None) => verdict,
+        (_, Some(Interrupted { complete, planned })) => {
+            format!("{verdict} Interrupted after {complete} of {planned} planned blocks: judged as what may stop at a look.")
+        }
+    }
+}
+
+fn verdict(row: &RowComparison, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
         Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, *windows),
@@ -309,6 +320,7 @@ mod tests {
             differences: vec![],
             unused_blocks: 0,
             sensitivity: None,
+            interrupted: None,
         }
     }
 
@@ -322,6 +334,12 @@ mod tests {
         let mut less = row(Verdict::Slower { by_margin: true });
         less.effect.iter_mut().for_each(|effect| *effect = effect.negated());
         assert!(sentence(&less, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"), "{}", sentence(&less, 0.05));
+        let mut broken = row(Verdict::Faster { by_margin: true });
+        broken.interrupted = Some(Interrupted { complete: 13, planned: 60 });
+        assert_eq!(
+            sentence(&broken, 0.05),
+            "Faster by 8.3 % [5.6 to 11.2], 12 blocks. Interrupted after 13 of 60 planned blocks: judged as what may stop at a look."
+        );
         let mut undrawn = row(Verdict::Invalid(Reason::NotDrawnByLot { windows: [2, 3] }));
         undrawn.effect = None;
         assert_eq!(

@@ -127,6 +127,7 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
             stopping: Stopping::Fixed,
             arm_number: u32::try_from(arm).expect("few arms"),
             row_number: u32::try_from(row).expect("few rows"),
+            ..Trial::default()
         }),
         ..Record::default()
     }

@@ -28,6 +28,7 @@ mod many_comparisons;
 mod no_repetition;
 mod one_sided;
 mod order_aliased;
+mod plan_contradicted;
 mod provenance_mismatch;
 mod pseudo_replication;
 mod same_setup_two_numbers;
@@ -62,7 +63,7 @@ struct Experiment<'a> {
     claims: Vec<Slot<'a>>,
 }
 
-const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 33] = [
+const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 34] = [
     no_repetition::check,
     order_aliased::check,
     control_fails::check,
@@ -88,6 +89,7 @@ const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 33] = [
     provenance_mismatch::check,
     pseudo_replication::check,
     unregistered_stopping::check,
+    plan_contradicted::check,
     steady_state_not_shown::check,
     drift::check,
     first_block_cold::check,

@@ -4,9 +4,9 @@
 //! rows are a second family, by Benjamini and Hochberg; one that it does not find different has an interval and no verdict of difference.
 
 use super::pairs::{Block, complete, logarithm, moment};
-use super::{Comparison, Ground, Judgement, Question, RowComparison, aliased, before_first_look, judged, row_of};
+use super::{Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of};
 use crate::{Located, Severity, audit};
-use record::{Record, Role, Stopping};
+use record::{Record, Role};
 use stats::{
     BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, control_p, drift,
     holm, kruskal_wallis, mde, signed_rank,
@@ -181,7 +181,7 @@ struct Course<'a> {
     measured: usize,
     /// Passes that are judged.
     looked: usize,
-    is_open: bool,
+    ending: Ending,
     left_out: Vec<String>,
 }
 
@@ -194,12 +194,12 @@ impl<'a> Course<'a> {
             rows.entry(row).or_default().push(slots);
         }
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
-        let is_open = records.iter().any(|record| record.trial.as_ref().is_some_and(|trial| trial.stopping == Stopping::Open));
-        let looked = if is_open { Thresholds::open().last_look(measured).unwrap_or(0) } else { measured };
+        let ending = Ending::of(records.iter(), measured);
+        let looked = if ending.at_looks { Thresholds::open().last_look(measured).unwrap_or(0) } else { measured };
         let ok = records.iter().filter(|record| record.outcome.status == record::Status::Ok).count();
         let left_out =
             (ok > in_blocks).then(|| format!("{} good records of blocks that were not completed", ok - in_blocks)).into_iter().collect();
-        Self { cast, question, records, rows, measured, looked, is_open, left_out }
+        Self { cast, question, records, rows, measured, looked, ending, left_out }
     }
 
     fn judged_blocks(&self) -> impl Iterator<Item = (usize, &Slots<'a>)> {
@@ -207,7 +207,7 @@ impl<'a> Course<'a> {
     }
 
     fn too_early(&self) -> Option<Reason> {
-        (self.is_open && self.looked == 0).then(|| before_first_look(self.measured))
+        (self.ending.at_looks && self.looked == 0).then(|| self.ending.too_early(self.measured))
     }
 
     /// Severe findings about several records, or about one that is judged.
@@ -224,7 +224,8 @@ impl<'a> Course<'a> {
             blocks.iter().filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?)).collect()
         };
         let by_row: Vec<Vec<f64>> = self.rows.values().map(|blocks| differences(&blocks[..self.looked])).collect();
-        let looks: Option<Vec<u32>> = self.is_open.then(|| LOOKS.into_iter().take_while(|look| *look as usize <= self.looked).collect());
+        let looks: Option<Vec<u32>> =
+            self.ending.at_looks.then(|| LOOKS.into_iter().take_while(|look| *look as usize <= self.looked).collect());
         let p = control_p(&by_row, looks.as_deref());
         Some(ControlCheck { arm: arm.to_owned(), p, blocks: by_row.iter().map(Vec::len).sum() })
     }
@@ -263,7 +264,7 @@ impl<'a> Course<'a> {
     fn levels(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
         let (rows, members) = (self.rows.len(), blocks.len());
         let mut family = Family::new(self.thresholds(), members);
-        let looks: Vec<usize> = if self.is_open { looks_until(self.looked) } else { vec![self.looked] };
+        let looks: Vec<usize> = if self.ending.at_looks { looks_until(self.looked) } else { vec![self.looked] };
         for look in looks {
             let p = |of_rows: &Vec<Vec<Block<'_>>>| {
                 signed_rank(&of_rows.iter().flat_map(|row| self.differences(&row[..look])).collect::<Vec<_>>()).p
@@ -278,7 +279,7 @@ impl<'a> Course<'a> {
         let whole = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (rows, family) = (whole(self.rows.len()), whole(self.cast.candidates.len()));
         let shipped = Thresholds::open();
-        if !self.is_open {
+        if !self.ending.at_looks {
             Thresholds::fixed(rows * whole(self.looked), ALPHA, family)
         } else if rows == 1 && self.cast.candidates.len() <= shipped.family() {
             shipped
@@ -309,15 +310,16 @@ impl<'a> Course<'a> {
         let side = |index: usize| ground.usable[index].as_slice();
         let invalid = ground.invalid.clone().or_else(|| aliased(&[side(0), side(1)])).or_else(|| common.cloned());
         let unused = self.measured - self.looked;
-        let of_pool = Judgement { level, unused_blocks: unused * self.rows.len(), invalid: invalid.clone() };
+        let interrupted = self.ending.interrupted;
+        let of_pool = Judgement { level, unused_blocks: unused * self.rows.len(), interrupted, invalid: invalid.clone() };
         let name = if self.rows.len() == 1 { self.rows.keys().next().copied().unwrap_or_default() } else { ALL_ROWS };
         let mut pooled = judged(name, &blocks.concat(), &of_pool, self.question);
         if self.rows.len() > 1 {
             // Levels of different rows have no common middle.
             (pooled.base, pooled.candidate) = (None, None);
         }
-        let cell_level = if self.is_open { Thresholds::open().at(self.looked, 1).map_or(level, |p| 1.0 - p) } else { 1.0 - ALPHA };
-        let of_cell = Judgement { level: cell_level, unused_blocks: unused, invalid };
+        let cell_level = if self.ending.at_looks { Thresholds::open().at(self.looked, 1).map_or(level, |p| 1.0 - p) } else { 1.0 - ALPHA };
+        let of_cell = Judgement { level: cell_level, unused_blocks: unused, interrupted, invalid };
         let rows = self.rows.keys().zip(blocks).map(|(row, blocks)| judged(row, blocks, &of_cell, self.question)).collect();
         let comparison = Comparison {
             question: self.question.clone(),
@@ -336,7 +338,7 @@ impl<'a> Course<'a> {
     fn decide_cells(&self, candidates: &mut [ArmComparison]) {
         let mut cells: Vec<&mut RowComparison> = candidates.iter_mut().flat_map(|of| &mut of.comparison.rows).collect();
         let scaled = |cell: &&mut RowComparison| {
-            let threshold = if self.is_open { Thresholds::open().at(self.looked, 1) } else { Some(ALPHA) };
+            let threshold = if self.ending.at_looks { Thresholds::open().at(self.looked, 1) } else { Some(ALPHA) };
             (signed_rank(&cell.differences).p * ALPHA / threshold.unwrap_or(ALPHA)).min(1.0)
         };
         let adjusted = benjamini_hochberg(&cells.iter().map(scaled).collect::<Vec<_>>());
@@ -382,9 +384,10 @@ fn looks_until(passes: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Interrupted;
     use super::*;
     use crate::Metric;
-    use record::{Measurements, Operations, SCHEMA, Status, Trial};
+    use record::{Measurements, Operations, SCHEMA, Status, Stopping, Trial};
     use stats::rng::Rng;
 
     fn question() -> Question {
@@ -501,6 +504,27 @@ mod tests {
         records.retain(|record| record.trial.as_ref().unwrap().block < 7);
         let early = compare_arms(&records, &question()).unwrap();
         assert!(matches!(&verdicts(&early)[1].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look")));
+    }
+
+    #[test]
+    fn a_fixed_length_that_was_not_reached_is_judged_as_what_may_stop_at_a_look() {
+        let planned = |passes: u32, planned: u32| -> ArmsComparison {
+            let mut records = experiment(&THREE, &["r"], passes);
+            records.iter_mut().for_each(|record| record.trial.as_mut().unwrap().planned_blocks = Some(planned));
+            compare_arms(&records, &question()).unwrap()
+        };
+        let whole = &planned(9, 9).candidates[1].pooled;
+        assert_eq!((whole.blocks, whole.interrupted), (9, None));
+        let broken = &planned(9, 40).candidates[1].pooled;
+        assert_eq!((broken.blocks, broken.unused_blocks), (8, 1));
+        assert_eq!(broken.interrupted, Some(Interrupted { complete: 9, planned: 40 }));
+        assert!(broken.effect.unwrap().level > whole.effect.unwrap().level);
+        let early = planned(7, 40);
+        assert!(
+            matches!(verdicts(&early)[1].1, Verdict::Invalid(Reason::Audit(text)) if text.starts_with("interrupted after 7 of 40")),
+            "{:?}",
+            verdicts(&early)
+        );
     }
 
     #[test]

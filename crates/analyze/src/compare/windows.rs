@@ -34,6 +34,7 @@ pub(super) fn undrawn(name: &str, sides: [&[&Record]; 2], invalid: Option<Reason
         verdict: Verdict::Invalid(invalid.unwrap_or(Reason::NotDrawnByLot { windows })),
         differences: Vec::new(),
         sensitivity: None,
+        interrupted: None,
     }
 }
 

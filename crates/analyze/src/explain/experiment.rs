@@ -3,7 +3,7 @@
 use super::RuleText;
 use crate::Severity;
 
-pub(super) const RULES: [RuleText; 10] = [
+pub(super) const RULES: [RuleText; 11] = [
     RuleText {
         id: "verified_elsewhere",
         catalogue_number: Some(9),
@@ -57,6 +57,20 @@ What varies from start to start (layout, placement, caches, neighbours) is the s
 all seconds of one run. 60 seconds of one start are one observation: with a deviation of
 2 % between starts, a t-test over the seconds calls 54 % of identical pairs different.
 What to do: count fresh starts. Seconds show how a run went, not how the next would.",
+    },
+    RuleText {
+        id: "plan_contradicted",
+        catalogue_number: None,
+        severity: Severity::Invalid,
+        title: "Records do not fit the plan of their experiment",
+        text: "\
+The plan is the first line of an experiment's file: arms, rows, every option, when it may
+end, the seed of the order. Its hash is computed again; each record's arm, role, row,
+block and rule (trial) must be the plan's, and each block that ran once must have run in
+the order that the seed gives.
+A rule that is edited afterwards, or labels that are exchanged in blocks that displease,
+give any result: of 40 blocks the best 10 always show a difference.
+What to do: judge the file as it was written; what was planned otherwise is measured anew.",
     },
     RuleText {
         id: "unregistered_stopping",

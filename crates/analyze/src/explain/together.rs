@@ -227,11 +227,12 @@ primary, and crown no winner of a single row.",
     RuleText {
         id: "cells_missing",
         catalogue_number: Some(46),
-        severity: Severity::Warning,
+        severity: Severity::Invalid,
         title: "A part of the planned results is shown",
         text: "\
-A claim that names how many results were planned and how many are shown (figures
-`planned` and `shown`).
+The numbers of an experiment's slots and blocks (trial.slot, trial.block), which have no
+gaps whatever fails; and a claim that names how many results were planned and how many
+are shown (figures `planned` and `shown`; a warning).
 35 of 140 cells can show anything: the quarter with the clearest story is not a sample
 of the rest. Whether the others were left out for space or for their content cannot be
 seen, not even by the one who left them out.

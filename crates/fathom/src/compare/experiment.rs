@@ -14,8 +14,8 @@ use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
-use record::{Record, Role, Stopping, Store};
+use lab::{Arm, Ended, Kept, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
+use record::{PlannedQuestion, Record, Role, Stopping, Store};
 use report::Verdicts;
 use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     engine::sys::catch_signals();
     let mut own = OwnFiles::default();
     own.give(&mut sides)?.iter().for_each(|said| told(said));
-    let plan = plan(matches, &sides)?;
+    let plan = plan(matches, &sides, &question)?;
     question.factors = expected(&plan, differing(&sides), &question)?;
     kinds::check_plan(&question.metric, &plan)?;
     let store = store(matches, &plan)?;
@@ -93,7 +93,7 @@ fn told(text: &str) {
     let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
 }
 
-fn plan(matches: &ArgMatches, sides: &[Side]) -> Result<Plan> {
+fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Plan> {
     let mut arms: Vec<Arm> = Vec::new();
     for (index, side) in sides.iter().enumerate() {
         arms.push(Arm { name: side.name.clone(), role: if index == 0 { Role::Baseline } else { Role::Candidate } });
@@ -126,6 +126,7 @@ fn plan(matches: &ArgMatches, sides: &[Side]) -> Result<Plan> {
         budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
         settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
         seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(lab::drawn_seed),
+        question: Some(PlannedQuestion { metric: question.metric.name(), margin: question.margin }),
     })
 }
 
@@ -169,7 +170,14 @@ fn measure(plan: &Plan, context: &run::Context, mut store: Option<Store>, questi
         plan,
         context,
         &mut progress,
-        &mut |record| Ok(store.as_mut().map_or(Ok(()), |store| store.append(record))?),
+        &mut |line| {
+            let Some(store) = &mut store else { return Ok(()) };
+            match line {
+                Kept::Plan(plan) => store.append_plan(plan)?,
+                Kept::Record(record) => store.append(record)?,
+            }
+            Ok(())
+        },
         &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
     );
     drop(progress);
@@ -299,6 +307,7 @@ mod tests {
             budget_ns: 180_000_000_000,
             settle_ns: 0,
             seed: 1,
+            question: None,
         }
     }
 

@@ -2,22 +2,47 @@
 
 use super::{Experiment, Located, about, claimed};
 use crate::Severity;
+use record::Trial;
+use std::collections::BTreeSet;
+
+const RULE: &str = "cells_missing";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    gaps(experiment).into_iter().chain(unshown(experiment)).collect()
+}
+
+/// Slots and blocks are numbered without gaps, whatever failed: a number that is not there was taken out, or lost.
+fn gaps(experiment: &Experiment<'_>) -> Option<Located> {
+    let numbers = |of: fn(&Trial) -> u32| -> BTreeSet<u32> {
+        experiment.slots.iter().filter_map(|(_, record)| record.trial.as_ref()).map(of).collect()
+    };
+    let missing = |found: &BTreeSet<u32>| -> Vec<u32> { (0..found.last().copied().unwrap_or(0)).filter(|n| !found.contains(n)).collect() };
+    let (slots, blocks) = (missing(&numbers(|trial| trial.slot)), missing(&numbers(|trial| trial.block)));
+    let (noun, lost) = if blocks.is_empty() { ("slot", slots) } else { ("block", blocks) };
+    let first = lost.first()?;
+    let message = match lost.len() {
+        1 => format!("{noun} {first} of the experiment is missing"),
+        n => format!("{n} {noun}s of the experiment are missing, the first is number {first}"),
+    };
+    let advice = "judge the whole file as it was written: a part that was chosen by its result shows whatever was wished";
+    Some(about(None, RULE, Severity::Invalid, message, advice))
+}
+
+fn unshown(experiment: &Experiment<'_>) -> Vec<Located> {
     let claims = experiment.claims.iter().filter_map(|(index, claim)| Some((*index, claimed(claim, "planned")?, claimed(claim, "shown")?)));
     claims
         .filter(|(_, planned, shown)| shown < planned)
         .map(|(index, planned, shown)| {
             let message = format!("{shown} of {planned} planned results are shown");
             let advice = "publish every cell, or say by which rule, written before the run, some were left out";
-            about(Some(index), "cells_missing", Severity::Warning, message, advice)
+            about(Some(index), RULE, Severity::Warning, message, advice)
         })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::example::{only, quoted};
+    use super::super::super::example::{only, placed, quoted, sound};
     use super::super::run_on;
     use super::*;
     use record::{Record, Summary};
@@ -30,5 +55,21 @@ mod tests {
         };
         assert_eq!(only(&run_on(check, &[claim(35.0)])), "35 of 140 planned results are shown");
         assert_eq!(run_on(check, &[claim(140.0)]), []);
+    }
+
+    #[test]
+    fn a_number_that_was_left_out_is_found_wherever_it_was() {
+        let blocks = |numbers: &[u32]| -> Vec<Record> {
+            let slots = numbers.iter().flat_map(|block| [("a", *block, 2 * block), ("b", *block, 2 * block + 1)]);
+            slots.map(|(arm, block, slot)| placed(sound(), arm, block, slot)).collect()
+        };
+        assert_eq!(run_on(check, &blocks(&[0, 1, 2, 3])), []);
+        assert_eq!(run_on(check, &blocks(&[0, 1, 2, 3])[..7]), [], "the last block may be torn");
+        assert_eq!(only(&run_on(check, &blocks(&[0, 2, 3]))), "block 1 of the experiment is missing");
+        let found = run_on(check, &blocks(&[3, 7, 9]));
+        assert_eq!((only(&found), found[0].severity), ("7 blocks of the experiment are missing, the first is number 0", Severity::Invalid));
+        let mut slot = blocks(&[0, 1, 2]);
+        slot.remove(2);
+        assert_eq!(only(&run_on(check, &slot)), "slot 2 of the experiment is missing");
     }
 }

@@ -1,0 +1,60 @@
+//! The place of a record in an experiment.
+
+use crate::PlanLine;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Hash of the plan, written before the first slot.
+    pub plan: String,
+    /// What is compared: a setting, a machine, a branch.
+    pub arm: String,
+    /// Under which circumstances: a workload of a profile, a configuration.
+    pub row: String,
+    /// From 0.
+    pub block: u32,
+    /// Position in the order of all slots, from 0.
+    pub slot: u32,
+    /// What the arm is compared as.
+    #[serde(default)]
+    pub role: Role,
+    /// When the experiment may end, which decides at which level its intervals hold.
+    #[serde(default)]
+    pub stopping: Stopping,
+    /// Places of the arm and of the row in the plan's own lists, from 0: reports keep the order of the plan, not that of chance.
+    #[serde(default)]
+    pub arm_number: u32,
+    #[serde(default)]
+    pub row_number: u32,
+    /// Blocks of each row that the plan has: of a fixed length so many, of an open one at most so many. `None`: nobody says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_blocks: Option<u32>,
+    /// The plan itself, where the file has it; the same for all records of one plan.
+    #[serde(skip)]
+    pub written_plan: Option<Arc<PlanLine>>,
+}
+
+/// What an arm is compared as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    #[default]
+    Candidate,
+    /// What the others are compared with.
+    Baseline,
+    /// The baseline a second time under another name: what differs between the two is error.
+    Control,
+}
+
+/// How an experiment decides to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopping {
+    /// After a number of blocks that was fixed before the first.
+    #[default]
+    Fixed,
+    /// At the first permitted look that decides; it may go on later.
+    Open,
+}
