@@ -237,6 +237,7 @@ mod tests {
             verdict,
             differences: vec![],
             sensitivity: None,
+            interrupted: None,
         }
     }
 
