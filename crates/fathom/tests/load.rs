@@ -143,6 +143,23 @@ fn what_is_asked_wrongly_is_exit_2_with_what_to_do() {
 }
 
 #[test]
+fn what_cannot_work_is_said_before_anything_is_measured() {
+    let server = Server::start(|_| Act::Answer);
+    let store = client::Server::start(&["--memory"]);
+    let s3 = format!("s3://bench@http://{}", store.address);
+    for (arguments, told) in [
+        (&["get", "--target", "s3://bench@http://nobody-has-this-name.invalid:9000"][..], "cannot look up"),
+        // Keys that the server does not know, with the word that it has for that.
+        (&["get", "--target", &s3, "--users", "1"], "InvalidAccessKeyId"),
+        (&["download", "--target", &server.s3("bench"), "--http2"], "leave --http2 out"),
+    ] {
+        let output = load(arguments);
+        assert_eq!(code(&output), 2, "{arguments:?}\n{}", text(&output));
+        assert!(text(&output).contains(told), "{told}\n{}", text(&output));
+    }
+}
+
+#[test]
 fn a_dead_server_is_exit_1_and_a_failed_record() {
     let target = { Server::start(|_| Act::Answer).s3("bench") };
     let dir = tempfile::tempdir().unwrap();

@@ -2,10 +2,11 @@
 
 use crate::LoadError;
 use crate::calls::Call;
-use crate::connection::{Peer, Stream};
+use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
 use crate::counters::ServerCounters;
 use crate::failure::{Failure, element};
 use crate::habits::{About, Habits, Ledgers, Thread, encoded, read_key};
+use crate::http2;
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::session::Session;
@@ -60,14 +61,11 @@ impl Bulk {
     /// # Errors
     /// No server answers, or one that does has no such bucket and makes none.
     pub(crate) fn find_servers(&mut self, bucket: Option<&String>) -> Result<Vec<String>, LoadError> {
-        if bucket.is_none() && self.peers.len() == 1 {
-            return Ok(Vec::new());
-        }
         let (mut alive, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
         for peer in self.peers.iter() {
             let found = match bucket {
                 Some(name) => self.ensure_bucket(peer, name)?,
-                None => self.runtime.block_on(Stream::connect(peer)).map(|_open| false).map_err(|error| Failure::connect(&error)),
+                None => self.reach(peer).map(|()| false),
             };
             match found {
                 Ok(made_now) => {
@@ -85,6 +83,17 @@ impl Bulk {
         Ok(dead.into_iter().map(|(address, failure)| format!("{address} did not answer before the load: {}", failure.what)).collect())
     }
 
+    /// Whether a connection to a server can be opened, over which nothing is asked.
+    fn reach(&self, peer: &Peer) -> Result<(), Failure> {
+        let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
+        LocalSet::new().block_on(&self.runtime, async {
+            match self.habits.version {
+                HttpVersion::One => Stream::connect(peer).await.map(drop).map_err(|error| Failure::connect(&error)),
+                HttpVersion::Two { .. } => http2::reach(peer, &thread).await,
+            }
+        })
+    }
+
     /// Makes sure that one server has the bucket; whether it was made now.
     fn ensure_bucket(&self, peer: &Peer, name: &str) -> Result<Result<bool, Failure>, LoadError> {
         let address = &peer.authority;
@@ -99,9 +108,12 @@ impl Bulk {
                 200..=299 => return Ok(Ok(false)),
                 404 => {}
                 301 | 307 => return Err(LoadError::Target(format!("bucket {name} is in another region: set AWS_REGION to it"))),
-                401 | 403 => {
-                    return Err(LoadError::Target(format!(
-                        "{address} refuses access to bucket {name} (HTTP {status}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the clock of this machine"
+                400 | 401 | 403 => {
+                    // An answer to HEAD has no words.
+                    let code = session.bucket("GET").await.map(|(_, code)| code).unwrap_or_default();
+                    let space = if code.is_empty() { "" } else { " " };
+                    return Err(LoadError::Asked(format!(
+                        "{address} refuses access to bucket {name} (HTTP {status}{space}{code}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the clock of this machine"
                     )));
                 }
                 other => return Err(LoadError::Target(format!("{address} answers HTTP {other} when asked for bucket {name}"))),
@@ -262,7 +274,16 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The message when nobody answers.
 pub(crate) fn unreachable_target(address: &str, failure: &Failure) -> LoadError {
-    LoadError::Target(format!("cannot reach {address}: {}; is the server running, and is the target right?", failure.what))
+    let what = &failure.what;
+    if what.contains(NO_HTTP2) {
+        return LoadError::Asked(format!("{address}: {what}; leave --http2 out, or name an endpoint that speaks it"));
+    }
+    if what.contains("certificate") {
+        return LoadError::Asked(format!(
+            "{address}: {what}; name the certificate of the server, or of its authority, with --cacert, or believe anybody with --insecure"
+        ));
+    }
+    LoadError::Target(format!("cannot reach {address}: {what}; is the server running, and is the target right?"))
 }
 
 /// How many objects could not be removed; the record says why.

@@ -2,6 +2,7 @@
 
 use crate::LoadError;
 use crate::target::Endpoint;
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -42,9 +43,12 @@ pub enum HttpVersion {
 /// HTTP/2 as TLS calls it (RFC 9113, 3.2).
 const HTTP2: &[u8] = b"h2";
 
+/// How that begins to be said.
+pub(crate) const NO_HTTP2: &str = "the endpoint does not answer in HTTP/2";
+
 /// What HTTP/2 was asked of does not speak it, as far as can be seen.
 pub(crate) fn speaks_no_http2(why: &str) -> io::Error {
-    io::Error::other(format!("the endpoint does not answer in HTTP/2 ({why})"))
+    io::Error::other(format!("{NO_HTTP2} ({why})"))
 }
 
 /// An endpoint that was looked up.
@@ -58,7 +62,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// Looks up the first address, once for the whole run, so that no name service is in any latency.
     pub(crate) fn find(endpoint: &Endpoint, trust: &Trust, version: HttpVersion) -> Result<Self, LoadError> {
-        let unknown = |why: String| LoadError::Target(format!("cannot look up {}: {why}; check the name in the target", endpoint.host));
+        let unknown = |why: String| LoadError::asked(format!("cannot look up {}: {why}; check the name in the target", endpoint.host));
         let mut found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
         let address = found.next().ok_or_else(|| unknown("it has no address".into()))?;
         let tls = if endpoint.is_tls {
@@ -93,17 +97,68 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, LoadError> {
         }
         Trust::File(path) => {
             let refused = |why: String| LoadError::asked(format!("--cacert {}: {why}; it is a PEM file of certificates", path.display()));
-            let mut count = 0;
+            let mut pinned = Vec::new();
             for certificate in CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))? {
-                roots.add(certificate.map_err(|e| refused(e.to_string()))?).map_err(|e| refused(e.to_string()))?;
-                count += 1;
+                let certificate = certificate.map_err(|e| refused(e.to_string()))?;
+                roots.add(certificate.clone()).map_err(|e| refused(e.to_string()))?;
+                pinned.push(certificate);
             }
-            if count == 0 {
+            if pinned.is_empty() {
                 return Err(refused("no certificate in it".into()));
             }
+            let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            let authorities = authorities.map_err(|e| refused(e.to_string()))?;
+            let verifier = Arc::new(BelievesThese { pinned, authorities });
+            return Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
         }
     }
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Takes what these authorities have signed, and their certificates themselves: one that a server made for itself is often that of an
+/// authority, which is no server's by the rules, and whoever names it means that server.
+#[derive(Debug)]
+struct BelievesThese {
+    pinned: Vec<CertificateDer<'static>>,
+    authorities: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for BelievesThese {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if self.pinned.iter().any(|pinned| pinned == end_entity) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
 }
 
 /// Takes every certificate; signatures are still checked, so that the peer holds the key that it shows.

@@ -201,6 +201,11 @@ async fn connect(peer: &Peer, thread: &Rc<Thread>) -> Result<Open, Failure> {
     Ok(Open { requests, state })
 }
 
+/// Whether a server speaks HTTP/2, which it is asked nothing over.
+pub(crate) async fn reach(peer: &Peer, thread: &Rc<Thread>) -> Result<(), Failure> {
+    connect(peer, thread).await.map(drop)
+}
+
 /// The head as HTTP/2 has it, and what follows it in `head` as the beginning of the body.
 fn request(peer: &Peer, head: &[u8]) -> Result<(Request<()>, Bytes), Failure> {
     let refused = || Failure::new(FailureKind::Content, "a request that HTTP/2 cannot carry");

@@ -1,9 +1,10 @@
 //! What is amended in answers of the protocol library before they go out.
 
 use crate::front::refusal;
+use crate::messages::{self, About};
 use crate::protocol::content_sha256_mismatch;
 use crate::question::pairs;
-use http::{HeaderName, HeaderValue, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::{Body, s3_error};
 
 /// GetObjectAttributes alone has its ETag without quotes, which the protocol library always writes.
@@ -49,10 +50,36 @@ pub(crate) fn too_slow() -> Response<Body> {
     refusal(s3_error!(RequestTimeout, "Your socket connection to the server was not read from or written to within the timeout period."))
 }
 
+/// The document of an error; `None` for any other answer.
+pub(crate) fn document(status: StatusCode, body: &Body) -> Option<String> {
+    let error = status.is_client_error() || status.is_server_error();
+    String::from_utf8(error.then(|| body.bytes()).flatten()?.to_vec()).ok()
+}
+
+/// Errors say what they are, and of which request.
+pub(crate) fn decorated(headers: &mut HeaderMap, status: StatusCode, body: Body, about: impl FnOnce() -> About) -> Body {
+    let Some(text) = document(status, &body).and_then(|text| messages::completed(&text, &about())) else { return body };
+    if let Ok(length) = HeaderValue::from_str(&text.len().to_string())
+        && headers.contains_key(header::CONTENT_LENGTH)
+    {
+        headers.insert(header::CONTENT_LENGTH, length);
+    }
+    Body::from(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use s3s::{S3Error, S3ErrorCode};
+
+    #[test]
+    fn errors_say_which_request_they_are_of() {
+        let (mut parts, body) = refusal(s3_error!(NoSuchKey, "gone")).into_parts();
+        let about = || About { key: None, path: "/b/k".into(), now_ms: 0, request_id: "ID7".into() };
+        let body = decorated(&mut parts.headers, parts.status, body, about).bytes().unwrap();
+        let end = "<Message>gone</Message><Resource>/b/k</Resource><RequestId>ID7</RequestId></Error>";
+        assert!(std::str::from_utf8(&body).unwrap().ends_with(end));
+    }
 
     #[test]
     fn an_internal_error_without_a_message_is_a_body_that_was_not_as_signed() {

@@ -1,12 +1,14 @@
 //! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on command, counting.
 
 use crate::access::{OperationCell, Passed};
-use crate::amend::{as_of_get, is_unread_body, too_slow, unquote_etag, unread_body};
+use crate::amend::{as_of_get, decorated, document, is_unread_body, too_slow, unquote_etag, unread_body};
 use crate::cors::{self, Preflight};
 use crate::forms::{self, Forms, Sender};
 use crate::guard::{Found, Guard};
 use crate::inbound::{Inbound, Waits};
+use crate::journal::{Entry, Journal, Said};
 use crate::keyring::Keyring;
+use crate::messages;
 use crate::metrics::{Metrics, Misbehaved};
 use crate::outbound::Outbound;
 use crate::pages::OwnPages;
@@ -16,7 +18,7 @@ use crate::protocol::custom;
 use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
-use crate::storage::ObjectStore;
+use crate::storage::{ObjectStore, WallClock};
 use crate::throttle::Throttle;
 use crate::wake::Wakes;
 use http::request::Parts;
@@ -56,6 +58,9 @@ pub(crate) struct Front {
     pub(crate) mischief: Option<Arc<Mischief>>,
     /// Where this server's buckets are, as signatures name it.
     pub(crate) region: String,
+    /// Where a line of each request goes, if anywhere.
+    pub(crate) journal: Option<Journal>,
+    pub(crate) clock: WallClock,
     pub(crate) started: Instant,
     /// How long a client that is waited for has.
     pub(crate) idle: Duration,
@@ -86,6 +91,8 @@ impl Front {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let kind = kind(request.method(), request.uri());
         let is_head = request.method() == Method::HEAD;
+        let mut entry = self.journal.as_ref().map(|journal| Entry::new(journal, &request, peer));
+        let said = Said::of(&request);
         let decision = self.mischief.as_ref().map(|mischief| mischief.models.decide(kind, number)).unwrap_or_default();
         self.wait(kind, &decision, begun).await;
         let cell = OperationCell::new();
@@ -96,14 +103,17 @@ impl Front {
         };
         let (mut parts, body) = response.into_parts();
         let id = format!("{:016X}", self.run ^ number);
-        let body = decorated(&mut parts.headers, parts.status, body, &id);
+        if let Some(entry) = &mut entry {
+            entry.answered(document(parts.status, &body).as_deref());
+        }
+        let body = decorated(&mut parts.headers, parts.status, body, || said.about((self.clock)(), &id));
         // HTTP/1.1 leaves the content of such an answer out by itself; over HTTP/2 it would break the stream (RFC 9110, 9.3.2).
         let body = if is_head { Body::empty() } else { body };
         if let Ok(value) = HeaderValue::from_str(&id) {
             parts.headers.insert("x-amz-request-id", value);
         }
         let operation = cell.0.load(Ordering::Relaxed);
-        let outbound = Outbound::new(body, Arc::clone(&self.metrics), operation, parts.status, begun);
+        let outbound = Outbound::new(body, Arc::clone(&self.metrics), operation, parts.status, begun, entry);
         Response::from_parts(parts, self.shaped(outbound, kind, &decision))
     }
 
@@ -311,17 +321,12 @@ pub(crate) fn refusal(error: S3Error) -> Response<Body> {
 /// As `refusal`, with what else AWS tells of it.
 fn refusal_with(refused: Refused) -> Response<Body> {
     let mut response = refusal(refused.error);
-    let extras = refused.extras.iter().map(|(name, value)| format!("<{name}>{}</{name}>", escaped(value))).collect::<String>();
+    let extras = refused.extras.iter().map(|(name, value)| format!("<{name}>{}</{name}>", messages::escaped(value))).collect::<String>();
     let text = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
     if let Some(head) = text.as_deref().and_then(|text| text.strip_suffix("</Error>")) {
         *response.body_mut() = Body::from(format!("{head}{extras}</Error>"));
     }
     response
-}
-
-/// Text as the content of an element of XML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Refuses what the protocol library would take: too many bytes of headers, digests of nothing, and signatures of version 2.
@@ -344,23 +349,6 @@ fn check_head<B>(request: &Request<B>) -> S3Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Errors say which request they are of.
-fn decorated(headers: &mut HeaderMap, status: StatusCode, body: Body, id: &str) -> Body {
-    if !status.is_client_error() && !status.is_server_error() {
-        return body;
-    }
-    let Some(bytes) = body.bytes() else { return body };
-    let Ok(text) = std::str::from_utf8(&bytes) else { return body };
-    let Some(head) = text.strip_suffix("</Error>") else { return body };
-    let text = format!("{head}<RequestId>{id}</RequestId></Error>");
-    if let Ok(length) = HeaderValue::from_str(&text.len().to_string())
-        && headers.contains_key(header::CONTENT_LENGTH)
-    {
-        headers.insert(header::CONTENT_LENGTH, length);
-    }
-    Body::from(text)
 }
 
 #[cfg(test)]
@@ -397,13 +385,5 @@ mod tests {
         let with = |digest: &str| Request::builder().uri("/b/k").header("content-md5", digest).body(()).unwrap();
         assert_eq!(check_head(&with("")).unwrap_err().code().as_str(), "InvalidDigest");
         assert!(check_head(&with("1B2M2Y8AsgTpgAmY7PhCfg==")).is_ok());
-    }
-
-    #[test]
-    fn errors_carry_the_id_of_their_request() {
-        let response = refusal(s3_error!(NoSuchKey, "gone"));
-        let (mut parts, body) = response.into_parts();
-        let body = decorated(&mut parts.headers, parts.status, body, "ID7").bytes().unwrap();
-        assert!(std::str::from_utf8(&body).unwrap().ends_with("<Message>gone</Message><RequestId>ID7</RequestId></Error>"));
     }
 }

@@ -51,6 +51,7 @@ impl InMemory {
             threads: None,
             clock: Arc::new(|| 1_000_000),
             log: Arc::new(|_| ()),
+            requests: None,
             idle: Duration::from_secs(60),
             lifecycle_day: Duration::from_secs(86_400),
         };

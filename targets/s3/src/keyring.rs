@@ -15,6 +15,16 @@ pub enum Permission {
     List,
 }
 
+impl Permission {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::List => "list",
+        }
+    }
+}
+
 /// Why keys could not be read. Secrets are never part of it.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
@@ -82,6 +92,24 @@ impl Keyring {
         };
         let file: File = toml::from_str(text).map_err(described)?;
         Self::of(file.key)
+    }
+
+    /// Each key's name and what it may do, in the order of their names; never a secret.
+    pub fn described(&self) -> Vec<String> {
+        let granted = |(pattern, permissions): &(String, Vec<Permission>)| {
+            let words: Vec<&str> = permissions.iter().map(|permission| permission.name()).collect();
+            format!("{} in {pattern}", words.join("/"))
+        };
+        let mut keys: Vec<String> = self
+            .keys
+            .iter()
+            .map(|(access, key)| match key.admin {
+                true => format!("{access} (everything)"),
+                false => format!("{access} ({})", key.buckets.iter().map(granted).collect::<Vec<_>>().join(", ")),
+            })
+            .collect();
+        keys.sort();
+        keys
     }
 
     /// No key, with which nobody may do anything.
@@ -214,6 +242,7 @@ secret = "reader-secret-key"
         assert!(keys.permits("reader", "logs-1", Permission::Read) && !keys.is_admin("reader"));
         assert!(!keys.permits("reader", "logs-1", Permission::Write));
         assert!(!keys.permits("reader", "other", Permission::Read) && !keys.permits("nobody", "logs-1", Permission::Read));
+        assert_eq!(keys.described(), ["reader (read/list in logs-*)", "root (everything)"]);
         assert!(keys.is_admin_secret("root-secret-key") && !keys.is_admin_secret("reader-secret-key"));
     }
 

@@ -1,6 +1,7 @@
 //! Answers on their way out: counted, and if so commanded slowed, cut or damaged.
 
 use crate::front::Mischief;
+use crate::journal::Entry;
 use crate::metrics::{Metrics, Misbehaved};
 use crate::throttle::Throttle;
 use bytes::{Bytes, BytesMut};
@@ -30,11 +31,20 @@ pub(crate) struct Outbound {
     begun: Instant,
     sent: u64,
     shape: Option<Box<Shape>>,
+    /// What is said of the request when it has been answered.
+    entry: Option<Box<Entry>>,
 }
 
 impl Outbound {
-    pub(crate) fn new(inner: Body, metrics: Arc<Metrics>, operation: usize, status: StatusCode, begun: Instant) -> Self {
-        Self { inner, metrics, operation, status, begun, sent: 0, shape: None }
+    pub(crate) fn new(
+        inner: Body,
+        metrics: Arc<Metrics>,
+        operation: usize,
+        status: StatusCode,
+        begun: Instant,
+        entry: Option<Entry>,
+    ) -> Self {
+        Self { inner, metrics, operation, status, begun, sent: 0, shape: None, entry: entry.map(Box::new) }
     }
 
     /// The same answer with the bandwidth limited and its bytes cut or damaged as was decided.
@@ -128,6 +138,10 @@ impl http_body::Body for Outbound {
 impl Drop for Outbound {
     fn drop(&mut self) {
         self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.metrics.count(self.operation, self.status.as_u16(), self.sent, self.begun.elapsed());
+        let took = self.begun.elapsed();
+        self.metrics.count(self.operation, self.status.as_u16(), self.sent, took);
+        if let Some(entry) = &self.entry {
+            entry.end(self.operation, self.status.as_u16(), self.sent, took);
+        }
     }
 }

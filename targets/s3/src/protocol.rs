@@ -8,6 +8,7 @@ mod convert;
 mod copying;
 mod deleting;
 mod errors;
+mod finished;
 mod hasher;
 mod intake;
 mod listing;
@@ -20,8 +21,9 @@ mod settings;
 mod tags;
 
 pub(crate) use checksums::{Hashes, content_md5, given_in};
-pub(crate) use convert::{invalid_argument, milliseconds, url_encoded};
+pub(crate) use convert::{invalid_argument, milliseconds, timestamp, url_encoded};
 pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
+pub(crate) use finished::Finished;
 pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
@@ -45,6 +47,7 @@ pub(crate) struct Protocol {
     pub(crate) log: Log,
     /// Whether it was said that the store's directory is gone.
     pub(crate) lost: AtomicBool,
+    pub(crate) finished: Finished,
 }
 
 /// Handlers know the request without its credentials' secret.
@@ -243,7 +246,14 @@ mod tests {
         let store = open_memory(StorageOptions { least_part: 1, ..StorageOptions::new(Arc::new(|| 0)) }).unwrap();
         let keyring = Arc::new(Keyring::single("root", "root-secret").unwrap());
         let access = Arc::new(Access { keyring, store: Arc::clone(&store) });
-        Protocol { store, access, region: region.into(), log: Arc::new(|_| ()), lost: AtomicBool::new(false) }
+        Protocol {
+            store,
+            access,
+            region: region.into(),
+            log: Arc::new(|_| ()),
+            lost: AtomicBool::new(false),
+            finished: Finished::default(),
+        }
     }
 
     fn asked<T>(input: T, asker: &str) -> Asked<T> {
@@ -287,7 +297,13 @@ mod tests {
         };
         let made = complete(vec![part.clone()], None).await.unwrap();
         let again = complete(vec![part.clone()], None).await.unwrap();
+        let again_tag = again.e_tag.clone();
         assert_eq!((again.e_tag, again.key), (made.e_tag, Some("k".to_owned())));
+        // Also where the object has been written over since.
+        let body = StreamingBlob::from(s3s::Body::from("newer".to_owned()));
+        let put = PutObjectInput::builder().bucket("bucket".into()).key("k".into()).body(Some(body)).build().unwrap();
+        protocol.put_object(asked(put, "root")).await.unwrap();
+        assert_eq!(complete(vec![part.clone()], None).await.unwrap().e_tag, again_tag);
         let other = CompletedPart { e_tag: Some(ETag::Strong("0cc175b9c0f1b6a831c399e269772661".into())), ..part.clone() };
         assert_eq!(complete(vec![other], None).await.unwrap_err().code().as_str(), "NoSuchUpload");
         assert_eq!(complete(vec![part], Some(ETagCondition::Any)).await.unwrap_err().code().as_str(), "NoSuchUpload");

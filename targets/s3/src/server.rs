@@ -4,13 +4,14 @@ use crate::access::Access;
 use crate::forms::Forms;
 use crate::front::{Front, Mischief};
 use crate::handoff::{Direct, Handoff};
+use crate::journal::Journal;
 use crate::keyring::{Keyring, Secrets};
 use crate::lifecycle;
 use crate::metrics::Metrics;
 use crate::pages::OwnPages;
 use crate::patience::Patient;
 use crate::policy::Peer;
-use crate::protocol::{Log, Protocol, described};
+use crate::protocol::{Finished, Log, Protocol, described};
 use crate::storage::{ObjectStore, WallClock};
 use crate::wake::Wakes;
 use http::{Request, Version};
@@ -64,6 +65,8 @@ pub struct ServerOptions {
     pub clock: WallClock,
     /// Told of internal errors; never of secrets.
     pub log: Log,
+    /// Told a line of each request, if anybody is.
+    pub requests: Option<Log>,
     /// How long a head or a handshake may take, and each 16 KiB of a body or an answer.
     pub idle: Duration,
     /// What lifecycle rules mean by a day.
@@ -126,6 +129,7 @@ fn service(options: &ServerOptions, keyring: &Arc<Keyring>, store: &Arc<dyn Obje
         region: options.region.clone(),
         log: Arc::clone(&options.log),
         lost: AtomicBool::new(false),
+        finished: Finished::default(),
     };
     let mut builder = S3ServiceBuilder::new(protocol);
     builder.set_auth(Secrets(Arc::clone(keyring)));
@@ -152,6 +156,8 @@ pub(crate) fn front(options: &mut ServerOptions, store: &Arc<dyn ObjectStore>, m
         metrics: Arc::clone(metrics),
         mischief,
         region: options.region.clone(),
+        journal: options.requests.take().map(|log| Journal { log, clock: Arc::clone(&options.clock) }),
+        clock: Arc::clone(&options.clock),
         started: Instant::now(),
         idle: options.idle,
         run: (options.clock)() << 20,
@@ -348,6 +354,7 @@ mod tests {
             threads: None,
             clock: Arc::new(|| 0),
             log: Arc::new(|_| ()),
+            requests: None,
             idle: IDLE,
             lifecycle_day: IDLE,
         };

@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use s3::{Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, StorageOptions, SyncPolicy, TlsFiles, WallClock};
+use s3::{Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, Space, StorageOptions, SyncPolicy, TlsFiles, WallClock};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -63,6 +63,10 @@ pub(super) fn command() -> Command {
         .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
         .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
         .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
+        .arg(
+            value("log", "WHAT", "What is written to the standard error besides errors: requests, a line for each")
+                .value_parser(["requests"]),
+        )
         .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
         .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))
         .arg(value("lifecycle-day", "DURATION", "What a day of lifecycle rules is, to try them out").default_value("24h"))
@@ -145,25 +149,53 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let log: Log = Arc::new(|line| {
         let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
     });
+    let keyring = keyring(matches)?;
+    let keys = keyring.described().join("; ");
     let options = ServerOptions {
         listen,
-        keyring: keyring(matches)?,
+        keyring,
         region: text(matches, "region").to_owned(),
         tls: tls.map(|(certificate, key)| TlsFiles { certificate: certificate.clone(), key: key.clone() }),
         misbehaviour: misbehaviour.map_err(|e| wrong("misbehave", e))?,
         threads: matches.get_one::<u16>("threads").map(|threads| usize::from(*threads)),
         clock: clock(),
+        requests: matches.contains_id("log").then(|| Arc::clone(&log)),
         log,
         idle: duration(matches, "idle")?,
         lifecycle_day: duration(matches, "lifecycle-day")?,
     };
     // A connection takes a file, and 256 objects stay open.
     let _whatever_it_is = engine::sys::raise_file_limit();
-    s3::serve(options, store(matches)?, |address| {
+    let store = store(matches)?;
+    let about = about(matches, &*store, &keys)?;
+    let region = text(matches, "region").to_owned();
+    s3::serve(options, store, move |address| {
         let mut out = std::io::stdout();
-        let _nobody_reads_a_closed_terminal = writeln!(out, "listening on {scheme}://{address}").and_then(|()| out.flush());
+        let url = format!("{scheme}://{address}");
+        // In one piece: whoever reads the address may read no further.
+        let said = format!("listening on {url}\n{about}try: AWS_REGION={region} aws --endpoint-url {url} s3 ls\n");
+        let _nobody_reads_a_closed_terminal = out.write_all(said.as_bytes()).and_then(|()| out.flush());
     })?;
     Ok(0)
+}
+
+/// What a newcomer asks first of a server.
+fn about(matches: &ArgMatches, store: &dyn ObjectStore, keys: &str) -> Result<String> {
+    let kept = match (matches.get_one::<PathBuf>("data"), store.space()?) {
+        (Some(dir), Some(Space { free, reserve })) => {
+            let refused = if free > reserve { "" } else { ": NO ROOM, objects are refused; see --reserve" };
+            format!("{}, {} free, of which objects leave {}{refused}", dir.display(), Bytes(free), Bytes(reserve))
+        }
+        (_, _) => "in memory: it ends with the server".to_owned(),
+    };
+    let durable = match (matches.get_flag("memory"), sync_policy(text(matches, "sync"))?) {
+        (true, _) => "none",
+        (false, SyncPolicy::Always) => "each write before it is answered (--sync always)",
+        (false, SyncPolicy::Interval(_)) => "what was written until the last interval (--sync interval)",
+        (false, SyncPolicy::Never) => "when the system likes (--sync never)",
+    };
+    let region = text(matches, "region");
+    Ok(format!("data: {kept}\ndurable: {durable}\nkeys: {keys}\nregion: {region}\n"))
 }
 
 fn scrub(store: &dyn ObjectStore) -> Result<i32> {

@@ -93,5 +93,5 @@ fn objects_travel_through_tls_and_its_handshake_is_connecting() {
     assert_eq!(record.effective.get("trust").map(String::as_str), Some("file"));
     assert_eq!(ok(&[&run[..], &["--insecure"]].concat()).effective.get("trust").map(String::as_str), Some("anybody"));
     let (_, output) = load(&run);
-    assert!(code(&output) == 1 && text(&output).contains("certificate"), "{}", text(&output));
+    assert!(code(&output) == 2 && text(&output).contains("certificate"), "{}", text(&output));
 }

@@ -65,7 +65,7 @@ fn what_speaks_no_http2_is_told() {
     let old = OldServer::start(|_| Act::Answer);
     let (_, output) = load(&["get", "--target", &old.s3("bench"), "--http2", "--timeout", "10s"]);
     let said = text(&output);
-    assert!(code(&output) == 1 && said.contains("does not answer in HTTP/2"), "{said}");
+    assert!(code(&output) == 2 && said.contains("does not answer in HTTP/2"), "{said}");
 }
 
 #[test]

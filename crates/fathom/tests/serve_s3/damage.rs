@@ -83,6 +83,30 @@ fn a_directory_that_is_gone_is_said_and_nothing_is_written() {
 }
 
 #[test]
+fn clients_that_complete_an_upload_at_once_hear_the_same() {
+    let (server, mut client) = memory();
+    for round in 0..10 {
+        let upload = client.call("POST", "/bucket/big?uploads").ok().fields("UploadId").remove(0);
+        let path = format!("/bucket/big?uploadId={upload}");
+        let etag = client.put(&format!("{path}&partNumber=1"), format!("round {round}")).ok().headers["etag"].clone();
+        let body = format!("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>");
+        let complete = Request::new("POST", &path).body(body);
+        let asking: Vec<_> = (0..5)
+            .map(|_| {
+                let (mut client, complete) = (server.client(), complete.clone());
+                std::thread::spawn(move || client.send(complete).ok().fields("ETag"))
+            })
+            .collect();
+        let heard: Vec<_> = asking.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(heard.iter().all(|etag| *etag == heard[0] && etag.len() == 1), "{heard:?}");
+        // Later, when something else is there.
+        client.put("/bucket/big", "newer").ok();
+        assert_eq!(client.send(complete).ok().fields("ETag"), heard[0]);
+        assert_eq!(client.call("GET", "/bucket/big").ok().text(), "newer");
+    }
+}
+
+#[test]
 fn a_range_that_is_not_understood_is_the_whole_object() {
     let (_server, mut client) = memory();
     client.put("/bucket/k", "0123456789").ok();

@@ -1,9 +1,10 @@
 //! Options of the command, each seen in what the server does.
 
-use super::client::{Request, SECRET, Server};
+use super::client::{Client, Request, SECRET, Server};
 use super::memory;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn metrics(server: &Server) -> String {
     let page = Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
@@ -128,4 +129,97 @@ fn a_day_of_lifecycle_rules_is_as_long_as_was_said() {
     }
     client.call("GET", "/bucket/kept").ok();
     assert!(metrics(&server).contains("fathom_s3_lifecycle_removed_total 1\n"));
+}
+
+#[test]
+fn a_certificate_that_a_server_made_for_itself_is_believed_where_it_is_named() {
+    let server = Server::start(&["--memory", "--tls-cert", &tls_file("own.pem"), "--tls-key", &tls_file("own-key.pem")]);
+    let load = |trust: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.args(["load", "put", "--target", &format!("s3://bucket@https://{}", server.address)]);
+        command.args(["--users", "1", "--iterations", "3", "--duration", "60s"]).args(trust);
+        let output = command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = load(&["--cacert", &tls_file("own.pem")]);
+    assert_eq!(code, Some(0), "{said}");
+    for trust in [&[][..], &["--cacert", &tls_file("ca.pem")]] {
+        let (code, said) = load(trust);
+        assert!(code == Some(2) && said.contains("--cacert") && said.contains("--insecure"), "{trust:?} {said}");
+    }
+}
+
+/// What the server says on its outputs until it is told to end, and what a client did meanwhile.
+fn said(args: &[&str], act: impl FnOnce(&str)) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command.args(["serve", "s3", "--listen", "127.0.0.1:0"]).args(args);
+    command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    out.read_line(&mut first).unwrap();
+    act(first.trim().rsplit_once("//").unwrap().1);
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let (mut rest, mut errors) = (String::new(), String::new());
+    out.read_to_string(&mut rest).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    child.wait().unwrap();
+    (first + &rest, errors)
+}
+
+#[test]
+fn the_start_says_what_a_newcomer_asks_and_no_secret() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let (out, errors) = said(&["--data", data, "--sync", "never", "--region", "eu-north-7"], |_| {});
+    for expected in [
+        &format!("data: {data}, "),
+        " free, of which objects leave ",
+        "durable: when the system likes",
+        "keys: AKIATEST (everything)\n",
+        "region: eu-north-7\n",
+        "try: AWS_REGION=eu-north-7 aws --endpoint-url http://127.0.0.1:",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+    assert!(!out.contains(SECRET) && errors.is_empty(), "{out}{errors}");
+    assert!(said(&["--memory"], |_| {}).0.contains("data: in memory"));
+    assert!(said(&["--data", data, "--reserve", "1EiB"], |_| {}).0.contains("NO ROOM"));
+}
+
+#[test]
+fn requests_are_a_line_each_where_that_is_asked_for() {
+    let act = |address: &str| {
+        let mut client = Client::new(address);
+        client.call("PUT", "/bucket").ok();
+        client.put("/bucket/k", "bytes").ok();
+        client.call("GET", "/bucket/k").ok();
+        let presigned = client.presigned(Request::new("GET", "/bucket/none"), 60);
+        client.try_send(&presigned).unwrap();
+        client.try_send(&Request::new("GET", "/bucket/k")).unwrap();
+    };
+    let (_, errors) = said(&["--memory", "--log", "requests"], act);
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 5, "{errors}");
+    for (line, parts) in lines.iter().zip([
+        " 127.0.0.1 AKIATEST CreateBucket 200 - 0 B ",
+        " 127.0.0.1 AKIATEST PutObject 200 - 0 B ",
+        " 127.0.0.1 AKIATEST GetObject 200 - 5 B ",
+        " 127.0.0.1 AKIATEST GetObject 404 NoSuchKey ",
+        " 127.0.0.1 - GetObject 403 AccessDenied ",
+    ]) {
+        assert!(line.contains(parts) && line.contains(" /bucket") && !line.contains("Signature"), "{parts}\n{line}");
+    }
+    assert!(said(&["--memory"], act).1.is_empty());
+}
+
+#[test]
+fn every_error_has_a_message() {
+    let (server, mut client) = memory();
+    for (method, path) in [("PUT", "/a"), ("GET", "/bucket/none"), ("PUT", "/bucket?website")] {
+        assert_eq!(client.call(method, path).fields("Message").len(), 1, "{method} {path}");
+    }
+    let wrong = server.client().with(super::client::ACCESS, "another-secret").signed(Request::new("GET", "/bucket"));
+    let answer = client.try_send(&wrong).unwrap();
+    assert_eq!((answer.fields("Message").len(), answer.fields("AWSAccessKeyId")), (1, vec!["AKIATEST".to_owned()]));
 }

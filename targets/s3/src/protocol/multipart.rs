@@ -112,9 +112,18 @@ impl Protocol {
             expected_size: input.mpu_object_size.map(object_size).transpose()?,
         };
         let versioning = self.check_bucket(&input.bucket)?.versioning;
-        let (bucket, key, id) = (input.bucket.clone(), input.key.clone(), input.upload_id);
-        let made = self.blocking(move |store| store.complete_multipart(&bucket, &key, &id, complete)).await?;
-        Ok(completed(input.bucket, made, versioning))
+        let (bucket, key, id) = (input.bucket.clone(), input.key.clone(), input.upload_id.clone());
+        let named = complete.parts.clone();
+        let store = std::sync::Arc::clone(&self.store);
+        match super::intake::blocking(move || store.complete_multipart(&bucket, &key, &id, complete)).await? {
+            // Somebody else, or the same client again, was faster.
+            Err(StorageError::NoSuchUpload) => self.completed_before(input, &named),
+            outcome => {
+                let made = self.stored(outcome)?;
+                self.finished.keep((&input.bucket, &input.upload_id), &made);
+                Ok(completed(input.bucket, made, versioning))
+            }
+        }
     }
 
     /// Answers what is asked again, as it is where the first answer was lost: the upload is gone, and the object is what these parts made.
@@ -124,7 +133,9 @@ impl Protocol {
         if input.if_match.is_some() || input.if_none_match.is_some() {
             return Err(missing());
         }
-        let Ok(made) = self.store.head(&input.bucket, &input.key, None) else { return Err(missing()) };
+        let found = self.finished.get((&input.bucket, &input.upload_id)).filter(|made| made.key == input.key);
+        let found = found.map_or_else(|| self.store.head(&input.bucket, &input.key, None), Ok);
+        let Ok(made) = found else { return Err(missing()) };
         if checksums::etag_of_parts(parts.iter().map(|part| part.etag.as_str())) != Some(made.etag) {
             return Err(missing());
         }
