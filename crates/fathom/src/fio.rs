@@ -12,7 +12,7 @@ use workload::fio::{FioJobs, Keywords, Outside, is_option_of_fio, parse_command_
 use workload::{Stage, Workload, settings};
 
 /// Reads the job; what it says about output goes into `output`, what is done otherwise than fio does it is told.
-pub(crate) fn stages(matches: &ArgMatches, arguments: &[String], mut output: Output) -> Result<(Vec<Stage>, Output, Vec<String>)> {
+pub(crate) fn stages(matches: &ArgMatches, arguments: &[String], mut output: Output) -> Result<(Vec<Stage>, Output, FioJobs)> {
     let file = matches.get_one::<PathBuf>("fio");
     let given = flags::given(matches);
     refuse_workload(&given, &flags::targets(matches))?;
@@ -35,7 +35,7 @@ pub(crate) fn stages(matches: &ArgMatches, arguments: &[String], mut output: Out
     };
     apply_call(&mut jobs.stages, &given)?;
     output.follow_fio(&jobs);
-    Ok((jobs.stages, output, jobs.notices))
+    Ok((std::mem::take(&mut jobs.stages), output, jobs))
 }
 
 /// Whether a driver of fio asks what it has before it.

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use units::Nanos;
+use workload::fio::FioJobs;
 use workload::{Phase, SpecError, Stage, parse_config};
 
 const AFTER_HELP: &str = "\
@@ -51,7 +52,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(0);
     }
     let output = Output::new(matches)?;
-    let Asked { stages, output, notices } = asked(matches, output)?;
+    let Asked { stages, output, job } = asked(matches, output)?;
     if matches.get_flag("dry-run") {
         return show_plan(&stages);
     }
@@ -67,7 +68,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             Err(error) => return Err(keep_failure(error, stage, &context, &output)),
         };
         for mut record in ended {
-            record.notices.extend(notices.iter().cloned());
+            if let Some(job) = &job {
+                let name = record.name.clone();
+                record.notices.extend(job.notices.iter().filter(|notice| job.concerns(notice, &name)).cloned());
+            }
             saved = saved.and_then(|()| output.save(&record));
             records.push(record);
         }
@@ -99,7 +103,8 @@ struct Asked {
     stages: Vec<Stage>,
     output: Output,
     /// What is done otherwise than a foreign job meant it.
-    notices: Vec<String>,
+    /// What else a fio job says.
+    job: Option<FioJobs>,
 }
 
 /// What to run, from a fio job, a TOML file, or the flags.
@@ -110,12 +115,12 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
         if config.is_some() {
             return Err(Usage("--config and a fio job both describe the workload; give one of them".into()).into());
         }
-        let (stages, output, notices) = fio::stages(matches, &fio_arguments, output)?;
-        return Ok(Asked { stages, output, notices });
+        let (stages, output, job) = fio::stages(matches, &fio_arguments, output)?;
+        return Ok(Asked { stages, output, job: Some(job) });
     }
     let Some(file) = config else {
         let stages = vec![Stage(vec![Phase { name: "run".into(), workload: flags::workload(matches)? }])];
-        return Ok(Asked { stages, output, notices: Vec::new() });
+        return Ok(Asked { stages, output, job: None });
     };
     let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
     let named = flags::targets(matches);
@@ -123,7 +128,7 @@ fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
     if !named.is_empty() {
         stages.iter_mut().flat_map(|stage| &mut stage.0).for_each(|phase| phase.workload.targets.clone_from(&named));
     }
-    Ok(Asked { stages, output, notices: Vec::new() })
+    Ok(Asked { stages, output, job: None })
 }
 
 /// An error of a TOML file with the file's name; one of a flag as it is.

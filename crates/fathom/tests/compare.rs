@@ -300,7 +300,7 @@ fn no_records_are_a_mistake_and_one_is_too_few() {
     assert_ends(&fathom(&["compare", &good, &empty]), 2, &["empty.jsonl holds no record", "--records"]);
     assert_ends(&fathom(&["compare", &shown(&files.path("none.jsonl")), &good]), 2, &["none.jsonl", "--run"]);
     let one = [files.records("a.jsonl", &base[..1]), files.records("b.jsonl", &candidate[..1])];
-    assert_ends(&fathom(&["compare", &one[0], &one[1]]), 4, &["No verdict: 1 complete pairs; an interval needs 6"]);
+    assert_ends(&fathom(&["compare", &one[0], &one[1]]), 4, &["No verdict: 1 complete pair; an interval needs 6"]);
 }
 
 #[test]

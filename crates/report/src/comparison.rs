@@ -274,7 +274,9 @@ pub(crate) fn reason_text(reason: &Reason) -> String {
         Reason::WarmupTooLong { share } => format!("the warm-up was too short in {} of the slots", percent(*share)),
         Reason::NotSteady { share } => format!("no steady state in {} of the slots", percent(*share)),
         Reason::CarryOver => "a side changes what runs after it".into(),
-        Reason::TooFewBlocks { n } => format!("{n} complete pairs; an interval needs {}", stats::FEWEST_BLOCKS),
+        Reason::TooFewBlocks { n } => {
+            format!("{n} complete {}; an interval needs {}", if *n == 1 { "pair" } else { "pairs" }, stats::FEWEST_BLOCKS)
+        }
     }
 }
 
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(sentence(&row(Verdict::Faster { by_margin: true }), 0.05), "Faster by 8.3 % [5.6 to 11.2], 12 blocks.");
         assert_eq!(
             sentence(&row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })), 0.05),
-            "No verdict: 1 complete pairs; an interval needs 6"
+            "No verdict: 1 complete pair; an interval needs 6"
         );
         let mut less = row(Verdict::Slower { by_margin: true });
         less.effect.iter_mut().for_each(|effect| *effect = effect.negated());

@@ -27,6 +27,7 @@ mod value;
 mod tests;
 
 use crate::{SpecError, Stage};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Options as typed, under fio's own name for them (`bs` for `blocksize`); the value is empty where none was typed.
 pub type TypedOptions = Vec<(String, String)>;
@@ -38,6 +39,8 @@ pub struct FioJobs {
     pub stages: Vec<Stage>,
     /// What is done in another way than fio does it, each with file, line and option.
     pub notices: Vec<String>,
+    /// The names of the jobs that a notice is about; one that is not here is about all.
+    pub jobs_of_notice: BTreeMap<String, BTreeSet<String>>,
     /// The options of all `[global]` sections.
     pub global_options: TypedOptions,
     /// The options of each phase's own section, in the order of the phases over all stages.
@@ -49,6 +52,18 @@ pub struct FioJobs {
     /// Where results go and in which forms, which the caller must honour.
     pub output: FioOutput,
 }
+
+impl FioJobs {
+    /// Whether a notice is about the phase with this name: a job, or the reading back of what it wrote.
+    #[must_use]
+    pub fn concerns(&self, notice: &str, phase: &str) -> bool {
+        let job = phase.strip_suffix(READ_BACK).unwrap_or(phase);
+        self.jobs_of_notice.get(notice).is_none_or(|jobs| jobs.contains(phase) || jobs.contains(job))
+    }
+}
+
+/// What the name of a phase ends with that reads back what a job wrote.
+const READ_BACK: &str = "/verify";
 
 /// `--output`, `--output-format` and their like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,6 +10,8 @@ const RULE: &str = "generator_bound";
 /// With more of an operation's time spent in the instrument, a target twice as fast would show the same rate.
 const MOST_OWN_SHARE: f64 = 0.5;
 const MOST_BUSY: f64 = 0.8;
+/// Beyond all of the CPUs by more than their counters are late.
+const MOST_POSSIBLE: f64 = 1.5;
 const ADVICE: &str =
     "spread the load over more --threads or machines, and compare with the null engine at the same settings (fathom calibrate)";
 
@@ -59,6 +61,10 @@ fn busy(record: &Record) -> Option<Finding> {
     }
     let cpus = cpus(record)?.min(users.or_else(|| effective.real("threads")).unwrap_or(f64::INFINITY));
     let share = (record.process.user_ns.saturating_add(record.process.system_ns)) as f64 / record.elapsed_ns as f64 / cpus;
+    // More than all CPUs can give: the account is of a longer time than the operations.
+    if share > MOST_POSSIBLE {
+        return None;
+    }
     let severity = if users.is_some() { Severity::Invalid } else { Severity::Warning };
     let message = || format!("the generator used {} of the {cpus:.1} CPUs that it can use: its own limit is near", percent(share.min(1.0)));
     (share > MOST_BUSY).then(|| finding(RULE, severity, message(), ADVICE))
@@ -129,6 +135,15 @@ mod tests {
         record.process.user_ns = 9 * SECOND;
         assert_eq!(only(&check(&record)), "the generator used 90% of the 1.0 CPUs that it can use: its own limit is near");
         set(&mut record, "think-time", "1ms");
+        assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn an_account_of_more_than_the_measured_time_says_nothing_of_it() {
+        let mut record = sound();
+        record.environment.process.allowed_cpus = Some("0-1".parse().unwrap());
+        record.elapsed_ns = 100_000;
+        record.process.user_ns = 26_000_000;
         assert_eq!(check(&record), []);
     }
 

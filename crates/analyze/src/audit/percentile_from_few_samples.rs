@@ -1,6 +1,6 @@
 //! A percentile is only as good as the number of samples above it.
 
-use super::finding;
+use super::{finding, some};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
@@ -37,7 +37,7 @@ fn unsupported(figures: &Figures<'_>, highest: f64) -> Option<String> {
     let stated = figures.stated_percentiles();
     let shown = if figures.is_counted() { &SHOWN_PERCENTILES[..] } else { &stated };
     let lowest = shown.iter().filter(|percent| **percent <= highest).find(|percent| !percentile_has_support(samples, **percent))?;
-    Some(format!("{} from p{lowest} on ({samples} operations)", figures.kind))
+    Some(format!("{} from p{lowest} on ({})", figures.kind, some(samples, "operation")))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! An open loop that starts fewer operations than asked measured another load.
 
-use super::{finding, percent, ratio};
+use super::{finding, percent, ratio, some};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::{ByteRate, Rate};
@@ -28,7 +28,8 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if pace.unsent > 0 {
         let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
         let severity = if share > INVALID_UNSENT { Severity::Invalid } else { Severity::Warning };
-        let message = format!("{} operations that were due never started, {} of all", pace.unsent, percent(share));
+        let were = if pace.unsent == 1 { "was" } else { "were" };
+        let message = format!("{} that {were} due never started, {} of all", some(pace.unsent, "operation"), percent(share));
         out.push(finding(RULE, severity, message, ADVICE));
     }
     out

@@ -54,8 +54,9 @@ fn lead(page: &mut Page, record: &Record) {
         None => "keep-alive".to_owned(),
     };
     let how = format!(
-        "{load}; {} threads, {}, {keep}, payload {}, {} data{}; measured {}",
+        "{load}; {} {}, {}, {keep}, payload {}, {} data{}; measured {}",
         of("threads"),
+        if of("threads") == "1" { "thread" } else { "threads" },
         of("protocol"),
         of("payload"),
         of("data"),

@@ -9,6 +9,9 @@ use units::{ByteRate, Bytes, Nanos, Rate};
 const COLUMNS: usize = 64;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
+/// What counters of the CPU may be late by, on top of all CPUs.
+const MOST_BUSY: f64 = 1.5;
+
 pub(super) fn write(page: &mut Page, record: &Record) {
     page.gap();
     pace(page, record);
@@ -63,12 +66,16 @@ fn cpu(page: &mut Page, record: &Record) {
     let operations = record.operations.kinds().fold(0_u64, |sum, (_, operations)| sum.saturating_add(operations.count));
     let each = |ns: u64| time((operations > 0).then(|| ns as f64 / operations as f64));
     let cost = format!("{} an operation (user {}, system {})", each(used), each(process.user_ns), each(process.system_ns));
-    let cpus = record.environment.cpu.online.as_ref().map_or_else(String::new, |online| format!(" of {}", online.ids().len()));
-    let busy = format!("{:.2}{cpus} CPUs", used as f64 / record.elapsed_ns as f64);
+    let online = record.environment.cpu.online.as_ref().map(|online| online.ids().len());
+    let cpus = online.map_or_else(String::new, |online| format!(" of {online}"));
+    let busy = used as f64 / record.elapsed_ns as f64;
+    // An account of more than all CPUs can give is of a longer time than the operations were.
+    let is_of_the_run = online.is_none_or(|online| busy <= online as f64 * MOST_BUSY);
+    let busy = if is_of_the_run { format!("; {busy:.2}{cpus} CPUs") } else { String::new() };
     let machine = &record.machine;
     let shares = [("machine busy", machine.busy_share), ("iowait", machine.iowait_share), ("steal", machine.steal_share)];
     let shares: String = shares.iter().filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part)))).collect();
-    page.fact("cpu", &format!("{cost}; {busy}{shares}"));
+    page.fact("cpu", &format!("{cost}{busy}{shares}"));
 }
 
 fn devices(page: &mut Page, record: &Record) {

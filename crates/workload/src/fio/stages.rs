@@ -7,6 +7,7 @@ use super::table::{self, Row, Takes};
 use super::value::Value;
 use super::{FioJobs, TypedOptions};
 use crate::{Phase, SpecError, Stage};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry with the row of its option.
 #[derive(Clone)]
@@ -113,6 +114,7 @@ struct Order {
     /// Phases that read back what the open stage writes, with their options.
     read_backs: Vec<(Phase, TypedOptions)>,
     notices: Vec<String>,
+    jobs_of_notice: BTreeMap<String, BTreeSet<String>>,
     group_reporting: bool,
     names: Vec<String>,
 }
@@ -130,7 +132,10 @@ impl Order {
                 .refuse("new_group", "results are merged over the jobs that run together; write stonewall, or leave out group_reporting");
         }
         self.group_reporting |= job.order.group_reporting;
-        for notice in job.take_notes() {
+        let notes = job.take_notes();
+        let name = job.name.unwrap_or(job.section);
+        for notice in notes {
+            self.jobs_of_notice.entry(notice.clone()).or_default().insert(name.clone());
             if !self.notices.contains(&notice) {
                 self.notices.push(notice);
             }
@@ -138,10 +143,9 @@ impl Order {
         // Jobs that run together draw different numbers, as in fio.
         let place = u64::try_from(self.open.len()).unwrap_or(u64::MAX);
         workload.seed = workload.seed.wrapping_add(place);
-        let name = job.name.unwrap_or(job.section);
         if let Some(mut reading) = read_back {
             reading.seed = workload.seed;
-            self.read_backs.push((Phase { name: format!("{name}/verify"), workload: reading }, typed(own)));
+            self.read_backs.push((Phase { name: format!("{name}{}", super::READ_BACK), workload: reading }, typed(own)));
         }
         let (stage, options) = self.stages.last_mut().expect("the first job opens a stage");
         stage.0.push(Phase { name: name.clone(), workload });
@@ -178,6 +182,7 @@ impl Order {
         FioJobs {
             stages,
             notices: self.notices,
+            jobs_of_notice: self.jobs_of_notice,
             global_options: Vec::new(),
             job_options: options.into_iter().flatten().collect(),
             group_reporting: self.group_reporting,

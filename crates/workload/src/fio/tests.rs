@@ -64,6 +64,14 @@ pub(super) fn notices(text: &str) -> Vec<String> {
     parse(text).unwrap().notices
 }
 
+#[test]
+fn a_notice_is_about_the_jobs_whose_options_it_names() {
+    let jobs = parse("[global]\nsize=1m\nrw=randread\n[a]\nioengine=sync\niodepth=32\n[b]\n").unwrap();
+    let depth = jobs.notices.iter().find(|notice| notice.contains("iodepth=32")).unwrap();
+    assert!(jobs.concerns(depth, "a") && jobs.concerns(depth, "a/verify") && !jobs.concerns(depth, "b"));
+    assert!(jobs.concerns("what was said of the command line", "b"), "what is about no job is about all");
+}
+
 pub(super) fn refusal(text: &str) -> String {
     parse(text).err().map_or_else(|| "accepted".to_owned(), |e| e.to_string())
 }

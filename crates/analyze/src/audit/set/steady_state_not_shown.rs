@@ -1,6 +1,7 @@
 //! Whether an experiment was in steady state, over its slots; and whether figures from elsewhere can show that they were.
 
 use super::super::not_steady::{RULE, why_not};
+use super::super::some;
 use super::{Experiment, Located, Slot, about, grouped, names};
 use crate::{Effective, Severity};
 
@@ -34,9 +35,10 @@ fn unknown(experiment: &Experiment<'_>) -> Option<Located> {
     let silent: Vec<Slot<'_>> =
         experiment.slots.iter().filter(|(_, record)| record.source.is_some() && record.series.is_empty()).filter(short).copied().collect();
     (!silent.is_empty()).then(|| {
+        let (have, their) = if silent.len() == 1 { ("has", "its") } else { ("have", "their") };
         let message = format!(
-            "{} results of less than 30 s have no series: nothing shows that their rate had settled ({})",
-            silent.len(),
+            "{} of less than 30 s {have} no series: nothing shows that {their} rate had settled ({})",
+            some(silent.len(), "result"),
             names(&silent)
         );
         let advice =
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn a_short_figure_from_elsewhere_cannot_show_it() {
         let record = quoted("read", Summary::default());
-        assert!(only(&run_on(check, std::slice::from_ref(&record))).starts_with("1 results of less than 30 s have no series"));
+        assert!(only(&run_on(check, std::slice::from_ref(&record))).starts_with("1 result of less than 30 s has no series"));
         assert_eq!(run_on(check, &[Record { elapsed_ns: 60 * SECOND, ..record }]), []);
     }
 }

@@ -1,6 +1,7 @@
 //! On a machine that is lent, what the host took must be written down.
 
 use super::super::provider_limit::is_cloud;
+use super::super::some;
 use super::super::starved::RULE;
 use super::{Experiment, Located, Slot, about, names};
 use crate::Severity;
@@ -18,8 +19,9 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         return Vec::new();
     }
     let message = format!(
-        "{} results are of a virtual machine, and the CPU time that its host took is not recorded ({})",
-        silent.len(),
+        "{} {} of a virtual machine, and the CPU time that its host took is not recorded ({})",
+        some(silent.len(), "result"),
+        if silent.len() == 1 { "is" } else { "are" },
         names(&silent)
     );
     let advice = "record the steal time (/proc/stat) and the CPU limit with every run, and repeat what was measured while it was above 1 %";
@@ -38,7 +40,7 @@ mod tests {
         let mut record = quoted("write", Summary::default());
         assert_eq!(run_on(check, &[record.clone()]), []);
         record.environment.system.vendor = Some("Amazon EC2".into());
-        assert!(only(&run_on(check, &[record.clone()])).starts_with("1 results are of a virtual machine"));
+        assert!(only(&run_on(check, &[record.clone()])).starts_with("1 result is of a virtual machine"));
         record.machine.steal_share = Some(0.0);
         assert_eq!(run_on(check, &[record]), []);
     }
