@@ -24,7 +24,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     // A flush waits for everything before it: whoever asked for flushes asked for a queue that empties.
-    let flushes = ["fsync", "fdatasync"].iter().any(|key| effective.number(key).unwrap_or(0) > 0);
+    let flushes = effective.is_on("end-fsync") || ["fsync", "fdatasync"].iter().any(|key| effective.number(key).unwrap_or(0) > 0);
     let severity = if flushes { Severity::Warning } else { Severity::Invalid };
     let message = format!("asked for {depth} operations in flight a worker, had {mean:.1} on average");
     let advice = "call this result by the depth that was reached; a smaller --reap-batch keeps the queue fuller, and flushes empty it";
@@ -53,6 +53,9 @@ mod tests {
         assert_eq!(check(&record)[0].severity, Severity::Invalid);
         set(&mut record, "fsync", "1");
         assert_eq!(check(&record)[0].severity, Severity::Warning);
+        let mut at_the_end = half_full();
+        set(&mut at_the_end, "end-fsync", "true");
+        assert_eq!(check(&at_the_end)[0].severity, Severity::Warning);
     }
 
     #[test]
