@@ -65,12 +65,14 @@ impl Vigil {
 
 fn judge(before: Accounts, after: Accounts, from: u64, until: u64, now: u64) -> Option<Standstill> {
     let suspended_ns = before.suspended.zip(after.suspended).map_or(0, |(before, after)| after.saturating_sub(before));
+    // Two readings of two clocks are never of one moment.
+    let suspended_ns = Some(suspended_ns).filter(|ns| *ns >= LEAST_NS).unwrap_or(0);
     // Without the scheduler's account nothing tells a busy machine from a stopped process.
     let unexplained = before
         .used
         .zip(after.used)
         .map_or(0, |(before, after)| now.saturating_sub(until.max(from)).saturating_sub(after.saturating_sub(before)));
-    (unexplained >= LEAST_NS || suspended_ns >= LEAST_NS).then_some(Standstill { from, to: now, suspended_ns })
+    (unexplained >= LEAST_NS || suspended_ns > 0).then_some(Standstill { from, to: now, suspended_ns })
 }
 
 #[cfg(test)]
@@ -91,6 +93,7 @@ mod tests {
     fn a_wait_that_nobody_lengthened_is_a_standstill() {
         assert_eq!(woke(1, 0, 3000), Some(Standstill { from: 1000 * MS, to: 4020 * MS, suspended_ns: 0 }));
         assert_eq!(woke(0, 0, 99), None);
+        assert_eq!(woke(0, 9, 3000).map(|still| still.suspended_ns), Some(0), "two clocks are not read at once");
     }
 
     #[test]

@@ -164,6 +164,40 @@ fn a_generator_that_was_stopped_says_so_and_blames_no_storage() {
 }
 
 #[test]
+fn data_that_fathom_never_wrote_are_refused_and_not_called_corrupt() {
+    let ground = Ground::new();
+    ground.write("theirs", &"somebody else's data, of no pattern at all. ".repeat(3000));
+    let message = ground.refused(&["run", "theirs", "--verify", "--run-until-complete"]);
+    assert!(message.starts_with("theirs was not written by a verified run of Fathom: its first 16 blocks hold other data"), "{message}");
+    // What is Fathom's at its beginning is read, and the rest is told by its name.
+    ground.fathom(&["run", "f", "--file-size", "256K", "--write-percent", "100", "--verify", "--duration", "0s"]).expect(0);
+    let ours = ground.read("f");
+    fs::write(ground.path("mixed"), [&ours[..4096], &ground.read("theirs")[..8192], &ours[12288..16384]].concat()).unwrap();
+    ground.fathom(&["run", "mixed", "--verify", "--run-until-complete", "--records", "r.jsonl"]).expect(1);
+    let by_kind = ground.record("r.jsonl").verification.unwrap().by_kind;
+    assert_eq!(by_kind, [("not written by Fathom".to_owned(), 2)].into());
+}
+
+#[test]
+fn every_pass_of_writes_is_read_back_and_leaves_other_bytes_than_the_last() {
+    let ground = Ground::new();
+    let write = ["run", "f", "--file-size", "64K", "--write-percent", "100", "--verify", "--random", "--threads", "2"];
+    ground.fathom(&[&write[..], &["--duration", "0s"]].concat()).expect(0);
+    let once = ground.read("f");
+    let passes = ["--verify-when", "passes", "--duration", "300ms", "--records", "r.jsonl"];
+    ground.fathom(&[&write[..], &passes].concat()).expect(0);
+    let record = ground.record("r.jsonl");
+    let counts = ["read", "write"].map(|kind| record.operations.kind(kind).unwrap().count);
+    let checked = record.verification.unwrap();
+    assert_eq!((checked.operations, checked.failures), (counts[0], 0));
+    assert!(counts[0] >= 32 && (counts[0]..=counts[0] + 16).contains(&counts[1]), "{counts:?}");
+    assert!(once.chunks(512).zip(ground.read("f").chunks(512)).all(|(before, after)| before != after));
+    // A later run knows which generations may be there, and an older one is stale.
+    ground.fathom(&["run", "f", "--verify", "--run-until-complete"]).expect(0);
+    ground.fathom(&["run", "untouched", "--verify", "--file-size", "64K", "--run-until-complete"]).expect(0);
+}
+
+#[test]
 fn a_signal_ends_all_phases_that_would_follow() {
     let ground = Ground::new();
     ground.write(

@@ -15,6 +15,8 @@ pub(crate) struct Verified<'a> {
     pub(crate) written: Option<&'a Bitmap>,
     /// What each slot's read must find, decided when it was issued.
     pub(crate) expected: Vec<Expected>,
+    /// Passes of writes before the present one: each pass writes a generation of its own.
+    pub(crate) passes: u64,
 }
 
 /// One file of a verified run.
@@ -38,6 +40,11 @@ pub(crate) struct Lineage {
 }
 
 impl Lineage {
+    /// The lineage in a later pass of the same run.
+    fn after(self, passes: u64) -> Self {
+        Self { writing: self.writing + passes, ..self }
+    }
+
     fn expected(&self, overlap: &Overlap) -> Expected {
         let run = self.holding.map_or(ExpectedRun::Any, ExpectedRun::This);
         match overlap {
@@ -99,12 +106,19 @@ impl<'a> Content<'a> {
         self.verified.is_none() && self.heat.is_none()
     }
 
+    /// A further pass of writes begins; all that the passes before it wrote has ended.
+    pub(crate) fn begin_pass(&mut self, passes_before: u64) {
+        if let Some(verified) = &mut self.verified {
+            verified.passes = passes_before;
+        }
+    }
+
     /// Fills the buffer of a write.
     #[inline]
     pub(crate) fn prepare(&mut self, buffer: &mut [u8], _slot: Slot, drawn: &Drawn) {
         if let Some(verified) = &self.verified {
             let file = &verified.files[drawn.file as usize];
-            file.verifier.fill(buffer, BlockAddress { file: file.id, offset: drawn.offset }, file.lineage.writing);
+            file.verifier.fill(buffer, BlockAddress { file: file.id, offset: drawn.offset }, file.lineage.after(verified.passes).writing);
         } else if let Some(filler) = &mut self.fresh {
             filler.fill_fresh(buffer);
         }
@@ -125,7 +139,7 @@ impl<'a> Content<'a> {
             Some(written) if blocks_of(self.space, drawn).all(|block| written.is_set(block)) => Overlap::WrittenHere,
             Some(_) => Overlap::MayBeInFlight,
         };
-        verified.expected[slot as usize] = verified.files[drawn.file as usize].lineage.expected(&overlap);
+        verified.expected[slot as usize] = verified.files[drawn.file as usize].lineage.after(verified.passes).expected(&overlap);
     }
 
     /// An operation succeeded; of a verified read, what the check found.

@@ -7,8 +7,9 @@ use crate::observe::{Observer, Told};
 use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
+use crate::steps::WritePasses;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
-use engine::{Clock, MachineClock, Op, Vigil, sys};
+use engine::{Clock, MachineClock, Vigil, sys};
 use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -90,7 +91,7 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
     let completed = finished(&shared, &reports);
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed says that the run did not end.
     if reports.len() == resolved.effective.threads as usize {
-        seal(&mut prepared, &resolved.effective, completed);
+        seal(&mut prepared, &resolved.effective, completed, write_passes(&reports));
     } else {
         leave_unsealed(&mut prepared);
     }
@@ -135,12 +136,16 @@ fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool {
     let workload = &shared.workload;
     let whole = reports.len() == workload.threads as usize
         && reports.iter().all(|(_, report)| report.error.is_none() && report.tally.failures() == 0 && report.tally.abandoned == 0);
-    // The reads of a pass begin when all workers have ended its writes.
-    let has_read = |report: &WorkerReport| report.tally.kind_times.iter().any(|time| time.op == Op::Read);
-    let passed = workload.reads_back() && reports.iter().all(|(_, report)| has_read(report));
+    let passed = workload.reads_back() && write_passes(reports).ended > 0;
     let ended =
         workload.stop.complete && workload.stop.duration.is_none() && workload.stop.total_bytes.is_none() && !shared.halt.load(Relaxed);
     whole && use_of(workload).writes && (passed || ended)
+}
+
+/// Passes of writes that some worker has begun, and those that every worker has ended.
+fn write_passes(reports: &[(u32, WorkerReport)]) -> WritePasses {
+    let of = || reports.iter().map(|(_, report)| report.tally.write_passes);
+    WritePasses { begun: of().map(|passes| passes.begun).max().unwrap_or(0), ended: of().map(|passes| passes.ended).min().unwrap_or(0) }
 }
 
 fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {

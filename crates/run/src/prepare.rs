@@ -2,6 +2,7 @@
 
 mod fill;
 mod fill_plan;
+mod foreign;
 mod lineage;
 mod seal;
 mod undo;
@@ -191,6 +192,9 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     }
     let content = FileContent::read(present.as_ref().filter(|_| !is_device), &spec.path)?;
     let fill = fill_plan(spec, workload, io, &Present { file: present.as_ref(), bytes: has, is_device }, bytes, &content)?;
+    if let Some(file) = present.as_ref().filter(|_| fill == FillPlan::Nothing) {
+        foreign::check(file, &spec.path, index, &content, workload)?;
+    }
     let grows = !is_device && bytes > has;
     let will_be_written =
         io.writes || fill != FillPlan::Nothing || grows || workload.files.fill.preallocate || workload.files.fill.truncate;

@@ -178,6 +178,7 @@ impl Shared {
             files: group.files.iter().filter_map(|file| file.verified).collect(),
             written: group.written.as_ref(),
             expected: vec![Expected::any_write(); workload.queue_depth as usize],
+            passes: 0,
         });
         let io = use_of(workload);
         let fresh = (io.writes && !workload.verify.on).then(|| self.filler(worker)).transpose()?;

@@ -1,7 +1,7 @@
 //! What the next operation is: kind, place and length, drawn from the plan of one worker.
 
 use crate::access::{Order, Rng, Space};
-use crate::steps::{Between, KindTime, Steps};
+use crate::steps::{Between, KindTime, Steps, WritePasses};
 use engine::Op;
 use std::ops::Range;
 
@@ -215,6 +215,11 @@ impl Source {
     /// The time of each kind of operation where kinds follow each other, given when the last one ended.
     pub(crate) fn kind_times(&mut self, ended: u64) -> Vec<KindTime> {
         self.steps().map_or_else(Vec::new, |steps| steps.times(ended).to_vec())
+    }
+
+    /// Passes of writes so far, where there are passes.
+    pub(crate) fn write_passes(&self) -> WritePasses {
+        self.passes.as_ref().map_or_else(WritePasses::default, |passes| passes.steps.write_passes())
     }
 
     fn steps(&mut self) -> Option<&mut Steps> {

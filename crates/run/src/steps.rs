@@ -47,6 +47,13 @@ pub(crate) struct KindTime {
     pub(crate) elapsed: u64,
 }
 
+/// Passes of writes that a worker has begun, and those that all workers have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WritePasses {
+    pub(crate) begun: u64,
+    pub(crate) ended: u64,
+}
+
 /// What a worker may do between two steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Between {
@@ -106,6 +113,13 @@ impl Steps {
     /// The number of the present step, from 0.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The passes of writes, where steps are by turns of writes and of reads.
+    pub(crate) fn write_passes(&self) -> WritePasses {
+        let ended = self.number.div_ceil(2);
+        let is_writing = self.place != Place::Outside && self.number.is_multiple_of(2);
+        WritePasses { begun: ended + u64::from(is_writing), ended }
     }
 
     /// The measured time begins at `now`: what was before is not counted.

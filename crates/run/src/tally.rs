@@ -1,6 +1,6 @@
 //! What a worker counts beside its operations: failures, batches, time in flight.
 
-use crate::steps::KindTime;
+use crate::steps::{KindTime, WritePasses};
 use crate::verify::{FailureLog, Mismatch};
 use engine::Op;
 use engine::sys::{self, Usage};
@@ -37,6 +37,7 @@ pub(crate) struct Tally {
     pub verification: FailureLog,
     /// The time of each kind of operation where kinds follow each other.
     pub kind_times: Vec<KindTime>,
+    pub write_passes: WritePasses,
     /// Use of the worker's thread when the measured time began.
     pub usage_before: Usage,
     in_flight_ns: u128,

@@ -137,6 +137,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             // Told to stop while nothing was due: the pause belongs to the measured time.
             self.tally.ended = self.tally.ended.max(end);
         }
+        self.tally.write_passes = self.plan.source.write_passes();
         self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
         if !self.complete {
             self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
@@ -264,7 +265,12 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         match self.plan.source.between(self.now, is_idle) {
             Between::Over => Draw::Complete,
             Between::NotYet => Draw::At(self.now + MEETING_LOOK_NS),
-            Between::Begun(_) => self.draw(),
+            Between::Begun(op) => {
+                if op == Op::Write {
+                    self.plan.content.begin_pass(self.plan.source.write_passes().ended);
+                }
+                self.draw()
+            }
         }
     }
 

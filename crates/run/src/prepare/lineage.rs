@@ -6,6 +6,7 @@ use crate::data::{DataSpec, Fill, Filler};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{Mark, Stale, read_mark};
+use crate::steps::WritePasses;
 use crate::verify::{BlockAddress, Pattern, Verifier};
 use std::fs::File;
 use std::path::Path;
@@ -106,6 +107,11 @@ impl FileContent {
         matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload)
     }
 
+    /// Whether nothing says that Fathom ever wrote here.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.mark.is_none()
+    }
+
     /// What a reader of a verification of this file must know.
     pub(crate) fn remark(&self, path: &Path) -> Option<String> {
         match self.state {
@@ -192,19 +198,21 @@ impl FileContent {
         }
     }
 
-    /// A run with writes has ended; `completed`: every block was written.
-    pub(crate) fn wrote(&mut self, workload: &Workload, completed: bool) {
+    /// A run with writes has ended; `completed`: every block was written, by each of the passes that have ended.
+    pub(crate) fn wrote(&mut self, workload: &Workload, completed: bool, passes: WritePasses) {
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
             return;
         }
         let lineage = self.lineage_for(workload);
         let run_id = lineage.writing_run;
+        let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
+        let newest = generation(passes.begun);
         if completed {
             self.pattern = Some(pattern_label(workload));
-            self.lineage = Some(KnownLineage { run_id, oldest: lineage.writing, newest: lineage.writing });
+            self.lineage = Some(KnownLineage { run_id, oldest: generation(passes.ended), newest });
         } else if self.holds(workload) {
-            self.lineage = Some(KnownLineage { run_id, oldest: lineage.oldest, newest: lineage.writing });
+            self.lineage = Some(KnownLineage { run_id, oldest: lineage.oldest, newest });
         } else {
             (self.pattern, self.lineage) = (None, None);
         }

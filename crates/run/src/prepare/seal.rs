@@ -4,6 +4,7 @@ use super::{FileContent, Prepared, use_of};
 use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{self, Mark, Referent};
+use crate::steps::WritePasses;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ impl Drop for Unsealed {
 /// Seals the marks of all files that this run wrote, as far as possible, and notes which files are not there any more.
 ///
 /// What others write after that must get another time of modification than this run's last write.
-pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool) {
+pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool, passes: WritePasses) {
     let io = use_of(workload);
     let marked = prepared.files.iter().filter(|ready| ready.unsealed.is_some());
     let times = marked.filter_map(|ready| ready.file.metadata().and_then(|facts| facts.modified()).ok());
@@ -62,7 +63,7 @@ pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool
             prepared.notices.push(format!("during the run {} {what}; operations went to the file that was opened", ready.path.display()));
         }
         if io.writes {
-            ready.content.wrote(workload, completed);
+            ready.content.wrote(workload, completed, passes);
         }
         if let Some(mut unsealed) = ready.unsealed.take() {
             unsealed.now_holds(&ready.content);
@@ -98,7 +99,7 @@ mod tests {
             workload.access.read_percent = Some(Percent(0.0));
             let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
             let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-            seal(&mut prepared, &resolved.effective, true);
+            seal(&mut prepared, &resolved.effective, true, WritePasses::default());
             prepared.undo.keep();
             let sealed = || safety::read_mark(&std::fs::File::open(&target).unwrap(), &target, &RealProbe).unwrap().unwrap();
             sealed().still_describes(&target.metadata().unwrap()).unwrap();
@@ -170,7 +171,7 @@ mod tests {
                 let resolved = asked(if round % 2 == 0 { &link } else { &ours });
                 let prepared = prepare(&resolved, &|| 0, &mut |_, _| {});
                 if let Ok(mut prepared) = prepared {
-                    seal(&mut prepared, &resolved.effective, true);
+                    seal(&mut prepared, &resolved.effective, true, WritePasses::default());
                 }
             }
             stop.store(true, Relaxed);

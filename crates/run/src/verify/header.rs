@@ -70,6 +70,17 @@ impl Header {
         (header.fields() == fields && checksum(&fields) == sum).then_some(header)
     }
 
+    /// Whether nothing of a unit speaks of a header: neither the magic, within some changed bits, nor the place, nor the checksum, nor the
+    /// payload. Damage leaves at least one of them.
+    pub(super) fn is_foreign(unit: &Unit, place: BlockAddress) -> bool {
+        const CHANGED_BITS: u32 = 8;
+        let (fields, sum) = read_fields(unit);
+        let begins = Self::from_fields(&fields).fields()[0];
+        let is_near = (fields[0] ^ begins).count_ones() <= CHANGED_BITS;
+        let is_placed = fields[1] == place.offset && place.offset != 0;
+        !is_near && !is_placed && checksum(&fields) != sum && !payload_words(sum).matches_words(&unit[HEADER..], 0)
+    }
+
     /// What the fields say, sound or not.
     pub(super) fn as_found(unit: &Unit) -> Self {
         Self::from_fields(&read_fields(unit).0)

@@ -71,7 +71,11 @@ impl Block<'_> {
                 if self.is_lawful_mixture(index) {
                     continue;
                 }
-                let kind = if is_all(unit, 0) { MismatchKind::Holes } else { MismatchKind::Corrupt };
+                let kind = match is_all(unit, 0) {
+                    true => MismatchKind::Holes,
+                    false if self.is_nobodys() => MismatchKind::NotOurs,
+                    false => MismatchKind::Corrupt,
+                };
                 return Err(self.mismatch(index, kind, &self.nearest_permitted(index)));
             };
             let Some(fault) = self.fault(&header, self.place(index)) else { continue };
@@ -85,6 +89,13 @@ impl Block<'_> {
             Some(self.mismatch(index, kind, &right))
         };
         self.units.iter().enumerate().find_map(earlier_tear).map_or(Ok(()), Err)
+    }
+
+    /// Whether no write is known to have been here, and nothing of the block is of one.
+    fn is_nobodys(&self) -> bool {
+        let unknown = self.expected.run == ExpectedRun::Any && (self.expected.oldest, self.expected.newest) == (0, u64::MAX);
+        let foreign = |(index, unit): (usize, &Unit)| is_all(unit, 0) || Header::is_foreign(unit, self.place(index));
+        unknown && self.units.iter().enumerate().all(foreign)
     }
 
     /// What is wrong with an intact unit by itself, and the header that would be right.
@@ -413,7 +424,36 @@ mod tests {
     }
 
     #[test]
-    fn foreign_content_is_corrupt() {
-        assert_eq!(kind(&[0x5a; 4096], Expected::exactly(5, RUN)), MismatchKind::Corrupt);
+    fn foreign_content_is_corrupt_where_a_write_is_known_and_somebody_else_s_where_none_is() {
+        for content in [[0x5a; 4096], [0xff; 4096]] {
+            assert_eq!(kind(&content, Expected::exactly(5, RUN)), MismatchKind::Corrupt);
+            assert_eq!(kind(&content, Expected::any_write()), MismatchKind::NotOurs);
+        }
+        let mut mostly_zeros = [0; 4096];
+        mostly_zeros[700] = 1;
+        assert_eq!(kind(&mostly_zeros, Expected::any_write()), MismatchKind::Holes, "its first unit is one");
+    }
+
+    #[test]
+    fn no_damage_to_a_block_of_ours_makes_it_somebody_else_s() {
+        for len in [512, 4096] {
+            let sound = write(AT, len, 5, RUN);
+            let told = |buf: &[u8]| check_headers(buf, AT, Expected::any_write()).unwrap_err().kind;
+            for (from, to) in [(0, 4), (0, 8), (0, 16), (8, 16), (16, 56), (0, 56), (56, 64), (64, len), (1, 511.min(len))] {
+                let mut buf = sound.clone();
+                buf[from..to].iter_mut().for_each(|byte| *byte = !*byte);
+                let kind = told(&buf);
+                // A single unit of which nothing is left cannot be told from others' data.
+                assert!(
+                    kind == MismatchKind::Corrupt || (len == 512 && to == 511) || (len == 512 && (from, to) == (0, 56)),
+                    "{len} {from}..{to}: {kind}"
+                );
+            }
+            for byte in 0..512 {
+                let mut buf = sound.clone();
+                buf[byte] ^= 0x10;
+                assert_eq!(told(&buf), MismatchKind::Corrupt, "byte {byte} of {len}");
+            }
+        }
     }
 }

@@ -125,6 +125,7 @@ mod tests {
         let version = super::super::Version { run_id: 0, generation: 0 };
         let kinds = [
             MismatchKind::Corrupt,
+            MismatchKind::NotOurs,
             MismatchKind::Holes,
             MismatchKind::Misdirected { found_file: 0, found_offset: 0 },
             MismatchKind::Torn { found: version, beside: version },
@@ -139,9 +140,9 @@ mod tests {
             }
         }
         let counts: Vec<u64> = MismatchClass::ALL.iter().map(|class| log.count(*class)).collect();
-        assert_eq!(counts, [1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!((log.operations(), log.failures()), (29, 28));
-        assert_eq!(log.first().len(), 7, "equal mismatches are kept once");
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((log.operations(), log.failures()), (37, 36));
+        assert_eq!(log.first().len(), 8, "equal mismatches are kept once");
     }
 
     #[test]

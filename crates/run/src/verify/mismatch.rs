@@ -30,6 +30,8 @@ pub(crate) struct Mismatch {
 pub(crate) enum MismatchKind {
     /// The bytes are of no write.
     Corrupt,
+    /// Nothing in the block is of any verified write, and nobody says that there was one: somebody else's data.
+    NotOurs,
     /// A whole sector is zero where data must be.
     Holes,
     /// Intact, and of another place.
@@ -48,6 +50,7 @@ pub(crate) enum MismatchKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum MismatchClass {
     Corrupt,
+    NotOurs,
     Holes,
     Misdirected,
     Torn,
@@ -57,12 +60,13 @@ pub(crate) enum MismatchClass {
 }
 
 impl MismatchClass {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Corrupt, Self::Holes, Self::Misdirected, Self::Torn, Self::Stale, Self::Unissued, Self::ForeignRun];
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Corrupt, Self::NotOurs, Self::Holes, Self::Misdirected, Self::Torn, Self::Stale, Self::Unissued, Self::ForeignRun];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Corrupt => "corrupt",
+            Self::NotOurs => "not written by Fathom",
             Self::Holes => "holes",
             Self::Misdirected => "misdirected",
             Self::Torn => "torn",
@@ -77,6 +81,7 @@ impl MismatchKind {
     pub(crate) fn class(self) -> MismatchClass {
         match self {
             Self::Corrupt => MismatchClass::Corrupt,
+            Self::NotOurs => MismatchClass::NotOurs,
             Self::Holes => MismatchClass::Holes,
             Self::Misdirected { .. } => MismatchClass::Misdirected,
             Self::Torn { .. } => MismatchClass::Torn,
@@ -91,7 +96,7 @@ impl fmt::Display for MismatchKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.class().name())?;
         match self {
-            Self::Corrupt | Self::Holes => Ok(()),
+            Self::Corrupt | Self::NotOurs | Self::Holes => Ok(()),
             Self::Misdirected { found_file, found_offset } => {
                 write!(f, ": holds file {found_file}, byte {found_offset}")
             }
