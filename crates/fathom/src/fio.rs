@@ -1,5 +1,9 @@
 //! fio job files and command lines as stages.
 
+mod logs;
+
+pub(crate) use logs::files as log_files;
+
 use crate::exit::Usage;
 use crate::flags;
 use crate::output::Output;
@@ -7,6 +11,9 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use run::machine::Machine;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use workload::fio::{FioJobs, Keywords, Outside, is_option_of_fio, parse_command_line, parse_job_file};
 use workload::{Stage, Workload, settings};
@@ -22,7 +29,7 @@ pub(crate) fn stages(matches: &ArgMatches, arguments: &[String], mut output: Out
         memory_mib: environment.memory.total_bytes.unwrap_or(0) >> 20,
         cpus: environment.cpu.online.map_or(1, |list| list.ids().len() as u64),
     };
-    let outside = Outside { env: &|name| std::env::var(name).ok(), read: &|path| std::fs::read_to_string(path), keywords };
+    let outside = Outside { env: &|name| std::env::var(name).ok(), read: &|path| std::fs::read_to_string(path), length: &length, keywords };
     let mut jobs: FioJobs = match file {
         Some(_) if !arguments.is_empty() => {
             return Err(Usage("--fio FILE and a fio command line after `--` are two jobs; give one of them".into()).into());
@@ -36,6 +43,14 @@ pub(crate) fn stages(matches: &ArgMatches, arguments: &[String], mut output: Out
     apply_call(&mut jobs.stages, &given)?;
     output.follow_fio(&jobs);
     Ok((std::mem::take(&mut jobs.stages), output, jobs))
+}
+
+/// Bytes of what lies at a path; 0 for what is neither a file nor a block device, which a run refuses with the reason.
+fn length(path: &Path) -> Option<u64> {
+    let facts = std::fs::metadata(path).ok()?;
+    let is_device = facts.file_type().is_block_device();
+    let end = || File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0))).ok();
+    Some(if is_device { end().unwrap_or(0) } else { facts.len() })
 }
 
 /// Whether a driver of fio asks what it has before it.

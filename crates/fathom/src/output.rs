@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches, Command};
 use record::{Record, Store};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use workload::fio::{FioFormat, FioJobs};
+use workload::fio::{FioFormat, FioJobs, FioLogs};
 
 /// Form of the result on standard output or in `--output`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub(crate) enum Format {
     Csv,
     CsvSummary,
 }
+
+const USUAL_INTERVAL_NS: u64 = 1_000_000_000;
+/// fio averages over so long where nothing is said.
+const FIO_INTERVAL_MS: u64 = 500;
 
 const FORMATS: [&str; 7] = ["text", "json", "fio-json", "fio-json+", "fio-terse", "csv", "csv-summary"];
 
@@ -36,6 +40,8 @@ pub(crate) struct Output {
     interval_ns: u64,
     /// Options as typed in a fio job, for its own format.
     fio_options: report::FioOptions,
+    /// Logs that a fio job asks for, by phase.
+    fio_logs: Vec<FioLogs>,
     aside: Aside,
 }
 
@@ -78,7 +84,7 @@ impl Output {
 
     pub(crate) fn new(matches: &ArgMatches) -> Result<Self> {
         let file = |name: &str| matches.get_one::<PathBuf>(name).cloned();
-        let interval_ns = time(matches, "series-interval")?.map_or(1_000_000_000, |t| t.0);
+        let interval_ns = time(matches, "series-interval")?.map_or(USUAL_INTERVAL_NS, |t| t.0);
         if interval_ns < 10_000_000 {
             return Err(Usage("--series-interval must be at least 10ms".into()).into());
         }
@@ -101,6 +107,7 @@ impl Output {
             },
             interval_ns,
             fio_options: report::FioOptions::default(),
+            fio_logs: Vec::new(),
             aside: Aside::Stderr,
         };
         out.set_format(matches.get_one::<String>("output-format").map_or("text", String::as_str))?;
@@ -128,6 +135,11 @@ impl Output {
         self.fio_options.job_options = jobs.job_options.iter().map(|job| job.iter().cloned().collect()).collect();
         self.fio_options.groups.clone_from(&jobs.groups);
         self.fio_options.entries = if jobs.group_reporting { report::Entries::Group } else { report::Entries::Worker };
+        self.fio_logs.clone_from(&jobs.logs);
+        let shortest = jobs.logs.iter().filter(|logs| logs.any()).map(|logs| logs.average_ms.unwrap_or(FIO_INTERVAL_MS)).min();
+        if let (Some(ms), true) = (shortest, self.interval_ns == USUAL_INTERVAL_NS) {
+            self.interval_ns = ms.max(10) * 1_000_000;
+        }
         if let Some(file) = &jobs.output.file {
             self.file = Some(file.into());
             self.aside = Aside::Stdout;
@@ -217,6 +229,9 @@ impl Output {
         if let Some(file) = &self.hdr_log {
             let logs = records.iter().map(report::hdr_log).collect::<Result<Vec<_>, _>>()?;
             written.push(write(Some(file), &logs.concat()));
+        }
+        for (file, text) in crate::fio::log_files(records, &self.fio_logs) {
+            written.push(write(Some(Path::new(&file)), &text));
         }
         written.into_iter().collect()
     }

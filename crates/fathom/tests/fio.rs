@@ -4,8 +4,11 @@
 #[path = "ground/run.rs"]
 mod ground;
 
-use ground::{Ended, Ground};
+use ground::{Ended, Ground, skipped};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn ran(ground: &Ground, line: &str) -> Ended {
     let ended = ground.fathom(&line.split_whitespace().collect::<Vec<_>>());
@@ -134,4 +137,104 @@ fn files_that_fio_laid_out_are_found() {
 #[test]
 fn a_driver_that_asks_for_the_version_finds_a_fio_of_three() {
     assert!(ran(&Ground::new(), "run -- --version").stdout.starts_with("fio-3."));
+}
+
+#[test]
+fn logs_over_time_are_files_of_each_clone() {
+    let ground = Ground::new();
+    let line = "run -- --name=x --filename=f --rw=randrw --size=1m --numjobs=2 --runtime=300ms --time_based --rate_iops=400 --group_reporting \
+                --write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=100 --output-format=json";
+    ran(&ground, line);
+    for clone in 1..=2 {
+        for log in ["bw", "iops", "lat", "clat"] {
+            let text = String::from_utf8(ground.read(&format!("l_{log}.{clone}.log"))).unwrap();
+            let rows: Vec<Vec<u64>> = text.lines().map(|row| row.split(", ").map(|field| field.parse().unwrap()).collect()).collect();
+            assert!(rows.len() >= 4 && rows.iter().all(|row| row.len() == 5 && row[2] <= 1), "{text}");
+        }
+    }
+    ran(&ground, "run -- --name=x --filename=f --rw=read --size=64k --numjobs=2 --write_bw_log=m --per_job_logs=0");
+    assert!(ground.exists("m_bw.log") && !ground.exists("m_bw.1.log"));
+}
+
+#[test]
+fn a_new_file_without_a_size_is_refused_as_in_fio() {
+    let ground = Ground::new();
+    for line in ["run -- --name=x --filename=mistyped --rw=randread", "run -- --name=x --rw=write --numjobs=2"] {
+        let told = ground.refused(&line.split_whitespace().collect::<Vec<_>>());
+        assert!(told.ends_with("does not exist, and nothing says how large it shall be; write size="), "{told}");
+    }
+}
+
+/// Coverage of a run over a file of 256 blocks.
+fn coverage(line: &str) -> (u64, u64) {
+    let ground = Ground::new();
+    ran(&ground, &format!("run --heatmap --records r.jsonl -- --name=x --filename=f --size=1m --bs=4k {line}"));
+    let record = ground.record("r.jsonl");
+    let coverage = record.coverage.unwrap();
+    (coverage.touched, coverage.uses)
+}
+
+#[test]
+fn a_pass_takes_every_block_once_whatever_the_job() {
+    for (line, uses) in [
+        ("--rw=randread --numjobs=4", 4 * 256),
+        ("--rw=randrw --rwmixread=75", 256),
+        ("--rw=randwrite --loops=3", 3 * 256),
+        ("--rw=randread --rate_iops=100k --number_ios=256", 256),
+        ("--rw=randread --ioengine=libaio --iodepth=16 --numjobs=2", 2 * 256),
+    ] {
+        assert_eq!(coverage(line), (256, uses), "{line}");
+    }
+    assert!(coverage("--rw=randread --norandommap").0 < 250, "drawn anew, some blocks are missed");
+}
+
+#[test]
+fn regions_of_clones_begin_at_even_distances() {
+    let ground = Ground::new();
+    ran(
+        &ground,
+        "run --heatmap --heatmap-buckets 16 --records r.jsonl -- --name=x --filename=f --size=32k --rw=read --numjobs=3 --offset_increment=16k",
+    );
+    let record = ground.record("r.jsonl");
+    assert_eq!(record.targets[0].bytes, 64 << 10);
+    assert_eq!(record.coverage.unwrap().buckets, [1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1]);
+}
+
+/// fio-plot's driver, where `.ci/run` or the system has put it.
+fn bench_fio() -> Option<PathBuf> {
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("tools/fio-plot/bin/bench-fio");
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::iter::once(own).chain(std::env::split_paths(&paths).map(|dir| dir.join("bench-fio"))).find(|path| path.is_file())
+}
+
+#[test]
+fn bench_fio_drives_it_as_it_drives_fio() {
+    let Some(driver) = bench_fio() else { return skipped("bench-fio (pip install fio-plot==1.1.21)") };
+    let ground = Ground::new();
+    for dir in ["bin", "target"] {
+        std::fs::create_dir(ground.path(dir)).unwrap();
+    }
+    let shim = ground.path("bin/fio");
+    ground.write("bin/fio", format!("#!/bin/sh\nexec {} run -- \"$@\"\n", env!("CARGO_BIN_EXE_fathom")));
+    std::fs::set_permissions(&shim, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The driver names its job file in the system's directory after the target.
+    let target = ground.path("target").with_file_name(format!("target-{}", std::process::id()));
+    std::fs::rename(ground.path("target"), &target).unwrap();
+    let own =
+        std::env::join_paths([ground.path("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+    let options = "--type directory --size 1M --mode randread randrw --rwmixread 75 --iodepth 4 --numjobs 1 2 --runtime 1 --loginterval 100 \
+                   --direct 0 --destructive --output out --target";
+    let output =
+        Command::new(driver).args(options.split_whitespace()).arg(&target).current_dir(ground.path(".")).env("PATH", own).output().unwrap();
+    let ended = Ended::of(output);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stdout.contains("An error occurred"), "{}", ended.stdout);
+    let name = target.file_name().unwrap().to_string_lossy().into_owned();
+    let _left_by_the_driver = std::fs::remove_file(format!("/tmp/{name}-tmpjobfile.fio"));
+    for (mode, clones) in [("4k/randread", 1), ("4k/randread", 2), ("randrw75/4k/randrw", 2)] {
+        let result = document(&String::from_utf8(ground.read(&format!("out/{name}/{mode}-4-{clones}.json"))).unwrap());
+        assert_eq!(result["jobs"].as_array().unwrap().len(), 1, "the driver groups clones");
+        assert!(result["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0);
+        assert!(ground.exists(&format!("out/{name}/{mode}-iodepth-4-numjobs-{clones}_bw.{clones}.log")), "{mode}");
+    }
 }

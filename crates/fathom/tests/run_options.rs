@@ -34,6 +34,12 @@ static CASES: &[(&str, Trace)] = &[
         assert_eq!(kind(&record, "write").count, 8);
         Some(record)
     }),
+    ("worker-regions", |place| {
+        let command = "f --engine null --file-size 64k --threads 2 --total-bytes 64k --heatmap --heatmap-buckets 16";
+        let record = place.measure(&format!("{command} --worker-regions 16k/32k"));
+        assert_eq!(heat(&record).buckets, [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0]);
+        Some(record)
+    }),
     ("file-distribution", |place| {
         let record = place.measure("f --file-size 64k --write-percent 100 --duration 0s --threads 2 --file-distribution per-worker");
         assert_eq!((place.bytes("f.worker0").len(), place.bytes("f.worker1").len()), (64 << 10, 64 << 10));
@@ -181,6 +187,13 @@ static CASES: &[(&str, Trace)] = &[
         let first_fifth: u64 = coverage.buckets[..20].iter().sum();
         assert!(first_fifth * 2 < coverage.uses, "the hot set is not at the start: {first_fifth} of {}", coverage.uses);
         assert!(coverage.hottest_fifth_share > 0.5, "and it is still hot");
+        Some(record)
+    }),
+    ("no-repeat", |place| {
+        let command = "f --engine null --file-size 4M --total-bytes 8M --random --write-percent 30 --heatmap --heatmap-buckets 1024";
+        assert!(heat(&place.measure(command)).touched < 1000, "drawn anew, some are missed");
+        let record = place.measure(&format!("{command} --no-repeat"));
+        assert_eq!((heat(&record).touched, heat(&record).buckets.iter().all(|uses| *uses == 2)), (1024, true));
         Some(record)
     }),
     ("seed", |place| {

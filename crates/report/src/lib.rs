@@ -13,6 +13,7 @@ mod csv;
 #[cfg(test)]
 mod example;
 mod fio_json;
+mod fio_log;
 mod hdr_log;
 mod html;
 mod json;
@@ -27,6 +28,7 @@ mod verdicts;
 pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};
 pub use fio_json::{Entries, FioOptions, fio_json, fio_terse, fio_version};
+pub use fio_log::{FioLog, fio_log};
 pub use hdr_log::{HdrLogError, hdr_log};
 pub use html::html;
 pub use json::{histograms_json, json};

@@ -98,6 +98,41 @@ pub(crate) enum Draw {
     Gaussian(Gaussian),
 }
 
+/// Random orders of the same blocks, one after the other: no block comes again before all have come.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    blocks: u64,
+    next: u64,
+    seed: u64,
+    order: Permutation,
+}
+
+impl Rounds {
+    /// # Panics
+    /// If there are no blocks.
+    #[must_use]
+    pub(crate) fn new(blocks: u64, seed: u64) -> Self {
+        Self { blocks, next: 0, seed, order: Permutation::new(blocks, seed) }
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        if self.next == self.blocks {
+            self.turn();
+        }
+        let block = self.order.at(self.next);
+        self.next += 1;
+        block
+    }
+
+    #[cold]
+    fn turn(&mut self) {
+        self.seed = rng::split_mix(self.seed);
+        self.order = Permutation::new(self.blocks, self.seed);
+        self.next = 0;
+    }
+}
+
 /// An endless or a complete order over a share.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
@@ -105,6 +140,8 @@ pub(crate) enum Order {
     Sequential { share: Share, next: u64 },
     /// Drawn with repetition; `scatter` spreads the hot set by a bijection.
     Random { share: Share, draw: Draw, scatter: Option<Permutation> },
+    /// Each block of the share once a round, in an order of its own for each round.
+    Rounds { share: Share, rounds: Rounds },
     /// Each block of the share once: `next` counts up; `shuffle` permutes the blocks from its base on, all of the space or the share alone.
     Once { share: Share, next: u64, shuffle: Option<(Permutation, u64)> },
 }
@@ -131,6 +168,7 @@ impl Order {
                 };
                 Some(share.low + scatter.as_ref().map_or(rank, |permutation| permutation.at(rank)))
             }
+            Self::Rounds { share, rounds } => Some(share.low + rounds.next()),
             Self::Once { share, next, shuffle } => {
                 if share.low + *next >= share.high {
                     return None;
@@ -170,6 +208,19 @@ mod tests {
             }
             assert!(seen.iter().all(|n| *n == 1));
         }
+    }
+
+    #[test]
+    fn each_round_takes_every_block_once_in_an_order_of_its_own() {
+        let mut order = Order::Rounds { share: Share { low: 100, high: 1100 }, rounds: Rounds::new(1000, 3) };
+        let mut round = || -> Vec<u64> { (0..1000).filter_map(|_| order.next(&mut Rng::new(1, 1), 1)).collect() };
+        let rounds = [round(), round(), round()];
+        for blocks in &rounds {
+            let mut sorted = blocks.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (100..1100).collect::<Vec<u64>>());
+        }
+        assert!(rounds[0] != rounds[1] && rounds[1] != rounds[2] && rounds[0] != rounds[2]);
     }
 
     #[test]

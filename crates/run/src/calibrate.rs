@@ -93,6 +93,7 @@ fn null_round<C: Clock>(clock: &C, depth: u32, budget_ns: u64) -> Result<(u64, u
         space: space.clone(),
         reads: Some(order),
         writes: None,
+        one_order: false,
         read_share: 1.0,
         lengths: vec![(4096, 100)],
         bytes: u64::MAX,

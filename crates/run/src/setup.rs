@@ -1,6 +1,6 @@
 //! What all workers share, and the plan of each.
 
-use crate::access::{Draw, Gaussian, Order, Pareto, Permutation, Rng, Share, Space, Zipf};
+use crate::access::{Draw, Gaussian, Order, Pareto, Permutation, Rng, Rounds, Share, Space, Zipf};
 use crate::content::{Content, Verified, VerifiedFile};
 use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
@@ -53,6 +53,7 @@ const STREAM_PACE: u64 = 1 << 32;
 const STREAM_READ_SHUFFLE: u64 = 2 << 32;
 const STREAM_WRITE_SHUFFLE: u64 = 3 << 32;
 const STREAM_SCATTER: u64 = 4 << 32;
+const STREAM_ROUNDS: u64 = 5 << 32;
 
 impl Shared {
     /// # Errors
@@ -78,6 +79,9 @@ impl Shared {
                     workload.blocks.smallest()
                 )));
             }
+        }
+        for (index, group) in groups.iter().enumerate() {
+            check_regions(workload, group.space.blocks(), index)?;
         }
         let open = workload.pace.rate_iops.is_some() || workload.pace.rate_bytes.is_some();
         let flush = &workload.durability;
@@ -156,11 +160,12 @@ impl Shared {
         let (group, place, of) = self.group_of(worker);
         let io = use_of(workload);
         let lengths = workload.blocks.0.iter().map(|(size, weight)| (u32::try_from(size.0).unwrap_or(u32::MAX), *weight)).collect();
-        let order = |stream| order(workload, &group.space, place, of, stream);
+        let order = |stream| order(workload, &group.space, Seat { worker, place, of }, stream);
         Source::new(SourcePlan {
             space: group.space.clone(),
             reads: (io.reads || workload.reads_back()).then(|| order(STREAM_READ_SHUFFLE)),
             writes: io.writes.then(|| order(STREAM_WRITE_SHUFFLE)),
+            one_order: workload.access.no_repeat,
             read_share: workload.access.read_percent.map_or(100.0, |p| p.0) / 100.0,
             lengths,
             bytes: if workload.stop.warmup.0 > 0 { u64::MAX } else { self.share_of_bytes(worker) },
@@ -224,6 +229,17 @@ impl Shared {
         };
         let rng = Rng::new(self.workload.seed, STREAM_PACE + u64::from(worker));
         Pace::open(start, tempo, spacing, f64::from(worker) / workers, rng)
+    }
+}
+
+/// Every worker must have a block of its region.
+fn check_regions(workload: &Workload, blocks: u64, group: usize) -> Result<(), RunError> {
+    let empty = (0..workload.threads).find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
+    match empty {
+        None => Ok(()),
+        Some(worker) => Err(RunError::Unsuitable(format!(
+            "the region of worker {worker} lies behind the end of the target (group {group}); lower --threads or the step of --worker-regions"
+        ))),
     }
 }
 
@@ -292,12 +308,31 @@ fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<
     })
 }
 
-/// The order of one worker: complete runs and partitions split the blocks, everything else sees all of them.
-fn order(workload: &Workload, space: &Space, place: u32, of: u32, stream: u64) -> Order {
+/// A worker, and its place among those that use the same files.
+#[derive(Clone, Copy)]
+struct Seat {
+    worker: u32,
+    place: u32,
+    of: u32,
+}
+
+/// The region of a worker where regions were asked for, in blocks; empty where it would lie behind the end.
+fn region(workload: &Workload, blocks: u64, place: u32) -> Option<Share> {
+    let unit = workload.blocks.smallest().0;
+    workload.files.regions.map(|regions| {
+        let low = (u64::from(place).saturating_mul(regions.step.0) / unit).min(blocks);
+        Share { low, high: low.saturating_add(regions.length.0 / unit).min(blocks) }
+    })
+}
+
+/// The order of one worker: complete runs and partitions split the blocks, regions are what they are, everything else sees all of them.
+fn order(workload: &Workload, space: &Space, Seat { worker, place, of }: Seat, stream: u64) -> Order {
     let access = &workload.access;
     let blocks = space.blocks();
-    let own = Share::part(blocks, place, of);
-    let share = if workload.files.sharing == FileSharing::Partitioned { own } else { Share { low: 0, high: blocks } };
+    let region = region(workload, blocks, place);
+    let own = region.unwrap_or_else(|| Share::part(blocks, place, of));
+    let whole = Share { low: 0, high: blocks };
+    let share = if workload.files.sharing == FileSharing::Partitioned || region.is_some() { own } else { whole };
     if workload.stop.complete {
         // Within a partition the worker shuffles its own blocks; a shared space is shuffled as a whole and then dealt out.
         let partitioned = workload.files.sharing == FileSharing::Partitioned;
@@ -311,10 +346,13 @@ fn order(workload: &Workload, space: &Space, place: u32, of: u32, stream: u64) -
     }
     if !access.random {
         // Workers that share a file start apart, so that one does not read what another has just brought into a cache.
-        let start = if workload.files.sharing == FileSharing::Partitioned { own.low } else { Share::part(blocks, place, of).low };
-        return Order::Sequential { share, next: start };
+        return Order::Sequential { share, next: own.low };
     }
     let n = share.len();
+    if access.no_repeat {
+        let seed = crate::access::rng::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
+        return Order::Rounds { share, rounds: Rounds::new(n, seed) };
+    }
     let draw = match access.distribution {
         Distribution::Uniform => Draw::Uniform,
         Distribution::Zipf => Draw::Zipf(Zipf::new(n, access.zipf_theta)),

@@ -21,6 +21,8 @@ pub(crate) struct Source {
     /// Files may be renumbered when a worker has files of its own.
     reads: Option<Order>,
     writes: Option<Order>,
+    /// Reads and writes take turns in the order of the reads.
+    one_order: bool,
     /// A draw below this is a read.
     read_threshold: u64,
     /// Length in units of the space, and the cumulative draw below which it is chosen.
@@ -99,6 +101,8 @@ pub(crate) struct SourcePlan {
     pub space: Space,
     pub reads: Option<Order>,
     pub writes: Option<Order>,
+    /// Reads and writes share the order of the reads, which has no end.
+    pub one_order: bool,
     pub read_share: f64,
     pub lengths: Vec<(u32, u32)>,
     /// Bytes after which the worker stops, so that a mix of lengths does not go beyond; `u64::MAX`: no such end.
@@ -123,10 +127,13 @@ impl Source {
                 (if i == last { u64::MAX } else { below }, len / unit)
             })
             .collect();
+        // One direction alone has its own order.
+        let one_order = plan.one_order && plan.reads.is_some() && plan.writes.is_some();
         Self {
             space: plan.space,
             reads: plan.reads,
             writes: plan.writes,
+            one_order,
             read_threshold: units::lossless::f64_to_u64_saturating(plan.read_share * 2_f64.powi(64)),
             lengths,
             unit,
@@ -169,7 +176,7 @@ impl Source {
                 (None, None) => return None,
             };
             let units = self.length();
-            let order = if op == Op::Read { &mut self.reads } else { &mut self.writes };
+            let order = if op == Op::Read || self.one_order { &mut self.reads } else { &mut self.writes };
             match order.as_mut().and_then(|order| order.next(&mut self.rng, u64::from(units))) {
                 Some(index) => {
                     let len = units * self.unit;
@@ -292,7 +299,7 @@ impl Flush {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::{Draw, Permutation, Share};
+    use crate::access::{Draw, Permutation, Rounds, Share};
     use crate::steps::Meeting;
 
     fn plan(reads: bool, writes: bool) -> SourcePlan {
@@ -303,6 +310,7 @@ mod tests {
             space,
             reads: reads.then(random),
             writes: writes.then(random),
+            one_order: false,
             read_share: 0.7,
             lengths: vec![(4096, 100)],
             bytes: u64::MAX,
@@ -361,6 +369,28 @@ mod tests {
             seen[usize::from(drawn.op == Op::Write)][usize::try_from(drawn.offset / 4096).unwrap()] += 1;
         }
         assert!(seen.iter().all(|kind| kind.iter().all(|n| *n == 1)));
+    }
+
+    #[test]
+    fn a_mix_with_one_order_takes_no_block_twice_in_a_round_whatever_is_done_to_it() {
+        let share = Share::part(1000, 0, 1);
+        let rounds = |seed| Some(Order::Rounds { share, rounds: Rounds::new(1000, seed) });
+        let mut source = Source::new(SourcePlan { reads: rounds(1), writes: rounds(2), one_order: true, ..plan(true, true) });
+        for _ in 0..3 {
+            let drawn: Vec<Drawn> = (0..1000).map(|_| source.next().unwrap()).collect();
+            let distinct: std::collections::BTreeSet<u64> = drawn.iter().map(|drawn| drawn.offset).collect();
+            assert_eq!(distinct.len(), 1000);
+            assert!(drawn.iter().any(|drawn| drawn.op == Op::Write) && drawn.iter().any(|drawn| drawn.op == Op::Read));
+        }
+    }
+
+    #[test]
+    fn one_direction_alone_has_its_own_order_also_where_a_mix_would_share_one() {
+        let rounds = || Some(Order::Rounds { share: Share::part(1000, 0, 1), rounds: Rounds::new(1000, 1) });
+        let mut writes = Source::new(SourcePlan { writes: rounds(), one_order: true, ..plan(false, true) });
+        assert_eq!(writes.next().unwrap().op, Op::Write);
+        let mut reads = Source::new(SourcePlan { reads: rounds(), one_order: true, ..plan(true, false) });
+        assert_eq!(reads.next().unwrap().op, Op::Read);
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod tests;
 
 use crate::{SpecError, Stage};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Options as typed, under fio's own name for them (`bs` for `blocksize`); the value is empty where none was typed.
 pub type TypedOptions = Vec<(String, String)>;
@@ -49,6 +50,8 @@ pub struct FioJobs {
     pub group_reporting: bool,
     /// The stage of each phase, from 0, in the order of the phases.
     pub groups: Vec<usize>,
+    /// The logs that each phase asks for, in the order of the phases.
+    pub logs: Vec<FioLogs>,
     /// Where results go and in which forms, which the caller must honour.
     pub output: FioOutput,
 }
@@ -73,6 +76,26 @@ pub struct FioOutput {
     pub formats: Vec<FioFormat>,
 }
 
+/// `write_bw_log` and its like: the beginning of a file's name for each log that is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FioLogs {
+    pub bandwidth: Option<String>,
+    pub iops: Option<String>,
+    pub latency: Option<String>,
+    /// One file for all clones.
+    pub merged: bool,
+    /// Milliseconds that a row stands for; `None`: nothing was said.
+    pub average_ms: Option<u64>,
+}
+
+impl FioLogs {
+    /// Whether any is asked for.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.bandwidth.is_some() || self.iops.is_some() || self.latency.is_some()
+    }
+}
+
 /// A form of fio's results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FioFormat {
@@ -89,6 +112,8 @@ pub struct Outside<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Reads a job file, or a file that one includes.
     pub read: &'a dyn Fn(&str) -> std::io::Result<String>,
+    /// Bytes of the file or block device at a path; `None`: nothing is there.
+    pub length: &'a dyn Fn(&Path) -> Option<u64>,
     /// Values of `$pagesize`, `$mb_memory` and `$ncpus`.
     pub keywords: Keywords,
 }
@@ -116,7 +141,7 @@ pub fn is_option_of_fio(name: &str) -> bool {
 /// A line that fio would not read, an option or value that Fathom cannot express, or a section that is not there.
 pub fn parse_job_file(text: &str, file_name: &str, sections: &[String], outside: &Outside<'_>) -> Result<FioJobs, SpecError> {
     let found = lines::sections(text, file_name, outside)?;
-    stages::jobs(&section::only(found, sections)?)
+    stages::jobs(&section::only(found, sections)?, outside)
 }
 
 /// Reads what follows `fio` on a command line (the word itself may stand first): options, `--name=JOB` and job files.
@@ -125,7 +150,7 @@ pub fn parse_job_file(text: &str, file_name: &str, sections: &[String], outside:
 /// Those of [`parse_job_file`], an unknown option, or a job file that cannot be read.
 pub fn parse_command_line(args: &[String], outside: &Outside<'_>) -> Result<FioJobs, SpecError> {
     let line = arguments::read(args, outside)?;
-    let mut jobs = stages::jobs(&section::only(line.sections, &line.only)?)?;
+    let mut jobs = stages::jobs(&section::only(line.sections, &line.only)?, outside)?;
     if line.read_only {
         stages::demand_reads(&jobs)?;
     }

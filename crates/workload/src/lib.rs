@@ -18,6 +18,6 @@ pub use config::{Phase, Stage, parse_config};
 pub use error::SpecError;
 pub use workload::{
     Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, EngineName, Fadvise, FileSharing, Files, Fill,
-    Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern,
-    VerifyWhen, Workload, Writing,
+    Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Regions, Ring, Stop, Think, ThinkMode, Verify,
+    VerifyPattern, VerifyWhen, Workload, Writing,
 };

@@ -162,6 +162,14 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row!(
         Target,
+        "worker-regions",
+        Some("STEP/LENGTH"),
+        "Regions of the workers in one file: each begins STEP bytes behind the one before it and is LENGTH long: 500M/2G",
+        |w, k, t| w.files.regions = Some(parse::regions(k, t)?),
+        |w| w.files.regions.map(|r| format!("{}/{}", r.step.exact(), r.length.exact()))
+    ),
+    row!(
+        Target,
         "file-distribution",
         Some("MODE"),
         "shared: every worker uses the whole target; partitioned: disjoint parts; per-worker: NAME.worker0, NAME.worker1, …",
@@ -337,6 +345,7 @@ pub static SETTINGS: &[Setting] = &[
         |w| text(w.access.gaussian.stddev)
     ),
     row!(Access, "scatter", switch "Spread the hot set over the range by a keyed permutation; without it the hot set is contiguous", |w| w.access.scatter),
+    row!(Access, "no-repeat", switch "With --random: no block again before every one was taken, for reads and writes together, then anew; each worker by itself", |w| w.access.no_repeat),
     row!(
         Access,
         "seed",
@@ -663,6 +672,7 @@ mod tests {
     fn other_value(key: &str) -> &'static str {
         match key {
             "file-distribution" => "partitioned",
+            "worker-regions" => "1m/4m",
             "meta" => "create,stat",
             "refill-pattern" | "write-pattern" => "ones",
             "block-size" => "8k",

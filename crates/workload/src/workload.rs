@@ -164,6 +164,8 @@ pub struct Files {
     pub size: Option<Bytes>,
     /// First byte used of each file.
     pub offset: Bytes,
+    /// Regions of the workers in one file; `None`: as `sharing` says.
+    pub regions: Option<Regions>,
     pub sharing: FileSharing,
     pub num_files: Option<u32>,
     pub num_dirs: Option<u32>,
@@ -179,6 +181,14 @@ pub struct Files {
     /// The foreign targets that may be overwritten.
     pub allow_destroy: Vec<PathBuf>,
     pub meta: Vec<MetaOp>,
+}
+
+/// Where each worker works in a file: regions of one length that begin at even distances, and may overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Regions {
+    /// From the beginning of one worker's region to that of the next.
+    pub step: Bytes,
+    pub length: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +213,8 @@ pub struct Access {
     pub gaussian: Gaussian,
     /// Spread the hot set over the whole range by a keyed permutation.
     pub scatter: bool,
+    /// Uniform random order in rounds: no block again before every one was taken.
+    pub no_repeat: bool,
 }
 
 /// Centre and standard deviation as shares of the range.
@@ -298,6 +310,7 @@ impl Default for Workload {
             files: Files {
                 size: None,
                 offset: Bytes(0),
+                regions: None,
                 sharing: FileSharing::Shared,
                 num_files: None,
                 num_dirs: None,
@@ -320,6 +333,7 @@ impl Default for Workload {
                 pareto_h: 0.2,
                 gaussian: Gaussian { center: 0.5, stddev: 0.1 },
                 scatter: false,
+                no_repeat: false,
             },
             stop: Stop { duration: None, complete: false, total_bytes: None, warmup: Nanos(0) },
             pace: Pace {

@@ -32,6 +32,7 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
         return conflict("--heatmap-buckets needs --heatmap");
     }
     placeholder(asked)?;
+    regions(asked)?;
     let sizes = asked.files.size;
     if sizes.is_some_and(|size| size.0 < asked.files.offset.0 + asked.blocks.largest().0) {
         return conflict(format!(
@@ -51,6 +52,26 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
     }
     if !asked.files.meta.is_empty() && (asked.queue_depth > 1 || asked.verify.on || asked.heat.on) {
         return conflict("--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap");
+    }
+    Ok(())
+}
+
+/// Regions are blocks of one shared file, and the whole file need not be among them.
+fn regions(asked: &Workload) -> Result<(), RunError> {
+    let Some(regions) = asked.files.regions else { return Ok(()) };
+    let block = asked.blocks.largest().0;
+    if asked.files.sharing != FileSharing::Shared || asked.targets.len() > 1 {
+        return conflict("--worker-regions divides one shared file or device; drop --file-distribution, and give one target");
+    }
+    if asked.runs_to_completion() {
+        return conflict(
+            "--worker-regions need not cover the target, which running until complete would; give --total-bytes or --duration",
+        );
+    }
+    if regions.step.0 % block != 0 || regions.length.0 < block {
+        return conflict(format!(
+            "--worker-regions: the step must be a multiple of --block-size {block}, and the length at least one block"
+        ));
     }
     Ok(())
 }
@@ -84,6 +105,17 @@ fn access(asked: &Workload) -> Result<(), RunError> {
                 access.distribution.word(),
                 needs.word()
             ));
+        }
+    }
+    if access.no_repeat {
+        if !access.random || access.distribution != Distribution::Uniform {
+            return conflict("--no-repeat is a uniform random order; add --random, and drop --distribution");
+        }
+        if asked.blocks.0.len() > 1 {
+            return conflict("--no-repeat counts blocks of one size; give a single --block-size");
+        }
+        if asked.runs_to_completion() {
+            return conflict("running until complete takes each block once anyway; drop --no-repeat");
         }
     }
     if access.scatter && access.distribution == Distribution::Uniform {

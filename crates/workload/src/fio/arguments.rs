@@ -80,7 +80,7 @@ impl CommandLine {
         }
         let row = table::find(name).ok_or_else(|| table::unknown(name, &place))?;
         let value = match row.takes {
-            Takes::Value => Some(rest.value(name, attached, &place)?),
+            Takes::Value | Takes::ValueOrAlone => Some(rest.value(name, attached, &place)?),
             Takes::Flag => attached.map(str::to_owned),
         };
         if row.name == "name" {

@@ -1,5 +1,6 @@
 //! One fio job in fio's own terms, after its options were read and before they are expressed in Fathom's.
 
+use super::FioLogs;
 use super::section::Place;
 use super::value::PerDirection;
 use crate::{EngineName, SpecError};
@@ -27,6 +28,7 @@ pub(super) struct Job {
     pub(super) verify: Verify,
     pub(super) placement: Placement,
     pub(super) order: Order,
+    pub(super) logs: FioLogs,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ struct Said {
 }
 
 /// Which files, and how large.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) filename: Option<Vec<String>>,
     pub(super) directory: Option<Vec<String>>,
@@ -45,7 +47,9 @@ pub(super) struct Target {
     pub(super) files: Option<u64>,
     pub(super) size: Option<FioSize>,
     pub(super) file_size: Option<u64>,
-    pub(super) offset: u64,
+    pub(super) offset: FioSize,
+    /// The whole device, however large.
+    pub(super) fill: bool,
     pub(super) offset_increment: u64,
 }
 
@@ -121,6 +125,8 @@ pub(super) struct End {
     pub(super) runtime: u64,
     pub(super) time_based: bool,
     pub(super) ramp: u64,
+    /// 0: nothing was said, which is once.
+    pub(super) loops: u64,
     pub(super) io_size: Option<u64>,
     pub(super) number_ios: u64,
     pub(super) goes_on_after: Tolerated,
@@ -155,6 +161,7 @@ pub(super) struct Durability {
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
     pub(super) end_fsync: bool,
+    pub(super) fsync_on_close: bool,
 }
 
 /// What is stable when a write returns.
@@ -222,7 +229,17 @@ impl Job {
             at,
             said: BTreeMap::new(),
             notes: Vec::new(),
-            target: Target::default(),
+            target: Target {
+                filename: None,
+                directory: None,
+                format: None,
+                files: None,
+                size: None,
+                file_size: None,
+                offset: FioSize::Bytes(0),
+                fill: false,
+                offset_increment: 0,
+            },
             opening: Opening::default(),
             pattern: Pattern {
                 random: false,
@@ -250,6 +267,7 @@ impl Job {
             verify: Verify::default(),
             placement: Placement::default(),
             order: Order { clones: 1, stonewall: false, wait_for: None, new_group: false, group_reporting: false },
+            logs: FioLogs::default(),
         }
     }
 

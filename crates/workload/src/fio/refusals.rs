@@ -48,9 +48,7 @@ pub(super) static REFUSALS: &[Row] = options! {
     "percentile_list" Value Noted(PERCENTILES);
     "significant_figures" Value Noted(PERCENTILES);
     "disk_util" Value Noted("the record holds the device's counters either way");
-    "per_job_logs" Value Noted(NO_LOG);
     "log_entries" Value Noted(NO_LOG);
-    "log_avg_msec" Value Noted(NO_LOG);
     "log_hist_msec" Value Noted(NO_LOG);
     "log_hist_coarseness" Value Noted(NO_LOG);
     "log_window_value" ["log_max_value"] Value Noted(NO_LOG);
@@ -67,10 +65,9 @@ pub(super) static REFUSALS: &[Row] = options! {
     "create_only" Value Only(OFF, "a run measures; it does not only make files");
     "create_on_open" Value Only(OFF, LAYOUT);
     "allow_file_create" Value Only(ON, "a target that does not exist is made; see fathom run --no-refill for what reads may need");
-    "unlink" Value Only(OFF, "a run does not remove its files; remove them after it");
+    "unlink" Value Noted("a run leaves its files; remove them after it");
     "unlink_each_loop" Value Only(OFF, "a run does not remove its files; remove them after it");
     "file_append" Value Only(OFF, "writing behind the end of a file is not expressed");
-    "fill_device" ["fill_fs"] Value Only(OFF, "a run has a size; it does not write until the device is full");
     "lockfile" Value Only(&["none"], "locks of files as a whole are not expressed; fathom run --lock-mode locks each operation");
     "filetype" Value Only(&["none", "file", "block"], "targets are files and block devices; which of them is seen when they are opened");
     "unique_filename" Value Only(ON, "clients are not spoken here");
@@ -82,7 +79,6 @@ pub(super) static REFUSALS: &[Row] = options! {
     "bs_unaligned" ["blocksize_unaligned"] Flag Only(OFF, "blocks are aligned to their size");
     "bs_is_seq_rand" Value Only(OFF, "there is one block size for both orders");
     "num_range" Value Only(ON, TRIM);
-    "loops" Value Only(ON, "a run is not repeated within itself; see fathom lab for repetitions that are told apart");
     "startdelay" Value Only(OFF, "all jobs of a stage start together");
     "thinktime_blocks_type" Value Only(&["complete"], "pauses are counted in completed operations");
     "thinktime_iotime" Value Only(OFF, "pauses are counted in operations, not in time");
@@ -99,7 +95,6 @@ pub(super) static REFUSALS: &[Row] = options! {
     "fdp" Value Only(OFF, DIRECTIVES);
     "dataplacement" ["data_placement"] Value Only(&["none"], DIRECTIVES);
     "zonemode" Value Only(&["none"], ZONES);
-    "fsync_on_close" Value Only(OFF, "closing a file is not an operation of a run; see end_fsync");
     "end_syncfs" Value Only(OFF, "see end_fsync");
     "write_barrier" Value Only(OFF, "see fsync and fdatasync");
     "dedupe_mode" Value Only(&["repeat"], "repeated blocks are chosen in one way");
@@ -113,8 +108,8 @@ pub(super) static REFUSALS: &[Row] = options! {
     "iopsavgtime" Value Only(&["500"], "intervals have one length for all results");
     "trim_percentage" Value Only(OFF, TRIM);
     "verify_only" Flag Only(OFF, VERIFY);
-    "verify_dump" Value Only(OFF, VERIFY);
-    "verify_async" Value Only(OFF, VERIFY);
+    "verify_dump" Value Noted("no blocks are dumped into files; the record lists the first mismatches");
+    "verify_async" Value Noted("a block is checked by the worker that read it");
     "verify_backlog" Value Only(OFF, VERIFY);
     "experimental_verify" Value Only(OFF, VERIFY);
     "verify_state_load" Value Only(OFF, VERIFY);
@@ -126,15 +121,15 @@ pub(super) static REFUSALS: &[Row] = options! {
     "nowait" Value Only(OFF, "RWF_NOWAIT is not expressed");
     "userspace_reap" Flag Only(OFF, "completions of libaio are taken from the kernel");
     "libaio_vectored" Value Only(OFF, "operations have one buffer");
-    "nice" Value Only(OFF, CHANGES_MACHINE);
+    "nice" Value Noted("a run does not change its own priority; start fathom under nice");
     "lockmem" Value Only(OFF, CHANGES_MACHINE);
     "flow" Value Only(OFF, "jobs do not wait for one another's operations");
 
     "ba" ["blockalign"] Value Refused("blocks are aligned to their size");
-    "openfiles" Value Refused("all files of a job are open");
+    "openfiles" Value Noted("all files of a job stay open");
     "opendir" Value Refused("the files of a directory are not searched; see fathom run --layout-manifest");
     "iodepth_low" Value Refused("a queue is refilled as soon as a place is free");
-    "buffer_compress_chunk" Value Refused("how a block is made compressible is not a choice");
+    "buffer_compress_chunk" Value Noted("what is compressible in a block is spread in Fathom's own way");
     "dedupe_working_set_percentage" Value Refused("repeated blocks are chosen in one way");
     "sync_file_range" Value Refused("see fsync and fdatasync");
     "ramp_size" Value Refused("a warm-up has a time; see ramp_time");
@@ -145,14 +140,11 @@ pub(super) static REFUSALS: &[Row] = options! {
     "rate_min" ["ratemin"] Value Refused("a run is not ended by a low rate; it is in the record, and a gate can judge it");
     "rate_iops_min" Value Refused("a run is not ended by a low rate; it is in the record, and a gate can judge it");
     "ignore_error" Value Refused("errors are not told apart by their number; see continue_on_error");
-    "exitall" Flag Refused("each job has its own end");
+    "exitall" Flag Noted("each job has its own end; where one ends early, the others go on");
     "exit_what" Value Refused("each job has its own end");
     "exitall_on_error" Flag Refused("each job has its own end");
     "exec_prerun" Value Refused("a run starts no commands; put them around fathom");
     "exec_postrun" Value Refused("a run starts no commands; put them around fathom");
-    "write_bw_log" Flag Refused(LOG);
-    "write_lat_log" Flag Refused(LOG);
-    "write_iops_log" Flag Refused(LOG);
     "write_hist_log" Flag Refused(LOG);
     "write_iolog" Value Refused(LOG);
     "read_iolog" Value Refused(REPLAY);

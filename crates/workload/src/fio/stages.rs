@@ -5,9 +5,10 @@ use super::lower::{Lowered, lower};
 use super::section::{Entry, Place, Section};
 use super::table::{self, Row, Takes};
 use super::value::Value;
-use super::{FioJobs, TypedOptions};
+use super::{FioJobs, FioLogs, Outside, TypedOptions};
 use crate::{Phase, SpecError, Stage};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// An entry with the row of its option.
 #[derive(Clone)]
@@ -21,7 +22,7 @@ struct Given {
 }
 
 /// Reads all jobs of the sections, in their order.
-pub(super) fn jobs(sections: &[Section]) -> Result<FioJobs, SpecError> {
+pub(super) fn jobs(sections: &[Section], outside: &Outside<'_>) -> Result<FioJobs, SpecError> {
     let mut order = Order::default();
     let mut globals: Vec<Given> = Vec::new();
     let mut kb_base = 1024;
@@ -33,7 +34,7 @@ pub(super) fn jobs(sections: &[Section]) -> Result<FioJobs, SpecError> {
             kb_base = kilo;
             globals.extend(given);
         } else {
-            order.add(section, &globals, &given)?;
+            order.add(section, &globals, &given, outside)?;
         }
     }
     let mut out = order.end();
@@ -66,7 +67,7 @@ fn resolve(entries: &[Entry], kb_base: &mut u32) -> Result<Vec<Given>, SpecError
         let text = entry.value.as_ref().map_or_else(|| entry.key.clone(), |value| format!("{}={value}", entry.key));
         let value = match (&entry.value, row.takes) {
             (Some(value), _) if !value.is_empty() => value.clone(),
-            (None, Takes::Flag) => String::new(),
+            (None, Takes::Flag | Takes::ValueOrAlone) => String::new(),
             (Some(_), _) | (None, Takes::Value) => return Err(entry.place.error(format!("{text}: needs a value"))),
         };
         if row.name == "kb_base" && value == "1000" {
@@ -105,14 +106,19 @@ fn read(section: &Section, globals: &[Given], own: &[Given]) -> Result<Job, Spec
     Ok(job)
 }
 
+/// What was typed of a phase, and the logs that it asks for.
+type Typed = (TypedOptions, FioLogs);
+
 /// The stages as far as they are known.
 #[derive(Default)]
 struct Order {
-    stages: Vec<(Stage, Vec<TypedOptions>)>,
+    stages: Vec<(Stage, Vec<Typed>)>,
     /// Names of the jobs of the stage that is being filled; those before are over when a new stage starts.
     open: Vec<String>,
     /// Phases that read back what the open stage writes, with their options.
     read_backs: Vec<(Phase, TypedOptions)>,
+    /// Lengths of files as the jobs so far make them.
+    made: BTreeMap<PathBuf, u64>,
     notices: Vec<String>,
     jobs_of_notice: BTreeMap<String, BTreeSet<String>>,
     group_reporting: bool,
@@ -120,9 +126,13 @@ struct Order {
 }
 
 impl Order {
-    fn add(&mut self, section: &Section, globals: &[Given], own: &[Given]) -> Result<(), SpecError> {
+    fn add(&mut self, section: &Section, globals: &[Given], own: &[Given], outside: &Outside<'_>) -> Result<(), SpecError> {
         let mut job = read(section, globals, own)?;
-        let Lowered { mut workload, read_back } = lower(&mut job)?;
+        let length = |path: &Path| self.made.get(path).copied().or_else(|| (outside.length)(path));
+        let Lowered { mut workload, read_back, logs } = lower(&mut job, &length)?;
+        if let Some(size) = workload.files.size {
+            self.made.extend(workload.targets.iter().map(|target| (target.clone(), size.0)));
+        }
         let waits = self.waits(&job)?;
         if self.open.is_empty() || section.barrier || job.order.stonewall || waits {
             self.close();
@@ -149,7 +159,7 @@ impl Order {
         }
         let (stage, options) = self.stages.last_mut().expect("the first job opens a stage");
         stage.0.push(Phase { name: name.clone(), workload });
-        options.push(typed(own));
+        options.push((typed(own), logs));
         self.open.push(name.clone());
         self.names.push(name);
         Ok(())
@@ -170,21 +180,23 @@ impl Order {
     fn close(&mut self) {
         self.open.clear();
         if !self.read_backs.is_empty() {
-            let (phases, options) = self.read_backs.drain(..).unzip();
-            self.stages.push((Stage(phases), options));
+            let (phases, options): (Vec<_>, Vec<_>) = self.read_backs.drain(..).unzip();
+            self.stages.push((Stage(phases), options.into_iter().map(|typed| (typed, FioLogs::default())).collect()));
         }
     }
 
     fn end(mut self) -> FioJobs {
         self.close();
-        let (stages, options): (Vec<Stage>, Vec<Vec<TypedOptions>>) = self.stages.into_iter().unzip();
+        let (stages, typed): (Vec<Stage>, Vec<Vec<Typed>>) = self.stages.into_iter().unzip();
+        let (job_options, logs) = typed.into_iter().flatten().unzip();
         let groups = (0..).zip(&stages).flat_map(|(index, stage)| vec![index; stage.0.len()]).collect();
         FioJobs {
             stages,
             notices: self.notices,
             jobs_of_notice: self.jobs_of_notice,
             global_options: Vec::new(),
-            job_options: options.into_iter().flatten().collect(),
+            job_options,
+            logs,
             group_reporting: self.group_reporting,
             groups,
             output: super::FioOutput::default(),

@@ -14,6 +14,8 @@ pub(super) enum Takes {
     Value,
     /// Alone it is on.
     Flag,
+    /// Alone in a job file it is on; a command line has a value behind it.
+    ValueOrAlone,
 }
 
 /// What becomes of an option.
@@ -85,9 +87,10 @@ pub(super) static OPTIONS: &[Row] = options! {
     "directory" Value |job, v| job.target.directory = Some(v.paths()?);
     "filename_format" Value |job, v| job.target.format = Some(v.word()?.to_owned());
     "nrfiles" ["nr_files"] Value |job, v| job.target.files = Some(v.number(1, 1 << 24)?);
+    "fill_device" ["fill_fs"] Value |job, v| job.target.fill = v.switch()?;
     "size" Value |job, v| job.target.size = Some(v.size()?);
     "filesize" Value |job, v| job.target.file_size = Some(v.bytes()?);
-    "offset" ["fileoffset"] Value |job, v| job.target.offset = v.bytes()?;
+    "offset" ["fileoffset"] Value |job, v| job.target.offset = v.size()?;
     "offset_increment" Value |job, v| job.target.offset_increment = v.bytes()?;
     "direct" Value |job, v| job.durability.direct = v.switch()?;
     "buffered" Value |job, v| job.durability.direct = !v.switch()?;
@@ -108,7 +111,12 @@ pub(super) static OPTIONS: &[Row] = options! {
     "randrepeat" ["allrandrepeat"] Value |job, v| job.pattern.other_seed_each_run = !v.switch()?;
     "randseed" Value |job, v| job.pattern.seed = Some(v.number(0, u64::MAX)?);
 
-    "ioengine" Value |job, v| job.engine.name = engine(v)?;
+    "ioengine" Value |job, v| {
+        job.engine.name = engine(v)?;
+        if v.text == "posixaio" {
+            job.note("ioengine", "POSIX AIO is threads of the C library; plain calls take its place at depth 1, io_uring or libaio beyond");
+        }
+    };
     "iodepth" Value |job, v| job.engine.depth = v.number(1, u64::MAX)?;
     "iodepth_batch" ["iodepth_batch_submit"] Value |job, v| job.engine.submit_batch = Some(v.number(0, u64::MAX)?);
     "iodepth_batch_complete_min" ["iodepth_batch_complete"] Value |job, v| job.engine.reap_least = Some(v.number(0, u64::MAX)?);
@@ -120,6 +128,7 @@ pub(super) static OPTIONS: &[Row] = options! {
 
     "runtime" ["timeout"] Value |job, v| job.end.runtime = v.nanos(Seconds)?;
     "time_based" Flag |job, v| job.end.time_based = v.switch()?;
+    "loops" Value |job, v| job.end.loops = v.number(1, u64::from(u32::MAX))?;
     "ramp_time" Value |job, v| job.end.ramp = v.nanos(Seconds)?;
     "io_size" ["io_limit"] Value |job, v| job.end.io_size = Some(v.bytes()?);
     "number_ios" Value |job, v| job.end.number_ios = v.number(0, u64::MAX)?;
@@ -128,6 +137,7 @@ pub(super) static OPTIONS: &[Row] = options! {
     "fsync" Value |job, v| job.durability.fsync = v.count()?;
     "fdatasync" Value |job, v| job.durability.fdatasync = v.count()?;
     "end_fsync" Value |job, v| job.durability.end_fsync = v.switch()?;
+    "fsync_on_close" Value |job, v| job.durability.fsync_on_close = v.switch()?;
     "sync" Value |job, v| job.durability.sync = v.one_of(&[
         ("0", Stable::Nothing), ("none", Stable::Nothing), ("1", Stable::DataAndMetadata), ("sync", Stable::DataAndMetadata), ("dsync", Stable::Data),
     ])?;
@@ -154,6 +164,12 @@ pub(super) static OPTIONS: &[Row] = options! {
     "cpus_allowed_policy" Value |job, v| job.placement.split = v.one_of(&[("shared", false), ("split", true)])?;
     "numa_cpu_nodes" Value |job, v| job.placement.nodes = Some(v.word()?.to_owned());
     "numa_mem_policy" Value |job, v| job.placement.memory = memory_nodes(v)?;
+
+    "write_bw_log" ValueOrAlone |job, v| job.logs.bandwidth = Some(log_name(job, v));
+    "write_iops_log" ValueOrAlone |job, v| job.logs.iops = Some(log_name(job, v));
+    "write_lat_log" ValueOrAlone |job, v| job.logs.latency = Some(log_name(job, v));
+    "per_job_logs" Value |job, v| job.logs.merged = !v.switch()?;
+    "log_avg_msec" Value |job, v| job.logs.average_ms = Some(v.number(0, u64::from(u32::MAX))?).filter(|ms| *ms > 0);
 
     "numjobs" Value |job, v| job.order.clones = v.count()?;
     "stonewall" ["wait_for_previous"] Flag |job, v| job.order.stonewall = v.switch()?;
@@ -243,12 +259,17 @@ fn engine(value: Value<'_>) -> Result<EngineName, SpecError> {
         "io_uring" => Ok(EngineName::IoUring),
         "mmap" => Ok(EngineName::Mmap),
         "null" => Ok(EngineName::Null),
-        "posixaio" => value.refuse("POSIX AIO is threads of the C library; take libaio or io_uring"),
+        "posixaio" => Ok(EngineName::Auto),
         "http" | "nbd" => {
             value.refuse("objects and network block devices are targets of their own in Fathom; see fathom load and nbd:// targets")
         }
-        _ => value.refuse("is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, mmap, null"),
+        _ => value.refuse("is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, null"),
     }
+}
+
+/// The name of a log, or where none was said that of the job's section.
+fn log_name(job: &Job, value: Value<'_>) -> String {
+    if value.text.is_empty() { job.section.clone() } else { value.text.to_owned() }
 }
 
 fn tolerated(value: Value<'_>) -> Result<Tolerated, SpecError> {

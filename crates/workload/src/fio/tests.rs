@@ -15,9 +15,14 @@ fn variables(name: &str) -> Option<String> {
     [("SIZE", "64"), ("EMPTY", "")].into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
-/// A world without files.
+/// Every target is there and has 1 GiB, but for those that are called so.
+fn length(path: &Path) -> Option<u64> {
+    (!path.to_string_lossy().contains("missing")).then_some(1 << 30)
+}
+
+/// A world without job files.
 pub(super) fn outside() -> Outside<'static> {
-    Outside { env: &variables, read: &|_| Err(ErrorKind::NotFound.into()), keywords: KEYWORDS }
+    Outside { env: &variables, read: &|_| Err(ErrorKind::NotFound.into()), length: &length, keywords: KEYWORDS }
 }
 
 /// A world with a few files.
@@ -27,7 +32,7 @@ type Reader = Box<dyn Fn(&str) -> IoResult<String>>;
 
 impl WithFiles {
     pub(super) fn outside(&self) -> Outside<'_> {
-        Outside { env: &variables, read: &*self.0, keywords: KEYWORDS }
+        Outside { env: &variables, read: &*self.0, length: &length, keywords: KEYWORDS }
     }
 }
 
@@ -105,6 +110,7 @@ fn an_everyday_random_read_is_read() {
             "file-size=1g",
             "read-percent=100",
             "random=true",
+            "no-repeat=true",
             "engine=io_uring",
             "queue-depth=32",
             "no-fixed-buffers=true",
@@ -128,6 +134,7 @@ fn an_everyday_mix_is_read() {
             "preallocate=true",
             "read-percent=75",
             "random=true",
+            "no-repeat=true",
             "engine=libaio",
             "queue-depth=64",
             "direct=true",
@@ -140,7 +147,7 @@ fn an_everyday_mix_is_read() {
         [
             "argument 4: gtod_reduce=1: Fathom measures every operation always",
             "argument 5: job test: iodepth_batch: operations are handed over as many at once as there are; fio's default is one (iodepth_batch=1)",
-            "argument 5: job test: norandommap: not given: fio takes no block again before the pass over all is complete; Fathom draws each anew",
+            "argument 5: job test: refill_buffers: not given: fio writes one random buffer again and again with a few bytes changed, Fathom fresh random data, which no storage compresses",
         ]
     );
 }
@@ -295,9 +302,7 @@ fn what_fathom_cannot_express_is_refused_by_name() {
         ),
         ("direct", "direct: needs a value"),
         ("direct=2", "direct=2: is neither 0 nor 1"),
-        ("ioengine=posixaio", "ioengine=posixaio: POSIX AIO is threads of the C library; take libaio or io_uring"),
-        ("ioengine=rbd", "ioengine=rbd: is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, mmap, null"),
-        ("loops=3", "loops=3: a run is not repeated within itself; see fathom lab for repetitions that are told apart"),
+        ("ioengine=rbd", "ioengine=rbd: is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, null"),
         ("startdelay=5", "startdelay=5: all jobs of a stage start together"),
         ("create_only=1", "create_only=1: a run measures; it does not only make files"),
         (
@@ -306,7 +311,7 @@ fn what_fathom_cannot_express_is_refused_by_name() {
         ),
         ("allow_mounted_write=1", "allow_mounted_write=1: Fathom never writes to what is mounted"),
         ("max_latency=10ms", "max_latency=10ms: a run is not ended by a slow operation; it is in the record, and a gate can judge it"),
-        ("write_bw_log=x", "write_bw_log=x: no such file is written; the record holds every interval and the whole histogram"),
+        ("write_hist_log=x", "write_hist_log=x: no such file is written; the record holds every interval and the whole histogram"),
         (
             "random_distribution=zoned:60/10:40/90",
             "random_distribution=zoned:60/10:40/90: is not one of random, zipf:THETA, pareto:H, normal:DEVIATION; zones and sequences are not expressed",
@@ -333,6 +338,33 @@ fn direct_and_buffered_and_both_shares_of_a_mix_go_by_the_last() {
     assert_eq!(setting("[j]\nsize=1m\nbuffered=0\n", "direct"), "true");
     assert_eq!(setting("[j]\nsize=1m\nrw=rw\nrwmixwrite=30\nrwmixread=60\n", "read-percent"), "60");
     assert_eq!(setting("[j]\nsize=1m\nrw=rw\nrwmixread=60\nrwmixwrite=30\n", "read-percent"), "70");
+}
+
+#[test]
+fn logs_are_named_as_asked_or_after_their_section() {
+    let jobs = parse("[global]\nsize=1m\nlog_avg_msec=250\n[a]\nname=n\nwrite_bw_log\nwrite_lat_log=l\nnumjobs=2\ngroup_reporting\n[b]\nwrite_iops_log=i\nper_job_logs=0\n").unwrap();
+    let logs = |bandwidth: Option<&str>, iops: Option<&str>, latency: Option<&str>, merged| FioLogs {
+        bandwidth: bandwidth.map(str::to_owned),
+        iops: iops.map(str::to_owned),
+        latency: latency.map(str::to_owned),
+        merged,
+        average_ms: Some(250),
+    };
+    assert_eq!(jobs.logs, [logs(Some("a"), None, Some("l"), false), logs(None, Some("i"), None, true)]);
+    assert!(phases(&jobs)[0].workload.worker_series, "each clone has logs of its own");
+    let line = parse_command_line(&words("--name=a --size=1m --write_bw_log b"), &outside()).unwrap();
+    assert_eq!(line.logs[0].bandwidth.as_deref(), Some("b"));
+}
+
+#[test]
+fn posix_aio_is_any_engine_that_fits_and_the_null_engine_opens_no_file() {
+    let text = "[j]\nsize=1m\nioengine=posixaio\niodepth=16\niodepth_batch=16\n";
+    assert_eq!((setting(text, "engine"), setting(text, "queue-depth")), ("auto".into(), "16".into()));
+    assert!(notices(text)[0].contains("POSIX AIO is threads of the C library"));
+    let text = "[j]\nsize=1m\nioengine=null\nnumjobs=4\ndirect=1\nrw=randread\n";
+    let read = changed(&only_workload(text));
+    assert!(!read.iter().any(|option| option.starts_with("direct") || option.starts_with("file-distribution")), "{read:?}");
+    assert!(read.contains(&"total-bytes=4m".to_owned()) && read.contains(&"no-repeat=true".to_owned()), "{read:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Readers of single option values.
 
-use crate::{BlockSizes, SpecError};
+use crate::{BlockSizes, Regions, SpecError};
 use std::path::PathBuf;
 use units::Bytes;
 
@@ -44,6 +44,15 @@ pub(super) fn add_paths(paths: &mut Vec<PathBuf>, text: &str) {
 
 pub(super) fn show_paths(paths: &[PathBuf]) -> Option<String> {
     (!paths.is_empty()).then(|| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n"))
+}
+
+/// `STEP/LENGTH`.
+pub(super) fn regions(key: &str, text: &str) -> Result<Regions, SpecError> {
+    let bytes = |part: &str| Bytes::parse(part).map_err(|source| SpecError::Quantity { key: key.into(), source });
+    match text.split_once('/') {
+        Some((step, length)) => Ok(Regions { step: bytes(step)?, length: bytes(length)? }),
+        None => Err(SpecError::Value { key: key.into(), reason: format!("{text:?} is not STEP/LENGTH; write for example 500M/2G") }),
+    }
 }
 
 /// Text that stands for a number in a name: without a slash, so that no number makes a directory.

@@ -109,6 +109,7 @@ pub(super) fn read_back(job: &mut Job, region: &Region, written: &mut Workload) 
     }
     let mut reading = written.clone();
     reading.access.read_percent = Some(Percent(100.0));
+    reading.access.no_repeat = false;
     reading.stop = crate::Stop { duration: None, complete: true, total_bytes: None, warmup: Nanos(0) };
     reading.pace = Pace { rate_iops: None, rate_bytes: None, ..Workload::default().pace };
     reading.durability = Durability { open: written.durability.open, fsync: 0, fdatasync: 0, end_fsync: false };

@@ -8,14 +8,30 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
     workload.engine = job.engine.name;
     queue(job, workload)?;
     ring(job, workload)?;
-    let durability = &job.durability;
+    let durability = job.durability.clone();
     workload.durability.open.direct = durability.direct;
     workload.durability.open.sync = durability.sync == Stable::DataAndMetadata;
     workload.durability.open.dsync = durability.sync == Stable::Data;
     workload.durability.fsync = durability.fsync;
     workload.durability.fdatasync = durability.fdatasync;
-    workload.durability.end_fsync = durability.end_fsync;
+    workload.durability.end_fsync = durability.end_fsync || (durability.fsync_on_close && job.writes());
+    if durability.fsync_on_close && job.writes() && !durability.end_fsync {
+        job.note("fsync_on_close", "files are flushed once at the end, within the measured time");
+    }
+    if job.engine.name == EngineName::Null {
+        without_files(job, workload);
+    }
     placement(job, workload)
+}
+
+/// The null engine opens nothing, in fio too.
+fn without_files(job: &mut Job, workload: &mut Workload) {
+    let open = &mut workload.durability.open;
+    for (option, on) in [("direct", &mut open.direct), ("sync", &mut open.sync), ("sync", &mut open.dsync)] {
+        if std::mem::take(on) {
+            job.note(option, "without effect: the null engine opens no file");
+        }
+    }
 }
 
 fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
@@ -38,7 +54,7 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     }
     match job.engine.reap_least {
         None => {}
-        Some(0) => return job.refuse("iodepth_batch_complete_min", "a full queue is waited on, not polled; 1 waits for one completion"),
+        Some(0) => job.note("iodepth_batch_complete_min", "a full queue is waited on for one completion, not polled"),
         Some(least) => put(job, workload, "iodepth_batch_complete_min", "reap-batch", &least.min(depth).to_string())?,
     }
     if job.engine.reap_most.is_some() {
@@ -112,10 +128,9 @@ mod tests {
     fn batches_are_at_most_the_depth() {
         let text = "[j]\niodepth=8\nioengine=io_uring\niodepth_batch_submit=16\niodepth_batch_complete=4\niodepth_batch_complete_max=8\n";
         assert_eq!((setting(text, "submit-batch"), setting(text, "reap-batch")), ("8".into(), "4".into()));
-        assert_eq!(
-            refusal("[j]\niodepth=8\nioengine=io_uring\niodepth_batch_complete_min=0\n"),
-            "job.fio:4: iodepth_batch_complete_min=0: a full queue is waited on, not polled; 1 waits for one completion"
-        );
+        let text = "[j]\niodepth=8\nioengine=io_uring\niodepth_batch_complete_min=0\niodepth_batch=8\n";
+        assert_eq!(setting(text, "reap-batch"), "");
+        assert_eq!(notices(text), ["job.fio:4: iodepth_batch_complete_min=0: a full queue is waited on for one completion, not polled"]);
     }
 
     #[test]

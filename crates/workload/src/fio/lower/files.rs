@@ -23,20 +23,21 @@ pub(super) struct Region {
     pub(super) disjoint: bool,
 }
 
-pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<Region, SpecError> {
+pub(super) fn lower(job: &mut Job, workload: &mut Workload, length: &dyn Fn(&Path) -> Option<u64>) -> Result<Region, SpecError> {
     workload.targets = match &job.target.filename {
         Some(names) => named(job, names.clone())?,
         None => made_up(job)?,
     };
-    if job.target.filename.is_none() && job.order.clones > 1 {
+    if job.target.filename.is_none() && job.order.clones > 1 && job.engine.name != EngineName::Null {
         let mark = placeholder(job);
         if workload.targets.iter().all(|target| target.to_string_lossy().contains(&mark)) {
             workload.files.sharing = FileSharing::PerWorker;
             put(job, workload, "numjobs", "worker-placeholder", &mark)?;
         }
     }
-    let mut region = sizes(job, workload)?;
+    let mut region = sizes(job, workload, length)?;
     increment(job, workload, &mut region)?;
+    begin_together(job, workload, &region)?;
     before(job, workload);
     Ok(region)
 }
@@ -108,63 +109,126 @@ fn made_up(job: &Job) -> Result<Vec<PathBuf>, SpecError> {
     Ok((0..files).map(|file| directory.join(name(file))).collect())
 }
 
-fn sizes(job: &mut Job, workload: &mut Workload) -> Result<Region, SpecError> {
-    let target = &job.target;
-    let (offset, count) = (target.offset, to_u64(workload.targets.len()));
+/// Bytes of a size that may be a share of `whole`.
+fn bytes_of(job: &Job, option: &str, size: FioSize, whole: Option<u64>) -> Result<u64, SpecError> {
+    match (size, whole) {
+        (FioSize::Bytes(bytes), _) => Ok(bytes),
+        (FioSize::Percent(0), _) => Ok(0),
+        (FioSize::Percent(percent), Some(whole)) => {
+            Ok(u64::try_from(u128::from(whole) * u128::from(percent) / 100).expect("a share of it is no larger"))
+        }
+        (FioSize::Percent(_), None) => job.refuse(option, "is a share of a target that is not there; write bytes"),
+    }
+}
+
+/// Bytes of one target as it is; `None` where one is missing or empty, or they differ and a share of them is asked for.
+fn length_of_one(job: &Job, workload: &Workload, length: &dyn Fn(&Path) -> Option<u64>) -> Result<Option<u64>, SpecError> {
+    let mark = workload.files.worker_placeholder.as_deref();
+    let at = |target: &PathBuf| match (mark, target.to_str()) {
+        (Some(mark), Some(text)) => length(Path::new(&text.replace(mark, "0"))),
+        (Some(_), None) | (None, _) => length(target),
+    };
+    let lengths: Option<Vec<u64>> = workload.targets.iter().map(|target| at(target).filter(|bytes| *bytes > 0)).collect();
+    match lengths.as_deref() {
+        None | Some([]) => Ok(None),
+        Some([first, rest @ ..]) if rest.iter().all(|other| other == first) => Ok(Some(*first)),
+        Some([..]) if matches!((job.target.size, job.target.offset), (None | Some(FioSize::Bytes(_)), FioSize::Bytes(_))) => Ok(None),
+        Some([..]) => job.refuse("size", "is a share of targets that differ in length; write bytes, or a job for each"),
+    }
+}
+
+/// A file that has to be made needs a size, in fio too: a mistyped name of a device would fill a disk.
+fn refuse_without_size(job: &Job, workload: &Workload, length: &dyn Fn(&Path) -> Option<u64>) -> Result<(), SpecError> {
+    let made = |target: &&PathBuf| workload.files.worker_placeholder.is_some() || length(target).is_none();
+    match workload.targets.iter().find(made) {
+        Some(target) if job.target.file_size.is_none() && job.engine.name != EngineName::Null => {
+            job.refuse("size", format!("{} does not exist, and nothing says how large it shall be; write size=", target.display()))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn sizes(job: &mut Job, workload: &mut Workload, length: &dyn Fn(&Path) -> Option<u64>) -> Result<Region, SpecError> {
+    let count = to_u64(workload.targets.len());
+    let there = length_of_one(job, workload, length)?;
+    let offset = bytes_of(job, "offset", job.target.offset, there)?;
     let disjoint = job.order.clones == 1 || workload.files.sharing == FileSharing::PerWorker;
     workload.files.offset = Bytes(offset);
-    let size = match target.size {
-        None | Some(FioSize::Bytes(0)) => None,
-        Some(FioSize::Bytes(bytes)) => Some(bytes),
-        Some(FioSize::Percent(100)) => {
-            job.note("size", "the target's own size; a file that does not exist gets 1 GiB, where fio stops");
-            None
-        }
-        Some(FioSize::Percent(_)) => {
-            return job.refuse("size", "is a share of a size that is known only when the target is opened; write bytes");
-        }
+    let size = match job.target.size {
+        None | Some(FioSize::Bytes(0)) | Some(FioSize::Percent(100)) => None,
+        Some(FioSize::Percent(_)) if job.target.fill => None,
+        Some(size) => Some(bytes_of(job, "size", size, there.map(|bytes| bytes.saturating_mul(count)))?),
     };
+    let devices = workload.targets.iter().all(|path| in_dev(path));
+    if job.target.fill && !devices {
+        return job.refuse("fill_device", "a run has a size; it writes no file until the file system is full");
+    }
+    let size = size.filter(|_| !job.target.fill);
+    if size.is_none() && there.is_none() {
+        refuse_without_size(job, workload, length)?;
+    }
     let (file, bytes) = match (job.target.file_size, size) {
         (Some(file), _) if file <= offset => return job.refuse("filesize", "ends before offset"),
         (Some(file), _) => (Some(file), (file - offset).checked_mul(count)),
-        (None, Some(size)) if !size.is_multiple_of(count) => {
-            return job.refuse("size", format!("cannot be divided evenly among {count} files"));
-        }
-        (None, Some(size)) => (offset.checked_add(size / count), Some(size)),
-        (None, None) => (None, None),
+        // What cannot be divided evenly is left out, as in fio.
+        (None, Some(size)) => (offset.checked_add(size / count), Some(size / count * count)),
+        (None, None) => (None, there.and_then(|bytes| bytes.checked_sub(offset)?.checked_mul(count))),
     };
     if (job.target.file_size.is_some() || size.is_some()) && (file.is_none() || bytes.is_none()) {
         return job.refuse("size", "is larger than any file");
     }
+    // A part of a target that is longer leaves it as long.
     workload.files.size = file.map(Bytes);
     let pass = match (bytes, size) {
         (Some(bytes), Some(size)) => Some(bytes.min(size)),
         (bytes, _) => bytes,
     };
-    Ok(Region { bytes, pass, disjoint })
+    let unit = workload.blocks.smallest().0;
+    // A tail shorter than a block is not used.
+    let whole = |bytes: u64| if bytes / count < unit { bytes } else { bytes / count / unit * unit * count };
+    Ok(Region { bytes: bytes.map(whole), pass: pass.map(whole), disjoint })
 }
 
-/// `offset_increment` gives each clone of a shared file a part of its own, which Fathom has where the parts touch.
-fn increment(job: &Job, workload: &mut Workload, region: &mut Region) -> Result<(), SpecError> {
+/// Clones that share a file in sequential order all begin where it begins, as in fio; workers of Fathom start apart otherwise.
+fn begin_together(job: &Job, workload: &mut Workload, region: &Region) -> Result<(), SpecError> {
+    let shared = workload.files.sharing == FileSharing::Shared && workload.files.regions.is_none() && workload.targets.len() == 1;
+    match region.bytes {
+        Some(bytes) if shared && job.order.clones > 1 && !job.pattern.random && bytes >= workload.blocks.largest().0 => {
+            put(job, workload, "numjobs", "worker-regions", &format!("0/{bytes}"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// `offset_increment` gives each clone of a shared file a region of its own: parts that touch, or regions that overlap or leave gaps.
+fn increment(job: &mut Job, workload: &mut Workload, region: &mut Region) -> Result<(), SpecError> {
     const OPTION: &str = "offset_increment";
-    let step = job.target.offset_increment;
-    if step == 0 || job.order.clones == 1 {
+    let (step, clones) = (job.target.offset_increment, u64::from(job.order.clones));
+    if step == 0 || clones == 1 || job.engine.name == EngineName::Null {
         return Ok(());
     }
-    let shared_file = workload.targets.len() == 1 && workload.files.sharing == FileSharing::Shared && job.target.file_size.is_none();
-    if !shared_file || region.bytes != Some(step) {
-        return job.refuse(OPTION, "clones have parts of one file that touch (offset_increment and size are the same), or none");
+    if workload.targets.len() != 1 || workload.files.sharing != FileSharing::Shared {
+        return job.refuse(OPTION, "is for clones that share one file; name one with filename");
     }
     if !step.is_multiple_of(workload.blocks.largest().0) {
         return job.refuse(OPTION, "is not a multiple of the block size");
     }
-    let end = step.checked_mul(u64::from(job.order.clones)).and_then(|bytes| bytes.checked_add(job.target.offset));
-    workload.files.size = match end {
-        Some(end) => Some(Bytes(end)),
-        None => return job.refuse(OPTION, "ends beyond any file"),
-    };
-    workload.files.sharing = FileSharing::Partitioned;
-    region.disjoint = true;
+    let Some(length) = region.bytes else { return job.refuse(OPTION, "needs a size: the length of each clone's region") };
+    let last = step.checked_mul(clones - 1);
+    let end = last.and_then(|last| last.checked_add(length)?.checked_add(workload.files.offset.0));
+    let Some(end) = end else { return job.refuse(OPTION, "ends beyond any file") };
+    if job.target.size.is_some() && job.target.file_size.is_none() {
+        workload.files.size = Some(Bytes(end));
+    }
+    if region.bytes == Some(step) {
+        workload.files.sharing = FileSharing::Partitioned;
+        region.disjoint = true;
+    } else {
+        put(job, workload, OPTION, "worker-regions", &format!("{step}/{length}"))?;
+        if job.target.size.is_none() {
+            job.note(OPTION, "each clone ends where the target does, and moves as many bytes as the first");
+        }
+    }
     Ok(())
 }
 
@@ -194,7 +258,7 @@ fn before(job: &Job, workload: &mut Workload) {
 
 #[cfg(test)]
 mod tests {
-    use crate::fio::tests::{notices, only_workload, refusal, refused_line, setting};
+    use crate::fio::tests::{notices, only_workload, parse, refusal, refused_line, setting};
 
     fn targets(text: &str) -> Vec<String> {
         only_workload(text).targets.iter().map(|path| path.display().to_string()).collect()
@@ -234,19 +298,28 @@ mod tests {
             ("[j]\nsize=1m\nnrfiles=4\n", "256k"),
             ("[j]\nsize=1m\noffset=1m\n", "2m"),
             ("[j]\nsize=1m\nfilesize=4m\n", "4m"),
+            ("[j]\nfilename=x\nsize=50%\noffset=25%\n", "768m"),
+            ("[j]\nsize=100k\nnrfiles=3\n", "34133"),
+            ("[j]\nsize=2m\nfilename=x\nnumjobs=4\noffset_increment=512k\n", "3584k"),
             ("[j]\nsize=4k\nnumjobs=3\noffset_increment=4k\nfilename=x\n", "12k"),
         ] {
             assert_eq!(setting(text, "file-size"), size, "{text}");
         }
         assert_eq!(setting("[j]\nsize=4k\nnumjobs=3\noffset_increment=4k\nfilename=x\n", "file-distribution"), "partitioned");
         assert_eq!(only_workload("[j]\nfilename=x\nsize=100%\n").files.size, None);
+        assert_eq!(setting("[j]\nsize=2m\nfilename=x\nnumjobs=4\noffset_increment=512k\n", "worker-regions"), "512k/2m");
+        assert_eq!(setting("[j]\nsize=2m\nfilename=x\nnumjobs=4\n", "worker-regions"), "0/2m");
+        assert_eq!(setting("[j]\nsize=2m\nfilename=x\nnumjobs=4\nrw=randread\n", "worker-regions"), "");
+        // A file of an earlier job is as large as that makes it.
+        assert_eq!(parse("[a]\nfilename=missing\nsize=1m\n[b]\nstonewall\nfilename=missing\nsize=50%\n").unwrap().stages.len(), 2);
     }
 
     #[test]
     fn sizes_that_cannot_be_expressed_are_refused() {
         for (line, expected) in [
-            ("size=50%", "size=50%: is a share of a size that is known only when the target is opened; write bytes"),
-            ("offset=10%", "offset=10%: is a share of a size that is known only when the target is opened; write bytes"),
+            ("filename=missing\nsize=50%", "job.fio:3: size=50%: is a share of a target that is not there; write bytes"),
+            ("filename=missing\noffset=10%", "job.fio:3: offset=10%: is a share of a target that is not there; write bytes"),
+            ("fill_device=1", "fill_device=1: a run has a size; it writes no file until the file system is full"),
             (
                 "offset=16384p",
                 "offset=16384p: `16384p` is outside the limits of a size as fio writes it (0 to 18446744073709551615 bytes, 0% to 100%); write for example 4k, 0x1000 or 50%",
@@ -255,13 +328,24 @@ mod tests {
             assert_eq!(refused_line(line), expected);
         }
         for (text, expected) in [
-            ("[j]\nsize=1m\nnrfiles=3\n", "job.fio:2: size=1m: cannot be divided evenly among 3 files"),
+            (
+                "[j]\nfilename=missing\n",
+                "job.fio:1: job j: size: missing does not exist, and nothing says how large it shall be; write size=",
+            ),
+            (
+                "[j]\nfilename=missing\nsize=100%\n",
+                "job.fio:3: size=100%: missing does not exist, and nothing says how large it shall be; write size=",
+            ),
+            (
+                "[j]\nsize=1m\nnumjobs=2\noffset_increment=1m\n",
+                "job.fio:4: offset_increment=1m: is for clones that share one file; name one with filename",
+            ),
+            (
+                "[j]\nsize=1m\nfilename=x\nnumjobs=2\noffset_increment=6k\n",
+                "job.fio:5: offset_increment=6k: is not a multiple of the block size",
+            ),
             ("[j]\nfilesize=1m\noffset=1m\n", "job.fio:2: filesize=1m: ends before offset"),
             ("[j]\nsize=16383p\noffset=2p\n", "job.fio:2: size=16383p: is larger than any file"),
-            (
-                "[j]\nsize=1m\nfilename=x\nnumjobs=2\noffset_increment=2m\n",
-                "job.fio:5: offset_increment=2m: clones have parts of one file that touch (offset_increment and size are the same), or none",
-            ),
             ("[j]\nfilename=a:b\nnrfiles=1\n", "job.fio:3: nrfiles=1: filename has 2 names; name the files that shall be used"),
         ] {
             assert_eq!(refusal(text), expected);

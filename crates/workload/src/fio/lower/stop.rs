@@ -5,7 +5,7 @@
 
 use super::files::Region;
 use super::{data, put};
-use crate::fio::job::{Direction, Distribution, Job, Tolerated};
+use crate::fio::job::{Checking, Direction, Distribution, Job, Tolerated};
 use crate::{SpecError, Workload};
 use units::{Bytes, Nanos};
 
@@ -14,13 +14,13 @@ pub(super) fn lower(job: &mut Job, region: &Region, workload: &mut Workload) -> 
     workload.stop.duration = (job.end.runtime > 0).then_some(Nanos(job.end.runtime));
     workload.continue_on_error = goes_on(job)?;
     if job.end.time_based && job.end.runtime > 0 {
-        return time_based(job, region);
+        return time_based(job, region, workload);
     }
     if job.end.time_based {
         job.note("time_based", "without effect where no runtime is given, as in fio");
     }
     match bytes_of_a_clone(job, region, workload)? {
-        None if one_pass(job) && region.disjoint => workload.stop.complete = true,
+        None if completes(job, workload) && region.disjoint => workload.stop.complete = true,
         None if workload.stop.duration.is_some() => {
             job.note(
                 "runtime",
@@ -28,36 +28,43 @@ pub(super) fn lower(job: &mut Job, region: &Region, workload: &mut Workload) -> 
             );
         }
         None => return job.refuse("size", "must be written to say when the job ends, or else time_based with a runtime"),
-        Some(bytes) if Some(bytes) == region.bytes && one_pass(job) && region.disjoint => workload.stop.complete = true,
+        Some(bytes) if Some(bytes) == region.bytes && completes(job, workload) && region.disjoint => workload.stop.complete = true,
         Some(bytes) => {
-            let all = bytes.checked_mul(u64::from(job.order.clones)).map(Bytes);
+            let all = bytes.checked_mul(u64::from(job.order.clones)).and_then(|all| all.checked_mul(job.end.loops.max(1))).map(Bytes);
             let all = all.map_or_else(|| job.refuse("size", "is beyond 16 EiB for all clones"), Ok)?;
             put(job, workload, "size", "total-bytes", &all.exact())?;
-            if job.order.clones > 1 {
-                job.note("numjobs", "the job ends when all workers together have moved their bytes; in fio each ends by itself");
-            }
-            note_random_map(job);
+            random_map(job, workload);
         }
+    }
+    if job.end.loops > 1 && job.verify.kind != Checking::None {
+        return job.refuse("loops", "is beside verify, which reads back once, at the end; leave one of them out");
     }
     Ok(())
 }
 
 /// A job that nothing but time ends.
-fn time_based(job: &mut Job, region: &Region) -> Result<(), SpecError> {
-    for (option, given) in [("number_ios", job.end.number_ios > 0), ("io_size", job.end.io_size.is_some())] {
+fn time_based(job: &mut Job, region: &Region, workload: &mut Workload) -> Result<(), SpecError> {
+    for (option, given) in [("loops", job.end.loops > 1), ("number_ios", job.end.number_ios > 0), ("io_size", job.end.io_size.is_some())] {
         if given {
             job.note(option, "without effect on a time_based job, as in fio");
         }
     }
-    if !data::alternates(job, region) {
-        note_random_map(job);
+    // What is read back pass after pass is a row of complete passes.
+    if !data::alternates(job, region) || workload.blocks.0.len() > 1 {
+        random_map(job, workload);
     }
     Ok(())
 }
 
-fn note_random_map(job: &mut Job) {
-    if job.pattern.random && takes_each_once(job) {
-        job.note("norandommap", "not given: fio takes no block again before the pass over all is complete; Fathom draws each anew");
+/// No block again before the pass over all is complete, then another pass; also over reads and writes of a mix, and for each clone.
+fn random_map(job: &mut Job, workload: &mut Workload) {
+    if !job.pattern.random || !takes_each_once(job) {
+        return;
+    }
+    if workload.blocks.0.len() > 1 {
+        job.note("norandommap", "not given: fio takes no byte again before the pass over all is complete, and shortens blocks for that; Fathom keeps the shares of the sizes and draws each place anew");
+    } else {
+        workload.access.no_repeat = true;
     }
 }
 
@@ -69,6 +76,12 @@ fn takes_each_once(job: &Job) -> bool {
 /// Whether `every block once` is what one pass of the job does: in a mix fio takes each block for a read or for a write, not for both.
 pub(super) fn one_pass(job: &Job) -> bool {
     takes_each_once(job) && job.pattern.direction != Direction::Mixed
+}
+
+/// Whether one pass is all that the job does.
+fn completes(job: &Job, workload: &Workload) -> bool {
+    let once = job.end.loops <= 1 && job.end.ramp == 0 && workload.files.regions.is_none();
+    once && one_pass(job) && workload.blocks.0.len() == 1
 }
 
 fn bytes_of_a_clone(job: &Job, region: &Region, workload: &Workload) -> Result<Option<u64>, SpecError> {
@@ -127,7 +140,12 @@ mod tests {
             ("size=1m\nnumjobs=4", (None, true, None)),
             ("size=1m\nfilename=x\nnumjobs=4", (None, false, Some(4 * MIB))),
             ("size=1m\nfilename=x\nnumjobs=4\noffset_increment=1m", (None, true, None)),
-            ("filename=x\nnumjobs=4\nruntime=10", (Some(10), false, None)),
+            ("filename=x\nnumjobs=4\nruntime=10", (Some(10), false, Some(4096 * MIB))),
+            ("size=1m\nloops=3", (None, false, Some(3 * MIB))),
+            ("size=1m\nramp_time=2", (None, false, Some(MIB))),
+            ("size=1m\nrw=randread\nbssplit=4k/50:8k/50", (None, false, Some(MIB))),
+            ("size=2m\nfilename=x\nnumjobs=4\noffset_increment=512k", (None, false, Some(8 * MIB))),
+            ("size=100k\nnrfiles=3\nnumber_ios=99", (None, true, None)),
             ("size=1m\nio_size=2m\nruntime=10\ntime_based", (Some(10), false, None)),
         ] {
             assert_eq!(end(lines), expected, "{lines}");
@@ -137,10 +155,6 @@ mod tests {
     #[test]
     fn an_end_that_is_not_known_is_refused() {
         assert_eq!(
-            refusal("[j]\nfilename=x\nnumjobs=4\n"),
-            "job.fio:1: job j: size: must be written to say when the job ends, or else time_based with a runtime"
-        );
-        assert_eq!(
             refusal("[j]\nsize=1m\nbssplit=4k/50:8k/50\nnumber_ios=4\n"),
             "job.fio:4: number_ios=4: is not a number of bytes where blocks differ in size; write io_size"
         );
@@ -148,6 +162,25 @@ mod tests {
             refusal("[j]\nsize=1m\nrw=rw\ncontinue_on_error=read\n"),
             "job.fio:4: continue_on_error=read: the job goes on after failed operations of both kinds, or of none"
         );
+    }
+
+    #[test]
+    fn no_block_comes_again_before_the_pass_is_over_wherever_fio_keeps_a_map() {
+        for (lines, rounds) in [
+            ("rw=randrw", true),
+            ("rw=randread\nruntime=9\ntime_based", true),
+            ("rw=randwrite\nfilename=x\nnumjobs=4", true),
+            ("rw=randread\nloops=2", true),
+            ("rw=randread\nrate_iops=100\nruntime=9\ntime_based", true),
+            ("rw=randrw\nnorandommap", false),
+            ("rw=randread\nruntime=9\ntime_based\nrandom_distribution=zipf", false),
+            ("rw=randread\nbssplit=4k/50:8k/50", false),
+            ("rw=read\nruntime=9\ntime_based", false),
+            ("rw=randread", false),
+        ] {
+            assert_eq!(only_workload(&format!("[j]\nsize=1m\n{lines}\n")).access.no_repeat, rounds, "{lines}");
+        }
+        assert!(only_workload("[j]\nsize=1m\nrw=randread\n").stop.complete, "a single pass is a complete run");
     }
 
     #[test]

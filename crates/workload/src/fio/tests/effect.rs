@@ -9,6 +9,11 @@ fn effect(name: &str) -> (&'static str, &'static str) {
         "name" => ("", "x"),
         "filename" => ("", "/x"),
         "directory" => ("", "/x"),
+        "fill_device" => ("filename=/dev/x\n", "1"),
+        "loops" => ("", "3"),
+        "fsync_on_close" => ("rw=write\n", "1"),
+        "per_job_logs" => ("write_bw_log=x\n", "0"),
+        "log_avg_msec" => ("write_bw_log=x\n", "100"),
         "filename_format" => ("", "$jobname-$filenum"),
         "nrfiles" => ("", "2"),
         "filesize" | "io_size" => ("", "2m"),
@@ -53,7 +58,7 @@ fn effect(name: &str) -> (&'static str, &'static str) {
 /// Everything that comes of a job, an error too, but for what was typed and where.
 fn outcome(lines: &str) -> String {
     match parse(&format!("[before]\nsize=1m\n[j]\nsize=1m\n{lines}")) {
-        Ok(jobs) => format!("{:?} {:?} {}", jobs.stages, jobs.notices, jobs.group_reporting),
+        Ok(jobs) => format!("{:?} {:?} {} {:?}", jobs.stages, jobs.notices, jobs.group_reporting, jobs.logs),
         Err(error) => error.to_string(),
     }
 }
