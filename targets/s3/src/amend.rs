@@ -3,7 +3,7 @@
 use crate::front::refusal;
 use crate::messages::{self, About};
 use crate::protocol::content_sha256_mismatch;
-use crate::question::pairs;
+use crate::question::{Question, pairs};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::{Body, s3_error};
 
@@ -14,6 +14,13 @@ pub(crate) fn unquote_etag(response: &mut Response<Body>) {
         .into_iter()
         .fold(text, |text, quote| text.replace(&format!("<ETag>{quote}"), "<ETag>").replace(&format!("{quote}</ETag>"), "</ETag>"));
     *response.body_mut() = Body::from(plain);
+}
+
+/// AWS answers to tags of a bucket with the status of nothing to say.
+pub(crate) fn no_content(response: &mut Response<Body>, question: Question) {
+    if question.operation == Some("PutBucketTagging") && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
 }
 
 /// What the protocol library does for GET and leaves out for HEAD: the status of a part of an object, and headers that were asked for.

@@ -14,7 +14,7 @@ use crate::documents;
 use crate::inbound::Inbound;
 use crate::keyring::Keyring;
 use crate::policy::Peer;
-use crate::protocol::{Tagged, custom, malformed_xml, tags_of, url_encoded};
+use crate::protocol::{Base, Tagged, custom, malformed_xml, tags_of, url_encoded};
 use crate::storage::WallClock;
 use bytes::Bytes;
 use http::request::Parts;
@@ -309,17 +309,22 @@ fn tagging(document: &str) -> S3Result<String> {
     Ok(header)
 }
 
+/// Scheme and host as the client has them.
+pub(crate) fn base(parts: &Parts) -> Base {
+    let tls = parts.extensions.get::<Peer>().is_some_and(|peer| peer.tls);
+    let host = parts.uri.authority().map(|authority| authority.as_str());
+    let host = host.or_else(|| parts.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    Base(format!("{}://{host}", if tls { "https" } else { "http" }))
+}
+
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 impl FormAnswer {
     fn new(parts: &Parts, form: &Form) -> Self {
-        let tls = parts.extensions.get::<Peer>().is_some_and(|peer| peer.tls);
-        let host = parts.uri.authority().map(|authority| authority.as_str());
-        let host = host.or_else(|| parts.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
-        let scheme = if tls { "https" } else { "http" };
-        let location = format!("{scheme}://{host}/{}/{}", form.bucket, url_encoded(&form.key));
+        let Base(base) = base(parts);
+        let location = format!("{base}/{}/{}", form.bucket, url_encoded(&form.key));
         let redirect = form.field("success_action_redirect").or_else(|| form.field("redirect"));
         // What is no address is ignored, as AWS does.
         let redirect =

@@ -1,7 +1,8 @@
 //! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on command, counting.
 
 use crate::access::{OperationCell, Passed};
-use crate::amend::{as_of_get, decorated, document, is_unread_body, too_slow, unquote_etag, unread_body};
+use crate::amend::{as_of_get, decorated, document, is_unread_body, no_content, too_slow, unquote_etag, unread_body};
+use crate::arrival::{check_head, configured, join_metadata};
 use crate::cors::{self, Preflight};
 use crate::forms::{self, Forms, Sender};
 use crate::guard::{Found, Guard};
@@ -35,8 +36,6 @@ use units::Nanos;
 
 /// The bucket name that the server's own pages take.
 pub(crate) const OWN_PAGES: &str = "fathom";
-/// The most bytes of all headers of a request together.
-const MOST_HEADERS: usize = 16 << 10;
 
 /// The operations that can be made to misbehave apart from each other.
 pub const OPERATION_KINDS: [&str; 6] = ["get", "head", "put", "post", "delete", "list"];
@@ -177,6 +176,10 @@ impl Front {
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(cell.clone());
         parts.extensions.insert(question);
+        if question.operation == Some("CompleteMultipartUpload") {
+            parts.extensions.insert(forms::base(&parts));
+        }
+        join_metadata(&mut parts.headers);
         for (name, value) in hoisted(&parts.uri) {
             parts.headers.entry(name).or_insert(value);
         }
@@ -192,12 +195,17 @@ impl Front {
                 Ok(body) => body,
                 Err(error) => return refusal(error),
             };
+            let body = match configured(&mut parts, question, body).await {
+                Ok(body) => body,
+                Err(error) => return refusal(found.take().unwrap_or(error)),
+            };
             if range::is_ignored(&parts) {
                 self.call_without_range(parts, body).await
             } else {
                 self.call(Request::from_parts(parts, body)).await
             }
         };
+        no_content(&mut response, question);
         if let Some(uri) = heads {
             as_of_get(&mut response, &uri);
         }
@@ -327,28 +335,6 @@ fn refusal_with(refused: Refused) -> Response<Body> {
         *response.body_mut() = Body::from(format!("{head}{extras}</Error>"));
     }
     response
-}
-
-/// Refuses what the protocol library would take: too many bytes of headers, digests of nothing, and signatures of version 2.
-fn check_head<B>(request: &Request<B>) -> S3Result<()> {
-    let bytes: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    if bytes > MOST_HEADERS {
-        let message = "Your request header section exceeds the maximum allowed size";
-        return Err(custom("RequestHeaderSectionTooLarge", StatusCode::BAD_REQUEST, message));
-    }
-    // The protocol library takes an empty one for none, and the bytes would go unchecked.
-    if request.headers().get("content-md5").is_some_and(HeaderValue::is_empty) {
-        return Err(s3_error!(InvalidDigest, "The Content-MD5 you specified is not valid."));
-    }
-    let second = request.headers().get(header::AUTHORIZATION).is_some_and(|value| value.as_bytes().starts_with(b"AWS "));
-    let presigned = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with("AWSAccessKeyId=")));
-    if second || presigned {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

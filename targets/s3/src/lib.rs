@@ -9,6 +9,7 @@
 
 mod access;
 mod amend;
+mod arrival;
 mod cors;
 mod documents;
 mod forms;

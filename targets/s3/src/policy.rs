@@ -87,6 +87,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 #[serde(untagged)]
 enum Scalar {
     Truth(bool),
+    Number(serde_json::Number),
     Text(String),
 }
 
@@ -94,6 +95,7 @@ impl Scalar {
     fn text(self) -> String {
         match self {
             Self::Truth(truth) => truth.to_string(),
+            Self::Number(number) => number.to_string(),
             Self::Text(text) => text,
         }
     }
@@ -112,6 +114,7 @@ enum Effect {
 #[serde(untagged)]
 enum Principal {
     Text(String),
+    Texts(Vec<String>),
     Aws {
         #[serde(rename = "AWS")]
         aws: OneOrMany<String>,
@@ -143,6 +146,12 @@ struct RawPolicy {
     statement: OneOrMany<RawStatement>,
 }
 
+#[derive(Deserialize)]
+struct RawVersion {
+    #[serde(rename = "Version")]
+    version: Option<String>,
+}
+
 struct Statement {
     effect: Effect,
     principals: Vec<String>,
@@ -156,6 +165,9 @@ pub(crate) struct Policy {
     statements: Vec<Statement>,
 }
 
+/// The versions of the language of policies.
+const VERSIONS: [&str; 2] = ["2008-10-17", "2012-10-17"];
+
 const RESOURCE: &str = "arn:aws:s3:::";
 
 impl Policy {
@@ -164,6 +176,24 @@ impl Policy {
         let raw: RawPolicy = serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
         let statements = raw.statement.list().into_iter().map(|raw| Self::statement(bucket, raw));
         Ok(Self { statements: statements.collect::<Result<_, _>>()? })
+    }
+
+    /// Reads a policy that is to be kept. What names nobody and nothing is refused; where such a one was kept before, it says nothing.
+    pub(crate) fn parse_new(bucket: &str, text: &[u8]) -> Result<Self, PolicyError> {
+        let policy = Self::parse(bucket, text)?;
+        let version: RawVersion = serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
+        let wrong = |what: &str| Err(PolicyError::Malformed(what.to_owned()));
+        if version.version.as_deref().is_some_and(|version| !VERSIONS.contains(&version)) {
+            return wrong("the Version is none that there is");
+        }
+        if policy.statements.is_empty() {
+            return wrong("Statement is empty");
+        }
+        let nobody = |statement: &Statement| statement.principals.is_empty() || statement.principals.iter().any(String::is_empty);
+        if policy.statements.iter().any(nobody) {
+            return wrong("a statement has an empty Principal");
+        }
+        Ok(policy)
     }
 
     fn statement(bucket: &str, raw: RawStatement) -> Result<Statement, PolicyError> {
@@ -178,6 +208,7 @@ impl Policy {
         let missing = |what: &str| PolicyError::Malformed(format!("a statement has no {what}"));
         let principals = match raw.principal.ok_or_else(|| missing("Principal"))? {
             Principal::Text(text) => vec![text],
+            Principal::Texts(texts) => texts,
             Principal::Aws { aws } => aws.list(),
         };
         let resources = raw.resource.ok_or_else(|| missing("Resource"))?.list();
@@ -246,6 +277,23 @@ mod tests {
         {"Sid":"r","Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":"arn:aws:s3:::b/pub/*"},
         {"Effect":"Deny","Principal":{"AWS":"*"},"Action":"s3:*","Resource":["arn:aws:s3:::b/pub/no*"]},
         {"Effect":"Allow","Principal":{"AWS":["arn:aws:iam::1:user/kim"]},"Action":"s3:Put*","Resource":"arn:aws:s3:::b/*"}]}"#;
+
+    #[test]
+    fn a_policy_that_names_nobody_or_nothing_is_not_kept_and_says_nothing_where_it_was() {
+        let statement =
+            |principal: &str| format!(r#"{{"Effect":"Allow","Principal":{principal},"Action":"s3:*","Resource":"arn:aws:s3:::b"}}"#);
+        let with = |version: &str, statements: &str| format!(r#"{{"Version":"{version}","Statement":[{statements}]}}"#);
+        for text in [
+            with("2012-10-17", ""),
+            with("2012-10-16", &statement("\"*\"")),
+            with("2012-10-17", &statement("\"\"")),
+            with("2012-10-17", &statement(r#"{"AWS":[]}"#)),
+        ] {
+            assert!(Policy::parse_new("b", text.as_bytes()).is_err(), "{text}");
+            assert!(Policy::parse("b", text.as_bytes()).is_ok(), "{text}");
+        }
+        assert!(Policy::parse_new("b", with("2008-10-17", &statement("\"*\"")).as_bytes()).is_ok());
+    }
 
     #[test]
     fn a_denial_goes_before_what_is_allowed() {

@@ -50,12 +50,24 @@ pub(crate) struct Protocol {
     pub(crate) finished: Finished,
 }
 
+/// The document of a request that makes a bucket.
+#[derive(Clone)]
+pub(crate) struct BucketConfiguration(pub(crate) String);
+
+/// Scheme and host as the client has them.
+#[derive(Clone)]
+pub(crate) struct Base(pub(crate) String);
+
 /// Handlers know the request without its credentials' secret.
 pub(crate) struct Asked<T> {
     pub(crate) input: T,
     pub(crate) headers: http::HeaderMap,
     pub(crate) access_key: Option<String>,
     pub(crate) trailers: Option<s3s::TrailingHeaders>,
+    /// The whole document with which a bucket is made.
+    pub(crate) bucket_configuration: Option<String>,
+    /// The address that the client used, without its end.
+    pub(crate) base: String,
     pub(crate) peer: Option<Peer>,
     /// Of a connection on which the kernel can send files.
     pub(crate) handoff: Option<Arc<Handoff>>,
@@ -72,9 +84,11 @@ impl<T> Asked<T> {
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
             ));
         }
+        let bucket_configuration = extensions.get::<BucketConfiguration>().map(|configuration| configuration.0.clone());
+        let base = extensions.get::<Base>().map(|base| base.0.clone()).unwrap_or_default();
         let sender = extensions.get::<Sender>().cloned();
         let access_key = sender.map_or_else(|| credentials.map(|credentials| credentials.access_key), |Sender(key)| key);
-        Ok(Self { input, headers, access_key, trailers: trailing_headers, peer, handoff })
+        Ok(Self { input, headers, access_key, trailers: trailing_headers, bucket_configuration, base, peer, handoff })
     }
 }
 
@@ -257,7 +271,16 @@ mod tests {
     }
 
     fn asked<T>(input: T, asker: &str) -> Asked<T> {
-        Asked { input, headers: http::HeaderMap::new(), access_key: Some(asker.into()), trailers: None, peer: None, handoff: None }
+        Asked {
+            input,
+            headers: http::HeaderMap::new(),
+            access_key: Some(asker.into()),
+            trailers: None,
+            bucket_configuration: None,
+            base: String::new(),
+            peer: None,
+            handoff: None,
+        }
     }
 
     async fn make_bucket(protocol: &Protocol, asker: &str) -> Result<(), String> {

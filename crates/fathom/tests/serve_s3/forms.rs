@@ -47,7 +47,7 @@ fn a_form_makes_the_object_that_it_describes() {
     let conditions = format!(
         r#"{KEY},["starts-with","$Content-Type","text/"],["eq","$x-amz-meta-of","me"],["starts-with","$tagging",""],["content-length-range",1,100]"#
     );
-    let tags = "<Tagging><TagSet><Tag><Key>a b</Key><Value>1&amp;2</Value></Tag></TagSet></Tagging>";
+    let tags = "<Tagging><TagSet><Tag><Key>a b</Key><Value>1 + 2</Value></Tag></TagSet></Tagging>";
     let fields = [("Key", "form/${filename}"), ("Content-Type", "text/x"), ("x-amz-meta-of", "me"), ("tagging", tags)];
     let made = post(&server, &signed(&client, &conditions, &fields), "the bytes");
     assert_eq!((made.status, made.text().as_str()), (204, ""));
@@ -58,7 +58,7 @@ fn a_form_makes_the_object_that_it_describes() {
     assert_eq!((&got.headers["etag"], got.headers["x-amz-tagging-count"].as_str()), (&made.headers["etag"], "1"));
     let of = Request { path: "/bucket/form/a b.txt".into(), ..Request::new("GET", "/?tagging") };
     let tagging = client.send(of).ok();
-    assert_eq!((tagging.fields("Key"), tagging.fields("Value")), (vec!["a b".to_owned()], vec!["1&amp;2".to_owned()]));
+    assert_eq!((tagging.fields("Key"), tagging.fields("Value")), (vec!["a b".to_owned()], vec!["1 + 2".to_owned()]));
 }
 
 #[test]
@@ -202,4 +202,20 @@ fn what_is_no_form_is_refused_by_what_it_is() {
     assert_eq!(send("/bucket", form, &field("key", &"k".repeat(30_000))), (400, "MaxPostPreDataLengthExceeded".into()));
     assert_eq!(send("/bucket/key", form, "x").0, 405);
     assert_eq!(send("/bucket", form, &head(&pairs(&[("key", "k")]), "x")).0, 403);
+}
+
+#[test]
+fn a_bucket_begins_with_its_tags_and_its_owner_owns_all() {
+    let server = Server::start(&["--memory"]);
+    let mut client = server.client();
+    let tags = |key: &str| {
+        format!("<CreateBucketConfiguration><Tags><Tag><Key>{key}</Key><Value>v</Value></Tag></Tags></CreateBucketConfiguration>")
+    };
+    client.send(Request::new("PUT", "/tagged").body(tags("team"))).ok();
+    assert_eq!(client.call("GET", "/tagged?tagging").ok().fields("Key"), ["team"]);
+    assert_eq!(client.call("GET", "/tagged?ownershipControls").ok().fields("ObjectOwnership"), ["BucketOwnerEnforced"]);
+    assert_eq!(client.send(Request::new("PUT", "/other").body(tags("a*b"))).error(), (400, "InvalidTag".into()));
+    let writer = Request::new("PUT", "/other").header("x-amz-object-ownership", "ObjectWriter");
+    assert_eq!(client.send(writer).error(), (501, "NotImplemented".into()));
+    assert_eq!(client.call("HEAD", "/other").status, 404);
 }

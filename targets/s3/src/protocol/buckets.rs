@@ -1,12 +1,43 @@
 //! Buckets themselves.
 
-use super::{Asked, Protocol, convert};
-use crate::storage::{BucketLock, NewBucket, StorageError};
+use super::errors::malformed_xml;
+use super::{Asked, Protocol, convert, tags};
+use crate::documents;
+use crate::storage::{BucketDocument, BucketLock, NewBucket, StorageError, Tags};
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result, s3_error};
 
 /// The region that S3 had first, which is named by nothing.
 const FIRST_REGION: &str = "us-east-1";
+
+/// What a bucket begins with besides its name. Errors: `InvalidArgument`, `NotImplemented`, `MalformedXML`, `InvalidTag`.
+fn documents_of(ownership: Option<&ObjectOwnership>, configuration: Option<&str>) -> S3Result<Vec<(BucketDocument, Vec<u8>)>> {
+    match ownership.map(ObjectOwnership::as_str) {
+        None | Some(ObjectOwnership::BUCKET_OWNER_ENFORCED) => {}
+        Some(ObjectOwnership::BUCKET_OWNER_PREFERRED | ObjectOwnership::OBJECT_WRITER) => {
+            return Err(s3_error!(NotImplemented, "The only ownership is BucketOwnerEnforced"));
+        }
+        Some(_) => return Err(convert::invalid_argument("Invalid x-amz-object-ownership header")),
+    }
+    let object_ownership = ObjectOwnership::from_static(ObjectOwnership::BUCKET_OWNER_ENFORCED);
+    let controls = OwnershipControls { rules: vec![OwnershipControlsRule { object_ownership }] };
+    let mut kept = vec![(BucketDocument::Ownership, documents::written(&controls).ok_or_else(malformed_xml)?)];
+    let tag_set = tags::to_set(tags_of_configuration(configuration.unwrap_or_default())?);
+    if !tag_set.is_empty() {
+        kept.push((BucketDocument::Tags, documents::written(&Tagging { tag_set }).ok_or_else(malformed_xml)?));
+    }
+    Ok(kept)
+}
+
+/// The tags in the configuration of a new bucket, which the protocol library does not read.
+fn tags_of_configuration(text: &str) -> S3Result<Tags> {
+    let Some((_, rest)) = text.split_once("<Tags>") else {
+        return if text.contains("<Tags ") { Err(malformed_xml()) } else { Ok(Tags::new()) };
+    };
+    let (tags, _) = rest.split_once("</Tags>").ok_or_else(malformed_xml)?;
+    let tagging: Tagging = documents::read(format!("<Tagging><TagSet>{tags}</TagSet></Tagging>").as_bytes()).ok_or_else(malformed_xml)?;
+    tags::from_document(tagging, tags::Tagged::Bucket)
+}
 
 impl Protocol {
     pub(super) async fn list_buckets(&self, asked: Asked<ListBucketsInput>) -> S3Result<ListBucketsOutput> {
@@ -33,7 +64,7 @@ impl Protocol {
     }
 
     pub(super) async fn create_bucket(&self, asked: Asked<CreateBucketInput>) -> S3Result<CreateBucketOutput> {
-        let Asked { input, access_key, .. } = asked;
+        let Asked { input, access_key, bucket_configuration, .. } = asked;
         if input.bucket == crate::front::OWN_PAGES {
             return Err(s3_error!(InvalidBucketName, "This server's own pages have the name of that bucket"));
         }
@@ -47,8 +78,9 @@ impl Protocol {
                 self.region
             ));
         }
+        let documents = documents_of(input.object_ownership.as_ref(), bucket_configuration.as_deref())?;
         let lock = (input.object_lock_enabled_for_bucket == Some(true)).then(BucketLock::default);
-        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone(), lock, documents: Vec::new() };
+        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone(), lock, documents };
         let bucket = input.bucket.clone();
         let location = Some(format!("/{}", input.bucket));
         match self.blocking(move |store| store.create_bucket(&bucket, new)).await {

@@ -64,9 +64,16 @@ pub(crate) fn version(text: Option<&str>) -> S3Result<Option<VersionId>> {
         Some("") => Err(s3_error!(InvalidArgument, "Version id cannot be the empty string")),
         Some(text) => match text.parse() {
             Ok(version) => Ok(Some(version)),
+            // It has the form of an id, as other servers give them: no version of ours has it.
+            Err(_) if is_opaque(text) => Err(super::errors::storage_error(&storage::StorageError::NoSuchVersion)),
             Err(_) => Err(s3_error!(InvalidArgument, "Invalid version id specified")),
         },
     }
+}
+
+/// Whether a text could be the id of a version somewhere.
+fn is_opaque(text: &str) -> bool {
+    (20..=1024).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// How a version is named in answers: not at all where the bucket never had versions.
@@ -154,6 +161,14 @@ impl GivenHeaders<'_> {
             && class != "REDUCED_REDUNDANCY"
         {
             return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
+        }
+        let elsewhere = |to: &str| to.starts_with('/') || to.starts_with("http://") || to.starts_with("https://");
+        if self.website_redirect_location.as_deref().is_some_and(|to| !elsewhere(to)) {
+            return Err(super::errors::custom(
+                "InvalidRedirectLocation",
+                http::StatusCode::BAD_REQUEST,
+                "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.",
+            ));
         }
         Ok(Headers {
             cache_control: self.cache_control.clone(),

@@ -5,6 +5,7 @@ use super::{Asked, Protocol, convert};
 use crate::access::{Asking, Deed};
 use crate::storage::{
     Bucket, BucketLock, Bypass, DefaultRetention, ObjectLock, ObjectVersion, Retention, RetentionMode, RetentionPeriod, StorageError,
+    VersionId,
 };
 use http::StatusCode;
 use s3s::dto::{
@@ -127,6 +128,11 @@ fn retention_of(document: Option<ObjectLockRetention>) -> S3Result<Option<Retent
     }
 }
 
+/// The version that is named. Of these operations an empty name is none, as the SDK for Go sends it.
+fn named(version: Option<&str>) -> S3Result<Option<VersionId>> {
+    convert::version(version.filter(|text| !text.is_empty()))
+}
+
 fn not_locked() -> S3Error {
     custom("NoSuchObjectLockConfiguration", StatusCode::NOT_FOUND, "The specified object does not have a ObjectLock configuration")
 }
@@ -190,11 +196,12 @@ impl Protocol {
 
     /// The lock of a version in a bucket that has one.
     fn lock_of(&self, bucket: &str, key: &str, version: Option<&str>) -> S3Result<ObjectLock> {
-        let version = convert::version(version)?;
-        if self.check_bucket(bucket)?.lock.is_none() {
-            return Err(self.refused(StorageError::NoObjectLock));
+        let version = named(version)?;
+        let found = self.found(self.store.head(bucket, key, version), version.is_none())?;
+        match self.check_bucket(bucket)?.lock {
+            Some(_) => Ok(found.content.lock),
+            None => Err(self.refused(StorageError::NoObjectLock)),
         }
-        Ok(self.found(self.store.head(bucket, key, version), version.is_none())?.content.lock)
     }
 
     pub(super) async fn get_object_retention(&self, asked: Asked<GetObjectRetentionInput>) -> S3Result<GetObjectRetentionOutput> {
@@ -211,8 +218,9 @@ impl Protocol {
             self.bypass(input.bypass_governance_retention, &input.bucket, Some(&input.key), &asked.asking())?
         };
         let PutObjectRetentionInput { bucket, key, version_id, retention, .. } = asked.input;
+        self.check_bucket(&bucket)?;
         let retention = retention_of(retention)?;
-        let version = convert::version(version_id.as_deref())?;
+        let version = named(version_id.as_deref())?;
         let store = std::sync::Arc::clone(&self.store);
         let outcome = super::intake::blocking(move || store.set_retention(&bucket, &key, version, retention, bypass)).await?;
         self.found(outcome, version.is_none())?;
@@ -227,9 +235,10 @@ impl Protocol {
 
     pub(super) async fn put_object_legal_hold(&self, asked: Asked<PutObjectLegalHoldInput>) -> S3Result<PutObjectLegalHoldOutput> {
         let PutObjectLegalHoldInput { bucket, key, version_id, legal_hold, .. } = asked.input;
+        self.check_bucket(&bucket)?;
         let status = legal_hold.and_then(|hold| hold.status);
         let hold = status.and_then(|status| hold_of(status.as_str())).ok_or_else(malformed_xml)?;
-        let version = convert::version(version_id.as_deref())?;
+        let version = named(version_id.as_deref())?;
         let store = std::sync::Arc::clone(&self.store);
         let outcome = super::intake::blocking(move || store.set_hold(&bucket, &key, version, hold)).await?;
         self.found(outcome, version.is_none())?;

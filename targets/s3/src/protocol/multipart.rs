@@ -80,7 +80,7 @@ impl Protocol {
         &self,
         asked: Asked<CompleteMultipartUploadInput>,
     ) -> S3Result<CompleteMultipartUploadOutput> {
-        let input = asked.input;
+        let Asked { input, base, .. } = asked;
         let listed = input.multipart_upload.as_ref().and_then(|upload| upload.parts.clone()).unwrap_or_default();
         if listed.is_empty() || listed.len() > MOST_PARTS {
             return Err(s3_error!(
@@ -90,7 +90,7 @@ impl Protocol {
         }
         let parts: Vec<PartRef> = listed.into_iter().map(part_ref).collect::<S3Result<_>>()?;
         let upload = match self.store.multipart(&input.bucket, &input.key, &input.upload_id) {
-            Err(StorageError::NoSuchUpload) => return self.completed_before(input, &parts),
+            Err(StorageError::NoSuchUpload) => return self.completed_before(input, &parts, &base),
             other => self.stored(other)?,
         };
         let given = checksums::given_in(&asked.headers)?;
@@ -117,17 +117,22 @@ impl Protocol {
         let store = std::sync::Arc::clone(&self.store);
         match super::intake::blocking(move || store.complete_multipart(&bucket, &key, &id, complete)).await? {
             // Somebody else, or the same client again, was faster.
-            Err(StorageError::NoSuchUpload) => self.completed_before(input, &named),
+            Err(StorageError::NoSuchUpload) => self.completed_before(input, &named, &base),
             outcome => {
                 let made = self.stored(outcome)?;
                 self.finished.keep((&input.bucket, &input.upload_id), &made);
-                Ok(completed(input.bucket, made, versioning))
+                Ok(completed(input.bucket, made, versioning, &base))
             }
         }
     }
 
     /// Answers what is asked again, as it is where the first answer was lost: the upload is gone, and the object is what these parts made.
-    fn completed_before(&self, input: CompleteMultipartUploadInput, parts: &[PartRef]) -> S3Result<CompleteMultipartUploadOutput> {
+    fn completed_before(
+        &self,
+        input: CompleteMultipartUploadInput,
+        parts: &[PartRef],
+        base: &str,
+    ) -> S3Result<CompleteMultipartUploadOutput> {
         let versioning = self.check_bucket(&input.bucket)?.versioning;
         let missing = || self.refused(StorageError::NoSuchUpload);
         if input.if_match.is_some() || input.if_none_match.is_some() {
@@ -139,7 +144,7 @@ impl Protocol {
         if checksums::etag_of_parts(parts.iter().map(|part| part.etag.as_str())) != Some(made.etag) {
             return Err(missing());
         }
-        Ok(completed(input.bucket, made, versioning))
+        Ok(completed(input.bucket, made, versioning, base))
     }
 
     /// The checksum of the object that these parts will be. The store checks again that the parts are those.
@@ -269,9 +274,9 @@ impl Protocol {
     }
 }
 
-fn completed(bucket: String, made: ObjectVersion, versioning: Versioning) -> CompleteMultipartUploadOutput {
+fn completed(bucket: String, made: ObjectVersion, versioning: Versioning, base: &str) -> CompleteMultipartUploadOutput {
     let mut output = CompleteMultipartUploadOutput {
-        location: Some(format!("/{bucket}/{}", convert::url_encoded(&made.key))),
+        location: Some(format!("{base}/{bucket}/{}", convert::url_encoded(&made.key))),
         bucket: Some(bucket),
         key: Some(made.key),
         e_tag: Some(convert::etag(made.etag)),

@@ -126,7 +126,7 @@ impl Protocol {
         }
         self.check_bucket(&bucket)?;
         let refused = |error: PolicyError| s3_error!(MalformedPolicy, "{error}");
-        let policy = Policy::parse(&bucket, text.as_bytes()).map_err(refused)?;
+        let policy = Policy::parse_new(&bucket, text.as_bytes()).map_err(refused)?;
         let block = self.kept(&bucket, BucketDocument::PublicAccessBlock)?;
         if policy.is_public() && block.is_some_and(|block| documents::blocks_public_policies(&block)) {
             return Err(s3_error!(AccessDenied, "The bucket's public access block refuses public policies"));

@@ -23,14 +23,19 @@ pub(crate) fn from_header(header: Option<&str>) -> S3Result<Tags> {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         Some((query_decoded(key)?, query_decoded(value)?))
     };
-    let tags: Option<Tags> = text.split('&').map(pair).collect();
+    let tags: Option<Tags> = text.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
     let malformed = || {
         s3_error!(
             InvalidArgument,
             "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates."
         )
     };
-    checked(tags.ok_or_else(malformed)?, Tagged::Object)
+    let tags = tags.ok_or_else(malformed)?;
+    let twice = |index: usize| tags[..index].iter().any(|(earlier, _)| *earlier == tags[index].0);
+    if tags.iter().any(|(key, _)| key.is_empty()) || (0..tags.len()).any(twice) {
+        return Err(malformed());
+    }
+    checked(tags, Tagged::Object)
 }
 
 /// Tags of a document.
@@ -55,10 +60,10 @@ fn checked(tags: Tags, tagged: Tagged) -> S3Result<Tags> {
         return Err(custom("BadRequest", http::StatusCode::BAD_REQUEST, what));
     }
     for (index, (key, value)) in tags.iter().enumerate() {
-        if key.is_empty() || key.chars().count() > 128 || key.starts_with("aws:") {
+        if key.is_empty() || key.chars().count() > 128 || key.starts_with("aws:") || !key.chars().all(is_plain) {
             return Err(invalid("The TagKey you have provided is invalid"));
         }
-        if value.chars().count() > 256 {
+        if value.chars().count() > 256 || !value.chars().all(is_plain) {
             return Err(invalid("The TagValue you have provided is invalid"));
         }
         if tags[..index].iter().any(|(earlier, _)| earlier == key) {
@@ -66,6 +71,11 @@ fn checked(tags: Tags, tagged: Tagged) -> S3Result<Tags> {
         }
     }
     Ok(tags)
+}
+
+/// The characters that AWS lets tags have.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || " +-=._:/@".contains(c)
 }
 
 fn invalid(message: &'static str) -> S3Error {
@@ -94,7 +104,8 @@ mod tests {
         let code = |text: &str| from_header(Some(text)).unwrap_err().code().as_str().to_owned();
         let many: Vec<String> = (0..11).map(|n| format!("k{n}=v")).collect();
         assert_eq!(code(&many.join("&")), "BadRequest");
-        assert_eq!(code("a=1&a=2"), "InvalidTag");
+        assert_eq!((code("a=1&a=2"), code("=1")), ("InvalidArgument".to_owned(), "InvalidArgument".to_owned()));
+        assert_eq!((code("a=1!"), code("a*=1")), ("InvalidTag".to_owned(), "InvalidTag".to_owned()));
         assert_eq!(code(&format!("{}=1", "k".repeat(129))), "InvalidTag");
         assert_eq!(code(&format!("k={}", "v".repeat(257))), "InvalidTag");
         assert_eq!(code("aws:x=1"), "InvalidTag");

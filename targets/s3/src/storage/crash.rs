@@ -89,7 +89,7 @@ fn lock_operations() -> Vec<Operation> {
         Box::new(|store| store.set_hold("locked", "k", None, true)),
         Box::new(|store| {
             let retention = Some(Retention { mode: RetentionMode::Compliance, until_ms: 900 * 86_400_000 });
-            store.set_retention("locked", "k", None, retention, Bypass::Nothing)
+            store.set_retention("locked", "k", None, retention, Bypass::Governance)
         }),
         Box::new(|store| store.set_hold("locked", "k", None, false)),
         Box::new(|store| {

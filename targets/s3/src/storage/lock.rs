@@ -96,10 +96,8 @@ pub(crate) fn check_new(bucket: Option<BucketLock>, lock: &ObjectLock, now_ms: u
     if lock.is_empty() {
         return Ok(());
     }
-    if bucket.is_none() {
-        return Err(StorageError::NoObjectLock);
-    }
-    check_future(lock.retention, now_ms)
+    check_future(lock.retention, now_ms)?;
+    if bucket.is_some() { Ok(()) } else { Err(StorageError::NoObjectLock) }
 }
 
 /// What a new version of a bucket has: what was said of it, else the bucket's default.
@@ -108,15 +106,15 @@ pub(crate) fn begun(bucket: Option<BucketLock>, lock: ObjectLock, now_ms: u64) -
     ObjectLock { retention: lock.retention.or(default), hold: lock.hold }
 }
 
-/// Refuses a change of retention that would keep a version less. Errors: `Locked`, `RetentionPassed`.
+/// Refuses a change of retention that would keep a version less, or otherwise. Errors: `Locked`.
 pub(crate) fn check_change(old: Option<Retention>, new: Option<Retention>, now_ms: u64, bypass: Bypass) -> StorageResult<()> {
-    check_future(new, now_ms)?;
     let Some(old) = old.filter(|old| old.until_ms > now_ms && !old.yields(bypass)) else { return Ok(()) };
-    let stronger = new.is_some_and(|new| new.until_ms >= old.until_ms && (new.mode == old.mode || new.mode == RetentionMode::Compliance));
+    let stronger = new.is_some_and(|new| new.until_ms >= old.until_ms && new.mode == old.mode);
     if stronger { Ok(()) } else { Err(StorageError::Locked) }
 }
 
-fn check_future(retention: Option<Retention>, now_ms: u64) -> StorageResult<()> {
+/// Errors: `RetentionPassed`.
+pub(crate) fn check_future(retention: Option<Retention>, now_ms: u64) -> StorageResult<()> {
     match retention {
         Some(retention) if retention.until_ms <= now_ms => Err(StorageError::RetentionPassed),
         Some(_) | None => Ok(()),
@@ -155,7 +153,7 @@ mod tests {
             (None, until(Governance, 60), true, true),
             (until(Governance, 100), until(Governance, 100), true, true),
             (until(Governance, 100), until(Governance, 101), true, true),
-            (until(Governance, 100), until(Compliance, 101), true, true),
+            (until(Governance, 100), until(Compliance, 101), false, true),
             (until(Governance, 100), until(Governance, 99), false, true),
             (until(Governance, 100), until(Compliance, 99), false, true),
             (until(Governance, 100), None, false, true),
@@ -164,7 +162,6 @@ mod tests {
             (until(Compliance, 100), until(Governance, 101), false, false),
             (until(Compliance, 100), None, false, false),
             (until(Compliance, 50), None, true, true),
-            (None, until(Governance, 50), false, false),
         ] {
             assert_eq!(allowed(old, new, Bypass::Nothing), plain, "{old:?} {new:?}");
             assert_eq!(allowed(old, new, Bypass::Governance), bypassing, "{old:?} {new:?} bypassing");

@@ -269,7 +269,9 @@ pub(crate) fn set_retention(
     retention: Option<Retention>,
     bypass: Bypass,
 ) -> StorageResult<()> {
-    let (id, now_ms) = (locking(bucket)?, txn.now_ms());
+    let now_ms = txn.now_ms();
+    lock::check_future(retention, now_ms)?;
+    let id = locking(bucket)?;
     let changed = change(txn, id, key, version, |content| {
         lock::check_change(content.lock.retention, retention, now_ms, bypass)?;
         content.lock.retention = retention;
