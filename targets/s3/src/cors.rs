@@ -2,10 +2,11 @@
 
 use crate::documents;
 use crate::keyring::matches;
+use crate::protocol::custom;
 use crate::storage::{BucketDocument, ObjectStore};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use s3s::dto::{CORSConfiguration, CORSRule};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 const METHODS: [&str; 5] = ["GET", "PUT", "POST", "DELETE", "HEAD"];
 const MOST_RULES: usize = 100;
@@ -38,17 +39,27 @@ pub(crate) struct Preflight<'a> {
     pub(crate) headers: &'a str,
 }
 
+fn bad_request(message: &'static str) -> S3Error {
+    custom("BadRequest", StatusCode::BAD_REQUEST, message)
+}
+
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 impl<'a> Preflight<'a> {
-    /// The question in the headers of an `OPTIONS` request; `None` where there is none.
-    pub(crate) fn asked(headers: &'a HeaderMap) -> Option<Self> {
-        Some(Self {
-            origin: text(headers, header::ORIGIN)?,
-            method: text(headers, header::ACCESS_CONTROL_REQUEST_METHOD)?,
-            headers: text(headers, header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default(),
+    /// The question in the headers of an `OPTIONS` request. Errors: `BadRequest` where it is none.
+    pub(crate) fn asked(headers: &'a HeaderMap) -> S3Result<Self> {
+        let no_origin = || bad_request("Insufficient information. Origin request header needed.");
+        let no_method = || bad_request("Invalid Access-Control-Request-Method");
+        let named = text(headers, header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
+        if named.split(',').any(|name| !name.trim().is_empty() && HeaderName::try_from(name.trim()).is_err()) {
+            return Err(bad_request("Invalid Access-Control-Request-Headers"));
+        }
+        Ok(Self {
+            origin: text(headers, header::ORIGIN).filter(|origin| !origin.is_empty()).ok_or_else(no_origin)?,
+            method: text(headers, header::ACCESS_CONTROL_REQUEST_METHOD).filter(|method| METHODS.contains(method)).ok_or_else(no_method)?,
+            headers: named,
         })
     }
 }
@@ -148,6 +159,19 @@ mod tests {
         assert_eq!(of_request(&*store, "pages", "https://b.example.com", "GET")["access-control-expose-headers"], "ETag");
         assert!(of_request(&*store, "pages", "https://evil.com", "GET").is_empty());
         assert!(of_request(&*store, "absent", "https://b.example.com", "GET").is_empty());
+    }
+
+    #[test]
+    fn a_question_has_an_origin_a_method_and_names_of_headers() {
+        let asked = |origin, method, names| {
+            let pairs = [("origin", origin), ("access-control-request-method", method), ("access-control-request-headers", names)];
+            let pair = |(name, value): (&'static str, &'static str)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+            Preflight::asked(&HeaderMap::from_iter(pairs.map(pair))).map(drop).map_err(|error| error.code().as_str().to_owned())
+        };
+        assert_eq!(asked("http://a", "PUT", "x-amz-date, etag"), Ok(()));
+        for (origin, method, names) in [("", "PUT", ""), ("http://a", "put", ""), ("http://a", "PATCH", ""), ("http://a", "PUT", "a b")] {
+            assert_eq!(asked(origin, method, names), Err("BadRequest".to_owned()), "{origin} {method} {names}");
+        }
     }
 
     #[test]

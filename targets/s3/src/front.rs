@@ -19,7 +19,7 @@ use crate::protocol::custom;
 use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
-use crate::storage::{ObjectStore, WallClock};
+use crate::storage::{ObjectStore, StorageError, WallClock};
 use crate::throttle::Throttle;
 use crate::wake::Wakes;
 use http::request::Parts;
@@ -282,9 +282,13 @@ impl Front {
     }
 
     fn preflight(&self, request: &Request<Incoming>) -> Response<Body> {
-        let Some(asked) = Preflight::asked(request.headers()) else {
-            return refusal(custom("BadRequest", StatusCode::BAD_REQUEST, "Insufficient information. Origin request header needed."));
+        let asked = match Preflight::asked(request.headers()) {
+            Ok(asked) => asked,
+            Err(error) => return refusal(error),
         };
+        if let Err(StorageError::NoSuchBucket) = self.store.bucket(bucket(request.uri())) {
+            return refusal(s3_error!(NoSuchBucket, "The specified bucket does not exist"));
+        }
         match cors::preflight(&*self.store, bucket(request.uri()), &asked) {
             Some(headers) => {
                 let mut response = Response::new(Body::empty());

@@ -7,6 +7,8 @@ use crate::storage::{BucketDocument, BucketLock, NewBucket, StorageError, Tags};
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result, s3_error};
 
+/// The most buckets of a page, as AWS has it.
+const MOST_BUCKETS: i32 = 10_000;
 /// The region that S3 had first, which is named by nothing.
 const FIRST_REGION: &str = "us-east-1";
 
@@ -43,6 +45,9 @@ impl Protocol {
     pub(super) async fn list_buckets(&self, asked: Asked<ListBucketsInput>) -> S3Result<ListBucketsOutput> {
         let Asked { input, access_key, .. } = asked;
         let asker = access_key.unwrap_or_default();
+        if input.max_buckets.is_some_and(|most| !(1..=MOST_BUCKETS).contains(&most)) {
+            return Err(convert::invalid_argument("Argument max-buckets must be an integer between 1 and 10000"));
+        }
         let prefix = input.prefix.clone().unwrap_or_default();
         let after = input.continuation_token.clone().unwrap_or_default();
         let most = input.max_buckets.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));

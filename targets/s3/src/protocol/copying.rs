@@ -190,9 +190,15 @@ fn replaced(input: &mut CopyObjectInput, replaces: bool, found: &ObjectVersion) 
     if replaces {
         return Ok(Some((given_headers!(input).kept()?, convert::user_metadata(input.metadata.take())?)));
     }
-    let Some(class) = &input.storage_class else { return Ok(None) };
-    let storage_class = Some(class.as_str().to_owned()).filter(|class| class != "STANDARD");
-    Ok(Some((Headers { storage_class, ..found.content.headers.clone() }, found.content.user.clone())))
+    let kept = &found.content.headers;
+    // Where the source redirects to is not copied.
+    let website_redirect_location = input.website_redirect_location.clone();
+    if input.storage_class.is_none() && website_redirect_location == kept.website_redirect_location {
+        return Ok(None);
+    }
+    let Headers { storage_class: class, .. } = given_headers!(input).kept()?;
+    let storage_class = if input.storage_class.is_some() { class } else { kept.storage_class.clone() };
+    Ok(Some((Headers { storage_class, website_redirect_location, ..kept.clone() }, found.content.user.clone())))
 }
 
 /// Whether a directive replaces what the source has.

@@ -52,6 +52,27 @@ macro_rules! announced {
     }};
 }
 
+/// The attributes that there are.
+const ATTRIBUTES: [&str; 5] = [
+    ObjectAttributes::ETAG,
+    ObjectAttributes::CHECKSUM,
+    ObjectAttributes::OBJECT_PARTS,
+    ObjectAttributes::STORAGE_CLASS,
+    ObjectAttributes::OBJECT_SIZE,
+];
+
+/// Errors: `InvalidRequest` where none is asked for, `InvalidArgument` for one that there is not.
+fn check_attributes(given: &[ObjectAttributes]) -> S3Result<()> {
+    let mut names = given.iter().flat_map(|given| given.as_str().split(',')).map(str::trim).filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty"
+        ));
+    }
+    if names.all(|name| ATTRIBUTES.contains(&name)) { Ok(()) } else { Err(convert::invalid_argument("Invalid attribute name specified.")) }
+}
+
 impl Protocol {
     /// Takes the bytes in and makes the object; answers it with the versioning of its bucket.
     async fn put(
@@ -88,6 +109,7 @@ impl Protocol {
 
     pub(super) async fn get_object_attributes(&self, asked: Asked<GetObjectAttributesInput>) -> S3Result<GetObjectAttributesOutput> {
         let input = asked.input;
+        check_attributes(&input.object_attributes)?;
         let version = convert::version(input.version_id.as_deref())?;
         let versioned = self.is_versioned(&input.bucket)?;
         let found = self.found(self.store.head(&input.bucket, &input.key, version), version.is_none())?;
