@@ -3,7 +3,7 @@
 use crate::protocol::{BucketConfiguration, custom, malformed_xml};
 use crate::question::Question;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body::Body as _;
 use s3s::{Body, S3Result, s3_error};
 use std::future::poll_fn;
@@ -33,7 +33,23 @@ pub(crate) fn check_head<B>(request: &Request<B>) -> S3Result<()> {
             "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
         ));
     }
-    Ok(())
+    check_route(request)
+}
+
+/// Refuses what AWS refuses in other words than that it is not implemented. Errors: `MethodNotAllowed`, `InvalidRequest`.
+fn check_route<B>(request: &Request<B>) -> S3Result<()> {
+    let (path, query) = (request.uri().path().trim_start_matches('/'), request.uri().query().unwrap_or_default());
+    let object = path.split_once('/').is_some_and(|(_, key)| !key.is_empty());
+    if *request.method() == Method::POST && query.is_empty() && (path.is_empty() || object) {
+        return Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."));
+    }
+    let names = || query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    match names().find(|name| matches!(*name, "versions" | "uploads")) {
+        Some(name) if object && *request.method() == Method::GET => {
+            Err(s3_error!(InvalidRequest, "There is no such thing as the ?{} sub-resource for a key", name))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Keeps what makes a bucket for the operation besides, as the protocol library reads only half of it.
@@ -77,6 +93,23 @@ pub(crate) fn join_metadata(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_key_has_is_said_in_the_words_of_aws() {
+        let code = |method: &str, uri: &str| {
+            let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+            check_head(&request).map_err(|error| error.code().as_str().to_owned())
+        };
+        for (method, uri) in [("POST", "/"), ("POST", "/b/k")] {
+            assert_eq!(code(method, uri), Err("MethodNotAllowed".to_owned()), "{method} {uri}");
+        }
+        for uri in ["/b/k?uploads", "/b/k?versions=&x=1"] {
+            assert_eq!(code("GET", uri), Err("InvalidRequest".to_owned()), "{uri}");
+        }
+        for (method, uri) in [("POST", "/b"), ("POST", "/b/k?uploads"), ("GET", "/b?versions"), ("GET", "/b/?uploads")] {
+            assert_eq!(code(method, uri), Ok(()), "{method} {uri}");
+        }
+    }
 
     #[test]
     fn user_metadata_of_one_name_is_one_with_commas() {

@@ -69,19 +69,14 @@ pub(crate) fn is_form<B>(request: &Request<B>) -> bool {
     request.method() == Method::POST && request.headers().get_all(header::CONTENT_TYPE).iter().any(form)
 }
 
-/// Whether a POST to a bucket asks for nothing but what a form would, and is none.
-pub(crate) fn lacks_a_form<B>(request: &Request<B>) -> bool {
+/// Refuses a POST to a bucket that asks for nothing but what a form would, and is none. Errors: `PreconditionFailed`.
+pub(crate) fn check_enclosure<B>(request: &Request<B>) -> S3Result<()> {
     let path = request.uri().path().trim_matches('/');
     let plain = request.method() == Method::POST && request.uri().query().is_none_or(str::is_empty);
-    plain && !path.is_empty() && !path.contains('/') && !is_form(request)
-}
-
-/// As AWS says that a POST to a bucket has to be a form.
-pub(crate) fn not_a_form() -> S3Error {
-    s3_error!(
-        PreconditionFailed,
-        "At least one of the pre-conditions you specified did not hold: Bucket POST must be of the enclosure-type multipart/form-data"
-    )
+    if plain && !path.is_empty() && !path.contains('/') && !is_form(request) {
+        return Err(s3_error!(PreconditionFailed, "Bucket POST must be of the enclosure-type multipart/form-data"));
+    }
+    Ok(())
 }
 
 /// The body of a form as its parser reads it.

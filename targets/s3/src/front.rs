@@ -163,14 +163,11 @@ impl Front {
         if request.method() == Method::OPTIONS {
             return self.preflight(&request);
         }
-        let question = match Question::of(&request) {
+        let question = match Question::of(&request).and_then(|question| forms::check_enclosure(&request).map(|()| question)) {
             Ok(question) => question,
             Err(error) => return refusal(error),
         };
         let is_form = forms::is_form(&request);
-        if forms::lacks_a_form(&request) {
-            return refusal(forms::not_a_form());
-        }
         let origin = request.headers().get(header::ORIGIN).and_then(|value| value.to_str().ok());
         let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
         let (mut parts, body) = request.into_parts();
@@ -183,7 +180,6 @@ impl Front {
         for (name, value) in hoisted(&parts.uri) {
             parts.headers.entry(name).or_insert(value);
         }
-        let attributes = question.operation == Some("GetObjectAttributes");
         let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
         let inbound = self.inbound(body, kind);
         let found = Found::default();
@@ -192,10 +188,10 @@ impl Front {
             self.form(&parts, inbound.clone()).await
         } else {
             let body = match guarded(inbound.clone(), &parts.headers, question, &found) {
-                Ok(body) => body,
-                Err(error) => return refusal(error),
+                Ok(body) => configured(&mut parts, question, body).await,
+                Err(error) => Err(error),
             };
-            let body = match configured(&mut parts, question, body).await {
+            let body = match body {
                 Ok(body) => body,
                 Err(error) => return refusal(found.take().unwrap_or(error)),
             };
@@ -215,7 +211,7 @@ impl Front {
         if let Some(error) = found.take() {
             response = refusal(error);
         }
-        if attributes && response.status().is_success() {
+        if question.operation == Some("GetObjectAttributes") && response.status().is_success() {
             unquote_etag(&mut response);
         }
         if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {

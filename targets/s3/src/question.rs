@@ -316,7 +316,6 @@ impl Question {
             By::Form => is_form(request.headers()),
         };
         let of_resource = || KNOWN.iter().filter(|row| Some(row.method) == method && row.resource == resource);
-        check_route(method, resource, &pairs)?;
         let row = of_resource().find(|row| by(row.by) && row.selects.iter().all(|name| has(name)));
         for (index, (name, value)) in pairs.iter().enumerate() {
             check_name(row, name, value, method, || of_resource().any(|other| other.selects.contains(&name.as_ref())))?;
@@ -326,20 +325,6 @@ impl Question {
             }
         }
         Ok(Self { operation: row.map(|row| row.operation), names_version: has("versionId") })
-    }
-}
-
-/// Refuses what AWS says in other words than that it is not implemented. Errors: `MethodNotAllowed`, `InvalidRequest`.
-fn check_route(method: Option<Verb>, resource: Resource, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> S3Result<()> {
-    match (method, resource) {
-        (Some(Verb::Post), Resource::Service | Resource::Object) if pairs.is_empty() => {
-            Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."))
-        }
-        (Some(Verb::Get), Resource::Object) => match pairs.iter().find(|(name, _)| matches!(name.as_ref(), "versions" | "uploads")) {
-            Some((name, _)) => Err(s3_error!(InvalidRequest, "There is no such thing as the ?{} sub-resource for a key", name)),
-            None => Ok(()),
-        },
-        _ => Ok(()),
     }
 }
 
@@ -489,11 +474,7 @@ mod tests {
         ] {
             assert_eq!(asked(method, uri), Ok(Some(operation)), "{method} {uri}");
         }
-        assert_eq!(asked("POST", "/b"), Ok(None));
-        for uri in ["/", "/b/k"] {
-            assert_eq!(asked("POST", uri), Err("MethodNotAllowed".to_owned()), "{uri}");
-        }
-        assert_eq!(asked("GET", "/b/k?uploads"), Err("InvalidRequest".to_owned()));
+        assert_eq!(asked("POST", "/b/k"), Ok(None));
     }
 
     #[test]
