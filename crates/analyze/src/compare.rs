@@ -105,6 +105,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
     let [of_base, of_candidate] = sides.each_ref().map(|side| side.iter().map(|record| row_of(record)).collect::<BTreeSet<&str>>());
     let usable = ground.usable.iter().flatten().map(|record| row_of(record));
     let names: BTreeSet<&str> = usable.filter(|row| of_base.contains(row) && of_candidate.contains(row)).collect();
+    let aside = set_aside(names.iter().copied(), &sides.concat(), &question.metric);
     let lone_rows = of_base
         .symmetric_difference(&of_candidate)
         .map(|row| LoneRow { row: (*row).to_owned(), is_of_base: of_base.contains(row) })
@@ -120,7 +121,9 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
         let invalid = ground.invalid.clone().or_else(|| aliased(&[&base, &candidate])).or_else(|| unpaired(&base, &candidate, &blocks));
         judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
     };
-    let rows = names.into_iter().map(row).collect();
+    let rows = names.into_iter().filter(|name| !aside.contains(name)).map(row).collect();
+    let mut left_out = ground.left_out;
+    left_out.extend(aside.iter().map(|row| said_of_aside(row, &question.metric)));
     Comparison {
         question: question.clone(),
         rows,
@@ -128,8 +131,21 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
         with_subject: ground.with_subject,
         environment: ground.environment,
         workload: ground.workload,
-        left_out: ground.left_out,
+        left_out,
     }
+}
+
+/// The rows of which no record has the kind of operation that the question is about: they were measured for another one. Where no row has it,
+/// none is set aside, so that each says what is missing.
+fn set_aside<'a>(rows: impl Iterator<Item = &'a str>, records: &[&Record], metric: &Metric) -> BTreeSet<&'a str> {
+    let lacks = |row: &&str| !records.iter().any(|record| row_of(record) == *row && metric.concerns(record));
+    let all: Vec<&str> = rows.collect();
+    let lacking: BTreeSet<&str> = all.iter().copied().filter(lacks).collect();
+    if lacking.len() == all.len() { BTreeSet::new() } else { lacking }
+}
+
+fn said_of_aside(row: &str, metric: &Metric) -> String {
+    format!("row {row}: it has no operations of the kind {}", metric.kind().unwrap_or_default())
 }
 
 /// As [`compare`], and what the audit of the records says: a severe finding leaves no verdict.
@@ -583,6 +599,30 @@ mod tests {
         assert_eq!(found.rows.iter().map(|row| row.verdict.clone()).collect::<Vec<_>>(), [Verdict::Faster { by_margin: true }]);
         assert_eq!(found.lone_rows, [LoneRow { row: "extra".into(), is_of_base: true }]);
         assert_eq!(found.workload, []);
+    }
+
+    #[test]
+    fn a_row_without_the_kind_that_is_asked_for_is_set_aside_and_named() {
+        let (mut base, mut candidate) = experiment(10, 1.1);
+        for side in [&mut base, &mut candidate] {
+            let mut writes: Vec<Record> = side.clone();
+            for record in &mut writes {
+                record.trial.as_mut().unwrap().row = "writes".into();
+                let operations = record.operations.kind("read").cloned().unwrap();
+                record.operations = Measurements::default();
+                record.operations.insert("write", operations);
+            }
+            side.append(&mut writes);
+        }
+        let of = |metric: &str| Question { metric: Metric::parse(metric).unwrap(), ..question() };
+        let found = compare(&base, &candidate, &of("write.rate"));
+        assert_eq!(
+            found.rows.iter().map(|row| (row.row.as_str(), row.verdict.clone())).collect::<Vec<_>>(),
+            [("writes", Verdict::Faster { by_margin: true })]
+        );
+        assert_eq!(found.left_out, ["row row: it has no operations of the kind write"]);
+        assert_eq!(compare(&base, &candidate, &of("rate")).rows.len(), 2);
+        assert_eq!(compare(&base, &candidate, &of("stat.rate")).rows.len(), 2, "what nobody has is missing everywhere");
     }
 
     #[test]

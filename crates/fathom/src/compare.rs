@@ -1,9 +1,10 @@
 //! `fathom compare`: verdicts between records, or between settings that it measures itself.
 
 mod experiment;
-mod factors;
+pub(crate) mod factors;
 mod files;
 mod kinds;
+mod profile;
 mod sides;
 mod subject;
 
@@ -25,6 +26,7 @@ Examples:
   fathom compare threads=1 threads=4 --run --target test.dat --set random=true --set direct=true --set file-size=64M
   fathom compare engine=sync engine=io_uring --run --target test.dat --set queue-depth=1 --records experiment.jsonl
   fathom compare experiment.jsonl
+  fathom compare target=/mnt/a target=/mnt/b --run --profile
   fathom compare target=/mnt/a target=/mnt/b --run --set random=true --set direct=true --set file-size=4G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
@@ -32,6 +34,9 @@ Examples:
 
 Two files of records that are no experiment are shown side by side, without a verdict: only where the order of the runs
 was drawn by lot is anything known of the error.
+
+--profile makes a file of its own in each directory and removes it afterwards, also after Ctrl-C; a file or device that exists is only read.
+Its rows run exactly --blocks times [default: 10].
 
 -o writes the verdicts as data (.json), for the summary of a job (.md) or as JUnit (.xml). Slower fails, --fail-on undecided lets
 \"cannot tell\" fail as well.
@@ -55,6 +60,13 @@ pub(crate) fn command() -> Command {
                 .help("As BASE; with --run several. Without any, BASE holds an experiment and its arms are compared"),
         )
         .arg(switch("run", "Measure BASE and every CANDIDATE; phases of the same name are compared"))
+        .arg(
+            switch("profile", "With --run: the sides are targets, measured by the rows of `fathom profile`, each target in every block")
+                .conflicts_with_all(["set", "target", "slot", "settle"]),
+        )
+        .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
+        .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))
+        .arg(Arg::new("size").long("size").value_name("SIZE").requires("profile").help("With --profile: bytes of the file on every target"))
         .arg(
             Arg::new("metric")
                 .long("metric")
@@ -118,7 +130,8 @@ fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 }
 
 /// Options that only a measurement has.
-const OF_A_RUN: [&str; 10] = ["set", "target", "slot", "budget", "blocks", "settle", "order-seed", "aa", "no-aa", "records"];
+const OF_A_RUN: [&str; 14] =
+    ["profile", "quick", "thorough", "size", "set", "target", "slot", "budget", "blocks", "settle", "order-seed", "aa", "no-aa", "records"];
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {

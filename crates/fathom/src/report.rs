@@ -1,5 +1,6 @@
 //! `fathom report`: records as one study, for readers and for programs.
 
+use crate::compare::factors;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::records;
@@ -74,6 +75,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let mut options = options(matches)?;
     let records = read(&inputs, &mut options.labels)?;
+    check_factors(&options, &records)?;
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
     for (file, form) in &outputs {
@@ -151,6 +153,15 @@ fn check_replaceable(file: &Path, inputs: &[&PathBuf], is_forced: bool) -> Resul
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Usage(format!("cannot write {}: {error}", file.display())).into()),
     }
+}
+
+/// Refuses a factor that is no option, or that all records have alike.
+fn check_factors(options: &StudyOptions, records: &[Record]) -> Result<()> {
+    let all: Vec<&Record> = records.iter().collect();
+    let values = |key: &String| all.iter().map(|record| record.effective.get(key)).collect::<BTreeSet<_>>().len();
+    let targets = all.iter().map(|record| record.targets.iter().map(|target| &target.path).collect::<Vec<_>>()).collect::<BTreeSet<_>>();
+    let differing = options.factors.iter().filter(|key| values(key) > 1 || *key == "target" && targets.len() > 1).cloned().collect();
+    Ok(factors::check(&options.factors, &differing, &all)?)
 }
 
 fn check_baseline(study: &Study, asked: Option<&str>) -> Result<()> {

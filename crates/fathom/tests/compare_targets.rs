@@ -128,3 +128,67 @@ fn a_signal_removes_the_files_of_an_experiment() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(places.each_ref().map(|place| entries(place.path())), [0, 0]);
 }
+
+const PROFILE: [&str; 7] = ["--run", "--profile", "--quick", "--size=16M", "--blocks=6", "--metric=mean", "--order-seed=3"];
+
+#[test]
+fn the_standard_rows_are_measured_on_both_targets_in_every_block() {
+    let places = two_places();
+    let keep = tempfile::tempdir().unwrap();
+    let (records, json) = (keep.path().join("r.jsonl"), keep.path().join("v.json"));
+    let [a, b] = places.each_ref().map(|place| place.path().to_str().unwrap().to_owned());
+    let (b, more) = (format!("target={b}"), ["--records", records.to_str().unwrap(), "-o", json.to_str().unwrap()]);
+    let output = fathom(&[&["compare", a.as_str(), &b][..], &PROFILE[..], &more[..]].concat());
+    let text = said(&output);
+    assert!(!text.contains("environments differ") && text.contains(&format!("{b} against {a}")), "{text}");
+    let found = read_records(&records).unwrap().records;
+    let mut blocks: std::collections::BTreeMap<(String, u32), Vec<String>> = std::collections::BTreeMap::new();
+    for trial in found.iter().filter_map(|record| record.trial.as_ref()) {
+        blocks.entry((trial.row.clone(), trial.block)).or_default().push(trial.arm.clone());
+    }
+    let rows: std::collections::BTreeSet<String> = blocks.keys().map(|(row, _)| row.clone()).collect();
+    assert!(rows.len() > 1 && rows.iter().all(|row| row.contains("cached") || row.contains("direct")), "{rows:?}");
+    assert_eq!(blocks.len(), 6 * rows.len(), "{text}");
+    assert!(blocks.values_mut().all(|arms| {
+        arms.sort();
+        *arms == [a.clone(), b.clone()]
+    }));
+    let verdicts: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(verdicts["verdicts"].as_array().unwrap().len(), rows.len() + 1, "all rows together, and each");
+    assert_eq!(places.each_ref().map(|place| entries(place.path())), [0, 0], "{text}");
+}
+
+#[test]
+fn a_profile_of_two_targets_is_refused_before_anything_is_made() {
+    let places = two_places();
+    let [a, b] = places.each_ref().map(|place| place.path().to_str().unwrap().to_owned());
+    let with = |sides: [&str; 2], more: &[&str]| fathom(&[&["compare", sides[0], sides[1], "--run", "--profile"][..], more].concat());
+    assert_ends(&with([&a, "/no/such/place"], &[]), 2, &["/no/such/place does not exist"]);
+    assert_ends(&with([&a, "engine=sync"], &[]), 2, &["a side is a target and nothing else"]);
+    assert_ends(&with([&a, &b], &["--set", "direct=true"]), 2, &["--set"]);
+    assert_ends(&with([&a, &b], &["--size", "1P"]), 2, &["--size"]);
+    assert_ends(&with([&a, &b], &["--blocks", "3"]), 2, &["need 6 blocks"]);
+    assert_ends(&fathom(&["compare", &a, &b, "--profile"]), 2, &["--profile is about a measurement; add --run"]);
+    assert_eq!(places.each_ref().map(|place| entries(place.path())), [0, 0]);
+}
+
+#[test]
+fn a_signal_removes_the_files_of_a_profile_of_two_targets() {
+    let places = two_places();
+    let keep = tempfile::tempdir().unwrap();
+    let records = keep.path().join("r.jsonl");
+    let [a, b] = places.each_ref().map(|place| place.path().to_str().unwrap().to_owned());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["compare", &a, &b, "--run", "--profile", "--size=16M", "--blocks=1000", "--records", records.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !read_records(&records).is_ok_and(|read| !read.records.is_empty()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its first record");
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(places.each_ref().map(|place| entries(place.path())), [0, 0]);
+}

@@ -111,7 +111,7 @@ fn one_kind_of_operation_is_compared_and_one_that_is_not_there_refused() {
     let mixed = ["--set", "read-percent=50"];
     assert_ends(&sim(["100us", "130us"], "16M", &[&mixed[..], &["--metric", "read.mean"]].concat()), 3, &["read: mean latency", "Slower"]);
     assert_ends(&sim(["100us", "130us"], "16M", &[&mixed[..], &["--metric", "write.rate"]].concat()), 3, &["write: operations a second"]);
-    let absent = ["no operations of the kind \"put\"; the kinds there are read"];
+    let absent = ["have no operations of the kind \"put\"; the kinds there are read"];
     assert_ends(&sim(["100us", "130us"], "16M", &["--metric", "put.p99"]), 2, &absent);
     let place = Place::new();
     let records = place.name("r.jsonl");

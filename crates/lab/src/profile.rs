@@ -13,30 +13,27 @@
 mod fill;
 mod ground;
 mod own_file;
+mod prepared;
 mod rehearsal;
 mod rows;
 mod timetable;
 mod told;
 
-use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, SlotWatch, WhyEnded, drawn_seed};
+use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, SlotWatch, WhyEnded};
 use engine::Clock;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 pub use own_file::{OwnFile, remove_stale};
-use record::{Record, Role, Stopping};
-use rehearsal::rehearse;
+pub use prepared::{Prepared, ProfileArm, prepare};
+use record::{Record, Role};
 use run::{Context, RunError};
 use std::path::PathBuf;
-use timetable::{fill_ns, last_pass_ns, slot_times};
+use timetable::fill_ns;
 use units::{Bytes, Nanos};
-use workload::{Cache, EngineName, Phase, SpecError, Workload};
+use workload::{EngineName, SpecError, Workload};
 
 /// Fewest passes with an interval of 95 % by the exact signed-rank law.
 const FEWEST_PASSES: u32 = 6;
-/// Intervals of the series in a slot.
-const INTERVALS: u64 = 5;
-const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
-const LONGEST_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// How much time a profile takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,121 +211,13 @@ pub fn profile(
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
 ) -> Result<Profiled, ProfileError> {
     let start = context.clock.now();
-    let mut rows = rows::rows(request)?;
-    let mut ground = Ground::find(request, context)?;
-    let mut notes = std::mem::take(&mut ground.notes);
-    notes.extend(rows::within_effort(&mut rows, request, ground.no_direct.is_none()));
-    let mut out = Choice { request, ground: &ground, left_out: Vec::new() };
-    let mut bytes = ground::most_bytes(&ground, request)?;
-    if out.may_write(context) {
-        let filled = make_file(request, &ground, bytes, context, watch)?;
-        notes.push(told::fill(&ground, &filled));
-        bytes = filled.bytes;
-    } else {
-        ground.without_holes(bytes)?;
-    }
-    let cached = ground::cached_bytes(bytes, ground.memory);
-    notes.extend(told::sizes(&ground, bytes, cached, &rows));
-    let mut rows = out.suitable(rows, bytes, cached, context);
-    let around = rehearse(&mut rows, &mut out.left_out, context, watch)?;
-    let left_out = out.left_out;
-    if rows.is_empty() {
-        let why = left_out.iter().map(|left| left.reason.clone()).collect::<Vec<_>>().join("; ");
-        return Err(ProfileError::Unsuitable(format!("no row can be measured on {}: {why}", request.path.display())));
-    }
-    let left_ns = request.budget_ns().saturating_sub(context.clock.now() - start);
-    let passes = request.passes.unwrap_or(request.effort.passes());
-    let usual_ns = request.budget.is_none().then_some(request.effort.slot_ns());
-    let times = slot_times(left_ns, passes, &around, usual_ns);
-    rows.iter_mut().for_each(|row| end_after(&mut row.workload, times));
-    let plan = Plan {
-        name: "profile".into(),
-        arms: vec![Arm { name: arm_name(request, context), role: Role::Candidate }],
-        rows: rows.into_iter().map(|row| Row { name: row.name, workloads: vec![row.workload] }).collect(),
-        stopping: Stopping::Fixed,
-        least_passes: request.passes.unwrap_or(1),
-        most_passes: passes,
-        budget_ns: last_pass_ns(left_ns),
-        settle_ns: times.settle_ns,
-        seed: request.order_seed.unwrap_or_else(drawn_seed),
-        question: None,
-    };
-    let interval_ns = (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
-    let context = Context { interval_ns, ..context.clone() };
-    let Ended { records, why } = crate::run(&plan, &context, watch, keep, &mut |_| false)?;
-    let own = ground.own.take().map(|own| own.path().to_owned());
-    if let Some(path) = own {
-        notes.push(if path.exists() {
-            format!("{} could not be removed; remove it", path.display())
-        } else {
-            "its file is removed".into()
-        });
-    }
+    let arm = ProfileArm { arm: Arm { name: arm_name(request, context), role: Role::Candidate }, path: request.path.clone() };
+    let mut prepared = prepare(request, &[arm], context, watch)?;
+    let Ended { records, why } = crate::run(&prepared.plan, &prepared.context, watch, keep, &mut |_| false)?;
+    prepared.clean();
     let elapsed = Nanos(context.clock.now() - start);
-    Ok(Profiled { plan, records, why, left_out, notes, slot: Nanos(times.measured_ns), elapsed })
-}
-
-/// Which rows can be measured here.
-struct Choice<'a> {
-    request: &'a ProfileRequest,
-    ground: &'a Ground,
-    left_out: Vec<RowsLeftOut>,
-}
-
-impl Choice<'_> {
-    /// Whether the target may be written to: its own file, one that Fathom made, or one that the user gave up.
-    fn may_write(&self, context: &Context) -> bool {
-        if self.ground.own.is_some() {
-            return true;
-        }
-        let mut workload = self.base();
-        workload.access.write_percent = Some(units::Percent(100.0));
-        workload.files.size = self.ground.has.map(|bytes| Bytes(bytes.min(4096)));
-        run::dry_run(&Phase { name: "write".into(), workload }, context).is_ok()
-    }
-
-    fn base(&self) -> Workload {
-        let mut workload = Workload { targets: vec![self.ground.target.clone()], ..Workload::default() };
-        workload.files.allow_destroy.extend(self.request.allow_destroy.clone());
-        workload
-    }
-
-    /// The rows that can work here, made ready for this target.
-    fn suitable(&mut self, rows: Vec<Phase>, bytes: u64, cached: u64, context: &Context) -> Vec<Phase> {
-        let mut out = Vec::new();
-        for mut row in rows {
-            match self.fit(&mut row.workload, bytes, cached).and_then(|()| run::dry_run(&row, context).map(drop).map_err(|e| e.to_string()))
-            {
-                Ok(()) => out.push(row),
-                Err(reason) => leave_out(&mut self.left_out, &row.name, reason),
-            }
-        }
-        out
-    }
-
-    /// Gives a row its target, size and seed, or says why it cannot have them.
-    fn fit(&self, workload: &mut Workload, bytes: u64, cached: u64) -> Result<(), String> {
-        let is_direct = workload.durability.open.direct;
-        if let Some(why) = self.ground.no_direct.as_ref().filter(|_| is_direct) {
-            return Err(why.clone());
-        }
-        if !self.ground.has_ring && workload.engine == EngineName::Auto && workload.queue_depth > 1 {
-            if !is_direct {
-                return Err("io_uring is not permitted here, and no other engine holds several cached operations".into());
-            }
-            workload.engine = EngineName::Libaio;
-        }
-        let base = self.base();
-        workload.targets = base.targets;
-        workload.files.allow_destroy = base.files.allow_destroy;
-        workload.seed = self.request.seed;
-        let most = if workload.cache == Cache::Warm { cached } else { bytes };
-        let size = *workload.files.size.get_or_insert(Bytes(most));
-        if size.0 > bytes {
-            return Err(format!("its file-size {} is more than the {} that the target has here", size.exact(), Bytes(bytes)));
-        }
-        Ok(())
-    }
+    let Prepared { plan, left_out, notes, slot, .. } = prepared;
+    Ok(Profiled { plan, records, why, left_out, notes, slot, elapsed })
 }
 
 /// Adds a row to those of the same reason.

@@ -4,7 +4,7 @@
 //! rows are a second family, by Benjamini and Hochberg; one that it does not find different has an interval and no verdict of difference.
 
 use super::pairs::{Block, complete, logarithm, moment};
-use super::{Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of};
+use super::{Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of, said_of_aside, set_aside};
 use crate::{Located, Severity, audit};
 use record::{Record, Role};
 use stats::{
@@ -188,17 +188,19 @@ struct Course<'a> {
 impl<'a> Course<'a> {
     fn of(records: &'a [Record], cast: &'a Cast<'a>, blocks: Vec<Slots<'a>>, question: &'a Question) -> Self {
         let mut rows: BTreeMap<&str, Vec<Slots<'_>>> = records.iter().map(|record| (row_of(record), Vec::new())).collect();
+        let aside = set_aside(rows.keys().copied(), &records.iter().collect::<Vec<_>>(), &question.metric);
         let in_blocks = blocks.len() * cast.arms();
         for slots in blocks {
             let row = slots.values().next().map_or("", |record| row_of(record));
             rows.entry(row).or_default().push(slots);
         }
+        rows.retain(|row, _| !aside.contains(row));
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
         let ending = Ending::of(records.iter(), measured);
         let looked = if ending.at_looks { Thresholds::open().last_look(measured).unwrap_or(0) } else { measured };
         let ok = records.iter().filter(|record| record.outcome.status == record::Status::Ok).count();
-        let left_out =
-            (ok > in_blocks).then(|| format!("{} good records of blocks that were not completed", ok - in_blocks)).into_iter().collect();
+        let incomplete = (ok > in_blocks).then(|| format!("{} good records of blocks that were not completed", ok - in_blocks));
+        let left_out = aside.iter().map(|row| said_of_aside(row, &question.metric)).chain(incomplete).collect();
         Self { cast, question, records, rows, measured, looked, ending, left_out }
     }
 

@@ -72,6 +72,13 @@ impl Metric {
         }
     }
 
+    /// Whether a record has operations that it is of.
+    #[must_use]
+    pub(crate) fn concerns(&self, record: &Record) -> bool {
+        let is_counted = |kind: &str| record.operations.kind(kind).is_some_and(|operations| operations.count + operations.errors > 0);
+        self.kind().is_none_or(|kind| is_counted(kind) || record.summaries.contains_key(kind))
+    }
+
     /// What is measured, whatever the kind of operation.
     #[must_use]
     pub fn of_any_kind(&self) -> &Self {

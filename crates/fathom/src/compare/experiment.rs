@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::profile::{ProfileWatch, Step};
 use lab::{Arm, Ended, Kept, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
 use record::{PlannedQuestion, Record, Role, Stopping, Store};
 use report::Verdicts;
@@ -36,9 +37,12 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     }
     let names: Vec<String> = std::iter::once(base.to_owned()).chain(candidates.iter().cloned()).collect();
     let files = VerdictFiles::new(matches, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    engine::sys::catch_signals();
+    if matches.get_flag("profile") {
+        return super::profile::run(matches, &names, &files, question);
+    }
     let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
     let mut sides = sides(matches, &names, slot)?;
-    engine::sys::catch_signals();
     let mut own = OwnFiles::default();
     own.give(&mut sides)?.iter().for_each(|said| told(said));
     let plan = plan(matches, &sides, &question)?;
@@ -46,12 +50,24 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     kinds::check_plan(&question.metric, &plan)?;
     let store = store(matches, &plan)?;
     let context = context::context(1_000_000_000)?;
-    told(&cost(&plan));
-    let ended = measure(&plan, &context, store, &question)?;
+    conclude(matches, &plan, &context, store, &question, &files)
+}
+
+/// Runs the plan and says what came of it.
+pub(super) fn conclude(
+    matches: &ArgMatches,
+    plan: &Plan,
+    context: &run::Context,
+    store: Option<Store>,
+    question: &Question,
+    files: &VerdictFiles,
+) -> Result<i32> {
+    told(&cost(plan));
+    let ended = measure(plan, context, store, question)?;
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
-    let found = compare_arms(&ended.records, &question).map(|found| ordered(found, &plan));
+    let found = compare_arms(&ended.records, question).map(|found| ordered(found, plan));
     let code = match found {
         Ok(found) => {
             tell(&report::arms_text(&found))?;
@@ -76,7 +92,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
 }
 
 /// The options that are expected to differ: those of the sides, and those that were declared and do. That every side can work is known then.
-fn expected(plan: &Plan, given: BTreeSet<String>, question: &Question) -> Result<BTreeSet<String>> {
+pub(super) fn expected(plan: &Plan, given: BTreeSet<String>, question: &Question) -> Result<BTreeSet<String>> {
     let resolved = lab::ready(plan, &context::bare_context()).map_err(of_lab)?;
     let declared: BTreeSet<String> = given.union(&question.factors).cloned().collect();
     let differing = factors::undeclared(plan, &resolved, &declared)?;
@@ -89,7 +105,7 @@ fn signal_code() -> Option<i32> {
 }
 
 /// Beside the result, which alone is on standard output.
-fn told(text: &str) {
+pub(super) fn told(text: &str) {
     let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -126,11 +142,16 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
         budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
         settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
         seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(lab::drawn_seed),
-        question: Some(PlannedQuestion { metric: question.metric.name(), margin: question.margin }),
+        question: Some(planned(question)),
     })
 }
 
-fn check_blocks(matches: &ArgMatches, blocks: u32, rows: usize, candidates: usize) -> Result<()> {
+/// The question as the plan keeps it.
+pub(super) fn planned(question: &Question) -> PlannedQuestion {
+    PlannedQuestion { metric: question.metric.name(), margin: question.margin }
+}
+
+pub(super) fn check_blocks(matches: &ArgMatches, blocks: u32, rows: usize, candidates: usize) -> Result<()> {
     if matches.value_source("budget") == Some(ValueSource::CommandLine) {
         return Err(Usage("--blocks fixes the length and --budget leaves it open; give one of them".into()).into());
     }
@@ -147,7 +168,7 @@ fn check_blocks(matches: &ArgMatches, blocks: u32, rows: usize, candidates: usiz
 }
 
 /// The file of records, which must not hold an experiment of the same plan already: its blocks have the same numbers.
-fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> {
+pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> {
     let Some(file) = matches.get_one::<PathBuf>("records") else { return Ok(None) };
     run::check_output(file)?;
     if file.exists() {
@@ -241,10 +262,10 @@ fn cost(plan: &Plan) -> String {
 }
 
 /// Where the experiment stands, on a terminal.
-struct Progress(Option<ProgressBar>);
+pub(super) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{msg}") {
@@ -276,6 +297,17 @@ impl SlotWatch for Progress {
                 place.arm,
                 Nanos(place.elapsed_ns)
             ));
+        }
+    }
+}
+
+impl ProfileWatch for Progress {
+    fn step(&mut self, step: &Step<'_>) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(match step {
+                Step::Filling { done, to_do } => format!("writing a file: {} of {}", units::Bytes(*done), units::Bytes(*to_do)),
+                Step::Rehearsing { row, number, of } => format!("trying every row once, {number} of {of}: {row}"),
+            });
         }
     }
 }

@@ -12,7 +12,7 @@ use workload::settings::{self, SETTINGS, nearest};
 ///
 /// # Errors
 /// A factor that would have no effect.
-pub(super) fn check(asked: &BTreeSet<String>, differing: &BTreeSet<String>, records: &[&Record]) -> Result<(), Usage> {
+pub(crate) fn check(asked: &BTreeSet<String>, differing: &BTreeSet<String>, records: &[&Record]) -> Result<(), Usage> {
     let Some(key) = asked.iter().find(|key| !differing.contains(*key)) else { return Ok(()) };
     let is_recorded = records.iter().any(|record| record.effective.contains_key(key));
     if is_recorded || key == TARGET || settings::find(key).is_some() {

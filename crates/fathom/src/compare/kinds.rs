@@ -18,15 +18,22 @@ pub(super) fn check_records(metric: &Metric, records: &[&Record]) -> Result<(), 
     check(metric, &kinds, "the records have")
 }
 
-/// Refuses a metric of a kind of operation that an arm will not do.
+/// Refuses a metric of a kind of operation that no row will do, or only some arms of a row. Rows that no arm does it in are measured and left
+/// out of the verdict.
 ///
 /// # Errors
-/// The kinds that the arm will do.
+/// The kinds that there will be.
 pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
+    let everything: BTreeSet<&str> = plan.rows.iter().flat_map(|row| &row.workloads).flat_map(kinds).collect();
+    check(metric, &everything, "the sides have")?;
     for row in &plan.rows {
+        let of_row: BTreeSet<&str> = row.workloads.iter().flat_map(kinds).collect();
+        if metric.kind().is_none_or(|kind| !of_row.contains(kind)) {
+            continue;
+        }
         for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
-            let of_row = if row.name == "run" { String::new() } else { format!(" in {}", row.name) };
-            check(metric, &kinds(workload), &format!("{}{of_row} has", arm.name))?;
+            let place = if row.name == "run" { String::new() } else { format!(" in {}", row.name) };
+            check(metric, &kinds(workload), &format!("{}{place} has", arm.name))?;
         }
     }
     Ok(())

@@ -42,14 +42,15 @@ pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Resu
         if let Some(base) = out.first() {
             phases = in_order_of(base, name, phases)?;
         }
-        out.push(Side { name: unused(name, &out), phases });
+        let taken: Vec<&str> = out.iter().map(|side| side.name.as_str()).collect();
+        out.push(Side { name: unused(name, &taken), phases });
     }
     Ok(out)
 }
 
 /// A side may be given twice, as in an A/A comparison.
-fn unused(name: &str, taken: &[Side]) -> String {
-    let is_taken = |name: &str| taken.iter().any(|side| side.name == name);
+pub(super) fn unused(name: &str, taken: &[&str]) -> String {
+    let is_taken = |name: &str| taken.contains(&name);
     let numbered = (2..).map(|number| format!("{name} ({number})"));
     std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_taken(name)).unwrap_or_default()
 }
@@ -128,7 +129,7 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
 }
 
 /// `KEY=VALUE,KEY=VALUE`; a comma inside a value is one that no option follows.
-fn pairs(side: &str) -> Vec<String> {
+pub(super) fn pairs(side: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in side.split(',') {
         let begins_an_option = part.split_once('=').is_some_and(|(key, _)| is_key(key.trim()));
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_side_given_twice_has_two_names() {
-        let taken = [side(&["a"])];
+        let taken = ["base.toml"];
         assert_eq!((unused("base.toml", &taken).as_str(), unused("x", &taken).as_str()), ("base.toml (2)", "x"));
     }
 

@@ -1,7 +1,7 @@
 //! Every row once, before anything counts.
 
 use super::{ProfileError, ProfileWatch, RowsLeftOut, Step, leave_out};
-use crate::drain;
+use crate::{Row, drain};
 use engine::{Clock, sys};
 use record::Status;
 use run::{Context, NoWatch, RunError, execute};
@@ -15,12 +15,13 @@ const SETTLE_NS: u64 = 200_000_000;
 /// Errors by which a system says that it does not do such a thing: EINVAL and EOPNOTSUPP.
 const NOT_HERE: [&str; 2] = ["(os error 22)", "(os error 95)"];
 
-/// Runs every row for a moment and returns what a slot of each costs besides its own time. Rows that turn out not to work are left out.
+/// Runs every row for a moment on every arm's target and returns what each slot of a pass costs besides its own time. Rows that turn out not to
+/// work are left out.
 ///
 /// # Errors
 /// The target failed, or a signal came.
 pub(super) fn rehearse(
-    rows: &mut Vec<Phase>,
+    rows: &mut Vec<Row>,
     left_out: &mut Vec<RowsLeftOut>,
     context: &Context,
     watch: &mut dyn ProfileWatch,
@@ -30,9 +31,14 @@ pub(super) fn rehearse(
     let of = rows.len();
     for (index, row) in std::mem::take(rows).into_iter().enumerate() {
         watch.step(&Step::Rehearsing { row: &row.name, number: index + 1, of });
-        match cost(&row, context)? {
-            Ok(ns) => {
-                around.push(ns);
+        let mut costs = Vec::new();
+        for workload in &row.workloads {
+            let phase = Phase { name: row.name.clone(), workload: workload.clone() };
+            costs.push(cost(&phase, context)?);
+        }
+        match costs.into_iter().collect::<Result<Vec<u64>, String>>() {
+            Ok(of_row) => {
+                around.extend(of_row);
                 kept.push(row);
             }
             Err(reason) => leave_out(left_out, &row.name, reason),
