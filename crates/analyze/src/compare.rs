@@ -154,10 +154,10 @@ pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Questio
     let mut found = compare(base, candidate, question);
     let records: Vec<Record> = base.iter().chain(candidate).cloned().collect();
     let findings = arms::findings(crate::audit(&records), question);
-    if let Some(reason) = arms::accused(&findings, |index| records[index].outcome.status == Status::Ok) {
-        for row in found.rows.iter_mut().filter(|row| !matches!(row.verdict, Verdict::Invalid(_))) {
-            row.verdict = Verdict::Invalid(reason.clone());
-            row.sensitivity = None;
+    for row in &mut found.rows {
+        let counts = |index: usize| records[index].outcome.status == Status::Ok && row_of(&records[index]) == row.row;
+        if let Some(reason) = arms::accused(&findings, counts) {
+            arms::bar(row, reason);
         }
     }
     (found, findings)

@@ -108,7 +108,11 @@ fn experiment_arguments(command: Command) -> Command {
     let number = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("N").help(help);
     command
         .arg(time("slot", "1s", "With --run: measured time of one slot, where the workload gives no end"))
-        .arg(time("budget", "3m", "With --run: start no block after this time, but for the first 8"))
+        .arg(time(
+            "budget",
+            "3m",
+            "With --run: start no block after this time, but for the first 8; with --profile the time for everything, by shorter slots",
+        ))
         .arg(
             number("blocks", "With --run: exactly so many blocks of every phase, looked at once, instead of stopping when it knows")
                 .value_parser(value_parser!(u32)),

@@ -97,11 +97,11 @@ pub(crate) fn compare_arms_audited(records: &[Record], question: &Question, foun
     let course = Course::of(records, &cast, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
-    let common = course
-        .accused(&findings)
+    let common = accused(&findings, |_| false)
         .or_else(|| control.as_ref().filter(|check| check.p < CONTROL_ALPHA).map(|check| Reason::ControlFailed { p: check.p }))
         .or_else(|| course.too_early());
-    let candidates = course.candidates(common.as_ref());
+    let mut candidates = course.candidates(common.as_ref());
+    course.bar_accused_rows(&mut candidates, &findings);
     let mut left_out: Vec<String> = course.left_out.clone();
     left_out.extend(candidates.iter().flat_map(|of| of.comparison.left_out.iter().cloned()));
     left_out.sort();
@@ -130,6 +130,19 @@ pub(super) fn accused(findings: &[Located], counts: impl Fn(usize) -> bool) -> O
     let concerns = |located: &&Located| located.finding.severity == Severity::Invalid && located.record.is_none_or(&counts);
     let found = &findings.iter().find(concerns)?.finding;
     Some(Reason::Audit(format!("{}: {}. Fix: {}", found.rule, found.message, found.advice)))
+}
+
+/// The reason as that of all rows together.
+fn within(row: &str, reason: &Reason) -> Reason {
+    if let Reason::Audit(text) = reason { Reason::Audit(format!("in {row}: {text}")) } else { reason.clone() }
+}
+
+/// Takes back a verdict.
+pub(super) fn bar(found: &mut RowComparison, reason: Reason) {
+    if !matches!(found.verdict, Verdict::Invalid(_)) {
+        found.verdict = Verdict::Invalid(reason);
+        found.sensitivity = None;
+    }
 }
 
 /// Who plays what.
@@ -212,11 +225,19 @@ impl<'a> Course<'a> {
         (self.ending.at_looks && self.looked == 0).then(|| self.ending.too_early(self.measured))
     }
 
-    /// Severe findings about several records, or about one that is judged.
-    fn accused(&self, findings: &[Located]) -> Option<Reason> {
-        let judged: BTreeSet<*const Record> =
-            self.judged_blocks().flat_map(|(_, slots)| slots.values().map(|record| std::ptr::from_ref(*record))).collect();
-        accused(findings, |index| judged.contains(&std::ptr::from_ref(&self.records[index])))
+    /// A severe finding about a judged record leaves its row without a verdict, and all rows together, but not the others: they are of other
+    /// records.
+    fn bar_accused_rows(&self, candidates: &mut [ArmComparison], findings: &[Located]) {
+        for (row, blocks) in &self.rows {
+            let judged: BTreeSet<*const Record> =
+                blocks[..self.looked].iter().flat_map(|slots| slots.values().map(|record| std::ptr::from_ref(*record))).collect();
+            let Some(reason) = accused(findings, |index| judged.contains(&std::ptr::from_ref(&self.records[index]))) else { continue };
+            for of in &mut *candidates {
+                let of_all = if self.rows.len() > 1 { within(row, &reason) } else { reason.clone() };
+                bar(&mut of.pooled, of_all);
+                of.comparison.rows.iter_mut().filter(|found| found.row == *row).for_each(|found| bar(found, reason.clone()));
+            }
+        }
     }
 
     fn control(&self) -> Option<ControlCheck> {
@@ -559,6 +580,19 @@ mod tests {
         assert!(matches!(&verdicts(&found)[0].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("Fix: ")));
         let few = compare_arms(&experiment(&THREE, &["r"], 4), &question()).unwrap();
         assert_eq!(verdicts(&few)[0].1, &Verdict::Invalid(Reason::TooFewBlocks { n: 4 }), "not the rule no_repetition");
+    }
+
+    #[test]
+    fn a_severe_finding_in_one_row_leaves_the_verdicts_of_the_others() {
+        let mut records = experiment(&THREE, &["r", "s"], 20);
+        let accused = records.iter_mut().find(|record| row_of(record) == "s").unwrap();
+        accused.operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        let found = compare_arms(&records, &question()).unwrap();
+        let slow = &found.candidates[1];
+        assert!(matches!(&slow.pooled.verdict, Verdict::Invalid(Reason::Audit(text)) if text.starts_with("in s: ")), "{:?}", slow.pooled);
+        let [r, s] = &slow.comparison.rows[..] else { panic!("two rows") };
+        assert_eq!(r.verdict, Verdict::Slower { by_margin: true });
+        assert!(matches!(s.verdict, Verdict::Invalid(_)) && s.sensitivity.is_none());
     }
 
     #[test]

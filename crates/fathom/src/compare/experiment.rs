@@ -130,7 +130,10 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
         .collect();
     let blocks = matches.get_one::<u32>("blocks").copied();
     if let Some(blocks) = blocks {
-        check_blocks(matches, blocks, rows.len(), sides.len() - 1)?;
+        if matches.value_source("budget") == Some(ValueSource::CommandLine) {
+            return Err(Usage("--blocks fixes the length and --budget leaves it open; give one of them".into()).into());
+        }
+        check_blocks(blocks, rows.len(), sides.len() - 1)?;
     }
     Ok(Plan {
         name: "compare".into(),
@@ -151,10 +154,7 @@ pub(super) fn planned(question: &Question) -> PlannedQuestion {
     PlannedQuestion { metric: question.metric.name(), margin: question.margin }
 }
 
-pub(super) fn check_blocks(matches: &ArgMatches, blocks: u32, rows: usize, candidates: usize) -> Result<()> {
-    if matches.value_source("budget") == Some(ValueSource::CommandLine) {
-        return Err(Usage("--blocks fixes the length and --budget leaves it open; give one of them".into()).into());
-    }
+pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Result<()> {
     let needed = fewest_blocks(u32::try_from(candidates).unwrap_or(u32::MAX), ALPHA);
     if (blocks as usize).saturating_mul(rows) < needed {
         let of = if rows == 1 { String::new() } else { format!(" of {rows} phases") };

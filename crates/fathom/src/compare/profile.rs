@@ -90,7 +90,7 @@ fn request(matches: &ArgMatches, candidates: usize) -> Result<ProfileRequest> {
     };
     let passes = matches.get_one::<u32>("blocks").copied().unwrap_or(PASSES);
     if matches.value_source("blocks") == Some(ValueSource::CommandLine) {
-        check_blocks(matches, passes, 1, candidates)?;
+        check_blocks(passes, 1, candidates)?;
     }
     let has_budget = matches.value_source("budget") == Some(ValueSource::CommandLine);
     let size = matches.get_one::<String>("size").map(|text| Bytes::parse(text)).transpose();

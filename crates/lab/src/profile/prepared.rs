@@ -75,7 +75,12 @@ pub fn prepare(
     notes.extend(rows::within_effort(&mut rows, request, has_direct));
     let bytes = sites.fill(context, watch, &mut notes)?;
     let cached = sites.grounds.iter().map(|ground| cached_bytes(bytes, ground.memory)).min().unwrap_or(bytes);
-    notes.extend(sites.grounds.iter().flat_map(|ground| told::sizes(ground, bytes, cached, &rows)));
+    for said in sites.grounds.iter().flat_map(|ground| told::sizes(ground, bytes, cached, &rows)) {
+        // Targets of one machine have much in common.
+        if !notes.contains(&said) {
+            notes.push(said);
+        }
+    }
     let mut left_out = Vec::new();
     let mut rows = sites.suitable(rows, bytes, cached, context, &mut left_out);
     let around = rehearse(&mut rows, &mut left_out, context, watch)?;
