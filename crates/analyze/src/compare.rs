@@ -5,6 +5,7 @@
 //! about ratios, and drift multiplies); estimate, interval and verdict are those of crate `stats`. An experiment that stops when it knows is
 //! judged by the blocks of its last permitted look and by no later ones.
 
+mod accused;
 mod arms;
 mod differences;
 mod metric;
@@ -153,11 +154,11 @@ fn said_of_aside(row: &str, metric: &Metric) -> String {
 pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Question) -> (Comparison, Vec<Located>) {
     let mut found = compare(base, candidate, question);
     let records: Vec<Record> = base.iter().chain(candidate).cloned().collect();
-    let findings = arms::findings(crate::audit(&records), question);
+    let findings = accused::findings(crate::audit(&records), question);
     for row in &mut found.rows {
         let counts = |index: usize| records[index].outcome.status == Status::Ok && row_of(&records[index]) == row.row;
-        if let Some(reason) = arms::accused(&findings, counts) {
-            arms::bar(row, reason);
+        if let Some(reason) = accused::accused(&findings, counts) {
+            accused::bar(row, reason);
         }
     }
     (found, findings)

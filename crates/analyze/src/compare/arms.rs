@@ -3,9 +3,10 @@
 //! The verdict on a candidate is that over all rows together, decided by Holm's step over the candidates at the permitted looks. Single
 //! rows are a second family, by Benjamini and Hochberg; one that it does not find different has an interval and no verdict of difference.
 
+use super::accused::{accused, bar, findings, within};
 use super::pairs::{Block, complete, logarithm, moment};
 use super::{Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of, said_of_aside, set_aside};
-use crate::{Located, Severity, audit};
+use crate::{Located, audit};
 use record::{Record, Role};
 use stats::{
     BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, control_p, drift,
@@ -17,11 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const ALPHA: f64 = 0.05;
 /// The name of the comparison over all rows.
 const ALL_ROWS: &str = "all rows";
-/// Rules of the audit that a comparison answers itself, by blocks and with the level that its looks allow.
-const ANSWERED: [&str; 5] = ["no_repetition", "order_aliased", "control_fails", "environment_differs", "effect_below_mde"];
-/// Also answered where options were declared to be what is compared.
-const ANSWERED_BY_FACTORS: &str = "size_mix";
-
 /// All candidates of one experiment against its baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmsComparison {
@@ -116,33 +112,6 @@ pub(crate) fn compare_arms_audited(records: &[Record], question: &Question, foun
         records: records.len(),
         left_out,
     })
-}
-
-/// What the audit says of records that are compared and the comparison does not answer itself, but for notes.
-pub(super) fn findings(mut out: Vec<Located>, question: &Question) -> Vec<Located> {
-    let is_answered = |rule: &str| ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty();
-    out.retain(|located| located.finding.severity < Severity::Note && !is_answered(located.finding.rule));
-    out
-}
-
-/// The first severe finding about several records, or about one that counts, as the reason for no verdict.
-pub(super) fn accused(findings: &[Located], counts: impl Fn(usize) -> bool) -> Option<Reason> {
-    let concerns = |located: &&Located| located.finding.severity == Severity::Invalid && located.record.is_none_or(&counts);
-    let found = &findings.iter().find(concerns)?.finding;
-    Some(Reason::Audit(format!("{}: {}. Fix: {}", found.rule, found.message, found.advice)))
-}
-
-/// The reason as that of all rows together.
-fn within(row: &str, reason: &Reason) -> Reason {
-    if let Reason::Audit(text) = reason { Reason::Audit(format!("in {row}: {text}")) } else { reason.clone() }
-}
-
-/// Takes back a verdict.
-pub(super) fn bar(found: &mut RowComparison, reason: Reason) {
-    if !matches!(found.verdict, Verdict::Invalid(_)) {
-        found.verdict = Verdict::Invalid(reason);
-        found.sensitivity = None;
-    }
 }
 
 /// Who plays what.
