@@ -90,7 +90,7 @@ const ADVICE: &[(&str, &str, &str)] = &[
     (
         "run --engine null --duration 0s --block-size 4k/50:8k/50",
         "give a single --block-size or an end by --duration",
-        "run --engine null --duration 1ms --block-size 4k/50:8k/50",
+        "run --engine null --duration 100ms --block-size 4k/50:8k/50",
     ),
     (
         "run f --file-size 64k --engine sync --sqpoll",
