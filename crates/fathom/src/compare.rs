@@ -93,7 +93,6 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(std::path::PathBuf))
                 .help("Write the verdicts there: .json, .md or .xml (JUnit); may be repeated"),
         )
-        .arg(switch("force", "Let -o write over files that hold no verdicts"))
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
         .arg(list("factor", "KEY", "An option that is meant to differ; with --run, those that differ are"))
         .arg(list("set", "KEY=VALUE", "With --run: an option of all sides"))
@@ -127,6 +126,7 @@ fn experiment_arguments(command: Command) -> Command {
         ))
         .arg(switch("no-aa", "With --run: run BASE once in every block").conflicts_with("aa"))
         .arg(path("records", "FILE.jsonl", "With --run: append the records there"))
+        .arg(crate::written::force())
 }
 
 fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {

@@ -3,10 +3,12 @@
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::path;
+use crate::written::{RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Format, import, import_as};
-use record::{Record, Store};
+use record::Record;
+use run::safety::OutputFile;
 use std::path::PathBuf;
 
 pub(crate) fn command() -> Command {
@@ -29,6 +31,7 @@ pub(crate) fn command() -> Command {
                 .help("The files are repetitions of the same work, in this order; else each file is a thing of its own"),
         )
         .arg(path("records", "FILE.jsonl", "Append the records there instead of printing them"))
+        .arg(force())
 }
 
 /// Runs the verb.
@@ -50,10 +53,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     match matches.get_one::<PathBuf>("records") {
         Some(file) => {
-            let mut store = Store::open(file)?;
-            for record in &records {
-                store.append(record)?;
-            }
+            let store = RecordFile::checked(OutputFile::new(file, RECORDS).forced(matches.get_flag("force")))?;
+            records.iter().try_for_each(|record| store.append(record))?;
         }
         None => tell(&records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?.join("\n"))?,
     }

@@ -20,6 +20,7 @@ mod records;
 mod report;
 mod run;
 mod serve;
+mod written;
 
 use clap::Command;
 use std::ffi::OsString;

@@ -27,14 +27,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let plan = options::plan(matches).map_err(usage)?;
     plan.check().map_err(usage)?;
-    let output = Output::new(matches)?;
+    let mut output = Output::new(matches)?;
+    output.check_writable(&[])?;
     if matches.get_flag("dry-run") {
         let lines: Vec<String> = plan.effective().into_iter().map(|(key, text)| format!("{key} = {text}")).collect();
         tell(&lines.join("\n"))?;
         return Ok(0);
     }
     engine::sys::catch_signals();
-    output.check_writable()?;
     let context = context::context(output.interval_ns())?;
     let load = Load { context, asked: options::asked(matches), matches, output };
     match knee::asked(matches)? {

@@ -1,6 +1,7 @@
 //! Shell completions and manual pages, made from the same definition as the command line.
 
 use crate::output::tell;
+use crate::written::{force, write_manual};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
@@ -20,6 +21,7 @@ pub(crate) fn man_command() -> Command {
     Command::new("man")
         .about("Writes manual pages into a directory")
         .arg(Arg::new("directory").required(true).value_name("DIR").value_parser(value_parser!(PathBuf)).help("Directory that exists"))
+        .arg(force())
 }
 
 pub(crate) fn completions(matches: &ArgMatches, command: &mut Command) -> Result<i32> {
@@ -33,7 +35,21 @@ pub(crate) fn completions(matches: &ArgMatches, command: &mut Command) -> Result
 
 pub(crate) fn man(matches: &ArgMatches, command: Command) -> Result<i32> {
     if let Some(directory) = matches.get_one::<PathBuf>("directory") {
-        clap_mangen::generate_to(command, directory)?;
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        let mut pages = Vec::new();
+        render(&command, &mut pages)?;
+        write_manual(directory, pages, matches.get_flag("force"))?;
     }
     Ok(0)
+}
+
+/// The pages of a command and of all below it.
+fn render(command: &Command, pages: &mut Vec<(PathBuf, String)>) -> Result<()> {
+    command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| render(below, pages))?;
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    pages.push((page.get_filename().into(), String::from_utf8(text)?));
+    Ok(())
 }

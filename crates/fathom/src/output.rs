@@ -2,9 +2,11 @@
 
 use crate::exit::Usage;
 use crate::run::{path, switch, time};
+use crate::written::{self, CSV, FIO_LOG, HDR_LOG, HISTOGRAMS, JSON, RECORDS, RESULT, RecordFile};
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Command};
-use record::{Record, Store};
+use record::Record;
+use run::safety::{OutputFile, OutputForm, check_apart};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::fio::{FioFormat, FioJobs, FioLogs};
@@ -32,6 +34,11 @@ pub(crate) struct Output {
     formats: Vec<Format>,
     file: Option<PathBuf>,
     records: Option<PathBuf>,
+    store: Option<RecordFile>,
+    is_forced: bool,
+    /// All but the records, checked before the run.
+    files: Vec<OutputFile>,
+    targets: Vec<PathBuf>,
     json: Option<PathBuf>,
     csv: Option<PathBuf>,
     histogram: Option<PathBuf>,
@@ -70,6 +77,7 @@ impl Output {
             .arg(path("csv-output", "FILE", "Also write the series as CSV, one row an interval and kind"))
             .arg(path("json-histogram", "FILE", "Also write the latency histograms as JSON"))
             .arg(path("hdr-log", "FILE", "Also write the latencies as an HdrHistogram interval log"))
+            .arg(written::force())
             .arg(switch("per-worker-output", "Show every worker"))
             .arg(switch("show-latency", "Show the latency of every kind in full"))
             .arg(switch("show-histogram", "Show latency histograms"))
@@ -95,6 +103,10 @@ impl Output {
             formats: Vec::new(),
             file: file("output"),
             records: file("records"),
+            store: None,
+            is_forced: matches.get_flag("force"),
+            files: Vec::new(),
+            targets: Vec::new(),
             json: file("json-output"),
             csv: file("csv-output"),
             histogram: file("json-histogram"),
@@ -160,18 +172,28 @@ impl Output {
         self.interval_ns
     }
 
-    /// Fails before the run if a result could not be written after it.
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        let files = [&self.file, &self.records, &self.json, &self.csv, &self.histogram, &self.hdr_log];
-        Ok(files.into_iter().flatten().try_for_each(|file| run::check_output(file))?)
+    /// Fails before the run if a result could not be written after it, or would destroy something; `targets` is what the run is about.
+    pub(crate) fn check_writable(&mut self, targets: &[PathBuf]) -> Result<()> {
+        let is_forced = self.is_forced;
+        let output = |path: &Path, form: OutputForm| OutputFile::new(path, form).forced(is_forced).apart_from(targets);
+        let asked = [(&self.file, RESULT), (&self.json, JSON), (&self.csv, CSV), (&self.histogram, HISTOGRAMS), (&self.hdr_log, HDR_LOG)];
+        let files: Vec<OutputFile> = asked.iter().filter_map(|(path, form)| Some(output(path.as_ref()?, *form))).collect();
+        let paths: Vec<&Path> = files.iter().map(OutputFile::path).chain(self.records.as_deref()).collect();
+        check_apart(&paths)?;
+        files.iter().try_for_each(OutputFile::check)?;
+        self.store = self.records.as_ref().map(|path| RecordFile::checked(output(path, RECORDS))).transpose()?;
+        (self.files, self.targets) = (files, targets.to_vec());
+        Ok(())
+    }
+
+    /// The file of a result, as it was checked.
+    fn checked(&self, path: Option<&PathBuf>) -> Option<&OutputFile> {
+        path.and_then(|path| self.files.iter().find(|file| file.path() == path))
     }
 
     /// Keeps a record as soon as it exists.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
-        if let Some(file) = &self.records {
-            Store::open(file)?.append(record)?;
-        }
-        Ok(())
+        self.store.as_ref().map_or(Ok(()), |store| store.append(record))
     }
 
     /// Writes everything that was asked for, the rest also where one part cannot be written.
@@ -215,23 +237,24 @@ impl Output {
             texts.collect::<Vec<_>>().join("\n")
         };
         let forms: Vec<String> = self.formats.iter().map(|format| self.form(*format, records, &texts)).collect::<Result<_>>()?;
-        let mut written = vec![write(self.file.as_deref(), &forms.join("\n"))];
+        let mut written = vec![write(self.checked(self.file.as_ref()), &forms.join("\n"))];
         if !self.formats.contains(&Format::Text) {
             self.tell_notices(records);
         }
         let extra =
             [(&self.json, report::json as fn(&[Record]) -> String), (&self.csv, report::csv), (&self.histogram, report::histograms_json)];
-        for (file, form) in extra {
-            if let Some(file) = file {
+        for (path, form) in extra {
+            if let Some(file) = self.checked(path.as_ref()) {
                 written.push(write(Some(file), &form(records)));
             }
         }
-        if let Some(file) = &self.hdr_log {
+        if let Some(file) = self.checked(self.hdr_log.as_ref()) {
             let logs = records.iter().map(report::hdr_log).collect::<Result<Vec<_>, _>>()?;
             written.push(write(Some(file), &logs.concat()));
         }
         for (file, text) in crate::fio::log_files(records, &self.fio_logs) {
-            written.push(write(Some(Path::new(&file)), &text));
+            let log = OutputFile::new(Path::new(&file), FIO_LOG).forced(self.is_forced).apart_from(&self.targets);
+            written.push(write(Some(&log), &text));
         }
         written.into_iter().collect()
     }
@@ -262,13 +285,13 @@ pub(crate) fn tell(text: &str) -> Result<()> {
     write(None, text)
 }
 
-fn write(file: Option<&Path>, text: &str) -> Result<()> {
+fn write(file: Option<&OutputFile>, text: &str) -> Result<()> {
     let mut text = text.to_owned();
     if !text.ends_with('\n') {
         text.push('\n');
     }
     match file {
-        Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display())),
+        Some(file) => written::write(file, &text),
         None => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             Err(_) if engine::sys::caught_signal().is_some_and(engine::sys::CaughtSignal::terminal_is_gone) => Ok(()),

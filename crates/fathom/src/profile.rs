@@ -7,13 +7,14 @@ use crate::context;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::{path, switch, time};
+use crate::written::{self, RECORDS, RecordFile, STUDY};
 use analyze::{StudyOptions, study};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use lab::profile::{Effort, ProfileError, ProfileRequest, profile};
 use lab::{Kept, WhyEnded};
 use progress::Progress;
-use record::Store;
+use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::{EngineName, SpecError};
@@ -90,6 +91,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(u64))
                 .help("Run the rows in the order of an earlier profile [default: drawn]"),
         )
+        .arg(written::force())
         .arg(switch("no-live", "No progress, also on a terminal"))
 }
 
@@ -97,27 +99,27 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let request = request(matches)?;
     let records = matches.get_one::<PathBuf>("records");
-    records.map_or(Ok(()), |file| run::check_output(file))?;
+    let file = |path: &PathBuf, form| {
+        OutputFile::new(path, form).forced(matches.get_flag("force")).apart_from(std::slice::from_ref(&request.path))
+    };
+    let store = records.map(|path| RecordFile::checked(file(path, RECORDS))).transpose()?;
     let report = matches.get_one::<PathBuf>("report");
-    report.map_or(Ok(()), |file| check_report(file))?;
+    report.map_or(Ok(()), |path| check_ending(path))?;
+    let report = report.map(|path| file(path, STUDY));
+    report.as_ref().map_or(Ok(()), OutputFile::check)?;
+    if let (Some(report), Some(records)) = (report.as_ref(), records) {
+        check_apart(&[records, report.path()])?;
+    }
     engine::sys::catch_signals();
     let context = context::context(1_000_000_000)?;
-    let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
-        let Some(file) = records else { return Ok(()) };
-        let mut store = Store::open(file)?;
-        match line {
-            Kept::Plan(plan) => store.append_plan(plan)?,
-            Kept::Record(record) => store.append(record)?,
-        }
-        Ok(())
-    };
+    let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> { Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?) };
     let mut progress = Progress::new(matches);
     let outcome = profile(&request, &context, &mut progress, &mut keep);
     drop(progress);
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
-    if let Some(file) = report {
-        std::fs::write(file, report::html(&found, &profiled.records)).with_context(|| format!("cannot write {}", file.display()))?;
+    if let Some(file) = &report {
+        written::write(file, &report::html(&found, &profiled.records))?;
     }
     tell(&page::page(&request, &profiled, &found, records.map(PathBuf::as_path)))?;
     Ok(match profiled.why {
@@ -127,16 +129,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     })
 }
 
-/// Refuses a report that could not be written, or that would take the place of something else.
-fn check_report(file: &Path) -> Result<()> {
+/// Refuses another form than the one that is written.
+fn check_ending(file: &Path) -> Result<()> {
     let form = file.extension().map(|ending| ending.to_ascii_lowercase());
     if form.is_none_or(|ending| ending != "html" && ending != "htm") {
         return Err(Usage(format!("--report {}: the ending must be .html; `fathom report` writes the other forms", file.display())).into());
     }
-    if std::fs::read(file).is_ok_and(|bytes| !bytes.is_empty() && !std::str::from_utf8(&bytes).is_ok_and(report::is_study)) {
-        return Err(Usage(format!("{} exists and is no report; give --report another name", file.display())).into());
-    }
-    Ok(run::check_output(file)?)
+    Ok(())
 }
 
 fn request(matches: &ArgMatches) -> Result<ProfileRequest> {

@@ -4,11 +4,12 @@ use crate::compare::factors;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::records;
-use crate::run::switch;
+use crate::written::{STUDY, force};
 use analyze::{Metric, Study, StudyOptions, study};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
+use run::safety::{FileId, OutputFile, check_apart};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use units::Percent;
@@ -61,7 +62,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("An option that is meant to differ between arms"),
         )
-        .arg(switch("force", "Write over files that are no reports"))
+        .arg(force())
 }
 
 /// Runs the verb.
@@ -69,18 +70,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let inputs: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
     let outputs: Vec<(&PathBuf, Form)> =
         matches.get_many::<PathBuf>("output").into_iter().flatten().map(|file| Ok((file, form(file)?))).collect::<Result<_>>()?;
-    let is_forced = matches.get_flag("force");
-    for (file, _) in &outputs {
-        check_replaceable(file, &inputs, is_forced)?;
-    }
+    let file = |path: &Path| OutputFile::new(path, STUDY).forced(matches.get_flag("force"));
+    outputs.iter().try_for_each(|(path, _)| check_replaceable(path, &inputs))?;
+    let files: Vec<OutputFile> = outputs.iter().map(|(path, _)| file(path)).collect();
+    check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
+    files.iter().try_for_each(OutputFile::check)?;
     let mut options = options(matches)?;
     let records = read(&inputs, &mut options.labels)?;
     check_factors(&options, &records)?;
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
-    for (file, form) in &outputs {
-        let text = written(*form, &found, &records);
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    for (file, (_, form)) in files.iter().zip(&outputs) {
+        crate::written::write(file, &written(*form, &found, &records))?;
     }
     if outputs.is_empty() {
         tell(&::report::study_markdown(&found, &records))?;
@@ -137,22 +138,14 @@ fn labels_of(files: &[&PathBuf]) -> Vec<String> {
     files.iter().zip(&shorts).map(|(file, name)| if is_alone(name) { name.clone() } else { file.display().to_string() }).collect()
 }
 
-/// Refuses to write over records, and over what is no report.
-fn check_replaceable(file: &Path, inputs: &[&PathBuf], is_forced: bool) -> Result<()> {
-    let canonical = |path: &Path| path.canonicalize().ok();
-    let itself = canonical(file);
-    if itself.is_some() && inputs.iter().any(|input| canonical(input) == itself) {
+/// Refuses to write over the records that are read, whatever their name.
+fn check_replaceable(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
+    let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
+    let itself = id(file);
+    if itself.is_some() && inputs.iter().any(|input| id(input) == itself) {
         return Err(Usage(format!("{} is one of the records; give -o another name", file.display())).into());
     }
-    if is_forced {
-        return Ok(());
-    }
-    match std::fs::read(file) {
-        Ok(bytes) if bytes.is_empty() || std::str::from_utf8(&bytes).is_ok_and(report::is_study) => Ok(()),
-        Ok(_) => Err(Usage(format!("{} exists and is no report; give -o another name, or --force", file.display())).into()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Usage(format!("cannot write {}: {error}", file.display())).into()),
-    }
+    Ok(())
 }
 
 /// Refuses a factor that is no option, or that all records have alike.

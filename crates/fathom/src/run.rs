@@ -8,7 +8,7 @@ use crate::{context, fio, flags};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::Record;
-use run::{Context, dry_run, execute, unstarted};
+use run::{Context, dry_run, execute, files_of, unstarted};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
@@ -52,12 +52,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(0);
     }
     let output = Output::new(matches)?;
-    let Asked { stages, output, job } = asked(matches, output)?;
+    let Asked { stages, mut output, job } = asked(matches, output)?;
+    engine::sys::catch_signals();
+    let targets: Vec<PathBuf> = stages.iter().flat_map(|stage| &stage.0).flat_map(|phase| files_of(&phase.workload)).collect();
+    output.check_writable(&targets)?;
     if matches.get_flag("dry-run") {
         return show_plan(&stages);
     }
-    engine::sys::catch_signals();
-    output.check_writable()?;
     let context = context::context(output.interval_ns())?;
     let metrics = Metrics::start(matches)?;
     let mut records = Vec::new();

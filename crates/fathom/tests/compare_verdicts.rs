@@ -95,7 +95,7 @@ fn verdicts_take_the_place_of_nothing_else() {
     let notes = place.name("notes.md");
     std::fs::write(&notes, "my notes\n").unwrap();
     let run = |more: &[&str]| sim(["100us", "100us"], "16M", more);
-    assert_ends(&run(&["-o", &notes]), 2, &["exists and holds no verdicts"]);
+    assert_ends(&run(&["-o", &notes]), 2, &["it exists and does not hold verdicts"]);
     assert_eq!(read(&place.path("notes.md")), "my notes\n");
     assert_ends(&run(&["-o", &notes, "--force"]), 0, &[]);
     assert!(read(&place.path("notes.md")).starts_with("<!-- fathom verdicts -->"));

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Long enough for a run to end by what happens to it alone, and short enough to fail in reasonable time where nothing does.
 const LONG: &str = "60s";
 /// More than is ever filled before a signal comes.
-const ENDLESS: &str = "64G";
+const ENDLESS: &str = "8G";
 /// Blocks of the small files here.
 const BLOCKS: u64 = 256;
 
@@ -166,7 +166,7 @@ fn a_generator_that_was_stopped_says_so_and_blames_no_storage() {
 #[test]
 fn data_that_fathom_never_wrote_are_refused_and_not_called_corrupt() {
     let ground = Ground::new();
-    ground.write("theirs", &"somebody else's data, of no pattern at all. ".repeat(3000));
+    ground.write("theirs", "somebody else's data, of no pattern at all. ".repeat(3000));
     let message = ground.refused(&["run", "theirs", "--verify", "--run-until-complete"]);
     assert!(message.starts_with("theirs was not written by a verified run of Fathom: its first 16 blocks hold other data"), "{message}");
     // What is Fathom's at its beginning is read, and the rest is told by its name.

@@ -371,7 +371,7 @@ fn what_is_no_report_is_not_written_over() {
     let before = std::fs::read(&records).unwrap();
     refused(&report(&[&records], &["-o", records.to_str().unwrap(), "--force"]), "is one of the records");
     let other = stored(directory.path(), "other.json", &[run("b", 1000)]);
-    refused(&report(&[&records], &["-o", other.to_str().unwrap()]), "is no report");
+    refused(&report(&[&records], &["-o", other.to_str().unwrap()]), "does not hold a report");
     let notes = directory.path().join("notes.md");
     std::fs::write(&notes, "# Mine\n").unwrap();
     refused(&report(&[&records], &["-o", notes.to_str().unwrap()]), "--force");

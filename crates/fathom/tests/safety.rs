@@ -33,7 +33,7 @@ fn what_lies_in_a_file_whose_run_was_killed_is_written_to_only_when_it_is_named_
     assert_snapshot!(ground.refused(&write), @"own: the last run on it was killed, so what it holds cannot be told from what somebody wrote since; if it may be destroyed, add --allow-destroy own once");
     assert!(ground.refused(&[&write[..], &["--dry-run"]].concat()).contains("was killed"));
     assert!(ground.read("own").starts_with(b"important"));
-    ground.fathom(&["run", "own", "--total-bytes", "64k"]).expect(0);
+    ground.fathom(&["run", "own", "--no-refill", "--total-bytes", "64k"]).expect(0);
     ground.fathom(&[&write[..], &["--allow-destroy", "own"]].concat()).expect(0);
     ground.fathom(&write).expect(0);
 }
@@ -117,4 +117,108 @@ fn what_is_no_storage_is_refused_by_its_kind_and_never_waited_for() {
     /dev/full is a character device, not storage; name a regular file or a block device (`lsblk` lists them)
     fifo is a FIFO, not storage; name a regular file or a block device (`lsblk` lists them)
     ");
+}
+
+const OUTPUTS: [&str; 6] = ["--output", "--records", "--json-output", "--csv-output", "--json-histogram", "--hdr-log"];
+const NULL: [&str; 6] = ["run", "--engine", "null", "--no-live", "--total-bytes", "64k"];
+
+#[test]
+fn a_result_takes_the_place_of_an_earlier_one_and_of_nothing_else() {
+    let ground = Ground::new();
+    for option in OUTPUTS {
+        ground.write("thesis", "my thesis\n");
+        let message = ground.refused(&[&NULL[..], &[option, "thesis"]].concat());
+        assert!(message.starts_with("cannot write thesis: it exists and ") && message.ends_with("add --force if what it holds may go"));
+        assert!(ground.refused(&[&NULL[..], &[option, "thesis", "--dry-run"]].concat()).contains("--force"));
+        for _ in 0..2 {
+            assert_eq!(ground.fathom(&[&NULL[..], &[option, option.trim_start_matches('-')]].concat()).code, Some(0), "{option}");
+        }
+        assert_eq!(ground.fathom(&[&NULL[..], &[option, "thesis", "--force"]].concat()).code, Some(0), "{option}");
+        assert_eq!(ground.read("thesis").starts_with(b"my thesis"), option == "--records", "{option}");
+    }
+    assert_eq!(ground.records("records").len(), 2);
+    for (option, other) in [("--json-output", "records"), ("--records", "json-output"), ("--output", "records")] {
+        assert!(ground.refused(&[&NULL[..], &[option, other]].concat()).contains("does not hold"), "{option} {other}");
+    }
+    let message = ground.refused(&[&NULL[..], &["--output", "new", "--json-output", "./new"]].concat());
+    assert!(message.contains("are one file"), "{message}");
+}
+
+#[test]
+fn a_result_never_goes_to_the_target_or_to_a_device() {
+    let ground = Ground::new();
+    ground.fathom(&["run", "own", "--file-size", "64k", "--total-bytes", "64k"]).expect(0);
+    fs::hard_link(ground.path("own"), ground.path("hard")).unwrap();
+    symlink("own", ground.path("soft")).unwrap();
+    for option in OUTPUTS {
+        for name in ["own", "hard", "soft", "./own"] {
+            let message = ground.refused(&["run", "own", "--total-bytes", "64k", option, name, "--force"]);
+            assert!(message.contains("it is the target of this run"), "{message}");
+        }
+        let message = ground.refused(&["run", "new", "--file-size", "64k", option, "new", "--force"]);
+        assert!(message.contains("it is the target of this run"), "{message}");
+        let message = ground.refused(&[&NULL[..], &[option, "/dev/zero", "--force"]].concat());
+        assert!(message.contains("it is a device"), "{message}");
+        assert_eq!(ground.fathom(&[&NULL[..], &[option, "/dev/null"]].concat()).code, Some(0), "{option}");
+    }
+    let tree = ["run", "dir", "--num-files", "2", "--file-size", "64k", "--total-bytes", "64k"];
+    ground.fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).expect(0);
+    ground.fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).expect(0);
+    assert!(ground.refused(&[&tree[..], &["--records", "dir/file.000001"]].concat()).contains("it is the target"));
+    ground.write("m", "my thesis\n");
+    assert!(ground.refused(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).contains("a layout manifest"));
+}
+
+#[test]
+fn other_verbs_write_over_nothing_else_either() {
+    let ground = Ground::new();
+    ground.fathom(&[&NULL[..], &["--records", "r.jsonl"]].concat());
+    ground.write("thesis.html", "my thesis\n");
+    fs::create_dir(ground.path("pages")).unwrap();
+    ground.write("pages/fathom.1", "my page\n");
+    let commands: &[&str] = &[
+        "report r.jsonl -o thesis.html",
+        "import r.jsonl --records thesis.html",
+        "profile . --report thesis.html",
+        "profile . --records thesis.html",
+        "compare latency=1 latency=2 --run --set engine=null --records thesis.html",
+        "man pages",
+        "man none",
+    ];
+    for command in commands {
+        let message = ground.refused(&command.split(' ').collect::<Vec<_>>());
+        assert!(!message.is_empty(), "{command}");
+    }
+    assert!(ground.refused(&["man", "none"]).contains("run `mkdir -p none`"));
+    ground.fathom(&["man", "pages", "--force"]).expect(0);
+    ground.fathom(&["man", "pages"]).expect(0);
+    ground.fathom(&["report", "r.jsonl", "-o", "thesis.html", "--force"]).expect(0);
+    ground.fathom(&["report", "r.jsonl", "-o", "thesis.html"]).expect(0);
+}
+
+#[test]
+fn results_go_into_pipes_that_somebody_reads() {
+    let ground = Ground::new();
+    assert!(Command::new("mkfifo").arg(ground.path("fifo")).status().unwrap().success());
+    let to_pipe = [&NULL[..], &["--json-output", "fifo"]].concat();
+    assert!(ground.refused(&to_pipe).contains("nobody reads from this pipe"));
+    let reader = Command::new("cat").arg(ground.path("fifo")).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    ground::until("the reader waits", || (ground.fathom(&to_pipe).code == Some(0)).then_some(()));
+    let read = reader.wait_with_output().unwrap().stdout;
+    assert!(read.starts_with(b"{\n  \"schema\": "), "{}", String::from_utf8_lossy(&read));
+    let ended = ground.fathom(&[&NULL[..], &["--output-format", "json", "--output", "/dev/stdout"]].concat());
+    assert!(ended.code == Some(0) && ended.stdout.starts_with("{\n  \"schema\": "), "{}", ended.stdout);
+}
+
+#[test]
+fn what_the_file_system_has_no_room_for_is_refused_before_anything_is_made() {
+    let ground = Ground::new();
+    for more in [&["--dry-run"][..], &[], &["--write-percent", "100"], &["--preallocate"]] {
+        let message = ground.refused(&[&["run", "f", "--file-size", "512T"], more].concat());
+        assert!(message.contains("512 TiB more would be written") && message.contains("free space, or give a smaller"), "{message}");
+        let message = ground.refused(&[&["run", "f", "--file-size", "8E"], more].concat());
+        assert!(message.contains("no file is longer than 9223372036854775807 bytes"), "{message}");
+    }
+    let tree = ["run", "d", "--num-files", "64", "--file-size", "8T", "--dry-run"];
+    assert!(ground.refused(&tree).contains("512 TiB more would be written"));
 }

@@ -470,3 +470,80 @@ fn every_flag_that_a_document_names_exists() {
     }
     assert_none(&found, "`fathom run --help` does not have these flags");
 }
+
+/// Words behind the program's name that are no verbs: in a label, in a sentence, in `fathom's`, in the mark of a file.
+const NO_VERBS: [&str; 5] = ["commit", "that", "s", "under", "verdicts"];
+
+/// The verbs that a text sends its reader to: what follows `fathom` as a word of its own.
+fn verbs(text: &str) -> BTreeSet<String> {
+    let is_word = |c: char| c.is_ascii_lowercase() || c == '-';
+    let mut out = BTreeSet::new();
+    for (at, _) in text.match_indices("fathom ") {
+        let is_command = text[..at].ends_with(['`', ' ', '"']) || at == 0;
+        let verb: String = text[at + 7..].chars().take_while(|c| is_word(*c)).collect();
+        if is_command && !verb.is_empty() && !verb.starts_with('-') && !NO_VERBS.contains(&verb.as_str()) {
+            out.insert(verb);
+        }
+    }
+    out
+}
+
+#[test]
+fn verbs_are_recognised() {
+    let found = verbs("see fathom lab, or `fathom compare --run`; \"fathom 0.1\", a fathom --help");
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), ["compare", "lab"]);
+}
+
+#[test]
+fn every_verb_and_flag_that_a_message_or_a_document_names_exists() {
+    let help = |words: &[&str]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_fathom")).args(words).arg("--help").output().expect("the binary was built for this test");
+        String::from_utf8(output.stdout).expect("help is text")
+    };
+    let known: BTreeSet<String> = help(&[])
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned))
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
+        .collect();
+    let mut flags_of: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for verb in &known {
+        let below = if verb == "serve" { help(&["serve", "s3"]) } else { help(&[verb]) };
+        flags_of.insert(verb, flags(&below));
+    }
+    let mut found = Vec::new();
+    let sources = modules().into_iter().filter(|module| !module.is_test).map(|module| module.path);
+    let documents = ["README.md", "METHODOLOGY.md", "LIMITS.md"].map(|name| root().join(name));
+    for path in sources.chain(documents) {
+        let text = read(&path);
+        for (number, line) in parts(&text).0.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let place = format!("{}:{}", shown(&path), number + 1);
+            found.extend(verbs(line).difference(&known).map(|verb| format!("{place}: fathom {verb}")));
+            // A command in backticks: its flags are those of its verb.
+            for command in line.split('`').skip(1).step_by(2).filter_map(|command| command.strip_prefix("fathom ")) {
+                let ours = command.split(" -- ").next().unwrap_or_default();
+                let verb = ours.split(' ').next().unwrap_or_default();
+                let Some(has) = flags_of.get(verb) else { continue };
+                found.extend(flags(ours).difference(has).map(|flag| format!("{place}: fathom {verb} {flag}")));
+            }
+        }
+    }
+    assert_none(&found, "these commands do not exist; a message sends nobody to them");
+}
+
+/// What opens a file for writing.
+const WRITERS: [&str; 5] = ["fs::write(", "File::create", "OpenOptions", "Store::open(", "fs::copy("];
+
+#[test]
+fn verbs_write_files_through_safety_alone() {
+    let mut found = Vec::new();
+    for module in modules().into_iter().filter(|module| !module.is_test && shown(&module.path).starts_with("crates/fathom/src/")) {
+        let text = read(&module.path);
+        for (number, line) in parts(&text).0.lines().enumerate() {
+            if WRITERS.iter().any(|writer| line.contains(writer)) {
+                found.push(format!("{}:{}: {}", shown(&module.path), number + 1, line.trim()));
+            }
+        }
+    }
+    assert_none(&found, "a file of results is opened by run::safety::OutputFile, which destroys nothing");
+}

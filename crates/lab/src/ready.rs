@@ -53,7 +53,7 @@ fn fits<'a>(all: impl Iterator<Item = &'a Resolved>) -> Result<(), LabError> {
         places.entry(device).or_insert(Place { dir, bytes: 0 }).bytes += bytes;
     }
     for Place { dir, bytes } in places.into_values() {
-        let Ok(free) = sys::free_bytes(&dir) else { continue };
+        let Ok(Some(free)) = sys::free_bytes(&dir) else { continue };
         if bytes > free {
             return Err(LabError::Plan(format!(
                 "the files of all sides still need {} in the file system of {}, of which {} are free; free space, or give a smaller file-size",
@@ -103,7 +103,7 @@ mod tests {
     fn files_of_all_arms_must_fit_together_and_one_that_several_use_counts_once() {
         let dir = tempfile::tempdir().unwrap();
         let (a, b) = (dir.path().join("a"), dir.path().join("b"));
-        let free = sys::free_bytes(dir.path()).unwrap();
+        let free = sys::free_bytes(dir.path()).unwrap().unwrap();
         // More than half of what is free: one fits, two do not.
         let most = free / 3 * 2;
         assert!(fits([files(&[(&a, most)]), files(&[(&a, most)])].iter()).is_ok());

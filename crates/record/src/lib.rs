@@ -35,6 +35,6 @@ pub use record::{
     Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome, PaceAccount,
     ProcessAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification, VerificationFailure,
 };
-pub use store::{Damage, ReadRecords, Store, StoreError, parse_records, read_records};
+pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};
 pub use trial::{Role, Stopping, Trial};

@@ -3,7 +3,7 @@
 use crate::plan::{KIND, PlanLine};
 use crate::{Record, SCHEMA};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,7 +52,13 @@ impl Store {
             .create(true)
             .open(path)
             .map_err(|source| StoreError::Io { path: path.into(), source })?;
-        Ok(Self { path: path.into(), file })
+        Ok(Self::on(file, path))
+    }
+
+    /// Goes on with a file that is open for appending, or with a pipe.
+    #[must_use]
+    pub fn on(file: File, path: &Path) -> Self {
+        Self { path: path.into(), file }
     }
 
     /// Appends one record as a line of its own, even after a torn one, and syncs it.
@@ -76,6 +82,9 @@ impl Store {
     }
 
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        if !self.file.metadata()?.is_file() {
+            return self.file.write_all(line);
+        }
         if self.file.seek(SeekFrom::End(0))? > 0 {
             self.file.seek(SeekFrom::End(-1))?;
             let mut last = [0];
@@ -86,6 +95,35 @@ impl Store {
         }
         self.file.write_all(line)?;
         self.file.sync_data()
+    }
+}
+
+/// Whether a file holds nothing but records: each of its lines begins as one, also a torn one.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn are_records(reader: &mut dyn BufRead) -> io::Result<bool> {
+    const BEGINNING: &[u8] = br#"{"schema":"#;
+    let mut start = Vec::new();
+    loop {
+        start.clear();
+        if io::Read::take(&mut *reader, BEGINNING.len() as u64).read_until(b'\n', &mut start)? == 0 {
+            return Ok(true);
+        }
+        let line = start.trim_ascii();
+        if !BEGINNING.starts_with(line) {
+            return Ok(false);
+        }
+        // What is left of the line may be long.
+        while !start.ends_with(b"\n") {
+            let rest = reader.fill_buf()?;
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let (length, is_last) = (end.map_or(rest.len(), |end| end + 1), end.is_some() || rest.is_empty());
+            reader.consume(length);
+            if is_last {
+                break;
+            }
+        }
     }
 }
 
@@ -198,6 +236,21 @@ mod tests {
         assert!(std::fs::read(&path).unwrap().starts_with(b"{\"schema\":1,"), "as every line of a file of records");
         let torn = &std::fs::read(&path).unwrap()[..40];
         assert_eq!(parse_records(torn).damaged.len(), 1);
+    }
+
+    #[test]
+    fn a_file_of_records_is_told_from_any_other_and_may_be_torn() {
+        let are = |text: &str| are_records(&mut text.as_bytes()).unwrap();
+        let line = serde_json::to_string(&record("a")).unwrap();
+        for text in
+            [String::new(), "\n".into(), format!("{line}\n"), format!("{line}\n{{\"sche"), format!("{}\n{line}", &line[..line.len() / 2])]
+        {
+            assert!(are(&text), "{text}");
+        }
+        let pretty = serde_json::to_string_pretty(&record("a")).unwrap();
+        for text in ["thesis\n".into(), format!("{line}\nthesis\n"), pretty, "\0\0\0".into(), format!("thesis{line}")] {
+            assert!(!are(&text), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::error::RunError;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use workload::{FileSharing, Files, SpecError, Workload};
+use workload::{EngineName, FileSharing, Files, SpecError, Workload};
 
 /// One file or device of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,16 @@ pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> P
     let mut name = target.as_os_str().to_owned();
     name.push(format!(".worker{worker}"));
     name.into()
+}
+
+/// What a workload reads or writes, as far as it has names: its targets, and the files that lie in them. No engine is asked for more.
+#[must_use]
+pub fn files_of(workload: &Workload) -> Vec<PathBuf> {
+    if matches!(workload.engine, EngineName::Null | EngineName::Sim | EngineName::Nbd) {
+        return Vec::new();
+    }
+    let below = layout(workload).map(|found| found.files).unwrap_or_default();
+    workload.targets.iter().cloned().chain(below.into_iter().map(|file| file.path)).collect()
 }
 
 fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
@@ -171,10 +181,13 @@ fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>
     Ok(out)
 }
 
+/// The first line of a manifest.
+pub(crate) const MANIFEST_HEAD: &str = "# path<TAB>bytes, relative to the target";
+
 /// The manifest of a layout: paths relative to `root`, and bytes.
 #[must_use]
 pub(crate) fn manifest(root: &Path, files: &[(PathBuf, u64)]) -> String {
-    let mut out = String::from("# path<TAB>bytes, relative to the target\n");
+    let mut out = format!("{MANIFEST_HEAD}\n");
     for (path, bytes) in files {
         let name = path.strip_prefix(root).unwrap_or(path);
         let _infallible = writeln!(out, "{}\t{bytes}", name.display());

@@ -8,7 +8,6 @@
 mod access;
 mod account;
 mod calibrate;
-mod check_output;
 mod content;
 mod data;
 mod error;
@@ -32,9 +31,8 @@ mod verify;
 mod worker;
 
 pub use calibrate::calibrate;
-pub use check_output::check_output;
 pub use error::RunError;
 pub use execute::{Context, NoWatch, Watch, dry_run, execute, unstarted};
-pub use layout::{FileSpec, Layout};
+pub use layout::{FileSpec, Layout, files_of};
 pub use probe::RealProbe;
 pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, resolve};

@@ -4,7 +4,9 @@ mod fill;
 mod fill_plan;
 mod foreign;
 mod lineage;
+mod manifest_file;
 mod seal;
+mod space;
 mod undo;
 
 use fill::fill_file;
@@ -12,16 +14,17 @@ use fill_plan::{FillPlan, Present, fill_plan};
 pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
 
-use crate::check_output;
 use crate::error::RunError;
 use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
 use crate::safety::{self, Access, Announced, Approval, FileId, Referent, WriteRequest};
 use engine::sys;
+use manifest_file::manifest_file;
 use record::{Fill, Residency};
 use seal::Unsealed;
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,7 +111,8 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
     if let Some(place) = &workload.files.export_layout_manifest {
         let files: Vec<(PathBuf, u64)> = out.files.iter().map(|f| (f.path.clone(), f.bytes)).collect();
         let root = workload.targets.first().map_or(Path::new(""), PathBuf::as_path);
-        std::fs::write(place, manifest(root, &files)).map_err(RunError::io("cannot write the layout manifest", place))?;
+        let mut file = manifest_file(place, resolved).open()?;
+        file.write_all(manifest(root, &files).as_bytes()).map_err(RunError::io("cannot write the layout manifest", place))?;
     }
     Ok(out)
 }
@@ -122,8 +126,12 @@ pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
 }
 
 fn plans(resolved: &Resolved) -> Result<Vec<FilePlan>, RunError> {
-    resolved.effective.files.export_layout_manifest.as_deref().map_or(Ok(()), check_output)?;
-    (0..).zip(&resolved.layout.files).map(|(index, spec)| plan(index, spec, resolved)).collect()
+    let place = resolved.effective.files.export_layout_manifest.as_deref();
+    place.map_or(Ok(()), |place| manifest_file(place, resolved).check())?;
+    let plans: Vec<FilePlan> =
+        (0..).zip(&resolved.layout.files).map(|(index, spec)| plan(index, spec, resolved)).collect::<Result<_, _>>()?;
+    space::check_space(&plans)?;
+    Ok(plans)
 }
 
 fn fill_reason(workload: &Workload) -> &'static str {
@@ -150,6 +158,8 @@ struct FilePlan {
     content: FileContent,
     fill: FillPlan,
     will_be_written: bool,
+    /// What it will take from the file system's free space.
+    new_bytes: u64,
 }
 
 impl FilePlan {
@@ -181,6 +191,9 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         None if has > 0 => has,
         None => DEFAULT_FILE_BYTES,
     };
+    if !is_device && i64::try_from(bytes).is_err() {
+        return Err(RunError::Unsuitable(format!("--file-size {bytes}: no file is longer than {} bytes; give a smaller one", i64::MAX)));
+    }
     let smallest = workload.blocks.largest().0 + workload.files.offset.0;
     if bytes < smallest {
         return Err(RunError::Unsuitable(format!(
@@ -207,7 +220,19 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     // What was looked at until here is what was approved.
     present.as_ref().map_or(Ok(()), |file| safety::recheck(file, &approval))?;
     present.as_ref().map_or(Ok(()), |file| check_direct(file, &spec.path, workload))?;
-    Ok(FilePlan { path: spec.path.clone(), index, owner: spec.owner, approval, is_device, bytes, content, fill, will_be_written })
+    let new_bytes = space::new_bytes(workload, fill, bytes, facts.as_ref().map_or(0, |facts| facts.blocks() * 512));
+    Ok(FilePlan {
+        path: spec.path.clone(),
+        index,
+        owner: spec.owner,
+        approval,
+        is_device,
+        bytes,
+        content,
+        fill,
+        will_be_written,
+        new_bytes,
+    })
 }
 
 /// A file in a directory that is still to be made is judged as if it lay in the deepest one that exists.
@@ -252,7 +277,7 @@ fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
 }
 
 fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut dyn FnMut(u64)) -> Result<(ReadyFile, u64), RunError> {
-    let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written } = plan;
+    let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written, .. } = plan;
     let mut written = 0;
     let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
     let facts = file.metadata().map_err(RunError::io("cannot look at", &path))?;
@@ -285,8 +310,8 @@ fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut d
 fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
     options.read(true).write(to_write).create_new(to_write && approval.is_new());
-    let file = sys::open_without_waiting(&mut options, 0, path);
-    let file = file.map_err(RunError::io(if to_write { "cannot open for writing" } else { "cannot open" }, path))?;
+    let what = if to_write { "cannot open for writing" } else { "cannot open" };
+    let file = sys::open_without_waiting(&mut options, 0, path).map_err(RunError::io(what, path))?;
     if !approval.is_new() {
         safety::recheck(&file, approval)?;
     }

@@ -10,6 +10,7 @@
 
 mod block_device;
 mod lock;
+mod output;
 mod owner;
 mod referent;
 mod refusal;
@@ -31,6 +32,7 @@ use crate::RunError;
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
 pub(crate) use lock::{Announced, LOCKABLE, announce};
+pub use output::{OutputFile, OutputForm, check_apart};
 pub use owner::{Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark, write_mark};
 pub use referent::Referent;
 pub use refusal::Refusal;
@@ -347,36 +349,12 @@ impl Facts {
 
     /// Where a file would not be on storage at all: many such files are "empty" and writing to them commands the kernel.
     fn kernel_interface(&self) -> Option<&str> {
-        const INTERFACES: [&str; 20] = [
-            "proc",
-            "sysfs",
-            "cgroup",
-            "cgroup2",
-            "debugfs",
-            "tracefs",
-            "configfs",
-            "securityfs",
-            "efivarfs",
-            "pstore",
-            "bpf",
-            "selinuxfs",
-            "fusectl",
-            "binfmt_misc",
-            "nfsd",
-            "rpc_pipefs",
-            "mqueue",
-            "devpts",
-            "autofs",
-            "devtmpfs",
-        ];
         if matches!(self.subject, Subject::Block(_) | Subject::Character(_)) {
             // A device's node lies on devtmpfs, its data does not.
             return None;
         }
         let (file_system, at) = self.file_system.as_ref()?;
-        // Containers have a tmpfs for /dev.
-        let devices = at == Path::new("/dev");
-        (devices || INTERFACES.contains(&file_system.as_str())).then_some(file_system.as_str())
+        is_kernel_interface(file_system, at).then_some(file_system.as_str())
     }
 }
 
@@ -419,6 +397,34 @@ impl Subject {
             Subject::Absent | Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => false,
         }
     }
+}
+
+/// Whether files of a file system of this type, mounted there, are no storage but commands to the kernel.
+fn is_kernel_interface(file_system: &str, at: &Path) -> bool {
+    const INTERFACES: [&str; 20] = [
+        "proc",
+        "sysfs",
+        "cgroup",
+        "cgroup2",
+        "debugfs",
+        "tracefs",
+        "configfs",
+        "securityfs",
+        "efivarfs",
+        "pstore",
+        "bpf",
+        "selinuxfs",
+        "fusectl",
+        "binfmt_misc",
+        "nfsd",
+        "rpc_pipefs",
+        "mqueue",
+        "devpts",
+        "autofs",
+        "devtmpfs",
+    ];
+    // Containers have a tmpfs for /dev.
+    at == Path::new("/dev") || INTERFACES.contains(&file_system)
 }
 
 /// The decision table.

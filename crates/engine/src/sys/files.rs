@@ -118,18 +118,18 @@ pub fn may_write(path: &Path) -> io::Result<()> {
     checked(libc::c_long::from(unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) })).map(drop)
 }
 
-/// Bytes that this user may still write on the file system of a path.
+/// Bytes that this user may still write on the file system of a path; `None` where it does not say, as some in memory or over a network.
 ///
 /// # Errors
 /// No such path, or no permission to reach it.
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
+pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut facts = std::mem::MaybeUninit::<libc::statvfs64>::zeroed();
     // SAFETY: the name ends with a zero byte, and the kernel writes no more than the structure.
     checked(libc::c_long::from(unsafe { libc::statvfs64(name.as_ptr(), facts.as_mut_ptr()) }))?;
     // SAFETY: every field is a number, for which zeros are a value.
     let facts = unsafe { facts.assume_init() };
-    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+    Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
 }
 
 /// Reserves blocks of a file and extends it.

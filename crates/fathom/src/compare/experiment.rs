@@ -9,15 +9,17 @@ use crate::context;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::time;
+use crate::written::{RECORDS, RecordFile};
 use analyze::{ArmsComparison, Question};
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::profile::{ProfileWatch, Step};
-use lab::{Arm, Ended, Kept, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
-use record::{PlannedQuestion, Record, Role, Stopping, Store};
+use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
+use record::{PlannedQuestion, Record, Role, Stopping};
 use report::Verdicts;
+use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -58,7 +60,7 @@ pub(super) fn conclude(
     matches: &ArgMatches,
     plan: &Plan,
     context: &run::Context,
-    store: Option<Store>,
+    store: Option<RecordFile>,
     question: &Question,
     files: &VerdictFiles,
 ) -> Result<i32> {
@@ -168,10 +170,12 @@ pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Resul
 }
 
 /// The file of records, which must not hold an experiment of the same plan already: its blocks have the same numbers.
-pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> {
+pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFile>> {
     let Some(file) = matches.get_one::<PathBuf>("records") else { return Ok(None) };
-    run::check_output(file)?;
-    if file.exists() {
+    let targets: Vec<PathBuf> = plan.rows.iter().flat_map(|row| &row.workloads).flat_map(run::files_of).collect();
+    let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&targets);
+    let store = RecordFile::checked(output)?;
+    if file.is_file() {
         let hash = plan.hash();
         let is_same = |record: &Record| record.trial.as_ref().is_some_and(|trial| trial.plan == hash);
         if record::read_records(file)?.records.iter().any(is_same) {
@@ -182,25 +186,15 @@ pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<Store>> 
             .into());
         }
     }
-    Ok(Some(Store::open(file)?))
+    Ok(Some(store))
 }
 
-fn measure(plan: &Plan, context: &run::Context, mut store: Option<Store>, question: &Question) -> Result<Ended> {
+fn measure(plan: &Plan, context: &run::Context, store: Option<RecordFile>, question: &Question) -> Result<Ended> {
     let mut progress = Progress::new();
-    let ended = lab::run(
-        plan,
-        context,
-        &mut progress,
-        &mut |line| {
-            let Some(store) = &mut store else { return Ok(()) };
-            match line {
-                Kept::Plan(plan) => store.append_plan(plan)?,
-                Kept::Record(record) => store.append(record)?,
-            }
-            Ok(())
-        },
-        &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
-    );
+    let ended =
+        lab::run(plan, context, &mut progress, &mut |line| Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?), &mut |records| {
+            compare_arms(records, question).is_ok_and(|found| is_decided(&found))
+        });
     drop(progress);
     ended.map_err(of_lab)
 }

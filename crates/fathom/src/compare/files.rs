@@ -1,9 +1,11 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
 use crate::exit::Usage;
-use anyhow::{Context as _, Result};
+use crate::written::{self, VERDICTS};
+use anyhow::Result;
 use clap::ArgMatches;
 use report::{Gate, Verdicts};
+use run::safety::{FileId, OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
 /// A form of the verdicts, by the ending of their file.
@@ -15,7 +17,7 @@ enum Form {
 }
 
 /// Where verdicts go.
-pub(super) struct VerdictFiles(Vec<(PathBuf, Form)>);
+pub(super) struct VerdictFiles(Vec<(OutputFile, Form)>);
 
 impl VerdictFiles {
     /// The files that were asked for, each checked: verdicts take no place of anything else.
@@ -23,13 +25,17 @@ impl VerdictFiles {
     /// # Errors
     /// A file that could not be written, or holds something else.
     pub(super) fn new(matches: &ArgMatches, inputs: &[&str]) -> Result<Self> {
-        let files = matches.get_many::<PathBuf>("output").into_iter().flatten();
-        let checked = files.map(|file| {
+        let mut checked = Vec::new();
+        for file in matches.get_many::<PathBuf>("output").into_iter().flatten() {
             let form = form(file)?;
-            check_replaceable(file, inputs, matches.get_flag("force"))?;
-            Ok((file.clone(), form))
-        });
-        Ok(Self(checked.collect::<Result<_>>()?))
+            check_apart_from_sides(file, inputs)?;
+            let output = OutputFile::new(file, VERDICTS).forced(matches.get_flag("force"));
+            output.check()?;
+            checked.push((output, form));
+        }
+        let records = matches.get_one::<PathBuf>("records").map(PathBuf::as_path);
+        check_apart(&checked.iter().map(|(output, _)| output.path()).chain(records).collect::<Vec<_>>())?;
+        Ok(Self(checked))
     }
 
     /// Writes them all, the rest also where one cannot be written.
@@ -46,7 +52,7 @@ impl VerdictFiles {
                     Form::Markdown => report::verdicts_markdown(verdicts),
                     Form::JUnit => report::verdicts_junit(verdicts),
                 };
-                std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+                written::write(file, &text)
             })
             .collect();
         written.into_iter().collect()
@@ -69,18 +75,11 @@ fn form(file: &Path) -> Result<Form, Usage> {
     }
 }
 
-fn check_replaceable(file: &Path, inputs: &[&str], is_forced: bool) -> Result<()> {
-    let itself = file.canonicalize().ok();
-    if itself.is_some() && inputs.iter().any(|input| Path::new(input).canonicalize().ok() == itself) {
+fn check_apart_from_sides(file: &Path, inputs: &[&str]) -> Result<()> {
+    let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
+    let itself = id(file);
+    if itself.is_some() && inputs.iter().any(|input| id(Path::new(input)) == itself) {
         return Err(Usage(format!("{} is one of the sides; give -o another name", file.display())).into());
     }
-    run::check_output(file)?;
-    let Ok(facts) = std::fs::metadata(file) else { return Ok(()) };
-    if !facts.is_file() {
-        return Err(Usage(format!("{} is no regular file; give -o another name", file.display())).into());
-    }
-    if is_forced || std::fs::read(file).is_ok_and(|bytes| bytes.is_empty() || std::str::from_utf8(&bytes).is_ok_and(report::is_verdicts)) {
-        return Ok(());
-    }
-    Err(Usage(format!("{} exists and holds no verdicts; give -o another name, or --force", file.display())).into())
+    Ok(())
 }

@@ -8,6 +8,7 @@ use super::subject::TARGET;
 use crate::context;
 use crate::exit::Usage;
 use crate::run::time;
+use crate::written::RECORDS;
 use analyze::Question;
 use anyhow::Result;
 use clap::ArgMatches;
@@ -15,6 +16,7 @@ use clap::parser::ValueSource;
 use lab::Arm;
 use lab::profile::{Effort, Prepared, ProfileArm, ProfileRequest, prepare};
 use record::Role;
+use run::safety::OutputFile;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use units::Bytes;
@@ -29,7 +31,8 @@ pub(super) fn run(matches: &ArgMatches, names: &[String], files: &VerdictFiles, 
     let arms = arms(matches, names)?;
     let request = request(matches, names.len() - 1)?;
     if let Some(file) = matches.get_one::<PathBuf>("records") {
-        run::check_output(file)?;
+        let paths: Vec<PathBuf> = arms.iter().map(|arm| arm.path.clone()).collect();
+        OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&paths).check()?;
     }
     let context = context::context(1_000_000_000)?;
     let mut progress = Progress::new();
