@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Long enough for a run to end by what happens to it alone, and short enough to fail in reasonable time where nothing does.
 const LONG: &str = "60s";
 /// More than is ever filled before a signal comes.
-const ENDLESS: &str = "8G";
+const ENDLESS: &str = "512M";
 /// Blocks of the small files here.
 const BLOCKS: u64 = 256;
 
