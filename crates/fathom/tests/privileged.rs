@@ -219,7 +219,9 @@ fn privileged_a_disk_that_fills_up_ends_the_run_with_what_was_measured() {
         let ground = Ground::new();
         let Some((_device, _mount)) = small_ext4(&ground, 16 * MIB) else { return };
         let args = ["run", "m/f", "--file-size", "64M", "--write-percent", "100", "--engine", engine, "--queue-depth", depth];
-        let ended = ground.fathom(&[&args[..], &["--duration", LONG, "--records", "r.jsonl"]].concat());
+        let long = [&args[..], &["--duration", LONG, "--records", "r.jsonl"]].concat();
+        assert!(ground.refused(&long).contains("64 MiB more would be written"));
+        let ended = ground.fathom(&[&long[..], &["--no-refill"]].concat());
         ended.expect(1);
         let record = ground.record("r.jsonl");
         assert_eq!((record.outcome.status, record.outcome.exit_code), (Status::Failed, 1));
