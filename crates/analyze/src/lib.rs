@@ -26,4 +26,4 @@ pub use compare::{
 pub use effective::Effective;
 pub use explain::{RuleText, explain, rules};
 pub use finding::{Finding, Severity};
-pub use study::{Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Study, StudyArm, StudyOptions, StudyRow, study};
+pub use study::{Bounds, Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Range, Study, StudyArm, StudyOptions, StudyRow, study};

@@ -5,10 +5,12 @@
 
 use crate::{Metric, RowComparison, Severity};
 use record::{Record, Role, Status};
-use stats::{BlockRun, Drift, Estimate};
+use stats::{BlockRun, Dependence, Drift, Estimate};
 use std::collections::{BTreeMap, BTreeSet};
+use units::Nanos;
 
 mod arms;
+mod bounds;
 mod cells;
 mod comparisons;
 mod curves;
@@ -100,6 +102,8 @@ pub struct Cell {
     pub records: Vec<usize>,
     /// Blocks; repeated records where there is no plan.
     pub blocks: usize,
+    /// From the beginning of the first to the end of the last; `None` where a record does not say when it began.
+    pub span: Option<Nanos>,
     /// By kind of operation in the order of the row, and within a kind: bytes a second, operations a second, mean latency, p50, p95, p99,
     /// p99.9, maximum, CPU an operation. What no record says is missing.
     pub figures: Vec<Figure>,
@@ -125,10 +129,62 @@ pub struct Figure {
     pub values: Vec<(u32, f64)>,
     /// The estimate's point; without an estimate the Hodges-Lehmann point of the few values there are; of maxima the largest.
     pub point: Option<f64>,
-    /// In the unit of the metric, estimated on logarithms; `None` below five blocks.
-    pub estimate: Option<Estimate>,
+    /// What lies around the point; `None` below five blocks.
+    pub bounds: Option<Bounds>,
     /// What its reader must know: `single observation`, `n = 4: too few for an interval`, `too few operations for p99`.
     pub note: Option<String>,
+}
+
+/// What is known of a level beyond its point, in the unit of the metric. Both are of the runs that were made and of their time alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bounds {
+    /// Estimated on logarithms, as runs in no order in time.
+    Interval(Estimate),
+    /// Runs depend on when they ran, so that no interval over them has its level.
+    Range(Range),
+}
+
+/// The least and the greatest of some runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    pub low: f64,
+    pub high: f64,
+    /// Runs.
+    pub n: usize,
+    /// Why this is no interval, and the p of it over all rows of the arm.
+    pub why: Dependence,
+    pub p: f64,
+}
+
+impl Bounds {
+    /// The lower and the upper end.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        match self {
+            Self::Interval(estimate) => (estimate.low, estimate.high),
+            Self::Range(range) => (range.low, range.high),
+        }
+    }
+}
+
+impl Figure {
+    /// The interval, where the runs allow one.
+    #[must_use]
+    pub fn interval(&self) -> Option<&Estimate> {
+        match &self.bounds {
+            Some(Bounds::Interval(estimate)) => Some(estimate),
+            Some(Bounds::Range(_)) | None => None,
+        }
+    }
+
+    /// The range that stands where runs depend on when they ran.
+    #[must_use]
+    pub fn range(&self) -> Option<&Range> {
+        match &self.bounds {
+            Some(Bounds::Range(range)) => Some(range),
+            Some(Bounds::Interval(_)) | None => None,
+        }
+    }
 }
 
 /// A circumstance or option, arm by arm.
@@ -202,13 +258,15 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
     };
     let of_arm = |arm: usize| arms[arm].records.iter().map(|index| &records[*index]).collect::<Vec<_>>();
     let environments = facts::environments(&(0..arms.len()).map(of_arm).collect::<Vec<_>>());
+    let mut study_rows: Vec<StudyRow> = rows.iter().map(|row| study_row(row, baseline, &verdicts, &options.metric)).collect();
+    bounds::ranges_where_runs_depend_on_time(&rows, &mut study_rows);
     Study {
         baseline,
         metric: options.metric.clone(),
         margin: options.margin,
         curves: curves::curves(&rows, &arms),
         overall: verdicts.iter().map(|of_arm| of_arm.overall.clone()).collect(),
-        rows: rows.iter().map(|row| study_row(row, baseline, &verdicts, &options.metric)).collect(),
+        rows: study_rows,
         environments,
         findings: findings::grouped(found, records.len()),
         arms,

@@ -47,7 +47,7 @@ fn the_interval_of_a_level_holds_the_truth() {
     let found = study(&experiment(SMALL, 1.0), &options());
     for cell in found.rows.iter().flat_map(|row| row.cells.iter().flatten()) {
         let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
-        let estimate = rate.estimate.unwrap();
+        let estimate = rate.interval().unwrap();
         assert!(estimate.contains(20_000.0) && estimate.half_width() < 400.0, "{estimate:?}");
         assert_eq!(rate.values.iter().map(|(block, _)| *block).collect::<Vec<_>>(), (0..10).collect::<Vec<u32>>());
     }

@@ -6,15 +6,17 @@
 use crate::load::is_told_apart;
 use crate::sentence;
 use analyze::{Cell, Fact, Figure, GroupedFinding, Metric, Study, StudyRow};
-use stats::{Estimate, Method};
+use stats::Method;
 use std::collections::BTreeSet;
 use units::lossless::f64_to_u64_saturating;
 use units::{ByteRate, Nanos, format_count};
 
+mod bounds;
 mod csv;
 mod json;
 mod markdown;
 
+pub(crate) use bounds::{bounds_text, method as bounds_method, span_text, why as why_range};
 pub(crate) use csv::names as metric_names;
 pub use csv::study_csv;
 pub use json::study_json;
@@ -79,16 +81,6 @@ pub(crate) fn metric_name(metric: &Metric) -> String {
     }
 }
 
-/// `[9.9K, 10.1K]`; an interval that rounding would blur by how far it reaches: `±0.30 %`.
-pub(crate) fn interval_text(metric: &Metric, estimate: &Estimate) -> String {
-    const NARROW: f64 = 0.02;
-    let reach = (estimate.high - estimate.point).max(estimate.point - estimate.low);
-    if reach < NARROW * estimate.point {
-        return format!("±{:.2} %", 100.0 * reach / estimate.point);
-    }
-    format!("[{}, {}]", value_text(metric, estimate.low), value_text(metric, estimate.high))
-}
-
 /// The arms side by side in one row.
 pub(crate) fn row_table(study: &Study, row: &StudyRow) -> Table {
     let mut lines = Vec::new();
@@ -132,11 +124,12 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
     let is_known = |metric: &Metric| lines.iter().any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()));
     let columns = columns(is_known, lines.iter().any(|line| line.is_load));
     let measure = interval_metric(study, is_known);
+    let measured = || lines.iter().filter_map(|line| line.cell.and_then(|cell| Some((cell, cell.figure(line.kind, &measure)?))));
     let mut header: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
     for metric in &columns {
         header.push(metric_name(metric));
         if *metric == measure {
-            header.push(format!("95 % interval ({})", metric_name(metric)));
+            header.push(format!("{} ({})", bounds::heading(measured().map(|(_, figure)| figure)), metric_name(metric)));
         }
     }
     header.push("n".to_owned());
@@ -160,11 +153,9 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
         cells.push(line.cell.map_or_else(|| "0".to_owned(), |cell| cell.blocks.to_string()));
         out.push(cells);
     }
-    Table {
-        labels: headings.len(),
-        lines: out,
-        notes: missing.into_iter().map(|(note, whose)| format!("{note}: {}", some(&whose))).collect(),
-    }
+    let mut notes = bounds::remarks(measured());
+    notes.extend(missing.into_iter().map(|(note, whose)| format!("{note}: {}", some(&whose))));
+    Table { labels: headings.len(), lines: out, notes }
 }
 
 /// Whether a row is a load of users or arrivals, whose readers ask for percentiles.
@@ -197,9 +188,10 @@ fn interval_metric(study: &Study, is_known: impl Fn(&Metric) -> bool) -> Metric 
 }
 
 fn interval_cell(figure: &Figure) -> String {
-    match (&figure.estimate, &figure.note) {
-        (Some(estimate), None) => interval_text(&figure.metric, estimate),
-        (Some(estimate), Some(note)) => format!("{} ({note})", interval_text(&figure.metric, estimate)),
+    let bounds = figure.point.zip(figure.bounds.as_ref()).map(|(point, bounds)| bounds_text(&figure.metric, point, bounds));
+    match (bounds, &figure.note) {
+        (Some(text), None) => text,
+        (Some(text), Some(note)) => format!("{text} ({note})"),
         (None, Some(note)) => note.clone(),
         (None, None) => NOTHING.to_owned(),
     }
@@ -335,22 +327,24 @@ pub(crate) fn drift_text(row: &StudyRow) -> Option<String> {
 /// How the numbers came about, and what they cannot show.
 pub(crate) fn method(study: &Study) -> Vec<String> {
     let figures = || study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| &cell.figures);
-    let methods: BTreeSet<String> = figures().filter_map(|figure| figure.estimate).map(|estimate| level_method(estimate.method)).collect();
+    let methods: BTreeSet<String> =
+        figures().filter_map(|figure| figure.interval().copied()).map(|estimate| level_method(estimate.method)).collect();
     let mut out = vec![UNITS.to_owned()];
     out.push(
         "n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not \
          independent and are never counted as n."
             .to_owned(),
     );
-    if methods.is_empty() {
+    if methods.is_empty() && !figures().any(|figure| figure.bounds.is_some()) {
         out.push("No figure has an interval: a distribution-free one needs six blocks, a parametric one five.".to_owned());
-    } else {
+    } else if !methods.is_empty() {
         let methods: Vec<String> = methods.into_iter().collect();
         out.push(format!(
             "Levels are estimated on logarithms over blocks ({}); intervals are of 95 % for one look at one figure.",
             methods.join("; ")
         ));
     }
+    out.extend(bounds::method(study));
     if study.baseline.is_some() {
         out.push(
             "A verdict rests on the differences within blocks; where an experiment may stop at a look, its interval is as wide as looking requires."
@@ -483,6 +477,8 @@ mod tests {
         | before | 39.3 MiB/s | 10.1K |              ±0.50 % |       107 µs |    90.11 µs |   3 µs |    8 |
         | after  | 43.2 MiB/s | 11.1K |              ±0.36 % |       107 µs |    90.11 µs |   3 µs |    8 |
 
+        95 % interval: of these 8 runs within 30 s; at other times the level may lie outside
+
         - after: Faster by 9.9 % [9.6 to 10.3], 8 blocks.
 
         ### MIX 70/30
@@ -498,6 +494,8 @@ mod tests {
         | all       | before | 59.0 MiB/s | 15.1K |              ±0.35 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
         | all       | after  | 64.9 MiB/s | 16.6K |              ±0.32 % |     83.24 µs |    90.11 µs |   2 µs |    8 |
 
+        95 % interval: of these 8 runs within 30 s; at other times the level may lie outside
+
         - after: Faster by 10.0 % [9.8 to 10.3], 8 blocks.
 
         ## Findings
@@ -510,6 +508,7 @@ mod tests {
         - Sizes and bandwidths are in powers of 1024 (1 MiB = 1,048,576 bytes), counts in powers of 1000, IOPS are operations a second; a source's own units are converted.
         - n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not independent and are never counted as n.
         - Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval); intervals are of 95 % for one look at one figure.
+        - The interval of a level is of these runs in this time. A device that slows down for minutes, or a noisy neighbour, may give another level outside it.
         - A verdict rests on the differences within blocks; where an experiment may stop at a look, its interval is as wide as looking requires.
         - Percentiles are of one run each and never averaged over operations of several; one with fewer than ten operations above it is not shown. A maximum is the largest of all blocks.
         - All this is of these machines in these sessions: another device, fill, temperature or kernel may differ by more than any interval here.
@@ -535,6 +534,7 @@ mod tests {
         Arm      Bandwidth   IOPS  95 % interval (IOPS)  Mean latency  p99 latency  CPU/op  n
         before  39.3 MiB/s  10.1K               ±0.50 %        107 µs     90.11 µs    3 µs  8
         after   43.2 MiB/s  11.1K               ±0.36 %        107 µs     90.11 µs    3 µs  8
+          95 % interval: of these 8 runs within 30 s; at other times the level may lie outside
           after: Faster by 9.9 % [9.6 to 10.3], 8 blocks.
 
         MIX 70/30
@@ -546,6 +546,7 @@ mod tests {
         write       after  21.6 MiB/s  5.54K               ±0.32 %      35.66 µs     30.08 µs       -  8
         all        before  59.0 MiB/s  15.1K               ±0.35 %      83.24 µs     90.11 µs    2 µs  8
         all         after  64.9 MiB/s  16.6K               ±0.32 %      83.24 µs     90.11 µs    2 µs  8
+          95 % interval: of these 8 runs within 30 s; at other times the level may lie outside
           after: Faster by 10.0 % [9.8 to 10.3], 8 blocks.
 
         warning[starved] (16 of 32 records, such as MIX 70/30 of before): the hypervisor took 3% of this
@@ -558,6 +559,8 @@ mod tests {
           is no plan. Operations within a run are not independent and are never counted as n.
         Levels are estimated on logarithms over blocks (Hodges-Lehmann with the exact signed-rank interval);
           intervals are of 95 % for one look at one figure.
+        The interval of a level is of these runs in this time. A device that slows down for minutes, or a
+          noisy neighbour, may give another level outside it.
         A verdict rests on the differences within blocks; where an experiment may stop at a look, its
           interval is as wide as looking requires.
         Percentiles are of one run each and never averaged over operations of several; one with fewer than
@@ -593,7 +596,7 @@ mod tests {
         assert!(read["estimate"]["low"].as_f64().unwrap() < read["value"].as_f64().unwrap());
         let csv = study_csv(&study, &records);
         let columns = csv.lines().next().unwrap().split(',').count();
-        assert_eq!(columns, 18);
+        assert_eq!(columns, 20);
         assert!(csv.lines().any(|line| line.contains("RND4K Q1T1 read,after,read,operations") && line.contains("Faster")), "{csv}");
         for text in [csv, study_json(&study, &records), study_markdown(&study, &records)] {
             assert!(is_study(&text), "{}", &text[..60]);
@@ -602,10 +605,24 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_rounding_would_blur_says_how_far_it_reaches() {
-        let estimate = Estimate { point: 20_000.0, low: 19_999.0, high: 20_001.0, level: 0.95, n: 8, method: Method::HodgesLehmann };
-        assert_eq!(interval_text(&Metric::OperationsPerSecond, &estimate), "±0.01 %");
-        let wide = Estimate { low: 19_000.0, high: 21_000.0, ..estimate };
-        assert_eq!(interval_text(&Metric::OperationsPerSecond, &wide), "[19.0K, 21.0K]");
+    fn where_runs_depend_on_when_they_ran_every_form_shows_a_range_and_none_says_95_percent_of_it() {
+        let mut records = experiment();
+        records.iter_mut().zip(0..).for_each(|(record, number)| record.elapsed_ns += number * 20_000_000);
+        let study = study(&records, &StudyOptions::default());
+        let at = study_markdown(&study, &records);
+        let texts = [at, study_text(&study), crate::html(&study, &records)];
+        for text in texts {
+            assert!(text.contains("range [") && text.contains("of an arm depend on when they ran"), "{text}");
+            assert!(!text.contains("95 % interval:") && !text.contains("95 % interval ("), "{text}");
+        }
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
+        let cell = &value["rows"][0]["cells"][1];
+        let rate = &cell["figures"][1];
+        assert!(rate["estimate"].is_null() && rate["range"]["n"] == 8, "{rate}");
+        assert_eq!(rate["range"]["why"], "the level rose or fell from run to run");
+        assert!(cell["span_ns"].as_u64().unwrap() > 28_000_000_000, "{cell}");
+        let csv = study_csv(&study, &records);
+        let line = csv.lines().find(|line| line.contains("RND4K Q1T1 read,after,read,operations")).unwrap();
+        assert!(line.contains(",,least and greatest: the level rose") && line.contains(",range,"), "{line}");
     }
 }

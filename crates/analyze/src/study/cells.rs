@@ -1,7 +1,7 @@
 //! What one arm did in one row: each metric block by block, and its level with an interval over blocks.
 
 use super::rows::Slot;
-use super::{Cell, Figure};
+use super::{Bounds, Cell, Figure, bounds};
 use crate::Metric;
 use crate::audit::percentile_has_support;
 use crate::figures::{figures, of_kind, sum_of_transfers};
@@ -59,7 +59,7 @@ pub(super) fn cell(slots: &[Slot<'_>], kinds: &[String]) -> Option<Cell> {
         return None;
     }
     let figures = kinds.iter().flat_map(|kind| figures_of(slots, kind)).collect();
-    Some(Cell { records: slots.iter().map(|slot| slot.index).collect(), blocks: slots.len(), figures })
+    Some(Cell { records: slots.iter().map(|slot| slot.index).collect(), blocks: slots.len(), span: bounds::span(slots), figures })
 }
 
 fn figures_of(slots: &[Slot<'_>], kind: &str) -> Vec<Figure> {
@@ -153,7 +153,8 @@ fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figur
     } else if values.len() < column.len() {
         notes.push(format!("known of {} of {} blocks", values.len(), column.len()));
     }
-    Some(Figure { kind: kind.to_owned(), metric, values, point, estimate, note: (!notes.is_empty()).then(|| notes.join("; ")) })
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    Some(Figure { kind: kind.to_owned(), metric, values, point, bounds: estimate.map(Bounds::Interval), note })
 }
 
 fn short_name(metric: &Metric) -> String {
@@ -223,9 +224,9 @@ mod tests {
         ] {
             let cell = cell_of(&repeated(n));
             let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
-            assert_eq!((rate.estimate.is_some(), rate.note.as_deref()), (has, note), "{n}");
+            assert_eq!((rate.bounds.is_some(), rate.note.as_deref()), (has, note), "{n}");
             assert!((rate.point.unwrap() / 10_000.0 - 1.0).abs() < 0.001, "{:?}", rate.point);
-            if let Some(estimate) = rate.estimate {
+            if let Some(estimate) = rate.interval() {
                 assert!(estimate.low < estimate.point && estimate.point < estimate.high && estimate.low > 9000.0);
             }
         }
@@ -264,7 +265,7 @@ mod tests {
         records[3].operations.insert("read", blocks(1, 77_000_000));
         let cell = cell_of(&records);
         let largest = cell.figure("read", &Metric::LatencyPercentile(100.0)).unwrap();
-        assert_eq!((largest.point, largest.estimate, largest.values.len()), (Some(77_000_000.0), None, 8));
+        assert_eq!((largest.point, largest.bounds, largest.values.len()), (Some(77_000_000.0), None, 8));
     }
 
     #[test]
@@ -275,7 +276,7 @@ mod tests {
         records[2].operations.insert("fsync", blocks(1, 1));
         let cell = cell_of(&records);
         let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
-        assert_eq!((rate.values[2].1, rate.estimate), (0.0, None));
+        assert_eq!((rate.values[2].1, rate.bounds), (0.0, None));
         assert_eq!(rate.note.as_deref(), Some("zero in 1 of 6 blocks: their median, no interval"));
     }
 

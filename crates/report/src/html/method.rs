@@ -35,8 +35,11 @@ fn sentences(study: &Study) -> Vec<String> {
          is over blocks too and never over operations within one. A row of one block is a single observation and has no interval."
             .to_owned(),
     ];
-    let estimates =
-        study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| cell.figures.iter().filter_map(|f| f.estimate));
+    let estimates = study
+        .rows
+        .iter()
+        .flat_map(|row| row.cells.iter().flatten())
+        .flat_map(|cell| cell.figures.iter().filter_map(|f| f.interval().copied()));
     let effects = study.rows.iter().flat_map(|row| row.comparisons.iter().flatten()).filter_map(|comparison| comparison.effect);
     let methods: BTreeSet<String> =
         estimates.chain(effects).map(|estimate| format!("{} at {}", estimate.method, words::percent(estimate.level))).collect();
@@ -44,6 +47,7 @@ fn sentences(study: &Study) -> Vec<String> {
         let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
         out.push(format!("Intervals: {}.", escape(&methods.join("; "))));
     }
+    out.extend(crate::study::bounds_method(study).iter().map(|text| escape(text)));
     out.push(
         "Latency counts from the intended start of an operation. Percentiles are those of the slot's merged histogram, whose buckets are at most 0.8 % wide, \
          and are shown where at least ten operations lie beyond. Sizes and byte rates are in powers of 1024, counts in powers of 1000."

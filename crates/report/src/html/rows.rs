@@ -4,6 +4,7 @@ use super::{ALL, environment, load, plotted, role, words};
 use crate::load::is_told_apart;
 use crate::plot::{IntervalLine, Reference, Unit, escape, intervals, key};
 use crate::sentence;
+use crate::study::span_text;
 use analyze::{Cell, Fact, Figure, Metric, Study, StudyRow};
 use record::Record;
 use std::fmt::Write as _;
@@ -149,14 +150,16 @@ fn common_note(cell: &Cell) -> Option<&str> {
 /// How many blocks, and what that means for all figures of the cell.
 fn blocks(cell: &Cell) -> String {
     let note = common_note(cell).map(|note| format!("<small class=\"note\">{}</small>", escape(note))).unwrap_or_default();
-    format!("{}{note}", cell.blocks)
+    let bounded = cell.figures.iter().any(|figure| figure.bounds.is_some());
+    let within = cell.span.filter(|_| bounded).map(|span| format!("<small>within {}</small>", span_text(span))).unwrap_or_default();
+    format!("{}{within}{note}", cell.blocks)
 }
 
 /// Point and interval, and with `notes` what is to be said of this figure beyond `common`.
 pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) -> String {
     let unit = words::unit(&figure.metric);
     let point = figure.point.map_or_else(|| NOTHING.to_owned(), |point| escape(&unit.text(point)));
-    let between = figure.point.zip(words::interval(figure)).map(|(point, bounds)| words::between(unit, point, bounds));
+    let between = words::around(figure);
     let note = figure.note.as_deref().filter(|note| notes && Some(*note) != common);
     let between = between.map(|text| format!("<small>{}</small>", escape(&text))).unwrap_or_default();
     let note = note.map(|note| format!("<small class=\"note\">{}</small>", escape(note))).unwrap_or_default();
@@ -180,9 +183,8 @@ fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Option<
     let line = |(arm, cell): (usize, &Option<Cell>)| {
         let figure = figure(cell)?;
         let point = figure.point?;
-        let interval = words::interval(&figure);
-        let text =
-            interval.map_or_else(|| unit.text(point), |bounds| format!("{} {}", unit.text(point), words::between(unit, point, bounds)));
+        let interval = words::ends(&figure);
+        let text = words::around(&figure).map_or_else(|| unit.text(point), |around| format!("{} {around}", unit.text(point)));
         Some(IntervalLine { arm, name: study.arms[arm].name.clone(), point, interval, text })
     };
     let lines: Vec<IntervalLine> = row.cells.iter().enumerate().filter_map(line).collect();

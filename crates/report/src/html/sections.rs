@@ -52,7 +52,7 @@ const LATENCY: &str = "The axis gives each further nine of the percentile the sa
 const SERIES: &str = "Each slot from its own start. The line is the median of an arm's slots, the shade runs from the least to the greatest. \
     A cross on the axis marks a stretch in which some slot completed nothing; a dashed edge where the warm-up ends (MSER-5, one cut for all arms); \
     a dashed line with × where the level jumps.";
-const DEPTH: &str = "Bars are intervals; a hollow mark is a single observation or has too few blocks for one. Fainter: p99.";
+const DEPTH: &str = "Bars are intervals or ranges; a hollow mark is a single observation or has too few blocks for one. Fainter: p99.";
 const DRIFT: &str = "Arms of one block ran close together, so that what moves all arms alike is the machine. It does not disturb the comparison of arms, \
     but absolute numbers are not portable where the level moves.";
 const HEAT: &str = "Each column is a stretch of time, darker where more of its operations lie. All operations and blocks of an arm together; \
@@ -182,7 +182,7 @@ fn lines(study: &Study, curves: &[&Curve], metric: &Metric) -> Vec<DepthLine> {
         let row = study.rows.get(row)?;
         let kind = leading_kind(row, metric)?;
         let figure = row.cells.get(arm)?.as_ref()?.figure(kind, metric)?;
-        Some(DepthPoint { depth: depth as f64, value: figure.point?, interval: words::interval(figure) })
+        Some(DepthPoint { depth: depth as f64, value: figure.point?, interval: words::ends(figure) })
     };
     let line = |curve: &&Curve| DepthLine {
         arm: curve.arm,

@@ -1,7 +1,7 @@
 //! How figures, metrics and verdicts are put into words.
 
 use crate::plot::{Unit, escape};
-use analyze::{Figure, Metric};
+use analyze::{Bounds, Figure, Metric};
 use stats::{Estimate, Verdict};
 
 /// The unit of a metric.
@@ -57,13 +57,19 @@ pub(super) fn percent(share: f64) -> String {
     units::Percent((share * 1000.0).round() / 10.0).to_string()
 }
 
-/// The interval of a figure, where it has one that is bounded.
-pub(super) fn interval(figure: &Figure) -> Option<(f64, f64)> {
-    figure.estimate.as_ref().and_then(bounded)
+/// The ends of the interval or range of a figure, where they are finite.
+pub(super) fn ends(figure: &Figure) -> Option<(f64, f64)> {
+    figure.bounds.as_ref().map(Bounds::ends).filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
 pub(super) fn bounded(estimate: &Estimate) -> Option<(f64, f64)> {
     (estimate.low.is_finite() && estimate.high.is_finite()).then_some((estimate.low, estimate.high))
+}
+
+/// Interval or range of a figure as text; a range says that it is one.
+pub(super) fn around(figure: &Figure) -> Option<String> {
+    let text = between(unit(&figure.metric), figure.point?, ends(figure)?);
+    Some(if figure.range().is_some() { format!("range {text}") } else { text })
 }
 
 /// An interval as text; a unit that the point already names is not said again.

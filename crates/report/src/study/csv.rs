@@ -7,17 +7,20 @@ use crate::csv::push_row;
 use crate::load::readings;
 use crate::plot::Unit;
 use crate::sentence;
-use analyze::{Cell, Figure, Metric, RowComparison, Study};
+use analyze::{Bounds, Cell, Figure, Metric, RowComparison, Study};
 use record::Record;
 
-const HEADER: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method,note,baseline,effect_percent,effect_low_percent,\
+/// With what the header begins in every version.
+const FIRST: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method,note,baseline,effect_percent,effect_low_percent,\
     effect_high_percent,pairs,verdict";
+/// What `low` and `high` are (`interval`, `range`), and how many seconds the runs took from the first to the last.
+const LAST: &str = "bounds,within_s";
 
 /// The figures of a study under one header line, and after those of each cell what only its loads have: a line a record, with the
 /// record's id as the note. `records` are those that the study was made from, in the same order.
 #[must_use]
 pub fn study_csv(study: &Study, records: &[Record]) -> String {
-    let mut out = format!("{HEADER}\n");
+    let mut out = format!("{FIRST},{LAST}\n");
     for row in &study.rows {
         for (arm, cell) in row.cells.iter().enumerate() {
             for figure in cell.iter().flat_map(|cell| &cell.figures) {
@@ -25,10 +28,11 @@ pub fn study_csv(study: &Study, records: &[Record]) -> String {
                 line.extend(figure_cells(figure));
                 let compared = figure.metric == study.metric && Some(&figure.kind) == row.operations.last();
                 line.extend(effect_cells(study, row.comparisons[arm].as_ref().filter(|_| compared)));
+                line.extend(bounds_cells(cell.as_ref(), figure));
                 push_row(&mut out, &line);
             }
             for line in cell.iter().flat_map(|cell| load_lines(cell, records)) {
-                push_row(&mut out, &[vec![row.name.clone(), study.arms[arm].name.clone()], line].concat());
+                push_row(&mut out, &[vec![row.name.clone(), study.arms[arm].name.clone()], line, vec![String::new(); 2]].concat());
             }
         }
     }
@@ -78,24 +82,41 @@ fn effect_cells_of_none() -> Vec<String> {
 
 /// Whether a text begins as [`study_csv`] does.
 pub(super) fn is_study_csv(text: &str) -> bool {
-    text.starts_with(HEADER)
+    text.starts_with(FIRST)
 }
 
 fn figure_cells(figure: &Figure) -> Vec<String> {
     let (name, unit) = names(&figure.metric);
-    let bound = |end: fn(&stats::Estimate) -> f64| number(figure.estimate.as_ref().map(end));
+    let ends = figure.bounds.as_ref().map(Bounds::ends);
     vec![
         figure.kind.clone(),
         name,
         unit.to_owned(),
         figure.values.len().to_string(),
         number(figure.point),
-        bound(|estimate| estimate.low),
-        bound(|estimate| estimate.high),
-        number(figure.estimate.map(|estimate| estimate.level)),
-        figure.estimate.map_or_else(String::new, |estimate| super::level_method(estimate.method)),
+        number(ends.map(|(low, _)| low)),
+        number(ends.map(|(_, high)| high)),
+        number(figure.interval().map(|estimate| estimate.level)),
+        method(figure),
         figure.note.clone().unwrap_or_default(),
     ]
+}
+
+fn method(figure: &Figure) -> String {
+    match &figure.bounds {
+        Some(Bounds::Interval(estimate)) => super::level_method(estimate.method),
+        Some(Bounds::Range(range)) => format!("least and greatest: {}", super::why_range(range.why)),
+        None => String::new(),
+    }
+}
+
+fn bounds_cells(cell: Option<&Cell>, figure: &Figure) -> [String; 2] {
+    let kind = match &figure.bounds {
+        Some(Bounds::Interval(_)) => "interval",
+        Some(Bounds::Range(_)) => "range",
+        None => "",
+    };
+    [kind.to_owned(), number(cell.and_then(|cell| cell.span).map(|span| span.0 as f64 / 1e9))]
 }
 
 fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String> {

@@ -3,7 +3,7 @@
 use super::csv::{names, unit_name};
 use crate::load::readings;
 use crate::sentence;
-use analyze::{Cell, Fact, Figure, RowComparison, Study, StudyRow};
+use analyze::{Cell, Fact, Figure, Range, RowComparison, Study, StudyRow};
 use record::Record;
 use serde_json::{Value, json};
 use stats::Estimate;
@@ -80,6 +80,7 @@ fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
             json!({
                 "arm": of.name,
                 "blocks": cell.map_or(0, |cell| cell.blocks),
+                "span_ns": cell.and_then(|cell| cell.span).map(|span| span.0),
                 "records": cell.map(|cell| &cell.records),
                 "figures": cell.map(figures),
                 "loads": cell.map(|cell| loads(cell, records)),
@@ -102,7 +103,7 @@ fn figures(cell: &Cell) -> Vec<Value> {
         let (metric, unit) = names(&figure.metric);
         json!({
             "operation": figure.kind, "metric": metric, "unit": unit, "value": figure.point,
-            "estimate": figure.estimate.as_ref().map(estimate), "note": figure.note,
+            "estimate": figure.interval().map(estimate), "range": figure.range().map(range), "note": figure.note,
             "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
         })
     };
@@ -128,6 +129,10 @@ fn estimate(estimate: &Estimate) -> Value {
         "point": estimate.point, "low": estimate.low, "high": estimate.high, "level": estimate.level, "n": estimate.n,
         "method": super::level_method(estimate.method),
     })
+}
+
+fn range(range: &Range) -> Value {
+    json!({ "low": range.low, "high": range.high, "n": range.n, "why": super::why_range(range.why), "p": range.p })
 }
 
 fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {
