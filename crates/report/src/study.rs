@@ -612,7 +612,7 @@ mod tests {
         let at = study_markdown(&study, &records);
         let texts = [at, study_text(&study), crate::html(&study, &records)];
         for text in texts {
-            assert!(text.contains("range [") && text.contains("of an arm depend on when they ran"), "{text}");
+            assert!(text.contains("range [") && text.contains("A range stands where the runs"), "{text}");
             assert!(!text.contains("95 % interval:") && !text.contains("95 % interval ("), "{text}");
         }
         let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();

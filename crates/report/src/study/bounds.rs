@@ -55,7 +55,7 @@ pub(super) fn remarks<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + 
     let reasons: BTreeSet<&str> = ranges.clone().filter_map(|(_, figure)| Some(why(figure.range()?.why))).collect();
     if let Some(runs) = runs(ranges) {
         let reasons: Vec<&str> = reasons.into_iter().collect();
-        out.push(format!("range: the least and the greatest of these {runs}, no 95 % interval: {}", reasons.join("; ")));
+        out.push(format!("range: the least and the greatest of these {runs}, and no interval: {}", reasons.join("; ")));
     }
     out
 }
@@ -78,7 +78,7 @@ pub(crate) fn span_text(span: Nanos) -> String {
         return span.to_string();
     }
     let tenths = span.0.div_ceil(unit) * unit / (SECOND / 10);
-    if tenths % 10 == 0 { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
 }
 
 /// What a reader of any form must know of bounds.
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(
             remarks_of(&[range]),
             [
-                "range: the least and the greatest of these 6 runs within 2.4 s, no 95 % interval: runs that follow each other resemble each other"
+                "range: the least and the greatest of these 6 runs within 2.4 s, and no interval: runs that follow each other resemble each other"
             ]
         );
     }
