@@ -85,7 +85,7 @@ fn what_cannot_work_is_refused_before_the_first_slot() {
     let records = keep.path().join("r.jsonl");
     let [a, b] = places.each_ref().map(|place| format!("target={}", place.path().display()));
     let with = |more: &[&str]| fathom(&[&["compare", &a, &b, "--run", "--records", records.to_str().unwrap()][..], more].concat());
-    assert_ends(&with(&["--set", "file-size=1P"]), 2, &["the files of all sides still need", "free"]);
+    assert_ends(&with(&["--set", "file-size=1P"]), 2, &["1.00 PiB more would be written", "free space, or give a smaller"]);
     assert_ends(&with(&["--factor", "enginee"]), 2, &["--factor \"enginee\" is no option", "did you mean \"engine\"?"]);
     assert_ends(&with(&["--factor", "queue-depth"]), 2, &["--factor queue-depth has no effect"]);
     assert_ends(&with(&["--target", "/x"]), 2, &["--target /x is the target of all sides"]);

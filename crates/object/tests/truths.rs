@@ -313,7 +313,10 @@ fn a_target_that_is_not_there_is_told() {
     assert!(matches!(&error, Err(LoadError::Target(said)) if said.contains("is the server running")), "{error:?}");
     let server = Server::start(|_| Act::Status(403, "InvalidAccessKeyId"));
     let error = execute(&plan(preset("get", 1, 100), &server.s3("bucket")), &instruments(), &mut Unwatched);
-    assert!(matches!(&error, Err(LoadError::Target(said)) if said.contains("AWS_SECRET_ACCESS_KEY")), "{error:?}");
+    assert!(
+        matches!(&error, Err(LoadError::Asked(said)) if said.contains("InvalidAccessKeyId") && said.contains("AWS_SECRET_ACCESS_KEY")),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -414,7 +417,7 @@ fn tls_is_spoken_to_whom_is_believed_and_to_nobody_else() {
     let mut plan = plan(preset("put-get-verify", 2, 60_000), &target);
     plan.iterations = Some(20);
     let error = execute(&plan, &instruments(), &mut Unwatched).unwrap_err();
-    assert!(matches!(&error, LoadError::Target(said) if said.contains("certificate")), "{error}");
+    assert!(matches!(&error, LoadError::Asked(said) if said.contains("certificate")), "{error}");
     for trust in [Trust::File(tls::authority()), Trust::Anybody] {
         plan.trust = trust;
         let record = run(&plan);

@@ -145,8 +145,9 @@ fn the_table_has_every_option_of_the_help() {
     assert_eq!(options, known);
 }
 
-/// Where results go and how they look; the next test sees all but the last two, which `effects` sees on a terminal.
-const OF_THE_OUTPUT: [&str; 13] = [
+/// Where results go and how they look; the next test sees all but the last three: `effects` sees two on a terminal, and
+/// what `--force` permits is seen in `outputs`.
+const OF_THE_OUTPUT: [&str; 14] = [
     "output-format",
     "output",
     "records",
@@ -160,6 +161,7 @@ const OF_THE_OUTPUT: [&str; 13] = [
     "show-percentiles",
     "live-interval",
     "no-live",
+    "force",
 ];
 
 #[test]

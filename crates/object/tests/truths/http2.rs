@@ -1,9 +1,9 @@
 //! Servers of HTTP/2 that end connections, do not answer, or do not speak it.
 
 use super::server::{Act, Server};
-use super::{MS, kind, plan, preset, run, tls};
+use super::{MS, Unwatched, instruments, kind, plan, preset, run, tls};
 use bytes::Bytes;
-use object::{HttpVersion, LoadPlan, Trust};
+use object::{HttpVersion, LoadError, LoadPlan, Trust};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -79,8 +79,7 @@ fn tls_without_http2_is_told_whichever_way_it_refuses() {
     for protocols in [&[][..], &["http/1.1"]] {
         let mut plan = fetch("https", tls::start_with(server.port, protocols), 4);
         plan.trust = Trust::File(tls::authority());
-        let errors = run(&plan).errors;
-        assert!(errors.len() == 1 && errors[0].count == 4, "{errors:?}");
-        assert!(errors[0].error.contains("does not answer in HTTP/2 (TLS "), "{errors:?}");
+        let error = object::execute(&plan, &instruments(), &mut Unwatched).unwrap_err();
+        assert!(matches!(&error, LoadError::Asked(said) if said.contains("does not answer in HTTP/2 (TLS ")), "{error:?}");
     }
 }
