@@ -4,12 +4,12 @@ use crate::compare::factors;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::records;
-use crate::written::{STUDY, force};
+use crate::written::{self, STUDY, force};
 use analyze::{Metric, Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
-use run::safety::{FileId, OutputFile, check_apart};
+use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use units::Percent;
@@ -71,7 +71,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let outputs: Vec<(&PathBuf, Form)> =
         matches.get_many::<PathBuf>("output").into_iter().flatten().map(|file| Ok((file, form(file)?))).collect::<Result<_>>()?;
     let file = |path: &Path| OutputFile::new(path, STUDY).forced(matches.get_flag("force"));
-    outputs.iter().try_for_each(|(path, _)| check_replaceable(path, &inputs))?;
+    for (path, _) in &outputs {
+        written::check_is_no_input(path, inputs.iter().map(|input| input.as_path()), "one of the records")?;
+    }
     let files: Vec<OutputFile> = outputs.iter().map(|(path, _)| file(path)).collect();
     check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
     files.iter().try_for_each(OutputFile::check)?;
@@ -136,16 +138,6 @@ fn labels_of(files: &[&PathBuf]) -> Vec<String> {
     let shorts: Vec<String> = files.iter().map(|file| short(file)).collect();
     let is_alone = |name: &String| shorts.iter().filter(|other| *other == name).count() == 1;
     files.iter().zip(&shorts).map(|(file, name)| if is_alone(name) { name.clone() } else { file.display().to_string() }).collect()
-}
-
-/// Refuses to write over the records that are read, whatever their name.
-fn check_replaceable(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
-    let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
-    let itself = id(file);
-    if itself.is_some() && inputs.iter().any(|input| id(input) == itself) {
-        return Err(Usage(format!("{} is one of the records; give -o another name", file.display())).into());
-    }
-    Ok(())
 }
 
 /// Refuses a factor that is no option, or that all records have alike.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::Arg;
 use lab::Kept;
 use record::{Record, Store};
-use run::safety::{OutputFile, OutputForm};
+use run::safety::{FileId, OutputFile, OutputForm};
 use std::cell::RefCell;
 use std::io::{self, BufRead, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -69,6 +69,16 @@ fn is_result(file: &mut dyn BufRead) -> io::Result<bool> {
     let is_fios = text.get(..4096).unwrap_or(&text).contains("fio-3.0-fathom-");
     let is_for_people = text.lines().any(|line| line.starts_with("outcome       "));
     Ok(is_json(&text) || is_csv(&text) || text.starts_with("record,id,started_at,target,") || is_fios || is_for_people)
+}
+
+/// Refuses a result that would take the place of what the verb reads, whatever its name.
+pub(crate) fn check_is_no_input<'a>(file: &Path, mut inputs: impl Iterator<Item = &'a Path>, what: &str) -> Result<()> {
+    let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
+    let itself = id(file);
+    if itself.is_some() && inputs.any(|input| id(input) == itself) {
+        return Err(Usage(format!("{} is {what}; give -o another name", file.display())).into());
+    }
+    Ok(())
 }
 
 /// Writes a whole result.

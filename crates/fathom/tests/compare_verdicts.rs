@@ -107,6 +107,21 @@ fn verdicts_take_the_place_of_nothing_else() {
 }
 
 #[test]
+fn verdicts_are_never_written_over_what_is_measured() {
+    let place = Place::new();
+    let (target, link) = (place.name("data.json"), place.path("link.json"));
+    std::fs::write(&target, [7; 1 << 16]).unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    for output in [target.as_str(), link.to_str().unwrap()] {
+        for sides in [["queue-depth=1", "block-size=8k", "--target", &target], ["block-size=4k", "block-size=8k", "--target", &target]] {
+            let asked = [&["compare"][..], &sides, &["--run", "--slot", "20ms", "--blocks", "8", "-o", output, "--force"]].concat();
+            assert_ends(&fathom(&asked), 2, &["it is the target of this run"]);
+        }
+    }
+    assert_eq!(std::fs::read(&target).unwrap(), [7; 1 << 16]);
+}
+
+#[test]
 fn one_kind_of_operation_is_compared_and_one_that_is_not_there_refused() {
     let mixed = ["--set", "read-percent=50"];
     assert_ends(&sim(["100us", "130us"], "16M", &[&mixed[..], &["--metric", "read.mean"]].concat()), 3, &["read: mean latency", "Slower"]);

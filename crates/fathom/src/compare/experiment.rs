@@ -41,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     let files = VerdictFiles::new(matches, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
     engine::sys::catch_signals();
     if matches.get_flag("profile") {
-        return super::profile::run(matches, &names, &files, question);
+        return super::profile::run(matches, &names, files, question);
     }
     let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
     let mut sides = sides(matches, &names, slot)?;
@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut q
     kinds::check_plan(&question.metric, &plan)?;
     let store = store(matches, &plan)?;
     let context = context::context(1_000_000_000)?;
-    conclude(matches, &plan, &context, store, &question, &files)
+    conclude(matches, &plan, &context, store, &question, files)
 }
 
 /// Runs the plan and says what came of it.
@@ -62,8 +62,9 @@ pub(super) fn conclude(
     context: &run::Context,
     store: Option<RecordFile>,
     question: &Question,
-    files: &VerdictFiles,
+    files: VerdictFiles,
 ) -> Result<i32> {
+    let files = files.apart_from(&targets(plan))?;
     told(&cost(plan));
     let ended = measure(plan, context, store, question)?;
     if ended.records.is_empty() {
@@ -169,11 +170,15 @@ pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Resul
     Ok(())
 }
 
+/// The files that a plan measures.
+fn targets(plan: &Plan) -> Vec<PathBuf> {
+    plan.rows.iter().flat_map(|row| &row.workloads).flat_map(run::files_of).collect()
+}
+
 /// The file of records, which must not hold an experiment of the same plan already: its blocks have the same numbers.
 pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFile>> {
     let Some(file) = matches.get_one::<PathBuf>("records") else { return Ok(None) };
-    let targets: Vec<PathBuf> = plan.rows.iter().flat_map(|row| &row.workloads).flat_map(run::files_of).collect();
-    let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&targets);
+    let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&targets(plan));
     let store = RecordFile::checked(output)?;
     if file.is_file() {
         let hash = plan.hash();

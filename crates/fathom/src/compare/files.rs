@@ -5,7 +5,7 @@ use crate::written::{self, VERDICTS};
 use anyhow::Result;
 use clap::ArgMatches;
 use report::{Gate, Verdicts};
-use run::safety::{FileId, OutputFile, check_apart};
+use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
 /// A form of the verdicts, by the ending of their file.
@@ -28,7 +28,7 @@ impl VerdictFiles {
         let mut checked = Vec::new();
         for file in matches.get_many::<PathBuf>("output").into_iter().flatten() {
             let form = form(file)?;
-            check_apart_from_sides(file, inputs)?;
+            written::check_is_no_input(file, inputs.iter().map(Path::new), "one of the sides")?;
             let output = OutputFile::new(file, VERDICTS).forced(matches.get_flag("force"));
             output.check()?;
             checked.push((output, form));
@@ -36,6 +36,16 @@ impl VerdictFiles {
         let records = matches.get_one::<PathBuf>("records").map(PathBuf::as_path);
         check_apart(&checked.iter().map(|(output, _)| output.path()).chain(records).collect::<Vec<_>>())?;
         Ok(Self(checked))
+    }
+
+    /// The same files, none of which is what is measured.
+    ///
+    /// # Errors
+    /// One of them is a target, whatever its name.
+    pub(super) fn apart_from(self, targets: &[PathBuf]) -> Result<Self> {
+        let files: Vec<_> = self.0.into_iter().map(|(file, form)| (file.apart_from(targets), form)).collect();
+        files.iter().try_for_each(|(file, _)| file.check())?;
+        Ok(Self(files))
     }
 
     /// Writes them all, the rest also where one cannot be written.
@@ -73,13 +83,4 @@ fn form(file: &Path) -> Result<Form, Usage> {
         Some("xml") => Ok(Form::JUnit),
         Some(_) | None => Err(Usage(format!("-o {}: the ending says the form: .json, .md or .xml (JUnit)", file.display()))),
     }
-}
-
-fn check_apart_from_sides(file: &Path, inputs: &[&str]) -> Result<()> {
-    let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
-    let itself = id(file);
-    if itself.is_some() && inputs.iter().any(|input| id(Path::new(input)) == itself) {
-        return Err(Usage(format!("{} is one of the sides; give -o another name", file.display())).into());
-    }
-    Ok(())
 }

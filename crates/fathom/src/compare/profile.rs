@@ -27,7 +27,7 @@ use workload::{SpecError, settings};
 const PASSES: u32 = 10;
 
 /// Measures and compares.
-pub(super) fn run(matches: &ArgMatches, names: &[String], files: &VerdictFiles, mut question: Question) -> Result<i32> {
+pub(super) fn run(matches: &ArgMatches, names: &[String], files: VerdictFiles, mut question: Question) -> Result<i32> {
     let arms = arms(matches, names)?;
     let request = request(matches, names.len() - 1)?;
     if let Some(file) = matches.get_one::<PathBuf>("records") {
