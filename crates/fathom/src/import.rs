@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::path;
-use crate::written::{RECORDS, RecordFile, force};
+use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Format, import, import_as};
@@ -53,6 +53,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     match matches.get_one::<PathBuf>("records") {
         Some(file) => {
+            let inputs = matches.get_many::<PathBuf>("file").into_iter().flatten().map(PathBuf::as_path);
+            written::check_is_no_input(file, inputs, "one of the files that are imported")?;
             let store = RecordFile::checked(OutputFile::new(file, RECORDS).forced(matches.get_flag("force")))?;
             records.iter().try_for_each(|record| store.append(record))?;
         }

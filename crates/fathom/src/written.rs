@@ -76,7 +76,7 @@ pub(crate) fn check_is_no_input<'a>(file: &Path, mut inputs: impl Iterator<Item 
     let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
     let itself = id(file);
     if itself.is_some() && inputs.any(|input| id(input) == itself) {
-        return Err(Usage(format!("{} is {what}; give -o another name", file.display())).into());
+        return Err(Usage(format!("{} is {what}; name another file", file.display())).into());
     }
     Ok(())
 }

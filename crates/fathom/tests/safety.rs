@@ -197,6 +197,20 @@ fn other_verbs_write_over_nothing_else_either() {
 }
 
 #[test]
+fn records_are_never_appended_to_the_file_that_is_imported() {
+    let ground = Ground::new();
+    let starts =
+        r#"{"results":[{"command":"a","mean":1.0,"times":[1.0,1.1],"stddev":0.1,"median":1,"user":0,"system":0,"min":1,"max":1.1}]}"#;
+    ground.write("h.json", starts);
+    symlink("h.json", ground.path("link")).unwrap();
+    for records in ["h.json", "link"] {
+        let message = ground.refused(&["import", "h.json", "--records", records, "--force"]);
+        assert!(message.contains("is one of the files that are imported"), "{message}");
+    }
+    assert_eq!(fs::read_to_string(ground.path("h.json")).unwrap(), starts);
+}
+
+#[test]
 fn results_go_into_pipes_that_somebody_reads() {
     let ground = Ground::new();
     assert!(Command::new("mkfifo").arg(ground.path("fifo")).status().unwrap().success());
