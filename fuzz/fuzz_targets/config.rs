@@ -4,12 +4,17 @@
 use workload::{Workload, parse_config};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let stages = || parse_config(text, &Workload::default(), &[]);
     match (stages(), stages()) {
         (Ok(first), Ok(second)) => {
             assert_eq!(first, second);
-            first.iter().flat_map(|stage| &stage.0).for_each(|phase| fathom_fuzz::shown_options_read_back(&phase.workload));
+            first
+                .iter()
+                .flat_map(|stage| &stage.0)
+                .for_each(|phase| fathom_fuzz::shown_options_read_back(&phase.workload));
         }
         (Err(first), Err(second)) => assert_eq!(first.to_string(), second.to_string()),
         (first, second) => panic!("{first:?} and then {second:?}"),

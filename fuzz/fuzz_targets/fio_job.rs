@@ -5,9 +5,17 @@ use fathom_fuzz::{outside, shown_options_read_back};
 use workload::fio::parse_job_file;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let (text, again) = text.split_once("---\n").unwrap_or((text, ""));
-    let read = |path: &str| if path == "again" { Ok(again.to_owned()) } else { Err(std::io::ErrorKind::NotFound.into()) };
+    let read = |path: &str| {
+        if path == "again" {
+            Ok(again.to_owned())
+        } else {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    };
     let jobs = || parse_job_file(text, "job.fio", &[], &outside(&read));
     match (jobs(), jobs()) {
         (Ok(first), Ok(second)) => {

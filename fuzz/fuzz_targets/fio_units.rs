@@ -4,14 +4,25 @@
 use units::fio::{FioSize, FioTimeUnit, ranges, size, time};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let sizes = [1024, 1000].map(|kilo| size(text, kilo));
     if let [Ok(FioSize::Bytes(a)), Ok(FioSize::Bytes(b))] = sizes {
         assert_eq!(size(&a.to_string(), 1024), Ok(FioSize::Bytes(a)));
-        assert!(a == b || text.to_ascii_lowercase().contains(['k', 'm', 'g', 't', 'p']));
+        assert!(
+            a == b
+                || text
+                    .to_ascii_lowercase()
+                    .contains(['k', 'm', 'g', 't', 'p'])
+        );
     }
     assert!(!matches!(sizes[0], Ok(FioSize::Percent(101..))));
-    for unit in [FioTimeUnit::Seconds, FioTimeUnit::Millis, FioTimeUnit::Micros] {
+    for unit in [
+        FioTimeUnit::Seconds,
+        FioTimeUnit::Millis,
+        FioTimeUnit::Micros,
+    ] {
         if let Ok(micros) = time(text, unit) {
             assert_eq!(time(&micros.to_string(), FioTimeUnit::Micros), Ok(micros));
         }

@@ -2,7 +2,9 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     if let Ok(list) = units::IdList::parse(text) {
         assert!(!list.0.is_empty());
         assert_eq!(units::IdList::parse(&list.to_string()), Ok(list));

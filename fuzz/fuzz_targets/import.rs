@@ -4,13 +4,21 @@
 use import::{Format, import, import_as};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let forced = Format::ALL.iter().map(|format| import_as(*format, bytes, "fuzz"));
-    for records in std::iter::once(import(bytes, "fuzz")).chain(forced).flatten() {
+    let forced = Format::ALL
+        .iter()
+        .map(|format| import_as(*format, bytes, "fuzz"));
+    for records in std::iter::once(import(bytes, "fuzz"))
+        .chain(forced)
+        .flatten()
+    {
         assert!(!records.is_empty());
         for record in records {
             let text = serde_json::to_string(&record).unwrap();
             let read: record::Record = serde_json::from_str(&text).unwrap();
-            assert_eq!((read.id, read.operations.count()), (record.id, record.operations.count()));
+            assert_eq!(
+                (read.id, read.operations.count()),
+                (record.id, record.operations.count())
+            );
         }
     }
 });

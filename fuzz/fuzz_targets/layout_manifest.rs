@@ -15,18 +15,46 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let manifest = PLACE.path().join("manifest");
     std::fs::write(&manifest, bytes).expect("a temporary file");
     let target = PathBuf::from("/nowhere");
-    let mut workload = Workload { targets: vec![target.clone()], ..Workload::default() };
+    let mut workload = Workload {
+        targets: vec![target.clone()],
+        ..Workload::default()
+    };
     workload.files.layout_manifest = Some(manifest);
     match resolve(&workload, &Machine::at(PLACE.path())) {
         Ok(resolved) => {
             let files = resolved.layout.files;
             assert!(!files.is_empty());
             for file in &files {
-                assert!(file.path.starts_with(&target) && file.path != target, "{:?}", file.path);
-                assert!(!file.path.components().any(|part| part == Component::ParentDir), "{:?}", file.path);
-                assert!(resolved.layout.dirs.iter().any(|dir| Some(dir.as_path()) == file.path.parent()));
+                assert!(
+                    file.path.starts_with(&target) && file.path != target,
+                    "{:?}",
+                    file.path
+                );
+                assert!(
+                    !file
+                        .path
+                        .components()
+                        .any(|part| part == Component::ParentDir),
+                    "{:?}",
+                    file.path
+                );
+                assert!(
+                    resolved
+                        .layout
+                        .dirs
+                        .iter()
+                        .any(|dir| Some(dir.as_path()) == file.path.parent())
+                );
             }
-            assert_eq!(files.iter().map(|file| &file.path).collect::<BTreeSet<_>>().len(), files.len(), "a file is listed once");
+            assert_eq!(
+                files
+                    .iter()
+                    .map(|file| &file.path)
+                    .collect::<BTreeSet<_>>()
+                    .len(),
+                files.len(),
+                "a file is listed once"
+            );
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

@@ -4,13 +4,20 @@
 use object::Scenario;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let scenario = match Scenario::parse(text, "fuzz.toml") {
         Ok(scenario) => scenario,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let course = scenario.course();
-    assert!(course.total_ns() > 0 && course.peak() > 0.0 && course.peak().is_finite() && course.mean() >= 0.0);
+    assert!(
+        course.total_ns() > 0
+            && course.peak() > 0.0
+            && course.peak().is_finite()
+            && course.mean() >= 0.0
+    );
     assert!(course.mean() <= course.peak() * 1.000_001);
     for step in &scenario.steps {
         let _any = (step.sleep_ns(0), step.sleep_ns(u64::MAX));

@@ -4,12 +4,20 @@
 use object::LoadTarget;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     match LoadTarget::parse(text) {
         Ok(target) => {
-            assert_eq!(LoadTarget::parse(target.text()).ok().as_ref(), Some(&target));
+            assert_eq!(
+                LoadTarget::parse(target.text()).ok().as_ref(),
+                Some(&target)
+            );
             assert_eq!(target.is_s3(), target.kind() == "s3");
-            assert!(!text.contains(['\r', '\n', ' ', '#']), "what would end a line of a request is no target");
+            assert!(
+                !text.contains(['\r', '\n', ' ', '#']),
+                "what would end a line of a request is no target"
+            );
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

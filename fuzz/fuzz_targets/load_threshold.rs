@@ -5,10 +5,15 @@ use object::Threshold;
 use record::Record;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     match Threshold::parse(text) {
         Ok(threshold) => {
-            assert_eq!(Threshold::parse(threshold.text()).as_ref().ok(), Some(&threshold));
+            assert_eq!(
+                Threshold::parse(threshold.text()).as_ref().ok(),
+                Some(&threshold)
+            );
             let judged = threshold.judge(&Record::default());
             assert!(!judged.measured.is_empty());
         }

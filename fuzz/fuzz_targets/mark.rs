@@ -17,9 +17,16 @@ struct Place {
 
 static PLACE: LazyLock<Place> = LazyLock::new(|| {
     let directory = TempDir::new().expect("a temporary directory");
-    let (file, sidecar) = (directory.path().join("data"), directory.path().join(".data.fathom"));
+    let (file, sidecar) = (
+        directory.path().join("data"),
+        directory.path().join(".data.fathom"),
+    );
     File::create(&file).expect("a temporary file");
-    Place { file, sidecar, _directory: directory }
+    Place {
+        file,
+        sidecar,
+        _directory: directory,
+    }
 });
 
 /// A file system with the attribute, or (`None`) without attributes.
@@ -27,7 +34,10 @@ struct Attribute(Option<RefCell<Vec<u8>>>);
 
 impl Probe for Attribute {
     fn read_xattr(&self, _file: &File, _name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.0.as_ref().map(|value| Some(value.borrow().clone())).ok_or_else(|| io::ErrorKind::Unsupported.into())
+        self.0
+            .as_ref()
+            .map(|value| Some(value.borrow().clone()))
+            .ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     fn write_xattr(&self, _file: &File, _name: &str, value: &[u8]) -> io::Result<()> {
@@ -46,7 +56,9 @@ impl Probe for Attribute {
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((place, value)) = bytes.split_first() else { return };
+    let Some((place, value)) = bytes.split_first() else {
+        return;
+    };
     let attribute = Attribute((place % 2 == 0).then(|| RefCell::new(value.to_vec())));
     if attribute.0.is_none() {
         std::fs::write(&PLACE.sidecar, value).expect("a temporary file");
@@ -54,8 +66,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let file = File::open(&PLACE.file).expect("it was made");
     match read_mark(&file, &PLACE.file, &attribute) {
         Ok(Some(mark)) => {
-            write_mark(&file, &PLACE.file, &mark, &attribute).expect("a mark that was read can be written");
-            assert_eq!(read_mark(&file, &PLACE.file, &attribute).expect("it reads its own form"), Some(mark));
+            write_mark(&file, &PLACE.file, &mark, &attribute)
+                .expect("a mark that was read can be written");
+            assert_eq!(
+                read_mark(&file, &PLACE.file, &attribute).expect("it reads its own form"),
+                Some(mark)
+            );
         }
         Ok(None) => {}
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -5,7 +5,9 @@ use misbehave::{Misbehaviour, Shaper};
 use units::Nanos;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let models = match Misbehaviour::parse(text, &s3::OPERATION_KINDS) {
         Ok(models) => models,
         Err(error) => return assert!(!error.to_string().is_empty()),
@@ -14,13 +16,22 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for (number, kind) in (0..).zip(s3::OPERATION_KINDS.into_iter().cycle().take(30)) {
         let decided = models.decide(kind, number);
         assert_eq!(decided, models.decide(kind, number));
-        assert!(decided.error.is_none_or(|status| (400..600).contains(&status)));
+        assert!(
+            decided
+                .error
+                .is_none_or(|status| (400..600).contains(&status))
+        );
         for place in [decided.truncate, decided.corrupt].into_iter().flatten() {
             assert!(place.byte(10).is_some_and(|byte| byte < 10));
         }
         let now = Nanos(number * 1_000_000);
         let turn = shaper.admit(&models, kind, now);
-        shaper.pass(&models, kind, u64::MAX / 3, Nanos(now.0.saturating_add(turn.0)));
+        shaper.pass(
+            &models,
+            kind,
+            u64::MAX / 3,
+            Nanos(now.0.saturating_add(turn.0)),
+        );
         models.stalled(kind, Nanos(u64::MAX - number));
     }
 });

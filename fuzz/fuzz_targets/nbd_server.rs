@@ -25,36 +25,64 @@ struct Place {
 static PLACE: LazyLock<Place> = LazyLock::new(|| {
     let directory = TempDir::new().expect("a temporary directory");
     let socket = directory.path().join("s");
-    let url = NbdUrl::parse(&format!("nbd:unix:{}", socket.display())).expect("the address of a socket");
-    Place { listener: UnixListener::bind(socket).expect("a socket"), url, _directory: directory }
+    let url =
+        NbdUrl::parse(&format!("nbd:unix:{}", socket.display())).expect("the address of a socket");
+    Place {
+        listener: UnixListener::bind(socket).expect("a socket"),
+        url,
+        _directory: directory,
+    }
 });
 
 fn serve(says: &[u8]) {
     let (mut stream, _) = PLACE.listener.accept().expect("the client connects");
-    let _the_client_may_have_gone = stream.write_all(says).and_then(|()| stream.shutdown(Shutdown::Write));
+    let _the_client_may_have_gone = stream
+        .write_all(says)
+        .and_then(|()| stream.shutdown(Shutdown::Write));
     let mut heard = Vec::new();
     let _until_it_goes = stream.read_to_end(&mut heard);
 }
 
 fn converse() {
-    let Ok(mut engine) = NbdEngine::connect(&PLACE.url, DEPTH, BLOCK as usize) else { return };
+    let Ok(mut engine) = NbdEngine::connect(&PLACE.url, DEPTH, BLOCK as usize) else {
+        return;
+    };
     let ops = [Op::Read, Op::Write, Op::Read, Op::Fsync];
     let requests = ops.into_iter().zip(0..).map(|(op, slot)| {
         let len = if op.transfers() { BLOCK } else { 0 };
-        Request { slot, file: 0, op, offset: u64::from(slot * BLOCK), len }
+        Request {
+            slot,
+            file: 0,
+            op,
+            offset: u64::from(slot * BLOCK),
+            len,
+        }
     });
     let requests: Vec<Request> = requests.collect();
-    engine.submit(&requests).expect("errors of single requests are completions");
+    engine
+        .submit(&requests)
+        .expect("errors of single requests are completions");
     let mut done: Vec<Completion> = Vec::new();
     while done.len() < requests.len() && engine.reap(1, u64::MAX, &mut done).is_ok() {}
     for completion in &done {
-        assert_eq!(done.iter().filter(|other| other.slot == completion.slot).count(), 1, "{done:?}");
-        assert!(completion.result <= i64::from(requests[completion.slot as usize].len), "{done:?}");
+        assert_eq!(
+            done.iter()
+                .filter(|other| other.slot == completion.slot)
+                .count(),
+            1,
+            "{done:?}"
+        );
+        assert!(
+            completion.result <= i64::from(requests[completion.slot as usize].len),
+            "{done:?}"
+        );
     }
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((sound, rest)) = bytes.split_first() else { return };
+    let Some((sound, rest)) = bytes.split_first() else {
+        return;
+    };
     let says = match sound % 3 {
         0 => rest.to_vec(),
         1 => [GREETING, rest].concat(),

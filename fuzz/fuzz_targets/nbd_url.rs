@@ -4,9 +4,14 @@
 use engine::NbdUrl;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     match NbdUrl::parse(text) {
-        Ok(url) => assert_eq!(NbdUrl::parse(&url.to_string()).expect("it reads its own form"), url),
+        Ok(url) => assert_eq!(
+            NbdUrl::parse(&url.to_string()).expect("it reads its own form"),
+            url
+        ),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -4,7 +4,9 @@
 use units::{ByteRate, Percent, Rate};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     if let Ok(rate) = Rate::parse(text) {
         assert!(rate.0.is_finite() && rate.0 >= 0.0);
         assert_eq!(Rate::parse(&rate.0.to_string()), Ok(rate));

@@ -4,7 +4,9 @@
 use record::{Record, parse_records};
 
 fn written(records: &[Record]) -> Vec<u8> {
-    let lines = records.iter().map(|record| serde_json::to_string(record).expect("a record is JSON") + "\n");
+    let lines = records
+        .iter()
+        .map(|record| serde_json::to_string(record).expect("a record is JSON") + "\n");
     lines.collect::<String>().into_bytes()
 }
 

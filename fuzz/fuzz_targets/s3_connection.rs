@@ -5,11 +5,15 @@
 
 use fathom_fuzz::s3_client::{ACCESS, S3Answer, SECRET};
 
-const MISCHIEF: &str = "latency=5ms,bandwidth=1kB/s,stall=1s/every:3s,errors=30%:503,truncate=30%,corrupt=30%";
+const MISCHIEF: &str =
+    "latency=5ms,bandwidth=1kB/s,stall=1s/every:3s,errors=30%:503,truncate=30%,corrupt=30%";
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((mischief, bytes)) = bytes.split_first() else { return };
-    let mischief = (mischief % 2 == 1).then(|| s3::Misbehaviour::parse(MISCHIEF, &s3::OPERATION_KINDS).expect("models"));
+    let Some((mischief, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let mischief = (mischief % 2 == 1)
+        .then(|| s3::Misbehaviour::parse(MISCHIEF, &s3::OPERATION_KINDS).expect("models"));
     let is_told = mischief.is_some();
     let server = s3::fuzzing::InMemory::new(ACCESS, SECRET, mischief).expect("a key");
     let heard = server.exchange(bytes);

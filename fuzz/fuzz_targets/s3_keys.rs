@@ -5,12 +5,17 @@
 const SECRET: &str = "S3CR3T-VALUE";
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let said = match s3::Keyring::parse(text) {
         Ok(keys) => format!("{keys:?}"),
         Err(error) => error.to_string(),
     };
     // As the name of a key or of a field it is no secret.
-    let is_value = text.lines().filter(|line| line.contains(SECRET)).all(|line| line.trim_start().starts_with("secret = "));
+    let is_value = text
+        .lines()
+        .filter(|line| line.contains(SECRET))
+        .all(|line| line.trim_start().starts_with("secret = "));
     assert!(!is_value || !said.contains(SECRET), "{said}");
 });

@@ -4,10 +4,17 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     let (query, policy) = text.split_once('\n').unwrap_or(("", text));
-    let Some([nobody, _, public]) = s3::fuzzing::policy(policy.as_bytes(), query) else { return };
-    assert!(!nobody || public || policy.contains("IpAddress") || policy.contains("\\u"), "{policy}");
+    let Some([nobody, _, public]) = s3::fuzzing::policy(policy.as_bytes(), query) else {
+        return;
+    };
+    assert!(
+        !nobody || public || policy.contains("IpAddress") || policy.contains("\\u"),
+        "{policy}"
+    );
     // The same again, in other words of JSON.
     let plain: serde_json::Value = serde_json::from_str(policy).expect("a policy is JSON");
     assert!(plain.is_object());

@@ -5,8 +5,13 @@ use workload::Workload;
 use workload::settings::{SETTINGS, apply};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some((key, value)) = fathom_fuzz::text(bytes).and_then(|text| text.split_once('\n')) else { return };
-    let row = key.parse::<usize>().ok().map(|number| SETTINGS[number % SETTINGS.len()].key);
+    let Some((key, value)) = fathom_fuzz::text(bytes).and_then(|text| text.split_once('\n')) else {
+        return;
+    };
+    let row = key
+        .parse::<usize>()
+        .ok()
+        .map(|number| SETTINGS[number % SETTINGS.len()].key);
     let mut workload = Workload::default();
     match apply(&mut workload, row.unwrap_or(key), value) {
         Ok(()) => fathom_fuzz::shown_options_read_back(&workload),

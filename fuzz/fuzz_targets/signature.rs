@@ -10,10 +10,17 @@ fn poke(mut input: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let place = u32::from_le_bytes([*a, *b, *c, *d]);
         let (bytes, after) = rest.split_at(rest.len().min(usize::from(*len)));
         let is_tail = place >> 31 == 1;
-        let (end, most) = if is_tail { (&mut tail, TAIL_BYTES) } else { (&mut head, HEAD_BYTES) };
+        let (end, most) = if is_tail {
+            (&mut tail, TAIL_BYTES)
+        } else {
+            (&mut head, HEAD_BYTES)
+        };
         let most = usize::try_from(most).expect("a few megabytes");
         let start = (place & !(1 << 31)) as usize % (most - bytes.len());
-        let reach = (start + bytes.len()).next_multiple_of(512).min(most).max(end.len());
+        let reach = (start + bytes.len())
+            .next_multiple_of(512)
+            .min(most)
+            .max(end.len());
         end.resize(reach, 0);
         end[start..start + bytes.len()].copy_from_slice(bytes);
         if is_tail {

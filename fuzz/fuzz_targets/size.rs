@@ -2,7 +2,9 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     match units::Bytes::parse(text) {
         Ok(size) => {
             assert_eq!(units::Bytes::parse(&size.exact()), Ok(size));

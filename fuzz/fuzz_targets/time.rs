@@ -2,7 +2,9 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let Some(text) = fathom_fuzz::text(bytes) else { return };
+    let Some(text) = fathom_fuzz::text(bytes) else {
+        return;
+    };
     match units::Nanos::parse(text) {
         Ok(time) => {
             assert_eq!(units::Nanos::parse(&time.exact()), Ok(time));

@@ -28,6 +28,10 @@ pub fn outside<'a>(read: &'a dyn Fn(&str) -> std::io::Result<String>) -> Outside
         env: &|name| (name == "SET").then(|| "4k".to_owned()),
         read,
         length: &|_| Some(1 << 20),
-        keywords: Keywords { page_size: 4096, memory_mib: 1024, cpus: 2 },
+        keywords: Keywords {
+            page_size: 4096,
+            memory_mib: 1024,
+            cpus: 2,
+        },
     }
 }

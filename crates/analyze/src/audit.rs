@@ -105,7 +105,8 @@ const RULES: [fn(&Record) -> Vec<Finding>; 45] = [
     hidden_layers::check,
 ];
 
-/// Kind of a record that measures nothing: what a document concludes, with the figures that it names.
+/// Kind of a record that measures nothing: what a document concludes, with the figures that it
+/// names.
 pub(crate) const CLAIM: &str = "claim";
 
 /// What a record says against itself: the gravest first, and that it is a single observation last.
@@ -117,7 +118,12 @@ pub fn self_check(record: &Record) -> Vec<Finding> {
 }
 
 fn finding(rule: &'static str, severity: Severity, message: String, advice: &str) -> Finding {
-    Finding { rule, severity, message, advice: advice.to_owned() }
+    Finding {
+        rule,
+        severity,
+        message,
+        advice: advice.to_owned(),
+    }
 }
 
 /// A share as a percentage with one decimal; only nothing is 0% and only everything is 100%.
@@ -141,7 +147,11 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 /// Whether the target is known to lie in memory.
 fn in_memory(record: &Record) -> bool {
-    record.environment.storage.as_ref().is_some_and(|storage| storage.is_memory == Some(true))
+    record
+        .environment
+        .storage
+        .as_ref()
+        .is_some_and(|storage| storage.is_memory == Some(true))
 }
 
 /// What was counted of a kind; nothing where the kind does not occur.
@@ -155,13 +165,19 @@ mod tests {
 
     #[test]
     fn a_sound_record_is_only_a_single_observation() {
-        let rules: Vec<_> = self_check(&example::sound()).into_iter().map(|f| f.rule).collect();
+        let rules: Vec<_> = self_check(&example::sound())
+            .into_iter()
+            .map(|f| f.rule)
+            .collect();
         assert_eq!(rules, ["single_observation"]);
     }
 
     #[test]
     fn an_empty_record_accuses_nobody() {
-        let rules: Vec<_> = self_check(&Record::default()).into_iter().map(|f| f.rule).collect();
+        let rules: Vec<_> = self_check(&Record::default())
+            .into_iter()
+            .map(|f| f.rule)
+            .collect();
         assert_eq!(rules, ["single_observation"]);
     }
 
@@ -173,12 +189,22 @@ mod tests {
         let found = self_check(&record);
         assert!(found.is_sorted_by_key(|finding| finding.severity));
         assert!(found.len() > 2);
-        assert_eq!(found.last().map(|finding| finding.rule), Some("single_observation"));
+        assert_eq!(
+            found.last().map(|finding| finding.rule),
+            Some("single_observation")
+        );
     }
 
     #[test]
     fn a_share_is_never_rounded_to_none_or_all() {
-        for (share, text) in [(0.0, "0%"), (0.0004, "under 0.1%"), (0.5, "50%"), (0.9999, "over 99.9%"), (1.0, "100%"), (1.0004, "100%")] {
+        for (share, text) in [
+            (0.0, "0%"),
+            (0.0004, "under 0.1%"),
+            (0.5, "50%"),
+            (0.9999, "over 99.9%"),
+            (1.0, "100%"),
+            (1.0004, "100%"),
+        ] {
             assert_eq!(percent(share), text);
         }
     }
@@ -188,7 +214,10 @@ mod tests {
         let mut record = example::sound();
         record.elapsed_ns = 1_000_000_000;
         for finding in self_check(&record) {
-            assert!(!finding.advice.is_empty() && !finding.message.ends_with('.'), "{finding:?}");
+            assert!(
+                !finding.advice.is_empty() && !finding.message.ends_with('.'),
+                "{finding:?}"
+            );
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A verdict between a base and a candidate, from records alone.
 //!
-//! Records are paired by the blocks of their experiment, complete attempts only. Where they come from none, nobody drew their order and
-//! there is no verdict: the error of every test rests on that draw. Differences are logarithms of ratios (trust is
-//! about ratios, and drift multiplies); estimate, interval and verdict are those of crate `stats`. An experiment that stops when it knows is
-//! judged by the blocks of its last permitted look and by no later ones.
+//! Records are paired by the blocks of their experiment, complete attempts only. Where they come
+//! from none, nobody drew their order and there is no verdict: the error of every test rests on
+//! that draw. Differences are logarithms of ratios (trust is about ratios, and drift multiplies);
+//! estimate, interval and verdict are those of crate `stats`. An experiment that stops when it
+//! knows is judged by the blocks of its last permitted look and by no later ones.
 
 mod accused;
 mod arms;
@@ -15,14 +16,19 @@ mod windows;
 
 pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compare_arms};
-pub use differences::{Disagreement, environment_differences, factors_between, workload_differences};
+pub use differences::{
+    Disagreement, environment_differences, factors_between, workload_differences,
+};
 pub use metric::Metric;
 pub(crate) use subject::is_storage_compared;
 
 use crate::Located;
 use pairs::{Block, matched};
 use record::{Record, Status, Stopping};
-use stats::{Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge, outlying};
+use stats::{
+    Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge,
+    outlying,
+};
 use std::collections::BTreeSet;
 
 /// What is asked of a comparison.
@@ -53,7 +59,8 @@ pub struct RowComparison {
     pub differences: Vec<f64>,
     /// What the verdict would be without outlying blocks; `None` where no block stands out.
     pub sensitivity: Option<Sensitivity>,
-    /// Where a fixed number of blocks was planned and fewer are complete: it is then judged as what may stop at a look.
+    /// Where a fixed number of blocks was planned and fewer are complete: it is then judged as
+    /// what may stop at a look.
     pub interrupted: Option<Interrupted>,
 }
 
@@ -65,7 +72,8 @@ pub struct Interrupted {
     pub planned: u32,
 }
 
-/// A comparison without the blocks that stand out. It shows what hangs on them; the verdict uses all.
+/// A comparison without the blocks that stand out. It shows what hangs on them; the verdict uses
+/// all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// Indices of the outlying blocks among the differences.
@@ -103,13 +111,22 @@ pub struct LoneRow {
 pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Comparison {
     let sides = [base.iter().collect::<Vec<_>>(), candidate.iter().collect()];
     let ground = Ground::of(&sides, ["base", "candidate"], question);
-    let [of_base, of_candidate] = sides.each_ref().map(|side| side.iter().map(|record| row_of(record)).collect::<BTreeSet<&str>>());
+    let [of_base, of_candidate] = sides.each_ref().map(|side| {
+        side.iter()
+            .map(|record| row_of(record))
+            .collect::<BTreeSet<&str>>()
+    });
     let usable = ground.usable.iter().flatten().map(|record| row_of(record));
-    let names: BTreeSet<&str> = usable.filter(|row| of_base.contains(row) && of_candidate.contains(row)).collect();
+    let names: BTreeSet<&str> = usable
+        .filter(|row| of_base.contains(row) && of_candidate.contains(row))
+        .collect();
     let aside = set_aside(names.iter().copied(), &sides.concat(), &question.metric);
     let lone_rows = of_base
         .symmetric_difference(&of_candidate)
-        .map(|row| LoneRow { row: (*row).to_owned(), is_of_base: of_base.contains(row) })
+        .map(|row| LoneRow {
+            row: (*row).to_owned(),
+            is_of_base: of_base.contains(row),
+        })
         .collect();
     let row = |name: &str| {
         let [base, candidate] = ground.usable.each_ref().map(|side| of_row(side, name));
@@ -118,11 +135,27 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
             return windows::undrawn(name, [&base, &candidate], ground.invalid.clone(), question);
         }
         let blocks = matched(&of_row(&sides[0], name), &of_row(&sides[1], name));
-        let allowed = Allowed::of_one(blocks.len(), &Ending::of(base.iter().chain(&candidate).copied(), blocks.len()));
-        let invalid = ground.invalid.clone().or_else(|| aliased(&[&base, &candidate])).or_else(|| unpaired(&base, &candidate, &blocks));
-        judged(name, &blocks[..allowed.blocks], &allowed.judgement(blocks.len(), invalid), question)
+        let allowed = Allowed::of_one(
+            blocks.len(),
+            &Ending::of(base.iter().chain(&candidate).copied(), blocks.len()),
+        );
+        let invalid = ground
+            .invalid
+            .clone()
+            .or_else(|| aliased(&[&base, &candidate]))
+            .or_else(|| unpaired(&base, &candidate, &blocks));
+        judged(
+            name,
+            &blocks[..allowed.blocks],
+            &allowed.judgement(blocks.len(), invalid),
+            question,
+        )
     };
-    let rows = names.into_iter().filter(|name| !aside.contains(name)).map(row).collect();
+    let rows = names
+        .into_iter()
+        .filter(|name| !aside.contains(name))
+        .map(row)
+        .collect();
     let mut left_out = ground.left_out;
     left_out.extend(aside.iter().map(|row| said_of_aside(row, &question.metric)));
     Comparison {
@@ -136,27 +169,49 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
     }
 }
 
-/// The rows of which no record has the kind of operation that the question is about: they were measured for another one. Where no row has it,
-/// none is set aside, so that each says what is missing.
-fn set_aside<'a>(rows: impl Iterator<Item = &'a str>, records: &[&Record], metric: &Metric) -> BTreeSet<&'a str> {
-    let lacks = |row: &&str| !records.iter().any(|record| row_of(record) == *row && metric.concerns(record));
+/// The rows of which no record has the kind of operation that the question is about: they were
+/// measured for another one. Where no row has it, none is set aside, so that each says what is
+/// missing.
+fn set_aside<'a>(
+    rows: impl Iterator<Item = &'a str>,
+    records: &[&Record],
+    metric: &Metric,
+) -> BTreeSet<&'a str> {
+    let lacks = |row: &&str| {
+        !records
+            .iter()
+            .any(|record| row_of(record) == *row && metric.concerns(record))
+    };
     let all: Vec<&str> = rows.collect();
     let lacking: BTreeSet<&str> = all.iter().copied().filter(lacks).collect();
-    if lacking.len() == all.len() { BTreeSet::new() } else { lacking }
+    if lacking.len() == all.len() {
+        BTreeSet::new()
+    } else {
+        lacking
+    }
 }
 
 fn said_of_aside(row: &str, metric: &Metric) -> String {
-    format!("row {row}: it has no operations of the kind {}", metric.kind().unwrap_or_default())
+    format!(
+        "row {row}: it has no operations of the kind {}",
+        metric.kind().unwrap_or_default()
+    )
 }
 
 /// As [`compare`], and what the audit of the records says: a severe finding leaves no verdict.
 #[must_use]
-pub fn compare_audited(base: &[Record], candidate: &[Record], question: &Question) -> (Comparison, Vec<Located>) {
+pub fn compare_audited(
+    base: &[Record],
+    candidate: &[Record],
+    question: &Question,
+) -> (Comparison, Vec<Located>) {
     let mut found = compare(base, candidate, question);
     let records: Vec<Record> = base.iter().chain(candidate).cloned().collect();
     let findings = accused::findings(crate::audit(&records), question);
     for row in &mut found.rows {
-        let counts = |index: usize| records[index].outcome.status == Status::Ok && row_of(&records[index]) == row.row;
+        let counts = |index: usize| {
+            records[index].outcome.status == Status::Ok && row_of(&records[index]) == row.row
+        };
         if let Some(reason) = accused::accused(&findings, counts) {
             accused::bar(row, reason);
         }
@@ -181,7 +236,11 @@ impl<'a> Ground<'a> {
         let found = environment_differences(&usable[0], &usable[1]);
         let [with_subject, environment] = subject::divided(found, &usable, &question.factors);
         let workload = workload_differences(&usable[0], &usable[1]);
-        let undeclared: Vec<&str> = workload.iter().map(|d| d.key.as_str()).filter(|key| !question.factors.contains(*key)).collect();
+        let undeclared: Vec<&str> = workload
+            .iter()
+            .map(|d| d.key.as_str())
+            .filter(|key| !question.factors.contains(*key))
+            .collect();
         let invalid = (!undeclared.is_empty())
             .then(|| {
                 Reason::Audit(format!(
@@ -191,7 +250,14 @@ impl<'a> Ground<'a> {
             })
             .or_else(|| foreign_host(&environment))
             .or_else(|| unequal_failures(&sides[0], &sides[1]));
-        Self { usable, with_subject, environment, workload, left_out, invalid }
+        Self {
+            usable,
+            with_subject,
+            environment,
+            workload,
+            left_out,
+            invalid,
+        }
     }
 }
 
@@ -200,15 +266,26 @@ fn some(names: &[&str]) -> String {
     const SHOWN: usize = 6;
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
 }
 
 fn row_of(record: &Record) -> &str {
-    record.trial.as_ref().map_or(record.name.as_str(), |trial| trial.row.as_str())
+    record
+        .trial
+        .as_ref()
+        .map_or(record.name.as_str(), |trial| trial.row.as_str())
 }
 
 fn of_row<'a>(records: &[&'a Record], row: &str) -> Vec<&'a Record> {
-    records.iter().copied().filter(|record| row_of(record) == row).collect()
+    records
+        .iter()
+        .copied()
+        .filter(|record| row_of(record) == row)
+        .collect()
 }
 
 fn usable<'a>(records: &[&'a Record], side: &str, left_out: &mut Vec<String>) -> Vec<&'a Record> {
@@ -217,8 +294,15 @@ fn usable<'a>(records: &[&'a Record], side: &str, left_out: &mut Vec<String>) ->
         if record.outcome.status == Status::Ok {
             out.push(*record);
         } else {
-            let why = record.outcome.message.as_deref().unwrap_or("it did not end well");
-            left_out.push(format!("{side} {} ({}): {why}", record.name, record.started_at));
+            let why = record
+                .outcome
+                .message
+                .as_deref()
+                .unwrap_or("it did not end well");
+            left_out.push(format!(
+                "{side} {} ({}): {why}",
+                record.name, record.started_at
+            ));
         }
     }
     out
@@ -226,14 +310,32 @@ fn usable<'a>(records: &[&'a Record], side: &str, left_out: &mut Vec<String>) ->
 
 /// Hosts that differ explain any difference.
 fn foreign_host(environment: &[Disagreement]) -> Option<Reason> {
-    let telling = ["system.machine_fingerprint", "system.hostname", "cpu.model", "storage.device.model", "storage.file_system.kind"];
-    let found: Vec<&str> = environment.iter().map(|d| d.key.as_str()).filter(|key| telling.contains(key)).collect();
-    (!found.is_empty()).then(|| Reason::Audit(format!("the environments differ ({}), so the cause is unknown", found.join(", "))))
+    let telling = [
+        "system.machine_fingerprint",
+        "system.hostname",
+        "cpu.model",
+        "storage.device.model",
+        "storage.file_system.kind",
+    ];
+    let found: Vec<&str> = environment
+        .iter()
+        .map(|d| d.key.as_str())
+        .filter(|key| telling.contains(key))
+        .collect();
+    (!found.is_empty()).then(|| {
+        Reason::Audit(format!(
+            "the environments differ ({}), so the cause is unknown",
+            found.join(", ")
+        ))
+    })
 }
 
 fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
     let count = |records: &[&Record]| {
-        let failed = records.iter().filter(|record| record.outcome.status != Status::Ok).count() as u64;
+        let failed = records
+            .iter()
+            .filter(|record| record.outcome.status != Status::Ok)
+            .count() as u64;
         [failed, records.len() as u64 - failed]
     };
     let p = fisher_exact([count(base), count(candidate)]);
@@ -259,7 +361,8 @@ struct Allowed {
 /// When an experiment was allowed to end, and when it did.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
-    /// Whether it is judged at looks: because it may stop at one, or because whoever stopped a fixed length before its end chose when.
+    /// Whether it is judged at looks: because it may stop at one, or because whoever stopped a
+    /// fixed length before its end chose when.
     at_looks: bool,
     interrupted: Option<Interrupted>,
 }
@@ -273,7 +376,10 @@ impl Ending {
             planned = planned.max(trial.planned_blocks.unwrap_or(0));
         }
         let falls_short = !is_open && complete < planned as usize;
-        Self { at_looks: is_open || falls_short, interrupted: falls_short.then_some(Interrupted { complete, planned }) }
+        Self {
+            at_looks: is_open || falls_short,
+            interrupted: falls_short.then_some(Interrupted { complete, planned }),
+        }
     }
 
     /// Why nothing may be said before the first look.
@@ -281,7 +387,9 @@ impl Ending {
         let first = stats::FIRST_LOOK;
         Reason::Audit(match self.interrupted {
             Some(Interrupted { complete, planned }) => {
-                format!("interrupted after {complete} of {planned} planned blocks, and before {first} nothing may be said; let it end")
+                format!(
+                    "interrupted after {complete} of {planned} planned blocks, and before {first} nothing may be said; let it end"
+                )
             }
             None => format!(
                 "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length with --blocks"
@@ -291,22 +399,40 @@ impl Ending {
 }
 
 impl Allowed {
-    /// One row, one comparison: all blocks at 95 % where a fixed length was reached; those of the last permitted look, at its level, where the
-    /// experiment may stop or was stopped. Before its first look nothing may be said.
+    /// One row, one comparison: all blocks at 95 % where a fixed length was reached; those of the
+    /// last permitted look, at its level, where the experiment may stop or was stopped. Before
+    /// its first look nothing may be said.
     fn of_one(measured: usize, ending: &Ending) -> Self {
         let ending = *ending;
         if !ending.at_looks {
-            return Self { blocks: measured, level: 0.95, too_early: false, ending };
+            return Self {
+                blocks: measured,
+                level: 0.95,
+                too_early: false,
+                ending,
+            };
         }
         let thresholds = Thresholds::open();
         let look = thresholds.last_look(measured);
-        let level = look.and_then(|look| thresholds.at(look, 1)).map(|p| 1.0 - p);
-        Self { blocks: look.unwrap_or(0), level: level.unwrap_or(0.95), too_early: level.is_none(), ending }
+        let level = look
+            .and_then(|look| thresholds.at(look, 1))
+            .map(|p| 1.0 - p);
+        Self {
+            blocks: look.unwrap_or(0),
+            level: level.unwrap_or(0.95),
+            too_early: level.is_none(),
+            ending,
+        }
     }
 
     fn judgement(&self, measured: usize, invalid: Option<Reason>) -> Judgement {
         let invalid = invalid.or_else(|| self.too_early.then(|| self.ending.too_early(measured)));
-        Judgement { level: self.level, unused_blocks: measured - self.blocks, interrupted: self.ending.interrupted, invalid }
+        Judgement {
+            level: self.level,
+            unused_blocks: measured - self.blocks,
+            interrupted: self.ending.interrupted,
+            invalid,
+        }
     }
 }
 
@@ -315,21 +441,41 @@ fn is_drawn_by_lot(records: &[&Record]) -> bool {
     records.iter().all(|record| record.trial.is_some())
 }
 
-/// The verdict on blocks, of one row or of several. A block without the metric makes it invalid: leaving it out would be a choice by result.
+/// The verdict on blocks, of one row or of several. A block without the metric makes it invalid:
+/// leaving it out would be a choice by result.
 fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question) -> RowComparison {
-    let values: Vec<(f64, f64)> = blocks.iter().filter_map(|block| block.values(&question.metric)).collect();
-    let differences: Vec<f64> = values.iter().map(|(base, candidate)| candidate - base).collect();
+    let values: Vec<(f64, f64)> = blocks
+        .iter()
+        .filter_map(|block| block.values(&question.metric))
+        .collect();
+    let differences: Vec<f64> = values
+        .iter()
+        .map(|(base, candidate)| candidate - base)
+        .collect();
     let estimate = effect(&differences, how.level);
-    let better = if question.metric.higher_is_better() { Better::Higher } else { Better::Lower };
+    let better = if question.metric.higher_is_better() {
+        Better::Higher
+    } else {
+        Better::Lower
+    };
     let invalid = how
         .invalid
         .clone()
         .or_else(|| (values.len() < blocks.len()).then(|| without_metric(blocks, question)))
-        .or_else(|| (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: differences.len() }));
+        .or_else(|| {
+            (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks {
+                n: differences.len(),
+            })
+        });
     let median = |side: fn(&(f64, f64)) -> f64| {
-        (!values.is_empty()).then(|| stats::sample::median(&values.iter().map(side).collect::<Vec<_>>()).exp())
+        (!values.is_empty())
+            .then(|| stats::sample::median(&values.iter().map(side).collect::<Vec<_>>()).exp())
     };
-    let sensitivity = if invalid.is_some() { None } else { sensitivity(&differences, how.level, question.margin, better) };
+    let sensitivity = if invalid.is_some() {
+        None
+    } else {
+        sensitivity(&differences, how.level, question.margin, better)
+    };
     RowComparison {
         row: name.to_owned(),
         blocks: differences.len(),
@@ -345,7 +491,10 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
 }
 
 fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {
-    let lacking = blocks.iter().filter(|block| block.values(&question.metric).is_none()).count();
+    let lacking = blocks
+        .iter()
+        .filter(|block| block.values(&question.metric).is_none())
+        .count();
     Reason::Audit(format!(
         "{lacking} of {} blocks have no {}, or too few operations for it; choose another --metric, or longer slots",
         blocks.len(),
@@ -353,24 +502,44 @@ fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {
     ))
 }
 
-fn sensitivity(differences: &[f64], level: f64, margin: f64, better: Better) -> Option<Sensitivity> {
+fn sensitivity(
+    differences: &[f64],
+    level: f64,
+    margin: f64,
+    better: Better,
+) -> Option<Sensitivity> {
     let outlying = outlying(differences);
     if outlying.is_empty() {
         return None;
     }
-    let rest: Vec<f64> = (0..differences.len()).filter(|i| !outlying.contains(i)).map(|i| differences[i]).collect();
+    let rest: Vec<f64> = (0..differences.len())
+        .filter(|i| !outlying.contains(i))
+        .map(|i| differences[i])
+        .collect();
     let effect = effect(&rest, level);
-    let too_few = (rest.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: rest.len() });
-    Some(Sensitivity { outlying, verdict: judge(effect.as_ref(), too_few, margin, better), effect })
+    let too_few =
+        (rest.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks { n: rest.len() });
+    Some(Sensitivity {
+        outlying,
+        verdict: judge(effect.as_ref(), too_few, margin, better),
+        effect,
+    })
 }
 
-/// Blocks that no attempt of any experiment completed have their reason in how the records came about.
+/// Blocks that no attempt of any experiment completed have their reason in how the records came
+/// about.
 fn unpaired(base: &[&Record], candidate: &[&Record], blocks: &[Block<'_>]) -> Option<Reason> {
     let plans = |records: &[&Record]| -> BTreeSet<String> {
-        records.iter().filter_map(|record| record.trial.as_ref().map(|trial| trial.plan.clone())).collect()
+        records
+            .iter()
+            .filter_map(|record| record.trial.as_ref().map(|trial| trial.plan.clone()))
+            .collect()
     };
     let (of_base, of_candidate) = (plans(base), plans(candidate));
-    let strangers = blocks.is_empty() && !of_base.is_empty() && !of_candidate.is_empty() && of_base.is_disjoint(&of_candidate);
+    let strangers = blocks.is_empty()
+        && !of_base.is_empty()
+        && !of_candidate.is_empty()
+        && of_base.is_disjoint(&of_candidate);
     let list = |plans: &BTreeSet<String>| plans.iter().cloned().collect::<Vec<_>>().join(", ");
     strangers.then(|| {
         Reason::Audit(format!(
@@ -399,14 +568,28 @@ mod tests {
 
     fn trial(arm: &str, block: u32, slot: u32, per_second: u64) -> Record {
         let mut operations = Measurements::default();
-        operations.insert("read", Operations { count: per_second, bytes: per_second * 4096, ..Operations::default() });
+        operations.insert(
+            "read",
+            Operations {
+                count: per_second,
+                bytes: per_second * 4096,
+                ..Operations::default()
+            },
+        );
         Record {
             schema: SCHEMA,
             name: "row".into(),
             started_at: format!("2026-01-01T00:{:02}:{:02}.000Z", slot / 60, slot % 60),
             elapsed_ns: 1_000_000_000,
             operations,
-            trial: Some(Trial { plan: "fixed/1".into(), arm: arm.into(), row: "row".into(), block, slot, ..Trial::default() }),
+            trial: Some(Trial {
+                plan: "fixed/1".into(),
+                arm: arm.into(),
+                row: "row".into(),
+                block,
+                slot,
+                ..Trial::default()
+            }),
             ..Record::default()
         }
     }
@@ -417,13 +600,28 @@ mod tests {
         let noise = |block: u32| 1.0 + (f64::from(block * 7 % 11) - 5.0) / 1000.0;
         let whole = units::lossless::f64_to_u64_saturating;
         let swap = |block: u32| u32::from(block % 3 == 1);
-        let base = (0..blocks).map(|b| trial("base", b, 2 * b + swap(b), whole(level(b)))).collect();
-        let candidate = (0..blocks).map(|b| trial("candidate", b, 2 * b + 1 - swap(b), whole(level(b) * ratio * noise(b)))).collect();
+        let base = (0..blocks)
+            .map(|b| trial("base", b, 2 * b + swap(b), whole(level(b))))
+            .collect();
+        let candidate = (0..blocks)
+            .map(|b| {
+                trial(
+                    "candidate",
+                    b,
+                    2 * b + 1 - swap(b),
+                    whole(level(b) * ratio * noise(b)),
+                )
+            })
+            .collect();
         (base, candidate)
     }
 
     fn question() -> Question {
-        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::new() }
+        Question {
+            metric: Metric::OperationsPerSecond,
+            margin: 0.05,
+            factors: BTreeSet::new(),
+        }
     }
 
     #[test]
@@ -432,7 +630,10 @@ mod tests {
         let found = compare(&base, &candidate, &question());
         assert_eq!(found.rows[0].verdict, Verdict::Faster { by_margin: true });
         let (base, candidate) = experiment(10, 1.0);
-        assert!(matches!(compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Equivalent { .. }));
+        assert!(matches!(
+            compare(&base, &candidate, &question()).rows[0].verdict,
+            Verdict::Equivalent { .. }
+        ));
     }
 
     #[test]
@@ -441,7 +642,10 @@ mod tests {
         for record in &mut candidate {
             record.started_at = record.started_at.replace("T00", "T05");
         }
-        assert_eq!(compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Invalid(Reason::OrderAliasedWithArm));
+        assert_eq!(
+            compare(&base, &candidate, &question()).rows[0].verdict,
+            Verdict::Invalid(Reason::OrderAliasedWithArm)
+        );
     }
 
     #[test]
@@ -449,7 +653,10 @@ mod tests {
         let (base, mut candidate) = experiment(6, 1.1);
         candidate[0].outcome.status = Status::Failed;
         let found = compare(&base, &candidate, &question());
-        assert_eq!(found.rows[0].verdict, Verdict::Invalid(Reason::TooFewBlocks { n: 5 }));
+        assert_eq!(
+            found.rows[0].verdict,
+            Verdict::Invalid(Reason::TooFewBlocks { n: 5 })
+        );
         assert_eq!(found.left_out.len(), 1);
     }
 
@@ -465,7 +672,10 @@ mod tests {
         open(&mut base);
         open(&mut candidate);
         let row = &compare(&base, &candidate, &question()).rows[0];
-        assert_eq!((row.blocks, row.unused_blocks, row.differences.len()), (12, 2, 12));
+        assert_eq!(
+            (row.blocks, row.unused_blocks, row.differences.len()),
+            (12, 2, 12)
+        );
         let level = row.effect.as_ref().map(|effect| effect.level);
         assert_eq!(level, Thresholds::open().at(12, 1).map(|p| 1.0 - p));
         assert_eq!(row.verdict, Verdict::Faster { by_margin: true });
@@ -474,29 +684,44 @@ mod tests {
     #[test]
     fn before_its_first_look_an_open_experiment_has_no_verdict() {
         let (mut base, mut candidate) = experiment(7, 1.5);
-        assert_eq!(compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Faster { by_margin: true });
+        assert_eq!(
+            compare(&base, &candidate, &question()).rows[0].verdict,
+            Verdict::Faster { by_margin: true }
+        );
         open(&mut base);
         open(&mut candidate);
         let row = &compare(&base, &candidate, &question()).rows[0];
-        assert!(matches!(&row.verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look is after 8")), "{row:?}");
+        assert!(
+            matches!(&row.verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look is after 8")),
+            "{row:?}"
+        );
         assert_eq!((row.effect.as_ref(), row.unused_blocks), (None, 7));
     }
 
     #[test]
     fn of_a_repeated_block_only_the_last_complete_attempt_is_paired() {
         let (mut base, mut candidate) = experiment(6, 1.1);
-        // A first attempt at block 5 in which the base was ten times as fast and the candidate failed.
+        // A first attempt at block 5 in which the base was ten times as fast and the candidate
+        // failed.
         let (mut early, mut failed) = (trial("base", 5, 10, 120_000), trial("candidate", 5, 11, 1));
         failed.outcome.status = Status::Failed;
-        for (record, seconds) in [(&mut early, 41), (&mut failed, 42), (base.last_mut().unwrap(), 43), (candidate.last_mut().unwrap(), 44)]
-        {
+        for (record, seconds) in [
+            (&mut early, 41),
+            (&mut failed, 42),
+            (base.last_mut().unwrap(), 43),
+            (candidate.last_mut().unwrap(), 44),
+        ] {
             record.started_at = format!("2026-01-01T00:00:{seconds}.000Z");
         }
         base.insert(0, early);
         candidate.push(failed);
         let row = &compare(&base, &candidate, &question()).rows[0];
-        assert_eq!((row.blocks, &row.verdict), (6, &Verdict::Faster { by_margin: true }));
-        // Without its second attempt the block does not count, though each side has a good record of it.
+        assert_eq!(
+            (row.blocks, &row.verdict),
+            (6, &Verdict::Faster { by_margin: true })
+        );
+        // Without its second attempt the block does not count, though each side has a good record
+        // of it.
         base.pop();
         let row = &compare(&base, &candidate, &question()).rows[0];
         assert_eq!(row.verdict, Verdict::Invalid(Reason::TooFewBlocks { n: 5 }));
@@ -515,28 +740,51 @@ mod tests {
     #[test]
     fn an_outlying_block_stays_in_the_verdict_and_is_shown_beside_it() {
         let (base, mut candidate) = experiment(10, 1.0);
-        assert_eq!(compare(&base, &candidate, &question()).rows[0].sensitivity, None);
+        assert_eq!(
+            compare(&base, &candidate, &question()).rows[0].sensitivity,
+            None
+        );
         candidate[4] = trial("candidate", 4, 9, 100);
         let row = &compare(&base, &candidate, &question()).rows[0];
         let sensitivity = row.sensitivity.as_ref().unwrap();
-        assert_eq!((row.differences.len(), sensitivity.outlying.as_slice()), (10, [4].as_slice()));
+        assert_eq!(
+            (row.differences.len(), sensitivity.outlying.as_slice()),
+            (10, [4].as_slice())
+        );
         assert!(matches!(sensitivity.verdict, Verdict::Equivalent { .. }));
     }
 
     #[test]
     fn sides_of_two_experiments_share_no_block() {
         let (base, mut candidate) = experiment(10, 1.1);
-        candidate.iter_mut().for_each(|record| record.trial.as_mut().unwrap().plan = "another".into());
+        candidate
+            .iter_mut()
+            .for_each(|record| record.trial.as_mut().unwrap().plan = "another".into());
         let found = compare(&base, &candidate, &question());
-        assert!(matches!(&found.rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("another")), "{:?}", found.rows);
+        assert!(
+            matches!(&found.rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("another")),
+            "{:?}",
+            found.rows
+        );
     }
 
     #[test]
     fn what_the_audit_calls_invalid_has_no_verdict() {
         let (mut base, candidate) = experiment(10, 1.1);
-        base[2].operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        base[2].operations.insert(
+            "read",
+            Operations {
+                count: 10,
+                bytes: 1 << 40,
+                ..Operations::default()
+            },
+        );
         let (found, findings) = compare_audited(&base, &candidate, &question());
-        assert!(matches!(found.rows[0].verdict, Verdict::Invalid(Reason::Audit(_))), "{:?}", found.rows[0].verdict);
+        assert!(
+            matches!(found.rows[0].verdict, Verdict::Invalid(Reason::Audit(_))),
+            "{:?}",
+            found.rows[0].verdict
+        );
         assert!(!findings.is_empty());
     }
 
@@ -552,8 +800,14 @@ mod tests {
             "{:?}",
             found.rows
         );
-        let declared = Question { factors: ["queue-depth".to_owned()].into(), ..question() };
-        assert_eq!(compare(&base, &candidate, &declared).rows[0].verdict, Verdict::Faster { by_margin: true });
+        let declared = Question {
+            factors: ["queue-depth".to_owned()].into(),
+            ..question()
+        };
+        assert_eq!(
+            compare(&base, &candidate, &declared).rows[0].verdict,
+            Verdict::Faster { by_margin: true }
+        );
     }
 
     #[test]
@@ -561,7 +815,10 @@ mod tests {
         let (mut base, mut candidate) = experiment(10, 1.1);
         let place = |records: &mut [Record], path: &str, kind: &str| {
             for record in records {
-                record.targets = vec![record::TargetFact { path: path.into(), ..record::TargetFact::default() }];
+                record.targets = vec![record::TargetFact {
+                    path: path.into(),
+                    ..record::TargetFact::default()
+                }];
                 record.environment.system.boot_id = Some("boot".into());
                 let storage = record.environment.storage.get_or_insert_default();
                 storage.file_system.get_or_insert_default().kind = kind.into();
@@ -572,18 +829,27 @@ mod tests {
         let found = compare(&base, &candidate, &question());
         assert_eq!(found.rows[0].verdict, Verdict::Faster { by_margin: true });
         let keys = |of: &[Disagreement]| of.iter().map(|d| d.key.clone()).collect::<Vec<_>>();
-        assert_eq!((keys(&found.with_subject), keys(&found.environment)), (vec!["storage.file_system.kind".to_owned()], vec![]));
-        // The same path on another file system is nobody's treatment, and another machine is no target.
+        assert_eq!(
+            (keys(&found.with_subject), keys(&found.environment)),
+            (vec!["storage.file_system.kind".to_owned()], vec![])
+        );
+        // The same path on another file system is nobody's treatment, and another machine is no
+        // target.
         place(&mut candidate, "/mnt/a", "xfs");
         let barred = |candidate: &[Record]| {
-            let Verdict::Invalid(Reason::Audit(text)) = compare(&base, candidate, &question()).rows[0].verdict.clone() else {
+            let Verdict::Invalid(Reason::Audit(text)) = compare(&base, candidate, &question()).rows
+                [0]
+            .verdict
+            .clone() else {
                 panic!("a verdict")
             };
             text
         };
         assert!(barred(&candidate).contains("storage.file_system.kind"));
         place(&mut candidate, "/mnt/b", "xfs");
-        candidate.iter_mut().for_each(|record| record.environment.cpu.model = Some("other".into()));
+        candidate
+            .iter_mut()
+            .for_each(|record| record.environment.cpu.model = Some("other".into()));
         assert!(barred(&candidate).contains("cpu.model"));
     }
 
@@ -597,8 +863,21 @@ mod tests {
         }
         base.append(&mut more);
         let found = compare(&base, &candidate, &question());
-        assert_eq!(found.rows.iter().map(|row| row.verdict.clone()).collect::<Vec<_>>(), [Verdict::Faster { by_margin: true }]);
-        assert_eq!(found.lone_rows, [LoneRow { row: "extra".into(), is_of_base: true }]);
+        assert_eq!(
+            found
+                .rows
+                .iter()
+                .map(|row| row.verdict.clone())
+                .collect::<Vec<_>>(),
+            [Verdict::Faster { by_margin: true }]
+        );
+        assert_eq!(
+            found.lone_rows,
+            [LoneRow {
+                row: "extra".into(),
+                is_of_base: true
+            }]
+        );
         assert_eq!(found.workload, []);
     }
 
@@ -615,27 +894,46 @@ mod tests {
             }
             side.append(&mut writes);
         }
-        let of = |metric: &str| Question { metric: Metric::parse(metric).unwrap(), ..question() };
+        let of = |metric: &str| Question {
+            metric: Metric::parse(metric).unwrap(),
+            ..question()
+        };
         let found = compare(&base, &candidate, &of("write.rate"));
         assert_eq!(
-            found.rows.iter().map(|row| (row.row.as_str(), row.verdict.clone())).collect::<Vec<_>>(),
+            found
+                .rows
+                .iter()
+                .map(|row| (row.row.as_str(), row.verdict.clone()))
+                .collect::<Vec<_>>(),
             [("writes", Verdict::Faster { by_margin: true })]
         );
-        assert_eq!(found.left_out, ["row row: it has no operations of the kind write"]);
+        assert_eq!(
+            found.left_out,
+            ["row row: it has no operations of the kind write"]
+        );
         assert_eq!(compare(&base, &candidate, &of("rate")).rows.len(), 2);
-        assert_eq!(compare(&base, &candidate, &of("stat.rate")).rows.len(), 2, "what nobody has is missing everywhere");
+        assert_eq!(
+            compare(&base, &candidate, &of("stat.rate")).rows.len(),
+            2,
+            "what nobody has is missing everywhere"
+        );
     }
 
     #[test]
     fn of_many_options_that_differ_a_few_are_named() {
         assert_eq!(some(&["a", "b"]), "a, b");
-        assert_eq!(some(&["a", "b", "c", "d", "e", "f", "g", "h"]), "a, b, c, d, e, f and 2 more");
+        assert_eq!(
+            some(&["a", "b", "c", "d", "e", "f", "g", "h"]),
+            "a, b, c, d, e, f and 2 more"
+        );
     }
 
     #[test]
     fn another_machine_is_no_comparison() {
         let (base, mut candidate) = experiment(10, 1.1);
-        candidate.iter_mut().for_each(|record| record.environment.system.hostname = Some("other".into()));
+        candidate
+            .iter_mut()
+            .for_each(|record| record.environment.system.hostname = Some("other".into()));
         assert!(
             matches!(&compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("hostname"))
         );

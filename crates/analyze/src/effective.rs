@@ -3,7 +3,8 @@
 use record::Record;
 use units::{Bytes, Nanos};
 
-/// What was effective in a record, by the names of the options. A missing option is unknown, never its default.
+/// What was effective in a record, by the names of the options. A missing option is unknown, never
+/// its default.
 #[derive(Clone, Copy, Debug)]
 pub struct Effective<'a>(&'a Record);
 
@@ -41,15 +42,20 @@ impl<'a> Effective<'a> {
     /// The one block size in bytes; `None` if there are several.
     #[must_use]
     pub fn block_bytes(self) -> Option<u64> {
-        Bytes::parse(self.text("block-size")?).ok().map(|size| size.0)
+        Bytes::parse(self.text("block-size")?)
+            .ok()
+            .map(|size| size.0)
     }
 
     /// Share of reads among reads and writes, 0 to 1: as configured, else as counted.
     #[must_use]
     pub fn read_share(self) -> Option<f64> {
-        let configured = self.real("read-percent").or_else(|| self.real("write-percent").map(|writes| 100.0 - writes));
+        let configured = self
+            .real("read-percent")
+            .or_else(|| self.real("write-percent").map(|writes| 100.0 - writes));
         configured.map(|percent| percent / 100.0).or_else(|| {
-            let [reads, writes] = ["read", "write"].map(|kind| self.0.operations.kind(kind).map_or(0, |o| o.count));
+            let [reads, writes] =
+                ["read", "write"].map(|kind| self.0.operations.kind(kind).map_or(0, |o| o.count));
             (reads + writes > 0).then(|| reads as f64 / (reads + writes) as f64)
         })
     }
@@ -57,40 +63,63 @@ impl<'a> Effective<'a> {
     /// Whether workers pause between operations.
     #[must_use]
     pub fn thinks(self) -> bool {
-        let fixed = self.text("think-time").and_then(|text| Nanos::parse(text).ok());
-        fixed.is_some_and(|time| time.0 > 0) || self.real("think-adaptive-percent").is_some_and(|percent| percent > 0.0)
+        let fixed = self
+            .text("think-time")
+            .and_then(|text| Nanos::parse(text).ok());
+        fixed.is_some_and(|time| time.0 > 0)
+            || self
+                .real("think-adaptive-percent")
+                .is_some_and(|percent| percent > 0.0)
     }
 
     /// How long was measured, in nanoseconds: as the clock says, else as was asked.
     #[must_use]
     pub fn measured_ns(self) -> Option<u64> {
         let asked = || Nanos::parse(self.text("duration")?).ok().map(|time| time.0);
-        Some(self.0.elapsed_ns).filter(|ns| *ns > 0).or_else(asked).filter(|ns| *ns > 0)
+        Some(self.0.elapsed_ns)
+            .filter(|ns| *ns > 0)
+            .or_else(asked)
+            .filter(|ns| *ns > 0)
     }
 
     /// Whether operations start by a schedule rather than when another ends.
     #[must_use]
     pub fn is_open_loop(self) -> bool {
-        self.0.pace.as_ref().is_some_and(|pace| pace.asked_per_second.or(pace.asked_bytes_per_second).is_some())
+        self.0.pace.as_ref().is_some_and(|pace| {
+            pace.asked_per_second
+                .or(pace.asked_bytes_per_second)
+                .is_some()
+        })
     }
 
     /// Whether another tool was told a rate, which it keeps by waiting between operations.
     #[must_use]
     pub fn is_limited(self) -> bool {
-        self.is_open_loop() || ["rate-iops", "rate-bytes"].iter().any(|key| self.real_or_size(key).is_some_and(|rate| rate > 0.0))
+        self.is_open_loop()
+            || ["rate-iops", "rate-bytes"]
+                .iter()
+                .any(|key| self.real_or_size(key).is_some_and(|rate| rate > 0.0))
     }
 
     fn real_or_size(self, key: &str) -> Option<f64> {
-        self.real(key).or_else(|| Some(Bytes::parse(self.text(key)?).ok()?.0 as f64))
+        self.real(key)
+            .or_else(|| Some(Bytes::parse(self.text(key)?).ok()?.0 as f64))
     }
 
     /// Workers of all hosts together; `None` if nobody says.
     #[must_use]
     pub fn workers(self) -> Option<f64> {
-        Some(self.real("threads")? * self.real("hosts").filter(|hosts| *hosts >= 1.0).unwrap_or(1.0))
+        Some(
+            self.real("threads")?
+                * self
+                    .real("hosts")
+                    .filter(|hosts| *hosts >= 1.0)
+                    .unwrap_or(1.0),
+        )
     }
 
-    /// Whether a start of a program was timed, which is over when it is over: it has no steady state and no percentiles.
+    /// Whether a start of a program was timed, which is over when it is over: it has no steady
+    /// state and no percentiles.
     #[must_use]
     pub fn is_start_of_command(self) -> bool {
         self.0.targets.iter().any(|target| target.kind == "command")
@@ -108,32 +137,62 @@ mod tests {
     use super::*;
 
     fn with(pairs: &[(&str, &str)]) -> Record {
-        Record { effective: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..Record::default() }
+        Record {
+            effective: pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+            ..Record::default()
+        }
     }
 
     #[test]
     fn an_unknown_option_is_neither_on_nor_off() {
         let record = Record::default();
         let effective = Effective::of(&record);
-        assert_eq!((effective.text("direct"), effective.is_on("direct"), effective.read_share()), (None, false, None));
+        assert_eq!(
+            (
+                effective.text("direct"),
+                effective.is_on("direct"),
+                effective.read_share()
+            ),
+            (None, false, None)
+        );
     }
 
     #[test]
     fn several_block_sizes_are_not_one() {
-        assert_eq!(Effective::of(&with(&[("block-size", "4k")])).block_bytes(), Some(4096));
-        assert_eq!(Effective::of(&with(&[("block-size", "4k/60:64k/40")])).block_bytes(), None);
+        assert_eq!(
+            Effective::of(&with(&[("block-size", "4k")])).block_bytes(),
+            Some(4096)
+        );
+        assert_eq!(
+            Effective::of(&with(&[("block-size", "4k/60:64k/40")])).block_bytes(),
+            None
+        );
     }
 
     #[test]
     fn either_percentage_gives_the_share_of_reads() {
-        assert_eq!(Effective::of(&with(&[("read-percent", "70")])).read_share(), Some(0.7));
-        assert_eq!(Effective::of(&with(&[("write-percent", "100")])).read_share(), Some(0.0));
+        assert_eq!(
+            Effective::of(&with(&[("read-percent", "70")])).read_share(),
+            Some(0.7)
+        );
+        assert_eq!(
+            Effective::of(&with(&[("write-percent", "100")])).read_share(),
+            Some(0.0)
+        );
     }
 
     #[test]
     fn a_think_time_of_zero_is_none() {
-        for (time, percent, thinks) in [("0s", "0", false), ("0", "0", false), ("50us", "0", true), ("0s", "20", true), ("0s", "0.5", true)]
-        {
+        for (time, percent, thinks) in [
+            ("0s", "0", false),
+            ("0", "0", false),
+            ("50us", "0", true),
+            ("0s", "20", true),
+            ("0s", "0.5", true),
+        ] {
             let record = with(&[("think-time", time), ("think-adaptive-percent", percent)]);
             assert_eq!(Effective::of(&record).thinks(), thinks, "{time} {percent}");
         }

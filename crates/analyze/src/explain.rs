@@ -1,4 +1,5 @@
-//! The long text of every rule: what it checks, from which fields, why that matters, and what to do.
+//! The long text of every rule: what it checks, from which fields, why that matters, and what to
+//! do.
 
 use crate::Severity;
 
@@ -22,10 +23,18 @@ pub struct RuleText {
     pub text: &'static str,
 }
 
-/// Of one record's own accounts, of how it went, of stated figures, of several records together, and of experiments.
-const PARTS: [&[RuleText]; 5] = [&alone::RULES, &conduct::RULES, &stated::RULES, &together::RULES, &experiment::RULES];
+/// Of one record's own accounts, of how it went, of stated figures, of several records together,
+/// and of experiments.
+const PARTS: [&[RuleText]; 5] = [
+    &alone::RULES,
+    &conduct::RULES,
+    &stated::RULES,
+    &together::RULES,
+    &experiment::RULES,
+];
 const RULES: [RuleText; COUNT] = joined();
-const COUNT: usize = PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
+const COUNT: usize =
+    PARTS[0].len() + PARTS[1].len() + PARTS[2].len() + PARTS[3].len() + PARTS[4].len();
 
 const fn joined() -> [RuleText; COUNT] {
     let mut out = [PARTS[0][0]; COUNT];
@@ -51,7 +60,10 @@ pub fn rules() -> &'static [RuleText] {
 /// The long text of the rule with this name.
 #[must_use]
 pub fn explain(rule: &str) -> Option<&'static str> {
-    RULES.iter().find(|known| known.id == rule).map(|known| known.text)
+    RULES
+        .iter()
+        .find(|known| known.id == rule)
+        .map(|known| known.text)
 }
 
 #[cfg(test)]
@@ -65,20 +77,34 @@ mod tests {
         let mut out = BTreeSet::new();
         let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/audit")];
         while let Some(directory) = directories.pop() {
-            for entry in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+            for entry in std::fs::read_dir(directory)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+            {
                 if entry.is_dir() {
                     directories.push(entry);
                     continue;
                 }
                 let source = std::fs::read_to_string(entry).unwrap();
-                let code: String =
-                    source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+                let code: String = source
+                    .split("#[cfg(test)]\nmod tests")
+                    .next()
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ");
                 for start in ["const RULE: &str = \"", "finding(\"", "finding( \"", ", \""] {
-                    let candidates = code.match_indices(start).map(|(at, _)| &code[at + start.len()..]);
+                    let candidates = code
+                        .match_indices(start)
+                        .map(|(at, _)| &code[at + start.len()..]);
                     let severity = [", Severity", ", severity", ", experiment.severity"];
-                    let names = candidates
-                        .filter_map(|rest| rest.split_once('"'))
-                        .filter(|(_, after)| start.starts_with("const") || severity.iter().any(|next| after.starts_with(next)));
+                    let names =
+                        candidates
+                            .filter_map(|rest| rest.split_once('"'))
+                            .filter(|(_, after)| {
+                                start.starts_with("const")
+                                    || severity.iter().any(|next| after.starts_with(next))
+                            });
                     out.extend(names.map(|(name, _)| name.to_owned()));
                 }
             }
@@ -97,10 +123,27 @@ mod tests {
     fn a_text_has_a_page_and_fits_the_terminal() {
         for rule in rules() {
             let lines: Vec<&str> = rule.text.lines().collect();
-            assert!((6..=14).contains(&lines.len()), "{}: {} lines", rule.id, lines.len());
-            assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", rule.id);
-            assert!(rule.text.contains("What to do: ") && rule.text.chars().any(|c| c.is_ascii_digit()), "{}", rule.id);
-            assert!(!rule.title.ends_with('.') && rule.title.len() < 80, "{}", rule.id);
+            assert!(
+                (6..=14).contains(&lines.len()),
+                "{}: {} lines",
+                rule.id,
+                lines.len()
+            );
+            assert!(
+                lines.iter().all(|line| line.chars().count() <= 100),
+                "{}",
+                rule.id
+            );
+            assert!(
+                rule.text.contains("What to do: ") && rule.text.chars().any(|c| c.is_ascii_digit()),
+                "{}",
+                rule.id
+            );
+            assert!(
+                !rule.title.ends_with('.') && rule.title.len() < 80,
+                "{}",
+                rule.id
+            );
         }
     }
 

@@ -1,9 +1,10 @@
 //! Judging: from records alone to findings.
 //!
-//! A number is believed only after the record it stands in was checked against itself: its counters against each other, against the
-//! kernel's, and against what was asked. [`self_check`] does that for one record, [`audit`] for several, which are also held against
-//! each other; one rule a file under `audit`. A rule that lacks the facts it needs stays silent; it never guesses. [`explain`] has the long
-//! text of every rule.
+//! A number is believed only after the record it stands in was checked against itself: its counters
+//! against each other, against the kernel's, and against what was asked. [`self_check`] does that
+//! for one record, [`audit`] for several, which are also held against each other; one rule a file
+//! under `audit`. A rule that lacks the facts it needs stays silent; it never guesses. [`explain`]
+//! has the long text of every rule.
 //!
 //! Nothing here reads a clock, a file or the environment: the same record gives the same findings.
 #![forbid(unsafe_code)]
@@ -20,10 +21,14 @@ mod study;
 
 pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};
 pub use compare::{
-    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow, Metric, NoExperiment, Question,
-    RowComparison, Sensitivity, compare, compare_arms, compare_audited, environment_differences, factors_between, workload_differences,
+    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow,
+    Metric, NoExperiment, Question, RowComparison, Sensitivity, compare, compare_arms,
+    compare_audited, environment_differences, factors_between, workload_differences,
 };
 pub use effective::Effective;
 pub use explain::{RuleText, explain, rules};
 pub use finding::{Finding, Severity};
-pub use study::{Bounds, Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Range, Study, StudyArm, StudyOptions, StudyRow, study};
+pub use study::{
+    Bounds, Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Range, Study, StudyArm,
+    StudyOptions, StudyRow, study,
+};

@@ -1,7 +1,8 @@
 //! The only clocks of Fathom: the machine's, and a virtual one for the `sim` engine.
 //!
-//! The machine clock reads the time stamp counter where the kernel says it is constant and never stops, because a reading costs half
-//! of `clock_gettime`; it is calibrated against `CLOCK_MONOTONIC` and checked against it again when a run ends.
+//! The machine clock reads the time stamp counter where the kernel says it is constant and never
+//! stops, because a reading costs half of `clock_gettime`; it is calibrated against
+//! `CLOCK_MONOTONIC` and checked against it again when a run ends.
 
 use crate::sys;
 use std::cell::Cell;
@@ -11,12 +12,14 @@ use std::time::{Duration, SystemTime};
 /// A source of nanoseconds since an arbitrary start.
 pub trait Clock: Clone {
     fn now(&self) -> u64;
-    /// A reading right after a system call, whose return orders it behind what the call did; cheaper where fences cost.
+    /// A reading right after a system call, whose return orders it behind what the call did;
+    /// cheaper where fences cost.
     #[inline]
     fn now_after_call(&self) -> u64 {
         self.now()
     }
-    /// Gives the CPU away until `deadline`; the machine may wake up later, and a signal ends it earlier.
+    /// Gives the CPU away until `deadline`; the machine may wake up later, and a signal ends it
+    /// earlier.
     fn sleep_until(&self, deadline: u64);
     /// Whether time passes by itself.
     fn is_virtual(&self) -> bool {
@@ -45,8 +48,9 @@ impl MachineClock {
         Self { scale: None }
     }
 
-    /// The time stamp counter, calibrated for `window` (a few milliseconds bound the rate error to tens of ppm), or `CLOCK_MONOTONIC` where
-    /// `invariant_tsc` is false or the architecture has none.
+    /// The time stamp counter, calibrated for `window` (a few milliseconds bound the rate error to
+    /// tens of ppm), or `CLOCK_MONOTONIC` where `invariant_tsc` is false or the architecture
+    /// has none.
     #[must_use]
     pub fn calibrated(invariant_tsc: bool, window: Duration) -> Self {
         if !invariant_tsc || !cfg!(target_arch = "x86_64") {
@@ -63,16 +67,27 @@ impl MachineClock {
             return Self::monotonic();
         }
         let q32 = (u128::from(ns1 - ns0) << 32) / u128::from(ticks);
-        Self { scale: u64::try_from(q32).ok().map(|ns_per_tick_q32| TscScale { base_tsc: tsc1, base_ns: ns1, ns_per_tick_q32 }) }
+        Self {
+            scale: u64::try_from(q32).ok().map(|ns_per_tick_q32| TscScale {
+                base_tsc: tsc1,
+                base_ns: ns1,
+                ns_per_tick_q32,
+            }),
+        }
     }
 
     /// Name of the source in records.
     #[must_use]
     pub fn source(&self) -> &'static str {
-        if self.scale.is_some() { "tsc" } else { "clock_monotonic" }
+        if self.scale.is_some() {
+            "tsc"
+        } else {
+            "clock_monotonic"
+        }
     }
 
-    /// This clock's reading minus `CLOCK_MONOTONIC`'s at the same moment, in nanoseconds: the drift since calibration.
+    /// This clock's reading minus `CLOCK_MONOTONIC`'s at the same moment, in nanoseconds: the drift
+    /// since calibration.
     #[must_use]
     pub fn drift_ns(&self) -> i64 {
         let before = self.now();
@@ -86,12 +101,14 @@ impl MachineClock {
 impl Clock for MachineClock {
     #[inline]
     fn now(&self) -> u64 {
-        self.scale.map_or_else(sys::monotonic_ns, |scale| scale.ns(ordered_tsc()))
+        self.scale
+            .map_or_else(sys::monotonic_ns, |scale| scale.ns(ordered_tsc()))
     }
 
     #[inline]
     fn now_after_call(&self) -> u64 {
-        self.scale.map_or_else(sys::monotonic_ns, |scale| scale.ns(unordered_tsc()))
+        self.scale
+            .map_or_else(sys::monotonic_ns, |scale| scale.ns(unordered_tsc()))
     }
 
     fn sleep_until(&self, deadline: u64) {
@@ -106,7 +123,10 @@ impl TscScale {
     #[inline]
     fn ns(self, tsc: u64) -> u64 {
         let ticks = tsc.wrapping_sub(self.base_tsc);
-        #[allow(clippy::cast_possible_truncation, reason = "584 years of nanoseconds fit")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "584 years of nanoseconds fit"
+        )]
         let ns = ((u128::from(ticks) * u128::from(self.ns_per_tick_q32)) >> 32) as u64;
         self.base_ns + ns
     }
@@ -129,8 +149,8 @@ fn paired_reading() -> (u64, u64) {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn ordered_tsc() -> u64 {
-    // SAFETY: both instructions exist on every x86-64 CPU; the fence keeps the reading after all earlier loads, so that a copy from a mapping
-    // is over when its end is stamped.
+    // SAFETY: both instructions exist on every x86-64 CPU; the fence keeps the reading after all
+    // earlier loads, so that a copy from a mapping is over when its end is stamped.
     unsafe {
         std::arch::x86_64::_mm_lfence();
         std::arch::x86_64::_rdtsc()
@@ -161,23 +181,30 @@ pub fn wall_time() -> SystemTime {
     SystemTime::now()
 }
 
-/// The reading of the clock that stamps files; it stands still between the ticks of the kernel, so that no file that is changed from now on
-/// gets an earlier time.
+/// The reading of the clock that stamps files; it stands still between the ticks of the kernel, so
+/// that no file that is changed from now on gets an earlier time.
 #[must_use]
 pub fn file_time() -> SystemTime {
     SystemTime::UNIX_EPOCH + sys::file_clock()
 }
 
-/// Waits until whatever is written from now on gets a later time than `modified`: kernels before 6.13 give all writes within one tick
-/// (1 to 10 ms) the same time. Returns whether it did; a time beyond the next ticks, of another machine's clock, is not waited for.
+/// Waits until whatever is written from now on gets a later time than `modified`: kernels before
+/// 6.13 give all writes within one tick (1 to 10 ms) the same time. Returns whether it did; a time
+/// beyond the next ticks, of another machine's clock, is not waited for.
 pub fn outwait_file_time(modified: SystemTime) -> bool {
-    let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let modified = modified
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     // One tick ends the present moment; the others are for sleeps that a signal ended early.
     for _ in 0..4 {
         if sys::file_clock() > modified {
             return true;
         }
-        sys::sleep_ns(u64::try_from(sys::file_clock_tick().as_nanos()).unwrap_or(0).min(10_000_000));
+        sys::sleep_ns(
+            u64::try_from(sys::file_clock_tick().as_nanos())
+                .unwrap_or(0)
+                .min(10_000_000),
+        );
     }
     sys::file_clock() > modified
 }
@@ -221,7 +248,11 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
-        assert!(clock.drift_ns().unsigned_abs() < 10_000_000, "drift {} ns", clock.drift_ns());
+        assert!(
+            clock.drift_ns().unsigned_abs() < 10_000_000,
+            "drift {} ns",
+            clock.drift_ns()
+        );
     }
 
     #[test]
@@ -231,8 +262,14 @@ mod tests {
             assert!(outwait_file_time(present));
             assert!(SystemTime::UNIX_EPOCH + sys::file_clock() > present);
         }
-        assert!(outwait_file_time(SystemTime::UNIX_EPOCH), "the past needs no waiting");
-        assert!(!outwait_file_time(wall_time() + Duration::from_secs(3600)), "the future is not waited for");
+        assert!(
+            outwait_file_time(SystemTime::UNIX_EPOCH),
+            "the past needs no waiting"
+        );
+        assert!(
+            !outwait_file_time(wall_time() + Duration::from_secs(3600)),
+            "the future is not waited for"
+        );
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! How operations reach storage: one trait, an implementation a file, and the syscalls and clocks under them.
+//! How operations reach storage: one trait, an implementation a file, and the syscalls and clocks
+//! under them.
 //!
-//! The seam is slots, never pointers: an engine owns one aligned buffer a slot; the worker fills idle slots, submits a batch of
-//! [`Request`]s and reaps [`Completion`]s. An engine stamps no time and keeps no statistics. `unsafe` lives in this crate alone, and each
-//! syscall is wrapped once, in [`sys`].
+//! The seam is slots, never pointers: an engine owns one aligned buffer a slot; the worker fills
+//! idle slots, submits a batch of [`Request`]s and reaps [`Completion`]s. An engine stamps no time
+//! and keeps no statistics. `unsafe` lives in this crate alone, and each syscall is wrapped once,
+//! in [`sys`].
 //!
-//! Deliberately absent: retries and hidden fall-backs. A short transfer is reported with its byte count; the worker calls it an error.
+//! Deliberately absent: retries and hidden fall-backs. A short transfer is reported with its byte
+//! count; the worker calls it an error.
 
 mod arena;
 pub mod clock;
@@ -111,7 +114,8 @@ pub struct Completion {
     pub result: i64,
 }
 
-/// Gives the completions of a blocking engine to its worker; without a copy where the worker has none left.
+/// Gives the completions of a blocking engine to its worker; without a copy where the worker has
+/// none left.
 #[inline]
 fn hand_over(ready: &mut Vec<Completion>, out: &mut Vec<Completion>) {
     if out.is_empty() {
@@ -132,24 +136,32 @@ pub trait Engine {
     /// Whether [`Engine::perform`] is a system call, which orders what comes after it.
     const CALLS: bool = false;
 
-    /// Carries out one request at once and returns its result, without slots and batches; `None` from engines that cannot.
+    /// Carries out one request at once and returns its result, without slots and batches; `None`
+    /// from engines that cannot.
     #[inline]
     fn perform(&mut self, request: &Request) -> Option<i64> {
         let _asynchronous = request;
         None
     }
 
-    /// Hands over requests in order; returns how many were accepted, at least one of a non-empty batch.
+    /// Hands over requests in order; returns how many were accepted, at least one of a non-empty
+    /// batch.
     ///
     /// # Errors
     /// The engine itself failed; errors of single operations come as completions.
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError>;
 
-    /// Appends completions to `out`: all that are ready, waiting for at least `min` of them no longer than `timeout_ns`.
+    /// Appends completions to `out`: all that are ready, waiting for at least `min` of them no
+    /// longer than `timeout_ns`.
     ///
     /// # Errors
     /// The engine itself failed.
-    fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+    fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError>;
 }
 
 #[cfg(test)]
@@ -160,7 +172,12 @@ mod tests {
     fn operations_are_listed_by_their_discriminant_under_names_of_their_own() {
         let names: std::collections::BTreeSet<&str> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert!(Op::ALL.iter().enumerate().all(|(index, op)| *op as usize == index));
+        assert!(
+            Op::ALL
+                .iter()
+                .enumerate()
+                .all(|(index, op)| *op as usize == index)
+        );
         assert_eq!(Op::ALL.iter().filter(|op| op.transfers()).count(), 2);
     }
 }

@@ -21,7 +21,8 @@ impl LibaioEngine {
     /// No memory, or `fs.aio-max-nr` is exhausted.
     pub fn new(files: Vec<File>, depth: u32, block: usize) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, block)?;
-        let context = sys::aio::Context::new(depth).map_err(|source| EngineError::AioUnavailable { source })?;
+        let context = sys::aio::Context::new(depth)
+            .map_err(|source| EngineError::AioUnavailable { source })?;
         let slots = depth as usize;
         Ok(Self {
             context,
@@ -54,22 +55,52 @@ impl Engine for LibaioEngine {
                 }
             };
             let block = &mut self.blocks[request.slot as usize];
-            let (address, len) =
-                if request.op.transfers() { (self.arena.address(request.slot), request.len) } else { (std::ptr::null_mut(), 0) };
-            *block = sys::aio::ControlBlock::new(command, fd, address, u64::from(len), request.offset, u64::from(request.slot));
+            let (address, len) = if request.op.transfers() {
+                (self.arena.address(request.slot), request.len)
+            } else {
+                (std::ptr::null_mut(), 0)
+            };
+            *block = sys::aio::ControlBlock::new(
+                command,
+                fd,
+                address,
+                u64::from(len),
+                request.offset,
+                u64::from(request.slot),
+            );
             self.batch.push(block);
         }
-        // SAFETY: every control block lives in `self.blocks`, and its buffer belongs to a slot that stays untouched until its completion.
-        unsafe { self.context.submit(&mut self.batch) }.map_err(|source| EngineError::Call { call: "io_submit", source })
+        // SAFETY: every control block lives in `self.blocks`, and its buffer belongs to a slot that
+        // stays untouched until its completion.
+        unsafe { self.context.submit(&mut self.batch) }.map_err(|source| EngineError::Call {
+            call: "io_submit",
+            source,
+        })
     }
 
     #[inline]
-    fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let events =
-            self.context.events(min, timeout_ns, &mut self.events).map_err(|source| EngineError::Call { call: "io_getevents", source })?;
+    fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        let events = self
+            .context
+            .events(min, timeout_ns, &mut self.events)
+            .map_err(|source| EngineError::Call {
+                call: "io_getevents",
+                source,
+            })?;
         for event in events {
-            #[allow(clippy::cast_possible_truncation, reason = "the value is the slot that was submitted")]
-            out.push(Completion { slot: event.data as Slot, result: event.result });
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "the value is the slot that was submitted"
+            )]
+            out.push(Completion {
+                slot: event.data as Slot,
+                result: event.result,
+            });
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
-//! Memory-mapped files: every block is copied between the mapping and the slot's buffer, so that its pages are really touched.
+//! Memory-mapped files: every block is copied between the mapping and the slot's buffer, so that
+//! its pages are really touched.
 //!
-//! A page that cannot be read (the file was cut, the device failed, the disk is full) raises SIGBUS. The handler puts an anonymous page in its
-//! place and marks the thread; the operation then completes with EIO instead of killing the process.
+//! A page that cannot be read (the file was cut, the device failed, the disk is full) raises
+//! SIGBUS. The handler puts an anonymous page in its place and marks the thread; the operation then
+//! completes with EIO instead of killing the process.
 
 use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over, sys};
 use std::fs::File;
@@ -41,17 +43,27 @@ impl MmapEngine {
         sys::catch_bus_errors();
         let mut maps = Vec::with_capacity(files.len());
         for (file, &len) in files.iter().zip(bytes) {
-            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| EngineError::Map {
-                file: maps.len(),
-                bytes: len,
-                source,
+            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| {
+                EngineError::Map {
+                    file: maps.len(),
+                    bytes: len,
+                    source,
+                }
             })?;
             for &word in advice {
-                map.advise(word).map_err(|source| EngineError::Call { call: "madvise", source })?;
+                map.advise(word).map_err(|source| EngineError::Call {
+                    call: "madvise",
+                    source,
+                })?;
             }
             maps.push(map);
         }
-        Ok(Self { maps, arena: Arena::new(depth, block)?, ready: Vec::with_capacity(depth as usize), _files: files })
+        Ok(Self {
+            maps,
+            arena: Arena::new(depth, block)?,
+            ready: Vec::with_capacity(depth as usize),
+            _files: files,
+        })
     }
 }
 
@@ -80,13 +92,21 @@ impl Engine for MmapEngine {
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         for request in batch {
             let result = self.perform(request).expect("a copy always has a result");
-            self.ready.push(Completion { slot: request.slot, result });
+            self.ready.push(Completion {
+                slot: request.slot,
+                result,
+            });
         }
         Ok(batch.len())
     }
 
     #[inline]
-    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        _min: usize,
+        _timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         hand_over(&mut self.ready, out);
         Ok(())
     }

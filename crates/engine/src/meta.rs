@@ -1,7 +1,9 @@
-//! Operations on names instead of data: one blocking call after the other, as the synchronous engine does it.
+//! Operations on names instead of data: one blocking call after the other, as the synchronous
+//! engine does it.
 //!
-//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it) is ever renamed or removed, and a rename never
-//! replaces. Anything else ends with EPERM and no system call.
+//! Nobody's files can be lost: only a file that an engine created itself (`O_EXCL` proves it) is
+//! ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no
+//! system call.
 
 use crate::{Completion, Engine, EngineError, Op, Request, Slot, sys};
 use std::ffi::{CString, OsStr};
@@ -21,7 +23,14 @@ struct Entry {
 
 impl Entry {
     fn current(&self) -> &Path {
-        Path::new(OsStr::from_bytes(if self.is_renamed { &self.renamed } else { &self.name }.as_bytes()))
+        Path::new(OsStr::from_bytes(
+            if self.is_renamed {
+                &self.renamed
+            } else {
+                &self.name
+            }
+            .as_bytes(),
+        ))
     }
 
     fn forget(&mut self) {
@@ -29,8 +38,9 @@ impl Entry {
     }
 }
 
-/// Metadata operations on a list of paths; a request's `file` is the index. Every operation acts on the current name: a rename goes to
-/// `NAME.renamed`, and the next one back. Engines that run together need lists without common paths.
+/// Metadata operations on a list of paths; a request's `file` is the index. Every operation acts on
+/// the current name: a rename goes to `NAME.renamed`, and the next one back. Engines that run
+/// together need lists without common paths.
 pub struct MetaEngine {
     entries: Vec<Entry>,
     file_bytes: u64,
@@ -38,8 +48,8 @@ pub struct MetaEngine {
 }
 
 impl MetaEngine {
-    /// An engine over these paths; directories to be read are paths too. A created file is `file_bytes` long without holding data; 0 leaves it
-    /// empty and saves the call.
+    /// An engine over these paths; directories to be read are paths too. A created file is
+    /// `file_bytes` long without holding data; 0 leaves it empty and saves the call.
     ///
     /// # Errors
     /// A path with a NUL byte.
@@ -48,8 +58,15 @@ impl MetaEngine {
             .into_iter()
             .map(entry)
             .collect::<io::Result<_>>()
-            .map_err(|source| EngineError::Call { call: "taking a path", source })?;
-        Ok(Self { entries, file_bytes, ready: Vec::with_capacity(1) })
+            .map_err(|source| EngineError::Call {
+                call: "taking a path",
+                source,
+            })?;
+        Ok(Self {
+            entries,
+            file_bytes,
+            ready: Vec::with_capacity(1),
+        })
     }
 
     fn perform(&mut self, request: &Request) -> io::Result<()> {
@@ -61,7 +78,9 @@ impl MetaEngine {
             Op::Readdir => fs::read_dir(entry.current())?.try_for_each(|found| found.map(drop)),
             Op::Rename => rename(entry),
             Op::Unlink => unlink(entry),
-            Op::Read | Op::Write | Op::Fsync | Op::Fdatasync => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+            Op::Read | Op::Write | Op::Fsync | Op::Fdatasync => {
+                Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+            }
         }
     }
 }
@@ -69,20 +88,36 @@ impl MetaEngine {
 fn entry(path: PathBuf) -> io::Result<Entry> {
     let name = path.into_os_string().into_vec();
     let renamed = [&name[..], b".renamed"].concat();
-    Ok(Entry { name: CString::new(name)?, renamed: CString::new(renamed)?, is_renamed: false, is_ours: false })
+    Ok(Entry {
+        name: CString::new(name)?,
+        renamed: CString::new(renamed)?,
+        is_renamed: false,
+        is_ours: false,
+    })
 }
 
 fn create(entry: &mut Entry, bytes: u64) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(entry.current())?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(entry.current())?;
     entry.is_ours = true;
-    if bytes > 0 { file.set_len(bytes) } else { Ok(()) }
+    if bytes > 0 {
+        file.set_len(bytes)
+    } else {
+        Ok(())
+    }
 }
 
 fn rename(entry: &mut Entry) -> io::Result<()> {
     if !entry.is_ours {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
-    let (from, to) = if entry.is_renamed { (&entry.renamed, &entry.name) } else { (&entry.name, &entry.renamed) };
+    let (from, to) = if entry.is_renamed {
+        (&entry.renamed, &entry.name)
+    } else {
+        (&entry.name, &entry.renamed)
+    };
     match sys::rename_no_replace(from, to) {
         Ok(()) => entry.is_renamed = !entry.is_renamed,
         Err(error) => {
@@ -100,7 +135,11 @@ fn unlink(entry: &mut Entry) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     let outcome = fs::remove_file(entry.current());
-    if outcome.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::NotFound) {
+    if outcome
+        .as_ref()
+        .err()
+        .is_none_or(|error| error.kind() == io::ErrorKind::NotFound)
+    {
         entry.forget();
     }
     outcome
@@ -119,13 +158,21 @@ impl Engine for MetaEngine {
                 Ok(()) => 0,
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
             };
-            self.ready.push(Completion { slot: request.slot, result });
+            self.ready.push(Completion {
+                slot: request.slot,
+                result,
+            });
         }
         Ok(batch.len())
     }
 
     #[inline]
-    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        _min: usize,
+        _timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         out.append(&mut self.ready);
         Ok(())
     }
@@ -145,7 +192,15 @@ mod tests {
     /// Results of operations on one file, in order.
     fn results<const N: usize>(engine: &mut MetaEngine, file: u32, ops: [Op; N]) -> [i64; N] {
         ops.map(|op| {
-            engine.submit(&[Request { slot: 0, file, op, offset: 0, len: 0 }]).unwrap();
+            engine
+                .submit(&[Request {
+                    slot: 0,
+                    file,
+                    op,
+                    offset: 0,
+                    len: 0,
+                }])
+                .unwrap();
             let mut out = Vec::new();
             engine.reap(1, u64::MAX, &mut out).unwrap();
             assert_eq!((out.len(), out[0].slot), (1, 0));
@@ -162,7 +217,12 @@ mod tests {
         fs::read_dir(root)
             .unwrap()
             .map(|entry| entry.unwrap())
-            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .map(|entry| {
+                (
+                    entry.file_name().into_string().unwrap(),
+                    fs::read(entry.path()).unwrap(),
+                )
+            })
             .collect()
     }
 
@@ -174,17 +234,31 @@ mod tests {
     fn a_file_lives_from_create_to_unlink_under_its_current_name() {
         let root = tempfile::tempdir().unwrap();
         let mut engine = engine(root.path(), &["a"]);
-        assert_eq!(results(&mut engine, 0, [Op::Create, Op::Stat, Op::Open]), [0; 3]);
+        assert_eq!(
+            results(&mut engine, 0, [Op::Create, Op::Stat, Op::Open]),
+            [0; 3]
+        );
         assert_eq!(names(root.path()), ["a"]);
-        assert_eq!(results(&mut engine, 0, [Op::Rename, Op::Stat, Op::Open]), [0; 3]);
+        assert_eq!(
+            results(&mut engine, 0, [Op::Rename, Op::Stat, Op::Open]),
+            [0; 3]
+        );
         assert_eq!(names(root.path()), ["a.renamed"]);
-        assert_eq!(results(&mut engine, 0, [Op::Create]), [errno(libc::EEXIST)], "the file is there, under its other name");
+        assert_eq!(
+            results(&mut engine, 0, [Op::Create]),
+            [errno(libc::EEXIST)],
+            "the file is there, under its other name"
+        );
         assert_eq!(results(&mut engine, 0, [Op::Rename]), [0]);
         assert_eq!(names(root.path()), ["a"]);
         assert_eq!(results(&mut engine, 0, [Op::Rename, Op::Unlink]), [0; 2]);
         assert!(names(root.path()).is_empty());
         assert_eq!(
-            results(&mut engine, 0, [Op::Stat, Op::Unlink, Op::Create, Op::Unlink]),
+            results(
+                &mut engine,
+                0,
+                [Op::Stat, Op::Unlink, Op::Create, Op::Unlink]
+            ),
             [errno(libc::ENOENT), errno(libc::EPERM), 0, 0]
         );
     }
@@ -197,12 +271,22 @@ mod tests {
         let mut engine = engine(root.path(), &["theirs", "mine"]);
         let denied = errno(libc::EPERM);
         assert_eq!(
-            results(&mut engine, 0, [Op::Create, Op::Rename, Op::Unlink, Op::Open, Op::Stat]),
+            results(
+                &mut engine,
+                0,
+                [Op::Create, Op::Rename, Op::Unlink, Op::Open, Op::Stat]
+            ),
             [errno(libc::EEXIST), denied, denied, 0, 0]
         );
-        assert_eq!(results(&mut engine, 1, [Op::Create, Op::Rename, Op::Unlink]), [0, errno(libc::EEXIST), 0]);
+        assert_eq!(
+            results(&mut engine, 1, [Op::Create, Op::Rename, Op::Unlink]),
+            [0, errno(libc::EEXIST), 0]
+        );
         let left = listing(root.path());
-        assert_eq!((left.len(), &left["theirs"][..], &left["mine.renamed"][..]), (2, &b"precious"[..], &b"precious too"[..]));
+        assert_eq!(
+            (left.len(), &left["theirs"][..], &left["mine.renamed"][..]),
+            (2, &b"precious"[..], &b"precious too"[..])
+        );
     }
 
     #[test]
@@ -215,7 +299,10 @@ mod tests {
             fs::remove_file(&path).unwrap();
             assert_eq!(results(&mut engine, 0, [op]), [errno(libc::ENOENT)]);
             fs::write(&path, "precious").unwrap();
-            assert_eq!(results(&mut engine, 0, [Op::Unlink, Op::Rename]), [errno(libc::EPERM); 2]);
+            assert_eq!(
+                results(&mut engine, 0, [Op::Unlink, Op::Rename]),
+                [errno(libc::EPERM); 2]
+            );
             fs::remove_file(&path).unwrap();
         }
     }
@@ -224,13 +311,28 @@ mod tests {
     fn what_is_missing_or_of_the_wrong_kind_ends_with_the_errno_of_the_kernel() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("file"), "").unwrap();
-        let mut engine = engine(root.path(), &["missing", "missing/x", "file", "file/x", "."]);
-        assert_eq!(results(&mut engine, 0, [Op::Stat, Op::Open, Op::Readdir]), [errno(libc::ENOENT); 3]);
+        let mut engine = engine(
+            root.path(),
+            &["missing", "missing/x", "file", "file/x", "."],
+        );
+        assert_eq!(
+            results(&mut engine, 0, [Op::Stat, Op::Open, Op::Readdir]),
+            [errno(libc::ENOENT); 3]
+        );
         assert_eq!(results(&mut engine, 1, [Op::Create]), [errno(libc::ENOENT)]);
-        assert_eq!(results(&mut engine, 2, [Op::Readdir]), [errno(libc::ENOTDIR)]);
-        assert_eq!(results(&mut engine, 3, [Op::Create]), [errno(libc::ENOTDIR)]);
+        assert_eq!(
+            results(&mut engine, 2, [Op::Readdir]),
+            [errno(libc::ENOTDIR)]
+        );
+        assert_eq!(
+            results(&mut engine, 3, [Op::Create]),
+            [errno(libc::ENOTDIR)]
+        );
         assert_eq!(results(&mut engine, 4, [Op::Readdir, Op::Stat]), [0; 2]);
-        assert_eq!(results(&mut engine, 0, [Op::Read, Op::Fsync]), [errno(libc::EOPNOTSUPP); 2]);
+        assert_eq!(
+            results(&mut engine, 0, [Op::Read, Op::Fsync]),
+            [errno(libc::EOPNOTSUPP); 2]
+        );
     }
 
     #[test]
@@ -240,7 +342,9 @@ mod tests {
         fs::create_dir(&closed).unwrap();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
         // A privileged user may do it all the same, so the kernel's word on a probe decides.
-        let wanted = File::create_new(closed.join("probe")).err().map_or(0, |error| errno(error.raw_os_error().unwrap()));
+        let wanted = File::create_new(closed.join("probe"))
+            .err()
+            .map_or(0, |error| errno(error.raw_os_error().unwrap()));
         let mut engine = engine(&closed, &["a"]);
         assert_eq!(results(&mut engine, 0, [Op::Create]), [wanted]);
         let unlinked = if wanted == 0 { 0 } else { errno(libc::EPERM) };

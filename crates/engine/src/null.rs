@@ -13,7 +13,10 @@ impl NullEngine {
     /// # Errors
     /// Not enough memory.
     pub fn new(depth: u32, block: usize) -> Result<Self, EngineError> {
-        Ok(Self { arena: Arena::new(depth, block)?, ready: Vec::with_capacity(depth as usize) })
+        Ok(Self {
+            arena: Arena::new(depth, block)?,
+            ready: Vec::with_capacity(depth as usize),
+        })
     }
 }
 
@@ -24,12 +27,20 @@ impl Engine for NullEngine {
 
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        self.ready.extend(batch.iter().map(|r| Completion { slot: r.slot, result: i64::from(r.len) }));
+        self.ready.extend(batch.iter().map(|r| Completion {
+            slot: r.slot,
+            result: i64::from(r.len),
+        }));
         Ok(batch.len())
     }
 
     #[inline]
-    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        _min: usize,
+        _timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         hand_over(&mut self.ready, out);
         Ok(())
     }

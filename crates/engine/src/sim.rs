@@ -1,8 +1,10 @@
-//! A modelled device under a virtual clock: known truth for the whole pipeline, in milliseconds of real time.
+//! A modelled device under a virtual clock: known truth for the whole pipeline, in milliseconds of
+//! real time.
 //!
-//! The device has `servers` that each serve one operation at a time, first come first served: service takes `latency`, constant or
-//! exponentially distributed. During a stall nothing starts and nothing ends. With mean service time `L` and `s` servers its highest
-//! rate is `s / L`; at depth 1 a closed loop does `1 / L` operations a second.
+//! The device has `servers` that each serve one operation at a time, first come first served:
+//! service takes `latency`, constant or exponentially distributed. During a stall nothing starts
+//! and nothing ends. With mean service time `L` and `s` servers its highest rate is `s / L`; at
+//! depth 1 a closed loop does `1 / L` operations a second.
 
 use crate::{Arena, Clock, Completion, Engine, EngineError, Request, Slot, VirtualClock};
 use std::cmp::Reverse;
@@ -22,23 +24,43 @@ pub struct SimModel {
 }
 
 impl SimModel {
-    /// Reads `latency=100us,jitter=none|exponential,servers=1,stall=3s+2s,error-every=1000`; only the latency is required.
+    /// Reads `latency=100us,jitter=none|exponential,servers=1,stall=3s+2s,error-every=1000`; only
+    /// the latency is required.
     ///
     /// # Errors
     /// An unknown key or a value that does not fit.
     pub fn parse(text: &str) -> Result<Self, EngineError> {
-        let bad = |reason: String| EngineError::SimModel { model: text.into(), reason };
-        let time = |value: &str| Nanos::parse(value).map(|n| n.0).map_err(|e| bad(e.to_string()));
-        let mut model = Self { latency_ns: 0, exponential: false, servers: 1, stall: None, error_every: 0 };
+        let bad = |reason: String| EngineError::SimModel {
+            model: text.into(),
+            reason,
+        };
+        let time = |value: &str| {
+            Nanos::parse(value)
+                .map(|n| n.0)
+                .map_err(|e| bad(e.to_string()))
+        };
+        let mut model = Self {
+            latency_ns: 0,
+            exponential: false,
+            servers: 1,
+            stall: None,
+            error_every: 0,
+        };
         for part in text.split(',') {
-            let (key, value) = part.split_once('=').ok_or_else(|| bad(format!("{part:?} is not KEY=VALUE")))?;
+            let (key, value) = part
+                .split_once('=')
+                .ok_or_else(|| bad(format!("{part:?} is not KEY=VALUE")))?;
             match key.trim() {
                 "latency" => model.latency_ns = time(value)?,
                 "jitter" => {
                     model.exponential = match value {
                         "none" => false,
                         "exponential" => true,
-                        _ => return Err(bad(format!("jitter {value:?} is neither none nor exponential"))),
+                        _ => {
+                            return Err(bad(format!(
+                                "jitter {value:?} is neither none nor exponential"
+                            )));
+                        }
                     }
                 }
                 "servers" => {
@@ -49,11 +71,15 @@ impl SimModel {
                         .ok_or_else(|| bad(format!("servers {value:?} is not 1 to 65536")))?
                 }
                 "stall" => {
-                    let (start, length) = value.split_once('+').ok_or_else(|| bad(format!("stall {value:?} is not START+LENGTH")))?;
+                    let (start, length) = value
+                        .split_once('+')
+                        .ok_or_else(|| bad(format!("stall {value:?} is not START+LENGTH")))?;
                     model.stall = Some((time(start)?, time(length)?));
                 }
                 "error-every" => {
-                    model.error_every = value.parse().ok().ok_or_else(|| bad(format!("error-every {value:?} is not a whole number")))?
+                    model.error_every = value.parse().ok().ok_or_else(|| {
+                        bad(format!("error-every {value:?} is not a whole number"))
+                    })?
                 }
                 other => return Err(bad(format!("unknown key {other:?}"))),
             }
@@ -78,11 +104,18 @@ pub struct SimEngine {
 }
 
 impl SimEngine {
-    /// A device for `depth` operations of `block` bytes that shares the worker's clock; `seed` decides exponential service times.
+    /// A device for `depth` operations of `block` bytes that shares the worker's clock; `seed`
+    /// decides exponential service times.
     ///
     /// # Errors
     /// Not enough memory.
-    pub fn new(model: SimModel, clock: VirtualClock, depth: u32, block: usize, seed: u64) -> Result<Self, EngineError> {
+    pub fn new(
+        model: SimModel,
+        clock: VirtualClock,
+        depth: u32,
+        block: usize,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
         Ok(Self {
             model,
             clock,
@@ -137,14 +170,24 @@ impl Engine for SimEngine {
             let end = self.end_of(free.max(now), service);
             self.servers.push(Reverse(end));
             self.served += 1;
-            let failed = self.model.error_every > 0 && self.served.is_multiple_of(self.model.error_every);
-            let result = if failed { -i64::from(libc::EIO) } else { i64::from(request.len) };
+            let failed =
+                self.model.error_every > 0 && self.served.is_multiple_of(self.model.error_every);
+            let result = if failed {
+                -i64::from(libc::EIO)
+            } else {
+                i64::from(request.len)
+            };
             self.pending.push(Reverse((end, request.slot, result)));
         }
         Ok(batch.len())
     }
 
-    fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         let limit = self.clock.now().saturating_add(timeout_ns);
         let mut taken = 0;
         while let Some(&Reverse((end, slot, result))) = self.pending.peek() {
@@ -172,19 +215,36 @@ mod tests {
     use crate::Op;
 
     fn read(slot: Slot) -> Request {
-        Request { slot, file: 0, op: Op::Read, offset: 0, len: 4096 }
+        Request {
+            slot,
+            file: 0,
+            op: Op::Read,
+            offset: 0,
+            len: 4096,
+        }
     }
 
     #[test]
     fn servers_work_in_parallel_and_queue_beyond() {
         let clock = VirtualClock::default();
-        let mut engine = SimEngine::new(SimModel::parse("latency=100us,servers=2").unwrap(), clock.clone(), 4, 4096, 1).unwrap();
+        let mut engine = SimEngine::new(
+            SimModel::parse("latency=100us,servers=2").unwrap(),
+            clock.clone(),
+            4,
+            4096,
+            1,
+        )
+        .unwrap();
         engine.submit(&[read(0), read(1), read(2)]).unwrap();
         let mut out = Vec::new();
         engine.reap(2, u64::MAX, &mut out).unwrap();
         assert_eq!((out.len(), clock.now()), (2, 100_000));
         engine.reap(1, 50_000, &mut out).unwrap();
-        assert_eq!((out.len(), clock.now()), (2, 150_000), "a timeout passes time and completes nothing");
+        assert_eq!(
+            (out.len(), clock.now()),
+            (2, 150_000),
+            "a timeout passes time and completes nothing"
+        );
         engine.reap(1, u64::MAX, &mut out).unwrap();
         assert_eq!((out.len(), clock.now()), (3, 200_000));
     }
@@ -192,7 +252,14 @@ mod tests {
     #[test]
     fn nothing_ends_inside_a_stall() {
         let clock = VirtualClock::default();
-        let mut engine = SimEngine::new(SimModel::parse("latency=100us,stall=50us+2s").unwrap(), clock.clone(), 1, 4096, 1).unwrap();
+        let mut engine = SimEngine::new(
+            SimModel::parse("latency=100us,stall=50us+2s").unwrap(),
+            clock.clone(),
+            1,
+            4096,
+            1,
+        )
+        .unwrap();
         let mut out = Vec::new();
         engine.submit(&[read(0)]).unwrap();
         engine.reap(1, u64::MAX, &mut out).unwrap();

@@ -16,7 +16,11 @@ impl SyncEngine {
     /// # Errors
     /// Not enough memory.
     pub fn new(files: Vec<File>, depth: u32, block: usize) -> Result<Self, EngineError> {
-        Ok(Self { arena: Arena::new(depth, block)?, files, ready: Vec::with_capacity(depth as usize) })
+        Ok(Self {
+            arena: Arena::new(depth, block)?,
+            files,
+            ready: Vec::with_capacity(depth as usize),
+        })
     }
 }
 
@@ -33,8 +37,12 @@ impl Engine for SyncEngine {
         let fd = self.files[request.file as usize].as_raw_fd();
         let address = self.arena.address(request.slot);
         let len = request.len as usize;
-        debug_assert!(len <= self.arena.buffer(request.slot).len(), "request longer than its buffer");
-        // SAFETY: the slot's buffer is at least `len` bytes and idle, so the kernel is its only user during the call.
+        debug_assert!(
+            len <= self.arena.buffer(request.slot).len(),
+            "request longer than its buffer"
+        );
+        // SAFETY: the slot's buffer is at least `len` bytes and idle, so the kernel is its only
+        // user during the call.
         let result = unsafe {
             match request.op {
                 Op::Read => sys::pread(fd, address, len, request.offset),
@@ -52,14 +60,24 @@ impl Engine for SyncEngine {
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         for request in batch {
-            let result = self.perform(request).expect("a blocking call always has a result");
-            self.ready.push(Completion { slot: request.slot, result });
+            let result = self
+                .perform(request)
+                .expect("a blocking call always has a result");
+            self.ready.push(Completion {
+                slot: request.slot,
+                result,
+            });
         }
         Ok(batch.len())
     }
 
     #[inline]
-    fn reap(&mut self, _min: usize, _timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        _min: usize,
+        _timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         hand_over(&mut self.ready, out);
         Ok(())
     }

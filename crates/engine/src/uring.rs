@@ -33,31 +33,57 @@ pub struct UringEngine {
     features: &'static str,
 }
 
-const CONTAINER_HINT: &str =
-    "Containers often forbid it (seccomp), as does the sysctl kernel.io_uring_disabled; use --engine sync or libaio";
+const CONTAINER_HINT: &str = "Containers often forbid it (seccomp), as does the sysctl kernel.io_uring_disabled; use --engine sync or libaio";
 
 impl UringEngine {
-    /// A ring of `depth` entries with buffers of `block` bytes over the given files. Must be called by the thread that will use it.
+    /// A ring of `depth` entries with buffers of `block` bytes over the given files. Must be called
+    /// by the thread that will use it.
     ///
     /// # Errors
     /// The kernel has no io_uring or refuses an option that was asked for.
-    pub fn new(files: Vec<File>, depth: u32, block: usize, options: RingOptions) -> Result<Self, EngineError> {
+    pub fn new(
+        files: Vec<File>,
+        depth: u32,
+        block: usize,
+        options: RingOptions,
+    ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, block)?;
         let (ring, features) = build(depth, options.polling)?;
         let fds: Vec<RawFd> = files.iter().map(AsRawFd::as_raw_fd).collect();
         if options.fixed_files {
-            ring.submitter().register_files(&fds).map_err(|source| EngineError::RingOption { what: "registered files", source })?;
+            ring.submitter()
+                .register_files(&fds)
+                .map_err(|source| EngineError::RingOption {
+                    what: "registered files",
+                    source,
+                })?;
         }
         if options.fixed_buffers {
             let (base, bytes) = arena.whole();
-            let whole = [libc::iovec { iov_base: base.cast(), iov_len: bytes }];
-            // SAFETY: the arena outlives the ring (fields drop in order of declaration, the ring first).
-            unsafe { ring.submitter().register_buffers(&whole) }
-                .map_err(|source| EngineError::RingOption { what: "registered buffers (see ulimit -l)", source })?;
+            let whole = [libc::iovec {
+                iov_base: base.cast(),
+                iov_len: bytes,
+            }];
+            // SAFETY: the arena outlives the ring (fields drop in order of declaration, the ring
+            // first).
+            unsafe { ring.submitter().register_buffers(&whole) }.map_err(|source| {
+                EngineError::RingOption {
+                    what: "registered buffers (see ulimit -l)",
+                    source,
+                }
+            })?;
         }
         // Saves a file look-up a system call; kernels before 5.18 lack it and lose nothing else.
         let _unregistered_ring_works_too = ring.submitter().register_ring_fd();
-        Ok(Self { ring, arena, files, fds, options, pending: 0, features })
+        Ok(Self {
+            ring,
+            arena,
+            files,
+            fds,
+            options,
+            pending: 0,
+            features,
+        })
     }
 
     /// The set-up flags that this kernel took.
@@ -73,29 +99,49 @@ impl UringEngine {
             Op::Read if self.options.fixed_buffers => {
                 let (len, offset) = (request.len, request.offset);
                 if self.options.fixed_files {
-                    opcode::ReadFixed::new(Fixed(request.file), address, len, 0).offset(offset).build()
+                    opcode::ReadFixed::new(Fixed(request.file), address, len, 0)
+                        .offset(offset)
+                        .build()
                 } else {
-                    opcode::ReadFixed::new(Fd(self.fds[file]), address, len, 0).offset(offset).build()
+                    opcode::ReadFixed::new(Fd(self.fds[file]), address, len, 0)
+                        .offset(offset)
+                        .build()
                 }
             }
             Op::Write if self.options.fixed_buffers => {
                 let (len, offset) = (request.len, request.offset);
                 if self.options.fixed_files {
-                    opcode::WriteFixed::new(Fixed(request.file), address, len, 0).offset(offset).build()
+                    opcode::WriteFixed::new(Fixed(request.file), address, len, 0)
+                        .offset(offset)
+                        .build()
                 } else {
-                    opcode::WriteFixed::new(Fd(self.fds[file]), address, len, 0).offset(offset).build()
+                    opcode::WriteFixed::new(Fd(self.fds[file]), address, len, 0)
+                        .offset(offset)
+                        .build()
                 }
             }
             Op::Read if self.options.fixed_files => {
-                opcode::Read::new(Fixed(request.file), address, request.len).offset(request.offset).build()
+                opcode::Read::new(Fixed(request.file), address, request.len)
+                    .offset(request.offset)
+                    .build()
             }
-            Op::Read => opcode::Read::new(Fd(self.fds[file]), address, request.len).offset(request.offset).build(),
+            Op::Read => opcode::Read::new(Fd(self.fds[file]), address, request.len)
+                .offset(request.offset)
+                .build(),
             Op::Write if self.options.fixed_files => {
-                opcode::Write::new(Fixed(request.file), address, request.len).offset(request.offset).build()
+                opcode::Write::new(Fixed(request.file), address, request.len)
+                    .offset(request.offset)
+                    .build()
             }
-            Op::Write => opcode::Write::new(Fd(self.fds[file]), address, request.len).offset(request.offset).build(),
+            Op::Write => opcode::Write::new(Fd(self.fds[file]), address, request.len)
+                .offset(request.offset)
+                .build(),
             Op::Fsync | Op::Fdatasync => {
-                let flags = if request.op == Op::Fdatasync { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
+                let flags = if request.op == Op::Fdatasync {
+                    FsyncFlags::DATASYNC
+                } else {
+                    FsyncFlags::empty()
+                };
                 if self.options.fixed_files {
                     opcode::Fsync::new(Fixed(request.file)).flags(flags).build()
                 } else {
@@ -110,7 +156,8 @@ impl UringEngine {
     }
 }
 
-/// Tries the flags of a single-threaded submitter first and gives up one set after the other where the kernel is older.
+/// Tries the flags of a single-threaded submitter first and gives up one set after the other where
+/// the kernel is older.
 fn build(depth: u32, polling: Polling) -> Result<(IoUring, &'static str), EngineError> {
     let mut last = None;
     for level in 0..4_u8 {
@@ -118,14 +165,23 @@ fn build(depth: u32, polling: Polling) -> Result<(IoUring, &'static str), Engine
             continue;
         }
         let mut builder = IoUring::builder();
-        builder.setup_cqsize(depth.next_power_of_two().max(2) * 2).setup_clamp();
+        builder
+            .setup_cqsize(depth.next_power_of_two().max(2) * 2)
+            .setup_clamp();
         let name = match level {
             0 => {
-                builder.setup_single_issuer().setup_coop_taskrun().setup_defer_taskrun().setup_no_sqarray();
+                builder
+                    .setup_single_issuer()
+                    .setup_coop_taskrun()
+                    .setup_defer_taskrun()
+                    .setup_no_sqarray();
                 "single_issuer,coop_taskrun,defer_taskrun,no_sqarray"
             }
             1 => {
-                builder.setup_single_issuer().setup_coop_taskrun().setup_defer_taskrun();
+                builder
+                    .setup_single_issuer()
+                    .setup_coop_taskrun()
+                    .setup_defer_taskrun();
                 "single_issuer,coop_taskrun,defer_taskrun"
             }
             2 if polling.submission => {
@@ -147,11 +203,19 @@ fn build(depth: u32, polling: Polling) -> Result<(IoUring, &'static str), Engine
         match builder.build(depth) {
             Ok(ring) => return Ok((ring, name)),
             Err(source) if source.raw_os_error() == Some(libc::EINVAL) => last = Some(source),
-            Err(source) => return Err(EngineError::RingUnavailable { source, hint: CONTAINER_HINT }),
+            Err(source) => {
+                return Err(EngineError::RingUnavailable {
+                    source,
+                    hint: CONTAINER_HINT,
+                });
+            }
         }
     }
     let source = last.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EINVAL));
-    Err(EngineError::RingUnavailable { source, hint: CONTAINER_HINT })
+    Err(EngineError::RingUnavailable {
+        source,
+        hint: CONTAINER_HINT,
+    })
 }
 
 impl Engine for UringEngine {
@@ -162,11 +226,15 @@ impl Engine for UringEngine {
     /// Queues the batch; it reaches the kernel with the system call of the next [`Engine::reap`].
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        debug_assert!(batch.iter().all(|r| (r.file as usize) < self.files.len()), "request for an unknown file");
+        debug_assert!(
+            batch.iter().all(|r| (r.file as usize) < self.files.len()),
+            "request for an unknown file"
+        );
         let mut accepted = 0;
         for request in batch {
             let entry = self.entry(request);
-            // SAFETY: the buffer belongs to a slot that stays untouched until its completion; the arena outlives the ring.
+            // SAFETY: the buffer belongs to a slot that stays untouched until its completion; the
+            // arena outlives the ring.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 break;
             }
@@ -177,28 +245,56 @@ impl Engine for UringEngine {
     }
 
     #[inline]
-    fn reap(&mut self, min: usize, timeout_ns: u64, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn reap(
+        &mut self,
+        min: usize,
+        timeout_ns: u64,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         let ready = self.ring.completion().len();
         if self.pending > 0 || ready < min || self.options.polling.device {
             let wait = min.saturating_sub(ready);
             let outcome = if timeout_ns == u64::MAX || wait == 0 {
                 self.ring.submit_and_wait(wait)
             } else {
-                #[allow(clippy::cast_possible_truncation, reason = "below 1e9 by the remainder")]
-                let limit = Timespec::new().sec(timeout_ns / 1_000_000_000).nsec((timeout_ns % 1_000_000_000) as u32);
-                self.ring.submitter().submit_with_args(wait, &SubmitArgs::new().timespec(&limit))
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "below 1e9 by the remainder"
+                )]
+                let limit = Timespec::new()
+                    .sec(timeout_ns / 1_000_000_000)
+                    .nsec((timeout_ns % 1_000_000_000) as u32);
+                self.ring
+                    .submitter()
+                    .submit_with_args(wait, &SubmitArgs::new().timespec(&limit))
             };
             match outcome {
                 Ok(_) => {}
-                // A timeout, a signal, or a completion queue that must be drained first: nothing is lost, reap again.
-                Err(e) if matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
-                Err(source) => return Err(EngineError::Call { call: "io_uring_enter", source }),
+                // A timeout, a signal, or a completion queue that must be drained first: nothing is
+                // lost, reap again.
+                Err(e)
+                    if matches!(
+                        e.raw_os_error(),
+                        Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
+                    ) => {}
+                Err(source) => {
+                    return Err(EngineError::Call {
+                        call: "io_uring_enter",
+                        source,
+                    });
+                }
             }
             self.pending = self.ring.submission().len();
         }
         for entry in self.ring.completion() {
-            #[allow(clippy::cast_possible_truncation, reason = "user data is the slot that was submitted")]
-            out.push(Completion { slot: entry.user_data() as Slot, result: i64::from(entry.result()) });
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "user data is the slot that was submitted"
+            )]
+            out.push(Completion {
+                slot: entry.user_data() as Slot,
+                result: i64::from(entry.result()),
+            });
         }
         Ok(())
     }

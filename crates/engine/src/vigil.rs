@@ -1,7 +1,9 @@
-//! Times in which this process stood still: stopped by a signal, frozen, its machine suspended or paused.
+//! Times in which this process stood still: stopped by a signal, frozen, its machine suspended or
+//! paused.
 //!
-//! A thread that waits for short times knows when it meant to wake up. What a wait took beyond that is explained by the scheduler's own
-//! account of the thread (time on a CPU, time runnable without one), as on a busy machine, or by nothing: then nobody ran.
+//! A thread that waits for short times knows when it meant to wake up. What a wait took beyond that
+//! is explained by the scheduler's own account of the thread (time on a CPU, time runnable without
+//! one), as on a busy machine, or by nothing: then nobody ran.
 
 use crate::sys;
 use std::fs::File;
@@ -40,12 +42,16 @@ impl Vigil {
     /// Begins to watch the calling thread.
     #[must_use]
     pub fn begin() -> Self {
-        let mut out = Self { sched: File::open("/proc/thread-self/schedstat").ok(), last: Accounts::default() };
+        let mut out = Self {
+            sched: File::open("/proc/thread-self/schedstat").ok(),
+            last: Accounts::default(),
+        };
         out.last = out.accounts();
         out
     }
 
-    /// The thread was awake at `from`, meant to be so again at `until`, and is at `now`; whether the process stood still meanwhile.
+    /// The thread was awake at `from`, meant to be so again at `until`, and is at `now`; whether
+    /// the process stood still meanwhile.
     pub fn woke(&mut self, from: u64, until: u64, now: u64) -> Option<Standstill> {
         let accounts = self.accounts();
         let last = std::mem::replace(&mut self.last, accounts);
@@ -55,24 +61,43 @@ impl Vigil {
     /// `run_time run_delay timeslices` (Documentation/scheduler/sched-stats.rst).
     fn accounts(&self) -> Accounts {
         let mut buffer = [0; 96];
-        let read = self.sched.as_ref().and_then(|file| file.read_at(&mut buffer, 0).ok()).unwrap_or(0);
+        let read = self
+            .sched
+            .as_ref()
+            .and_then(|file| file.read_at(&mut buffer, 0).ok())
+            .unwrap_or(0);
         let text = std::str::from_utf8(&buffer[..read]).unwrap_or_default();
-        let mut numbers = text.split_ascii_whitespace().map_while(|word| word.parse::<u64>().ok());
-        let used = numbers.next().zip(numbers.next()).map(|(on_cpu, runnable)| on_cpu.saturating_add(runnable));
-        Accounts { used, suspended: sys::suspended_ns() }
+        let mut numbers = text
+            .split_ascii_whitespace()
+            .map_while(|word| word.parse::<u64>().ok());
+        let used = numbers
+            .next()
+            .zip(numbers.next())
+            .map(|(on_cpu, runnable)| on_cpu.saturating_add(runnable));
+        Accounts {
+            used,
+            suspended: sys::suspended_ns(),
+        }
     }
 }
 
 fn judge(before: Accounts, after: Accounts, from: u64, until: u64, now: u64) -> Option<Standstill> {
-    let suspended_ns = before.suspended.zip(after.suspended).map_or(0, |(before, after)| after.saturating_sub(before));
+    let suspended_ns = before
+        .suspended
+        .zip(after.suspended)
+        .map_or(0, |(before, after)| after.saturating_sub(before));
     // Two readings of two clocks are never of one moment.
     let suspended_ns = Some(suspended_ns).filter(|ns| *ns >= LEAST_NS).unwrap_or(0);
     // Without the scheduler's account nothing tells a busy machine from a stopped process.
-    let unexplained = before
-        .used
-        .zip(after.used)
-        .map_or(0, |(before, after)| now.saturating_sub(until.max(from)).saturating_sub(after.saturating_sub(before)));
-    (unexplained >= LEAST_NS || suspended_ns > 0).then_some(Standstill { from, to: now, suspended_ns })
+    let unexplained = before.used.zip(after.used).map_or(0, |(before, after)| {
+        now.saturating_sub(until.max(from))
+            .saturating_sub(after.saturating_sub(before))
+    });
+    (unexplained >= LEAST_NS || suspended_ns > 0).then_some(Standstill {
+        from,
+        to: now,
+        suspended_ns,
+    })
 }
 
 #[cfg(test)]
@@ -82,18 +107,38 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn accounts(used_ms: u64, suspended_ms: u64) -> Accounts {
-        Accounts { used: Some(used_ms * MS), suspended: Some(suspended_ms * MS) }
+        Accounts {
+            used: Some(used_ms * MS),
+            suspended: Some(suspended_ms * MS),
+        }
     }
 
     fn woke(used_ms: u64, suspended_ms: u64, late_ms: u64) -> Option<Standstill> {
-        judge(accounts(7, 5), accounts(7 + used_ms, 5 + suspended_ms), 1000 * MS, 1020 * MS, (1020 + late_ms) * MS)
+        judge(
+            accounts(7, 5),
+            accounts(7 + used_ms, 5 + suspended_ms),
+            1000 * MS,
+            1020 * MS,
+            (1020 + late_ms) * MS,
+        )
     }
 
     #[test]
     fn a_wait_that_nobody_lengthened_is_a_standstill() {
-        assert_eq!(woke(1, 0, 3000), Some(Standstill { from: 1000 * MS, to: 4020 * MS, suspended_ns: 0 }));
+        assert_eq!(
+            woke(1, 0, 3000),
+            Some(Standstill {
+                from: 1000 * MS,
+                to: 4020 * MS,
+                suspended_ns: 0
+            })
+        );
         assert_eq!(woke(0, 0, 99), None);
-        assert_eq!(woke(0, 9, 3000).map(|still| still.suspended_ns), Some(0), "two clocks are not read at once");
+        assert_eq!(
+            woke(0, 9, 3000).map(|still| still.suspended_ns),
+            Some(0),
+            "two clocks are not read at once"
+        );
     }
 
     #[test]
@@ -105,13 +150,22 @@ mod tests {
 
     #[test]
     fn a_suspended_machine_stood_still_whatever_the_clock_shows() {
-        assert_eq!(woke(0, 8000, 0).map(|still| still.suspended_ns), Some(8000 * MS));
-        assert_eq!(woke(0, 8000, 8000).map(|still| still.suspended_ns), Some(8000 * MS));
+        assert_eq!(
+            woke(0, 8000, 0).map(|still| still.suspended_ns),
+            Some(8000 * MS)
+        );
+        assert_eq!(
+            woke(0, 8000, 8000).map(|still| still.suspended_ns),
+            Some(8000 * MS)
+        );
     }
 
     #[test]
     fn without_an_account_of_the_scheduler_a_late_thread_accuses_nobody() {
-        let unknown = Accounts { used: None, suspended: None };
+        let unknown = Accounts {
+            used: None,
+            suspended: None,
+        };
         assert_eq!(judge(unknown, unknown, 0, 20 * MS, 5000 * MS), None);
     }
 

@@ -20,7 +20,10 @@ pub(crate) fn command() -> Command {
     Command::new("audit")
         .about("Says what is wrong with records, alone and together")
         .arg(records::argument())
-        .arg(switch("all", "Every finding, also where many records have the same"))
+        .arg(switch(
+            "all",
+            "Every finding, also where many records have the same",
+        ))
         .arg(switch("json", "One JSON array of findings, all of them"))
 }
 
@@ -36,8 +39,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let found = analyze::audit(&records);
     let shows_all = matches.get_flag("all");
-    tell(&if matches.get_flag("json") { json(&found, &records, &places)? } else { text(&found, &records, &places, shows_all) })?;
-    let is_invalid = found.iter().any(|located| located.finding.severity == Severity::Invalid);
+    tell(&if matches.get_flag("json") {
+        json(&found, &records, &places)?
+    } else {
+        text(&found, &records, &places, shows_all)
+    })?;
+    let is_invalid = found
+        .iter()
+        .any(|located| located.finding.severity == Severity::Invalid);
     Ok(if is_invalid { INVALID } else { 0 })
 }
 
@@ -63,19 +72,36 @@ fn json(found: &[Located], records: &[Record], places: &[String]) -> Result<Stri
     Ok(serde_json::to_string_pretty(&entries)?)
 }
 
-/// What many records say once, unless every finding is asked for; then findings about several records, then those of each record in order.
+/// What many records say once, unless every finding is asked for; then findings about several
+/// records, then those of each record in order.
 fn text(found: &[Located], records: &[Record], places: &[String], shows_all: bool) -> String {
     let mut page = Page::default();
-    let repeated: Vec<(Severity, &str)> = if shows_all { Vec::new() } else { repeated(found) };
+    let repeated: Vec<(Severity, &str)> = if shows_all {
+        Vec::new()
+    } else {
+        repeated(found)
+    };
     let is_repeated = |located: &&Located| repeated.contains(&key(located));
     for kind in &repeated {
-        let of: Vec<&Located> = found.iter().filter(|located| key(located) == *kind).collect();
-        let share = format!(" ({} of {} records, so or alike; --all shows each)", with_record(&of), records.len());
-        of.iter().take(1).for_each(|located| show(&mut page, "", &located.finding, &share));
+        let of: Vec<&Located> = found
+            .iter()
+            .filter(|located| key(located) == *kind)
+            .collect();
+        let share = format!(
+            " ({} of {} records, so or alike; --all shows each)",
+            with_record(&of),
+            records.len()
+        );
+        of.iter()
+            .take(1)
+            .for_each(|located| show(&mut page, "", &located.finding, &share));
     }
     page.gap();
     for group in std::iter::once(None).chain((0..records.len()).map(Some)) {
-        let findings: Vec<&Located> = found.iter().filter(|located| located.record == group && !is_repeated(located)).collect();
+        let findings: Vec<&Located> = found
+            .iter()
+            .filter(|located| located.record == group && !is_repeated(located))
+            .collect();
         if findings.is_empty() {
             continue;
         }
@@ -84,7 +110,9 @@ fn text(found: &[Located], records: &[Record], places: &[String], shows_all: boo
             Some(index) if records[index].name.is_empty() => places[index].clone(),
             Some(index) => format!("{} ({})", records[index].name, places[index]),
         });
-        findings.iter().for_each(|located| show(&mut page, "  ", &located.finding, ""));
+        findings
+            .iter()
+            .for_each(|located| show(&mut page, "  ", &located.finding, ""));
         page.gap();
     }
     page.line(&closing(found, records.len()));
@@ -93,8 +121,19 @@ fn text(found: &[Located], records: &[Record], places: &[String], shows_all: boo
 
 fn show(page: &mut Page, margin: &str, finding: &Finding, end: &str) {
     let indent = margin.len();
-    page.wrapped(margin, indent + 2, &format!("{}[{}]: {}{end}", finding.severity, finding.rule, finding.message));
-    page.wrapped(&format!("{margin}  "), indent + 8, &format!("help: {}", finding.advice));
+    page.wrapped(
+        margin,
+        indent + 2,
+        &format!(
+            "{}[{}]: {}{end}",
+            finding.severity, finding.rule, finding.message
+        ),
+    );
+    page.wrapped(
+        &format!("{margin}  "),
+        indent + 8,
+        &format!("help: {}", finding.advice),
+    );
 }
 
 fn key(located: &Located) -> (Severity, &'static str) {
@@ -102,22 +141,44 @@ fn key(located: &Located) -> (Severity, &'static str) {
 }
 
 fn with_record(found: &[&Located]) -> usize {
-    found.iter().filter_map(|located| located.record).collect::<BTreeSet<usize>>().len()
+    found
+        .iter()
+        .filter_map(|located| located.record)
+        .collect::<BTreeSet<usize>>()
+        .len()
 }
 
 /// What more records than can be read one by one say, the gravest first.
 fn repeated(found: &[Located]) -> Vec<(Severity, &'static str)> {
     let keys: BTreeSet<(Severity, &'static str)> = found.iter().map(key).collect();
-    let records = |kind: &(Severity, &str)| with_record(&found.iter().filter(|located| key(located) == *kind).collect::<Vec<_>>());
-    keys.into_iter().filter(|kind| records(kind) > MOST_ALIKE).collect()
+    let records = |kind: &(Severity, &str)| {
+        with_record(
+            &found
+                .iter()
+                .filter(|located| key(located) == *kind)
+                .collect::<Vec<_>>(),
+        )
+    };
+    keys.into_iter()
+        .filter(|kind| records(kind) > MOST_ALIKE)
+        .collect()
 }
 
 fn closing(found: &[Located], records: usize) -> String {
-    let count = |severity| found.iter().filter(|located| located.finding.severity == severity).count();
+    let count = |severity| {
+        found
+            .iter()
+            .filter(|located| located.finding.severity == severity)
+            .count()
+    };
     let counts: Vec<String> = [Severity::Invalid, Severity::Warning, Severity::Note]
         .into_iter()
         .map(|severity| (severity, count(severity)))
         .map(|(severity, n)| format!("{n} {severity}"))
         .collect();
-    format!("{records} record{}: {}; `fathom explain RULE` says more", if records == 1 { "" } else { "s" }, counts.join(", "))
+    format!(
+        "{records} record{}: {}; `fathom explain RULE` says more",
+        if records == 1 { "" } else { "s" },
+        counts.join(", ")
+    )
 }

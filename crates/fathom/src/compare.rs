@@ -102,9 +102,15 @@ pub(crate) fn command() -> Command {
 
 fn experiment_arguments(command: Command) -> Command {
     let time = |name: &'static str, default: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name("TIME").default_value(default).help(help)
+        Arg::new(name)
+            .long(name)
+            .value_name("TIME")
+            .default_value(default)
+            .help(help)
     };
-    let number = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("N").help(help);
+    let number = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("N").help(help)
+    };
     command
         .arg(time("slot", "1s", "With --run: measured time of one slot, where the workload gives no end"))
         .arg(time(
@@ -130,26 +136,59 @@ fn experiment_arguments(command: Command) -> Command {
 }
 
 fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).action(ArgAction::Append).help(help)
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .action(ArgAction::Append)
+        .help(help)
 }
 
 /// Options that only a measurement has.
-const OF_A_RUN: [&str; 14] =
-    ["profile", "quick", "thorough", "size", "set", "target", "slot", "budget", "blocks", "settle", "order-seed", "aa", "no-aa", "records"];
+const OF_A_RUN: [&str; 14] = [
+    "profile",
+    "quick",
+    "thorough",
+    "size",
+    "set",
+    "target",
+    "slot",
+    "budget",
+    "blocks",
+    "settle",
+    "order-seed",
+    "aa",
+    "no-aa",
+    "records",
+];
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
-    let base = matches.get_one::<String>("base").cloned().unwrap_or_default();
-    let candidates: Vec<String> = matches.get_many::<String>("candidate").into_iter().flatten().cloned().collect();
+    let base = matches
+        .get_one::<String>("base")
+        .cloned()
+        .unwrap_or_default();
+    let candidates: Vec<String> = matches
+        .get_many::<String>("candidate")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
     let question = question(matches)?;
     if matches.get_flag("run") {
         return experiment::run(matches, &base, &candidates, question);
     }
-    let given = |key: &&str| matches.value_source(key) == Some(clap::parser::ValueSource::CommandLine);
+    let given =
+        |key: &&str| matches.value_source(key) == Some(clap::parser::ValueSource::CommandLine);
     if let Some(key) = OF_A_RUN.iter().find(|key| given(key)) {
-        return Err(Usage(format!("--{key} is about a measurement; add --run, or leave it out to compare records")).into());
+        return Err(Usage(format!(
+            "--{key} is about a measurement; add --run, or leave it out to compare records"
+        ))
+        .into());
     }
-    let inputs: Vec<&str> = std::iter::once(&base).chain(&candidates).map(String::as_str).collect();
+    let inputs: Vec<&str> = std::iter::once(&base)
+        .chain(&candidates)
+        .map(String::as_str)
+        .collect();
     let files = VerdictFiles::new(matches, &inputs)?;
     match candidates.as_slice() {
         [] => {
@@ -185,23 +224,44 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 fn question(matches: &ArgMatches) -> Result<Question> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
     let metric = text("metric");
-    let metric = Metric::parse(&metric).ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
-    let margin = Percent::parse(&text("margin")).map_err(|e| Usage(format!("--margin: {e}")))?.0 / 100.0;
+    let metric = Metric::parse(&metric)
+        .ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
+    let margin = Percent::parse(&text("margin"))
+        .map_err(|e| Usage(format!("--margin: {e}")))?
+        .0
+        / 100.0;
     if !(margin > 0.0 && margin.is_finite()) {
-        return Err(Usage("--margin must be above 0: no experiment shows that two things are exactly equal".into()).into());
+        return Err(Usage(
+            "--margin must be above 0: no experiment shows that two things are exactly equal"
+                .into(),
+        )
+        .into());
     }
-    let factors: BTreeSet<String> = matches.get_many::<String>("factor").map(|keys| keys.cloned().collect()).unwrap_or_default();
-    Ok(Question { metric, margin, factors })
+    let factors: BTreeSet<String> = matches
+        .get_many::<String>("factor")
+        .map(|keys| keys.cloned().collect())
+        .unwrap_or_default();
+    Ok(Question {
+        metric,
+        margin,
+        factors,
+    })
 }
 
-/// In an experiment the options in which arms differ are what its plan compares; those that were asked for must be among them.
+/// In an experiment the options in which arms differ are what its plan compares; those that were
+/// asked for must be among them.
 fn of_plan(mut question: Question, records: &[Record]) -> Result<Question> {
     let refs: Vec<&Record> = records.iter().collect();
-    let arms: BTreeSet<&str> = records.iter().filter_map(|record| record.trial.as_ref().map(|trial| trial.arm.as_str())).collect();
+    let arms: BTreeSet<&str> = records
+        .iter()
+        .filter_map(|record| record.trial.as_ref().map(|trial| trial.arm.as_str()))
+        .collect();
     let mut differing = BTreeSet::new();
     for arm in arms {
-        let (of, others): (Vec<&Record>, Vec<&Record>) =
-            refs.iter().copied().partition(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == arm));
+        let (of, others): (Vec<&Record>, Vec<&Record>) = refs
+            .iter()
+            .copied()
+            .partition(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == arm));
         differing.extend(analyze::factors_between(&of, &others));
     }
     factors::check(&question.factors, &differing, &refs)?;
@@ -213,11 +273,17 @@ fn read(file: &str) -> Result<Vec<Record>> {
     if Path::new(file).exists() && crate::records::is_other_data(Path::new(file)) {
         return Err(Usage(format!("{file} holds no records; to measure it, add --run: fathom compare target=A target=B --run")).into());
     }
-    let found = record::read_records(Path::new(file))
-        .map_err(|e| Usage(format!("cannot read {e}; settings are measured with --run, records are written by --records")))?;
+    let found = record::read_records(Path::new(file)).map_err(|e| {
+        Usage(format!(
+            "cannot read {e}; settings are measured with --run, records are written by --records"
+        ))
+    })?;
     crate::records::tell_damage(Path::new(file), &found);
     if found.records.is_empty() {
-        return Err(Usage(format!("{file} holds no record; write some with `fathom run … --records {file}`")).into());
+        return Err(Usage(format!(
+            "{file} holds no record; write some with `fathom run … --records {file}`"
+        ))
+        .into());
     }
     Ok(found.records)
 }
@@ -225,7 +291,10 @@ fn read(file: &str) -> Result<Vec<Record>> {
 /// One side of two: the records of one arm.
 fn read_side(file: &str) -> Result<Vec<Record>> {
     let records = read(file)?;
-    let arms: BTreeSet<&str> = records.iter().filter_map(|record| record.trial.as_ref().map(|trial| trial.arm.as_str())).collect();
+    let arms: BTreeSet<&str> = records
+        .iter()
+        .filter_map(|record| record.trial.as_ref().map(|trial| trial.arm.as_str()))
+        .collect();
     if arms.len() > 1 {
         let names: Vec<&str> = arms.into_iter().collect();
         return Err(Usage(format!(

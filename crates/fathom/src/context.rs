@@ -10,7 +10,11 @@ use std::time::Duration;
 
 /// Clock of this process, calibrated for `window`.
 pub(crate) fn clock(machine: &Machine, window: Duration) -> MachineClock {
-    let flags = machine.environment(None, FathomVersion::default()).cpu.flags.unwrap_or_default();
+    let flags = machine
+        .environment(None, FathomVersion::default())
+        .cpu
+        .flags
+        .unwrap_or_default();
     let has = |flag: &str| flags.iter().any(|f| f == flag);
     MachineClock::calibrated(has("constant_tsc") && has("nonstop_tsc"), window)
 }
@@ -20,7 +24,14 @@ pub(crate) fn context(interval_ns: u64) -> Result<Context> {
     let machine = Machine::at(Path::new("/"));
     let clock = clock(&machine, Duration::from_millis(5));
     let calibration = run::calibrate(&clock, 1_000_000)?;
-    Ok(Context { clock, machine, fathom: version(), calibration, interval_ns, together: None })
+    Ok(Context {
+        clock,
+        machine,
+        fathom: version(),
+        calibration,
+        interval_ns,
+        together: None,
+    })
 }
 
 /// A context without calibration, for runs that end before they start.
@@ -37,5 +48,8 @@ pub(crate) fn bare_context() -> Context {
 
 /// Version and commit of this build.
 pub(crate) fn version() -> FathomVersion {
-    FathomVersion { version: env!("CARGO_PKG_VERSION").into(), commit: option_env!("FATHOM_COMMIT").map(str::to_owned) }
+    FathomVersion {
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: option_env!("FATHOM_COMMIT").map(str::to_owned),
+    }
 }

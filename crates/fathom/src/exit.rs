@@ -1,4 +1,5 @@
-//! Exit codes: 0 ok; 1 the run failed; 2 usage, or this machine cannot; 3 a gate failed; 4 invalid; 5 incomplete; 128 + signal.
+//! Exit codes: 0 ok; 1 the run failed; 2 usage, or this machine cannot; 3 a gate failed; 4 invalid;
+//! 5 incomplete; 128 + signal.
 
 use clap::error::ContextKind;
 use std::io::Write;
@@ -9,7 +10,8 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "error: {}", told(&error));
+            let _nobody_reads_a_closed_terminal =
+                writeln!(std::io::stderr(), "error: {}", told(&error));
             ExitCode::from(u8::try_from(code_of(&error)).unwrap_or(1))
         }
     }
@@ -17,15 +19,37 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
 
 /// An error and its causes, without those that it tells itself.
 fn told(error: &anyhow::Error) -> String {
-    let add = |told: String, cause: String| if told.contains(&cause) { told } else { format!("{told}: {cause}") };
-    error.chain().map(ToString::to_string).reduce(add).unwrap_or_default()
+    let add = |told: String, cause: String| {
+        if told.contains(&cause) {
+            told
+        } else {
+            format!("{told}: {cause}")
+        }
+    };
+    error
+        .chain()
+        .map(ToString::to_string)
+        .reduce(add)
+        .unwrap_or_default()
 }
 
 fn code_of(error: &anyhow::Error) -> i32 {
-    error.chain().find_map(|cause| cause.downcast_ref::<run::RunError>()).map_or_else(
-        || if error.chain().any(|cause| cause.is::<workload::SpecError>() || cause.is::<Usage>()) { 2 } else { 1 },
-        run::RunError::exit_code,
-    )
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<run::RunError>())
+        .map_or_else(
+            || {
+                if error
+                    .chain()
+                    .any(|cause| cause.is::<workload::SpecError>() || cause.is::<Usage>())
+                {
+                    2
+                } else {
+                    1
+                }
+            },
+            run::RunError::exit_code,
+        )
 }
 
 /// A mistake in how the command was called.
@@ -40,9 +64,11 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// What clap has to say: help and version on standard output, mistakes on standard error with code 2.
+/// What clap has to say: help and version on standard output, mistakes on standard error with code
+/// 2.
 pub(crate) fn usage(mut error: clap::Error) -> ExitCode {
-    // What clap suggests beside a similar option is to put the word behind `--`, where options of fio stand.
+    // What clap suggests beside a similar option is to put the word behind `--`, where options of
+    // fio stand.
     error.remove(ContextKind::Suggested);
     let _nobody_reads_a_closed_terminal = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

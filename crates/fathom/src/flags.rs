@@ -14,12 +14,18 @@ pub(crate) fn add(command: Command) -> Command {
         .num_args(0..)
         .value_parser(value_parser!(PathBuf))
         .help("Files, block devices, one directory or one nbd:// URL");
-    SETTINGS.iter().fold(command.arg(target), |command, setting| command.arg(flag(setting)))
+    SETTINGS
+        .iter()
+        .fold(command.arg(target), |command, setting| {
+            command.arg(flag(setting))
+        })
 }
 
 fn flag(setting: &'static Setting) -> Arg {
     let default = setting.show(&Workload::default());
-    let mut arg = Arg::new(setting.key).long(setting.key).help_heading(setting.heading.title());
+    let mut arg = Arg::new(setting.key)
+        .long(setting.key)
+        .help_heading(setting.heading.title());
     if let Some(short) = setting.short {
         arg = arg.short(short);
     }
@@ -30,7 +36,9 @@ fn flag(setting: &'static Setting) -> Arg {
                 arg = arg.action(ArgAction::Append);
             }
             let help = match default {
-                Some(default) if !setting.help.contains("Default") => format!("{} [default: {default}]", setting.help),
+                Some(default) if !setting.help.contains("Default") => {
+                    format!("{} [default: {default}]", setting.help)
+                }
                 Some(_) | None => setting.help.to_owned(),
             };
             arg.value_name(value).allow_hyphen_values(true).help(help)
@@ -40,14 +48,20 @@ fn flag(setting: &'static Setting) -> Arg {
 
 /// The options that were given, as key and text, in the table's order.
 pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, String)> {
-    let from_command_line = |setting: &&Setting| matches.value_source(setting.key) == Some(ValueSource::CommandLine);
+    let from_command_line =
+        |setting: &&Setting| matches.value_source(setting.key) == Some(ValueSource::CommandLine);
     SETTINGS
         .iter()
         .filter(from_command_line)
         .flat_map(|setting| {
             let texts: Vec<String> = match setting.value {
                 None => vec!["true".to_owned()],
-                Some(_) => matches.get_many::<String>(setting.key).into_iter().flatten().cloned().collect(),
+                Some(_) => matches
+                    .get_many::<String>(setting.key)
+                    .into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect(),
             };
             texts.into_iter().map(|text| (setting.key.to_owned(), text))
         })
@@ -59,7 +73,10 @@ pub(crate) fn given(matches: &ArgMatches) -> Vec<(String, String)> {
 /// # Errors
 /// A value that an option does not take.
 pub(crate) fn workload(matches: &ArgMatches) -> Result<Workload, SpecError> {
-    let mut workload = Workload { targets: targets(matches), ..Workload::default() };
+    let mut workload = Workload {
+        targets: targets(matches),
+        ..Workload::default()
+    };
     for (key, text) in given(matches) {
         settings::apply(&mut workload, &key, &text)?;
     }
@@ -68,5 +85,8 @@ pub(crate) fn workload(matches: &ArgMatches) -> Result<Workload, SpecError> {
 
 /// The targets given.
 pub(crate) fn targets(matches: &ArgMatches) -> Vec<PathBuf> {
-    matches.get_many::<PathBuf>("target").map(|paths| paths.cloned().collect()).unwrap_or_default()
+    matches
+        .get_many::<PathBuf>("target")
+        .map(|paths| paths.cloned().collect())
+        .unwrap_or_default()
 }

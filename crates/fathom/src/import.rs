@@ -12,7 +12,11 @@ use run::safety::OutputFile;
 use std::path::PathBuf;
 
 pub(crate) fn command() -> Command {
-    let formats = Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ");
+    let formats = Format::ALL
+        .iter()
+        .map(|format| format.name())
+        .collect::<Vec<_>>()
+        .join(", ");
     Command::new("import")
         .about("Turns results of fio, k6, warp, IOPulse, hyperfine and elbencho into records; what they lack stays unknown")
         .arg(
@@ -36,8 +40,13 @@ pub(crate) fn command() -> Command {
 
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
-    let format =
-        matches.get_one::<String>("format").map(|name| name.parse::<Format>().map_err(|e| Usage(format!("--format: {e}")))).transpose()?;
+    let format = matches
+        .get_one::<String>("format")
+        .map(|name| {
+            name.parse::<Format>()
+                .map_err(|e| Usage(format!("--format: {e}")))
+        })
+        .transpose()?;
     let mut records: Vec<Record> = Vec::new();
     for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
         let name = file.display().to_string();
@@ -53,12 +62,24 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     match matches.get_one::<PathBuf>("records") {
         Some(file) => {
-            let inputs = matches.get_many::<PathBuf>("file").into_iter().flatten().map(PathBuf::as_path);
+            let inputs = matches
+                .get_many::<PathBuf>("file")
+                .into_iter()
+                .flatten()
+                .map(PathBuf::as_path);
             written::check_is_no_input(file, inputs, "one of the files that are imported")?;
-            let store = RecordFile::checked(OutputFile::new(file, RECORDS).forced(matches.get_flag("force")))?;
+            let store = RecordFile::checked(
+                OutputFile::new(file, RECORDS).forced(matches.get_flag("force")),
+            )?;
             records.iter().try_for_each(|record| store.append(record))?;
         }
-        None => tell(&records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?.join("\n"))?,
+        None => tell(
+            &records
+                .iter()
+                .map(serde_json::to_string)
+                .collect::<Result<Vec<_>, _>>()?
+                .join("\n"),
+        )?,
     }
     Ok(0)
 }

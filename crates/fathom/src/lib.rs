@@ -29,13 +29,19 @@ use std::process::ExitCode;
 /// Runs the command line of `fathom`; arguments begin with the program's name.
 #[must_use]
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    if let Some(name) = args.first().and_then(|arg| std::path::Path::new(arg).file_name())
+    if let Some(name) = args
+        .first()
+        .and_then(|arg| std::path::Path::new(arg).file_name())
         && name == "iopulse"
     {
         return main_iopulse(args);
     }
     let run = args.get(1).is_some_and(|verb| verb == "run");
-    let args = if run { fio::options_of_the_call_first(args, &run::command("run")) } else { args };
+    let args = if run {
+        fio::options_of_the_call_first(args, &run::command("run"))
+    } else {
+        args
+    };
     match command().try_get_matches_from(args) {
         Ok(matches) => exit::code(dispatch(&matches)),
         Err(error) => exit::usage(error),
@@ -46,7 +52,10 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 #[must_use]
 pub fn main_iopulse(args: Vec<OsString>) -> ExitCode {
     let command = run::command("iopulse").version(env!("CARGO_PKG_VERSION"));
-    match command.clone().try_get_matches_from(fio::options_of_the_call_first(args, &command)) {
+    match command
+        .clone()
+        .try_get_matches_from(fio::options_of_the_call_first(args, &command))
+    {
         Ok(matches) => exit::code(run::run(&matches)),
         Err(error) => exit::usage(error),
     }

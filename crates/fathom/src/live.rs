@@ -20,7 +20,10 @@ impl Live {
     pub(crate) fn add(command: Command) -> Command {
         command
             .arg(
-                Arg::new("live-interval").long("live-interval").value_name("TIME").help("Time between two lines of progress [default: 1s]"),
+                Arg::new("live-interval")
+                    .long("live-interval")
+                    .value_name("TIME")
+                    .help("Time between two lines of progress [default: 1s]"),
             )
             .arg(switch("no-live", "No progress, also on a terminal"))
     }
@@ -34,8 +37,16 @@ impl Live {
             }
             bar
         });
-        let interval = time(matches, "live-interval").ok().flatten().filter(|t| t.0 > 0).unwrap_or(Nanos(1_000_000_000));
-        Self { bar, interval, metrics }
+        let interval = time(matches, "live-interval")
+            .ok()
+            .flatten()
+            .filter(|t| t.0 > 0)
+            .unwrap_or(Nanos(1_000_000_000));
+        Self {
+            bar,
+            interval,
+            metrics,
+        }
     }
 }
 
@@ -43,7 +54,11 @@ impl Watch for Live {
     fn filling(&mut self, done: u64, to_do: u64) {
         if let Some(bar) = &self.bar {
             let share = 100 * u128::from(done) / u128::from(to_do.max(1));
-            bar.set_message(format!("preparing: {} of {} written ({share} %)", units::Bytes(done), units::Bytes(to_do)));
+            bar.set_message(format!(
+                "preparing: {} of {} written ({share} %)",
+                units::Bytes(done),
+                units::Bytes(to_do)
+            ));
         }
     }
 
@@ -54,8 +69,20 @@ impl Watch for Live {
         let Some(bar) = &self.bar else { return };
         let seconds = lossless::u64_to_f64(interval.end_ns - interval.start_ns).max(1.0) / 1e9;
         let mut line = format!("{:>6.1} s", lossless::u64_to_f64(interval.end_ns) / 1e9);
-        for (kind, Operations { count, bytes, errors, latency, .. }) in interval.operations.kinds() {
-            let p99 = latency.quantile(0.99).map_or(0, lossless::f64_to_u64_saturating);
+        for (
+            kind,
+            Operations {
+                count,
+                bytes,
+                errors,
+                latency,
+                ..
+            },
+        ) in interval.operations.kinds()
+        {
+            let p99 = latency
+                .quantile(0.99)
+                .map_or(0, lossless::f64_to_u64_saturating);
             line.push_str(&format!(
                 "  {kind} {} {} p99 {}",
                 Rate(lossless::u64_to_f64(*count) / seconds),

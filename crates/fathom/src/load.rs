@@ -30,13 +30,22 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let mut output = Output::new(matches)?;
     output.check_writable(&[])?;
     if matches.get_flag("dry-run") {
-        let lines: Vec<String> = plan.effective().into_iter().map(|(key, text)| format!("{key} = {text}")).collect();
+        let lines: Vec<String> = plan
+            .effective()
+            .into_iter()
+            .map(|(key, text)| format!("{key} = {text}"))
+            .collect();
         tell(&lines.join("\n"))?;
         return Ok(0);
     }
     engine::sys::catch_signals();
     let context = context::context(output.interval_ns())?;
-    let load = Load { context, asked: options::asked(matches), matches, output };
+    let load = Load {
+        context,
+        asked: options::asked(matches),
+        matches,
+        output,
+    };
     match knee::asked(matches)? {
         Some(search) => load.find_knee(&plan, search),
         None => {
@@ -77,11 +86,18 @@ impl Load<'_> {
     }
 
     fn watch(&self, plan: &LoadPlan) -> Watching<'_> {
-        Watching::new(&self.context.machine, Live::new(self.matches, None), &plan.scenario)
+        Watching::new(
+            &self.context.machine,
+            Live::new(self.matches, None),
+            &plan.scenario,
+        )
     }
 
     fn instruments(&self) -> Instruments {
-        Instruments { clock: self.context.clock, interval_ns: self.context.interval_ns }
+        Instruments {
+            clock: self.context.clock,
+            interval_ns: self.context.interval_ns,
+        }
     }
 
     /// The record with what is the command's to know.
@@ -100,7 +116,10 @@ impl Load<'_> {
         let (status, exit_code) = match &error {
             LoadError::Asked(_) => return Err(usage(error)),
             LoadError::Target(_) => (Status::Failed, 1),
-            LoadError::Interrupted => (Status::Interrupted, engine::sys::caught_signal().map_or(130, engine::sys::CaughtSignal::exit_code)),
+            LoadError::Interrupted => (
+                Status::Interrupted,
+                engine::sys::caught_signal().map_or(130, engine::sys::CaughtSignal::exit_code),
+            ),
         };
         let started_at = object::started_at(engine::clock::wall_time());
         self.output.save(&Record {
@@ -111,17 +130,32 @@ impl Load<'_> {
             started_at,
             asked: self.asked.clone(),
             effective: plan.effective(),
-            environment: self.context.machine.environment(None, self.context.fathom.clone()),
-            outcome: Outcome { status, exit_code, message: Some(error.to_string()) },
+            environment: self
+                .context
+                .machine
+                .environment(None, self.context.fathom.clone()),
+            outcome: Outcome {
+                status,
+                exit_code,
+                message: Some(error.to_string()),
+            },
             ..Record::default()
         })?;
-        if exit_code == 1 { Err(error.into()) } else { Ok(exit_code) }
+        if exit_code == 1 {
+            Err(error.into())
+        } else {
+            Ok(exit_code)
+        }
     }
 
     /// Writes results; `curve` follows the text of the records.
     fn finish(&self, records: &[Record], curve: &str) -> Result<()> {
         let more = options::shown_more(self.matches);
-        self.output.finish_as(records, &|record| summary::text(record, &analyze::self_check(record), &more), curve)
+        self.output.finish_as(
+            records,
+            &|record| summary::text(record, &analyze::self_check(record), &more),
+            curve,
+        )
     }
 }
 
@@ -136,14 +170,30 @@ struct Watching<'a> {
 
 impl<'a> Watching<'a> {
     fn new(machine: &'a Machine, live: Live, scenario: &Scenario) -> Self {
-        let bytes = scenario.seeds.iter().fold(0_u64, |sum, seed| sum.saturating_add(seed.count.saturating_mul(seed.size)));
-        Self { machine, live, seed_bytes: bytes / scenario.seed_count().max(1), before: None, after: None }
+        let bytes = scenario.seeds.iter().fold(0_u64, |sum, seed| {
+            sum.saturating_add(seed.count.saturating_mul(seed.size))
+        });
+        Self {
+            machine,
+            live,
+            seed_bytes: bytes / scenario.seed_count().max(1),
+            before: None,
+            after: None,
+        }
     }
 
     fn account(&self) -> MachineAccount {
-        let ticks = self.after.as_ref().zip(self.before.as_ref()).map(|(after, before)| after.since(before).total);
+        let ticks = self
+            .after
+            .as_ref()
+            .zip(self.before.as_ref())
+            .map(|(after, before)| after.since(before).total);
         let ticks = ticks.filter(|ticks| ticks.elapsed() > 0);
-        let share = |part: fn(&CpuTicks) -> u64| ticks.as_ref().map(|ticks| part(ticks) as f64 / ticks.elapsed() as f64);
+        let share = |part: fn(&CpuTicks) -> u64| {
+            ticks
+                .as_ref()
+                .map(|ticks| part(ticks) as f64 / ticks.elapsed() as f64)
+        };
         MachineAccount {
             busy_share: share(CpuTicks::busy),
             steal_share: share(|ticks| ticks.steal),
@@ -155,7 +205,10 @@ impl<'a> Watching<'a> {
 
 impl LoadWatch for Watching<'_> {
     fn preparing(&mut self, done: u64, to_do: u64) {
-        self.live.filling(done.saturating_mul(self.seed_bytes), to_do.saturating_mul(self.seed_bytes));
+        self.live.filling(
+            done.saturating_mul(self.seed_bytes),
+            to_do.saturating_mul(self.seed_bytes),
+        );
     }
 
     fn began(&mut self) {

@@ -8,19 +8,27 @@ use clap_complete::Shell;
 use std::path::PathBuf;
 
 pub(crate) fn completions_command() -> Command {
-    Command::new("completions").about("Prints completions for a shell").arg(
-        Arg::new("shell")
-            .required(true)
-            .value_name("SHELL")
-            .value_parser(value_parser!(Shell))
-            .help("bash, zsh, fish, elvish or powershell"),
-    )
+    Command::new("completions")
+        .about("Prints completions for a shell")
+        .arg(
+            Arg::new("shell")
+                .required(true)
+                .value_name("SHELL")
+                .value_parser(value_parser!(Shell))
+                .help("bash, zsh, fish, elvish or powershell"),
+        )
 }
 
 pub(crate) fn man_command() -> Command {
     Command::new("man")
         .about("Writes manual pages into a directory")
-        .arg(Arg::new("directory").required(true).value_name("DIR").value_parser(value_parser!(PathBuf)).help("Directory that exists"))
+        .arg(
+            Arg::new("directory")
+                .required(true)
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("Directory that exists"),
+        )
         .arg(force())
 }
 
@@ -46,7 +54,10 @@ pub(crate) fn man(matches: &ArgMatches, command: Command) -> Result<i32> {
 
 /// The pages of a command and of all below it.
 fn render(command: &Command, pages: &mut Vec<(PathBuf, String)>) -> Result<()> {
-    command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| render(below, pages))?;
+    command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+        .try_for_each(|below| render(below, pages))?;
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text)?;

@@ -17,7 +17,10 @@ pub(crate) struct Metrics(Arc<Mutex<Measurements>>);
 impl Metrics {
     pub(crate) fn add(command: Command) -> Command {
         command
-            .arg(switch("prometheus", "Serve live metrics at /metrics while the run goes on"))
+            .arg(switch(
+                "prometheus",
+                "Serve live metrics at /metrics while the run goes on",
+            ))
             .arg(
                 Arg::new("prometheus-port")
                     .long("prometheus-port")
@@ -43,25 +46,39 @@ impl Metrics {
         let address = matches.get_one::<IpAddr>("prometheus-address").copied();
         if !matches.get_flag("prometheus") {
             if port.is_some() || address.is_some() {
-                return Err(Usage("--prometheus-port and --prometheus-address need --prometheus".into()).into());
+                return Err(Usage(
+                    "--prometheus-port and --prometheus-address need --prometheus".into(),
+                )
+                .into());
             }
             return Ok(None);
         }
-        let place = SocketAddr::new(address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), port.unwrap_or(9090));
-        let listener = TcpListener::bind(place)
-            .map_err(|e| Usage(format!("--prometheus: cannot listen on {place}: {e}; choose another --prometheus-port")))?;
+        let place = SocketAddr::new(
+            address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            port.unwrap_or(9090),
+        );
+        let listener = TcpListener::bind(place).map_err(|e| {
+            Usage(format!(
+                "--prometheus: cannot listen on {place}: {e}; choose another --prometheus-port"
+            ))
+        })?;
         let metrics = Self(Arc::default());
         let served = metrics.clone();
-        std::thread::Builder::new().name("metrics".into()).spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let _a_client_that_leaves_costs_nothing = served.answer(stream);
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("metrics".into())
+            .spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    let _a_client_that_leaves_costs_nothing = served.answer(stream);
+                }
+            })?;
         Ok(Some(metrics))
     }
 
     pub(crate) fn add_interval(&self, interval: &Interval) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).merge(&interval.operations);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .merge(&interval.operations);
     }
 
     fn answer(&self, stream: TcpStream) -> std::io::Result<()> {
@@ -71,7 +88,11 @@ impl Metrics {
         let mut reader = BufReader::new(std::io::Read::take(&stream, 8192));
         reader.read_line(&mut request)?;
         let (status, body) = if request.starts_with("GET /metrics ") {
-            let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let counted = self
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
             ("200 OK", report::prometheus(&counted, &[]))
         } else {
             ("404 Not Found", "the metrics are at /metrics\n".to_owned())

@@ -26,7 +26,15 @@ const USUAL_INTERVAL_NS: u64 = 1_000_000_000;
 /// fio averages over so long where nothing is said.
 const FIO_INTERVAL_MS: u64 = 500;
 
-const FORMATS: [&str; 7] = ["text", "json", "fio-json", "fio-json+", "fio-terse", "csv", "csv-summary"];
+const FORMATS: [&str; 7] = [
+    "text",
+    "json",
+    "fio-json",
+    "fio-json+",
+    "fio-terse",
+    "csv",
+    "csv-summary",
+];
 
 /// What was asked about results.
 pub(crate) struct Output {
@@ -56,7 +64,8 @@ pub(crate) struct Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aside {
     Stderr,
-    /// fio says nothing on standard error where `--output` names a file, and drivers of it take every word there for a failure.
+    /// fio says nothing on standard error where `--output` names a file, and drivers of it take
+    /// every word there for a failure.
     Stdout,
 }
 
@@ -71,17 +80,45 @@ impl Output {
                     .default_value("text")
                     .help("Form of the result"),
             )
-            .arg(path("output", "FILE", "Write the result there instead of to standard output"))
+            .arg(path(
+                "output",
+                "FILE",
+                "Write the result there instead of to standard output",
+            ))
             .arg(path("records", "FILE.jsonl", "Append one record a run"))
-            .arg(path("json-output", "FILE", "Also write the records as JSON"))
-            .arg(path("csv-output", "FILE", "Also write the series as CSV, one row an interval and kind"))
-            .arg(path("json-histogram", "FILE", "Also write the latency histograms as JSON"))
-            .arg(path("hdr-log", "FILE", "Also write the latencies as an HdrHistogram interval log"))
+            .arg(path(
+                "json-output",
+                "FILE",
+                "Also write the records as JSON",
+            ))
+            .arg(path(
+                "csv-output",
+                "FILE",
+                "Also write the series as CSV, one row an interval and kind",
+            ))
+            .arg(path(
+                "json-histogram",
+                "FILE",
+                "Also write the latency histograms as JSON",
+            ))
+            .arg(path(
+                "hdr-log",
+                "FILE",
+                "Also write the latencies as an HdrHistogram interval log",
+            ))
             .arg(written::force())
             .arg(switch("per-worker-output", "Show every worker"))
-            .arg(switch("show-latency", "Show the latency of every kind in full"))
+            .arg(switch(
+                "show-latency",
+                "Show the latency of every kind in full",
+            ))
             .arg(switch("show-histogram", "Show latency histograms"))
-            .arg(Arg::new("show-percentiles").long("show-percentiles").value_name("LIST").help("Show these percentiles: 50,99,99.9"))
+            .arg(
+                Arg::new("show-percentiles")
+                    .long("show-percentiles")
+                    .value_name("LIST")
+                    .help("Show these percentiles: 50,99,99.9"),
+            )
             .arg(
                 Arg::new("series-interval")
                     .long("series-interval")
@@ -122,7 +159,11 @@ impl Output {
             fio_logs: Vec::new(),
             aside: Aside::Stderr,
         };
-        out.set_format(matches.get_one::<String>("output-format").map_or("text", String::as_str))?;
+        out.set_format(
+            matches
+                .get_one::<String>("output-format")
+                .map_or("text", String::as_str),
+        )?;
         Ok(out)
     }
 
@@ -136,7 +177,13 @@ impl Output {
             "fio-terse" => Format::FioTerse,
             "csv" => Format::Csv,
             "csv-summary" => Format::CsvSummary,
-            other => return Err(Usage(format!("--output-format {other:?} is not one of {}", FORMATS.join(", "))).into()),
+            other => {
+                return Err(Usage(format!(
+                    "--output-format {other:?} is not one of {}",
+                    FORMATS.join(", ")
+                ))
+                .into());
+            }
         }];
         Ok(())
     }
@@ -144,11 +191,24 @@ impl Output {
     /// What a fio job says about its results.
     pub(crate) fn follow_fio(&mut self, jobs: &FioJobs) {
         self.fio_options.global_options = jobs.global_options.iter().cloned().collect();
-        self.fio_options.job_options = jobs.job_options.iter().map(|job| job.iter().cloned().collect()).collect();
+        self.fio_options.job_options = jobs
+            .job_options
+            .iter()
+            .map(|job| job.iter().cloned().collect())
+            .collect();
         self.fio_options.groups.clone_from(&jobs.groups);
-        self.fio_options.entries = if jobs.group_reporting { report::Entries::Group } else { report::Entries::Worker };
+        self.fio_options.entries = if jobs.group_reporting {
+            report::Entries::Group
+        } else {
+            report::Entries::Worker
+        };
         self.fio_logs.clone_from(&jobs.logs);
-        let shortest = jobs.logs.iter().filter(|logs| logs.any()).map(|logs| logs.average_ms.unwrap_or(FIO_INTERVAL_MS)).min();
+        let shortest = jobs
+            .logs
+            .iter()
+            .filter(|logs| logs.any())
+            .map(|logs| logs.average_ms.unwrap_or(FIO_INTERVAL_MS))
+            .min();
         if let (Some(ms), true) = (shortest, self.interval_ns == USUAL_INTERVAL_NS) {
             self.interval_ns = ms.max(10) * 1_000_000;
         }
@@ -157,7 +217,12 @@ impl Output {
             self.aside = Aside::Stdout;
         }
         if !jobs.output.formats.is_empty() {
-            self.formats = jobs.output.formats.iter().map(|format| of_fio(*format)).collect();
+            self.formats = jobs
+                .output
+                .formats
+                .iter()
+                .map(|format| of_fio(*format))
+                .collect();
             // fio writes its forms in this order, however they are named.
             self.formats.sort_by_key(|format| match format {
                 Format::FioTerse => 0,
@@ -172,16 +237,38 @@ impl Output {
         self.interval_ns
     }
 
-    /// Fails before the run if a result could not be written after it, or would destroy something; `targets` is what the run is about.
+    /// Fails before the run if a result could not be written after it, or would destroy something;
+    /// `targets` is what the run is about.
     pub(crate) fn check_writable(&mut self, targets: &[PathBuf]) -> Result<()> {
         let is_forced = self.is_forced;
-        let output = |path: &Path, form: OutputForm| OutputFile::new(path, form).forced(is_forced).apart_from(targets);
-        let asked = [(&self.file, RESULT), (&self.json, JSON), (&self.csv, CSV), (&self.histogram, HISTOGRAMS), (&self.hdr_log, HDR_LOG)];
-        let files: Vec<OutputFile> = asked.iter().filter_map(|(path, form)| Some(output(path.as_ref()?, *form))).collect();
-        let paths: Vec<&Path> = files.iter().map(OutputFile::path).chain(self.records.as_deref()).collect();
+        let output = |path: &Path, form: OutputForm| {
+            OutputFile::new(path, form)
+                .forced(is_forced)
+                .apart_from(targets)
+        };
+        let asked = [
+            (&self.file, RESULT),
+            (&self.json, JSON),
+            (&self.csv, CSV),
+            (&self.histogram, HISTOGRAMS),
+            (&self.hdr_log, HDR_LOG),
+        ];
+        let files: Vec<OutputFile> = asked
+            .iter()
+            .filter_map(|(path, form)| Some(output(path.as_ref()?, *form)))
+            .collect();
+        let paths: Vec<&Path> = files
+            .iter()
+            .map(OutputFile::path)
+            .chain(self.records.as_deref())
+            .collect();
         check_apart(&paths)?;
         files.iter().try_for_each(OutputFile::check)?;
-        self.store = self.records.as_ref().map(|path| RecordFile::checked(output(path, RECORDS))).transpose()?;
+        self.store = self
+            .records
+            .as_ref()
+            .map(|path| RecordFile::checked(output(path, RECORDS)))
+            .transpose()?;
         (self.files, self.targets) = (files, targets.to_vec());
         Ok(())
     }
@@ -193,20 +280,37 @@ impl Output {
 
     /// Keeps a record as soon as it exists.
     pub(crate) fn save(&self, record: &Record) -> Result<()> {
-        self.store.as_ref().map_or(Ok(()), |store| store.append(record))
+        self.store
+            .as_ref()
+            .map_or(Ok(()), |store| store.append(record))
     }
 
     /// Writes everything that was asked for, the rest also where one part cannot be written.
     pub(crate) fn finish(&self, records: &[Record]) -> Result<()> {
-        self.finish_as(records, &|record| report::terminal(record, &analyze::self_check(record), &self.text), "")
+        self.finish_as(
+            records,
+            &|record| report::terminal(record, &analyze::self_check(record), &self.text),
+            "",
+        )
     }
 
-    fn form(&self, format: Format, records: &[Record], text: &dyn Fn() -> String) -> Result<String> {
+    fn form(
+        &self,
+        format: Format,
+        records: &[Record],
+        text: &dyn Fn() -> String,
+    ) -> Result<String> {
         Ok(match format {
             Format::Text => text(),
             Format::Json => report::json(records),
             Format::FioJson { plus } => {
-                let document = report::fio_json(records, &report::FioOptions { bins: plus, ..self.fio_options.clone() });
+                let document = report::fio_json(
+                    records,
+                    &report::FioOptions {
+                        bins: plus,
+                        ..self.fio_options.clone()
+                    },
+                );
                 serde_json::to_string_pretty(&document)?
             }
             Format::FioTerse => report::fio_terse(records, &self.fio_options),
@@ -215,7 +319,8 @@ impl Output {
         })
     }
 
-    /// What a reader must know and a form for machines has no place for, or one that nobody looks at.
+    /// What a reader must know and a form for machines has no place for, or one that nobody looks
+    /// at.
     fn tell_notices(&self, records: &[Record]) {
         let mut told: Vec<&String> = Vec::new();
         for notice in records.iter().flat_map(|record| &record.notices) {
@@ -230,30 +335,51 @@ impl Output {
         }
     }
 
-    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all records.
-    pub(crate) fn finish_as(&self, records: &[Record], text: &dyn Fn(&Record) -> String, after: &str) -> Result<()> {
+    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all
+    /// records.
+    pub(crate) fn finish_as(
+        &self,
+        records: &[Record],
+        text: &dyn Fn(&Record) -> String,
+        after: &str,
+    ) -> Result<()> {
         let texts = || {
-            let texts = records.iter().map(text).chain((!after.is_empty()).then(|| after.to_owned()));
+            let texts = records
+                .iter()
+                .map(text)
+                .chain((!after.is_empty()).then(|| after.to_owned()));
             texts.collect::<Vec<_>>().join("\n")
         };
-        let forms: Vec<String> = self.formats.iter().map(|format| self.form(*format, records, &texts)).collect::<Result<_>>()?;
+        let forms: Vec<String> = self
+            .formats
+            .iter()
+            .map(|format| self.form(*format, records, &texts))
+            .collect::<Result<_>>()?;
         let mut written = vec![write(self.checked(self.file.as_ref()), &forms.join("\n"))];
         if !self.formats.contains(&Format::Text) {
             self.tell_notices(records);
         }
-        let extra =
-            [(&self.json, report::json as fn(&[Record]) -> String), (&self.csv, report::csv), (&self.histogram, report::histograms_json)];
+        let extra = [
+            (&self.json, report::json as fn(&[Record]) -> String),
+            (&self.csv, report::csv),
+            (&self.histogram, report::histograms_json),
+        ];
         for (path, form) in extra {
             if let Some(file) = self.checked(path.as_ref()) {
                 written.push(write(Some(file), &form(records)));
             }
         }
         if let Some(file) = self.checked(self.hdr_log.as_ref()) {
-            let logs = records.iter().map(report::hdr_log).collect::<Result<Vec<_>, _>>()?;
+            let logs = records
+                .iter()
+                .map(report::hdr_log)
+                .collect::<Result<Vec<_>, _>>()?;
             written.push(write(Some(file), &logs.concat()));
         }
         for (file, text) in crate::fio::log_files(records, &self.fio_logs) {
-            let log = OutputFile::new(Path::new(&file), FIO_LOG).forced(self.is_forced).apart_from(&self.targets);
+            let log = OutputFile::new(Path::new(&file), FIO_LOG)
+                .forced(self.is_forced)
+                .apart_from(&self.targets);
             written.push(write(Some(&log), &text));
         }
         written.into_iter().collect()
@@ -271,11 +397,16 @@ fn of_fio(format: FioFormat) -> Format {
 }
 
 fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
-    let Some(list) = matches.get_one::<String>("show-percentiles") else { return Ok(Vec::new()) };
+    let Some(list) = matches.get_one::<String>("show-percentiles") else {
+        return Ok(Vec::new());
+    };
     list.split(',')
         .map(|text| match text.trim().parse::<f64>() {
             Ok(p) if (0.0..=100.0).contains(&p) => Ok(p),
-            Ok(_) | Err(_) => Err(Usage(format!("--show-percentiles: {text:?} is not a number from 0 to 100; example: 50,99,99.9")).into()),
+            Ok(_) | Err(_) => Err(Usage(format!(
+                "--show-percentiles: {text:?} is not a number from 0 to 100; example: 50,99,99.9"
+            ))
+            .into()),
         })
         .collect()
 }
@@ -294,7 +425,12 @@ fn write(file: Option<&OutputFile>, text: &str) -> Result<()> {
         Some(file) => written::write(file, &text),
         None => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            Err(_) if engine::sys::caught_signal().is_some_and(engine::sys::CaughtSignal::terminal_is_gone) => Ok(()),
+            Err(_)
+                if engine::sys::caught_signal()
+                    .is_some_and(engine::sys::CaughtSignal::terminal_is_gone) =>
+            {
+                Ok(())
+            }
             other => other.context("cannot write to standard output"),
         },
     }

@@ -100,9 +100,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let request = request(matches)?;
     let records = matches.get_one::<PathBuf>("records");
     let file = |path: &PathBuf, form| {
-        OutputFile::new(path, form).forced(matches.get_flag("force")).apart_from(std::slice::from_ref(&request.path))
+        OutputFile::new(path, form)
+            .forced(matches.get_flag("force"))
+            .apart_from(std::slice::from_ref(&request.path))
     };
-    let store = records.map(|path| RecordFile::checked(file(path, RECORDS))).transpose()?;
+    let store = records
+        .map(|path| RecordFile::checked(file(path, RECORDS)))
+        .transpose()?;
     let report = matches.get_one::<PathBuf>("report");
     report.map_or(Ok(()), |path| check_ending(path))?;
     let report = report.map(|path| file(path, STUDY));
@@ -112,7 +116,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     engine::sys::catch_signals();
     let context = context::context(1_000_000_000)?;
-    let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> { Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?) };
+    let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
+        Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?)
+    };
     let mut progress = Progress::new(matches);
     let outcome = profile(&request, &context, &mut progress, &mut keep);
     drop(progress);
@@ -121,9 +127,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(file) = &report {
         written::write(file, &report::html(&found, &profiled.records))?;
     }
-    tell(&page::page(&request, &profiled, &found, records.map(PathBuf::as_path)))?;
+    tell(&page::page(
+        &request,
+        &profiled,
+        &found,
+        records.map(PathBuf::as_path),
+    ))?;
     Ok(match profiled.why {
-        WhyEnded::Signal => engine::sys::caught_signal().map_or(128, engine::sys::CaughtSignal::exit_code),
+        WhyEnded::Signal => {
+            engine::sys::caught_signal().map_or(128, engine::sys::CaughtSignal::exit_code)
+        }
         WhyEnded::Failed(_) => 1,
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => 0,
     })
@@ -133,7 +146,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 fn check_ending(file: &Path) -> Result<()> {
     let form = file.extension().map(|ending| ending.to_ascii_lowercase());
     if form.is_none_or(|ending| ending != "html" && ending != "htm") {
-        return Err(Usage(format!("--report {}: the ending must be .html; `fathom report` writes the other forms", file.display())).into());
+        return Err(Usage(format!(
+            "--report {}: the ending must be .html; `fathom report` writes the other forms",
+            file.display()
+        ))
+        .into());
     }
     Ok(())
 }
@@ -148,24 +165,37 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
     let size = text("size").map(|text| Bytes::parse(text)).transpose();
     let budget = time(matches, "budget")?;
     if budget.is_some_and(|time| time.0 == 0) {
-        return Err(Usage("--budget 0 leaves no time to measure; example: --budget 60s".into()).into());
+        return Err(
+            Usage("--budget 0 leaves no time to measure; example: --budget 60s".into()).into(),
+        );
     }
     let rows = matches.get_one::<PathBuf>("rows").map(|file| {
-        let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
+        let text = std::fs::read_to_string(file)
+            .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
         Ok::<_, anyhow::Error>((file.display().to_string(), text))
     });
     Ok(ProfileRequest {
         effort,
         budget,
         passes: matches.get_one::<u32>("passes").copied(),
-        size: size.map_err(|source| SpecError::Quantity { key: "size".into(), source })?,
-        engine: text("engine").map(|text| EngineName::parse("engine", text)).transpose()?,
+        size: size.map_err(|source| SpecError::Quantity {
+            key: "size".into(),
+            source,
+        })?,
+        engine: text("engine")
+            .map(|text| EngineName::parse("engine", text))
+            .transpose()?,
         rows: rows.transpose()?,
         allow_destroy: matches.get_one::<PathBuf>("allow-destroy").cloned(),
         arm: text("name").cloned(),
         seed: matches.get_one::<u64>("seed").copied().unwrap_or(1),
         order_seed: matches.get_one::<u64>("order-seed").copied(),
-        ..ProfileRequest::new(matches.get_one::<PathBuf>("path").cloned().unwrap_or_else(|| ".".into()))
+        ..ProfileRequest::new(
+            matches
+                .get_one::<PathBuf>("path")
+                .cloned()
+                .unwrap_or_else(|| ".".into()),
+        )
     })
 }
 

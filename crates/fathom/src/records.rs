@@ -19,15 +19,20 @@ pub(crate) fn argument() -> Arg {
         .help("Files of records, as --records of a run writes them")
 }
 
-/// Whether a path is a directory or device, or a file whose beginning is no text: something that can be long and holds no records.
+/// Whether a path is a directory or device, or a file whose beginning is no text: something that
+/// can be long and holds no records.
 pub(crate) fn is_other_data(path: &Path) -> bool {
     const BEGINNING: u64 = 4096;
-    let Ok(facts) = std::fs::metadata(path) else { return false };
+    let Ok(facts) = std::fs::metadata(path) else {
+        return false;
+    };
     if facts.is_dir() || facts.file_type().is_block_device() {
         return true;
     }
     let mut bytes = Vec::new();
-    let read = facts.is_file().then(|| std::fs::File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes)));
+    let read = facts.is_file().then(|| {
+        std::fs::File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes))
+    });
     matches!(read, Some(Ok(_))) && bytes.contains(&0)
 }
 
@@ -35,7 +40,11 @@ pub(crate) fn is_other_data(path: &Path) -> bool {
 pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
     tell_damage(file, &read);
     if read.records.is_empty() {
-        return Err(Usage(format!("{} holds no records; `fathom run --records FILE` writes them", file.display())).into());
+        return Err(Usage(format!(
+            "{} holds no records; `fathom run --records FILE` writes them",
+            file.display()
+        ))
+        .into());
     }
     Ok(read.records)
 }
@@ -43,7 +52,12 @@ pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
 /// Says on standard error which lines of a file are skipped.
 pub(crate) fn tell_damage(file: &Path, read: &ReadRecords) {
     for damage in &read.damaged {
-        let _nobody_reads_a_closed_terminal =
-            writeln!(std::io::stderr(), "warning: {}, line {} is skipped: {}", file.display(), damage.line, damage.reason);
+        let _nobody_reads_a_closed_terminal = writeln!(
+            std::io::stderr(),
+            "warning: {}, line {} is skipped: {}",
+            file.display(),
+            damage.line,
+            damage.reason
+        );
     }
 }

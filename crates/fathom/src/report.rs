@@ -68,11 +68,19 @@ pub(crate) fn command() -> Command {
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let inputs: Vec<&PathBuf> = matches.get_many("records").into_iter().flatten().collect();
-    let outputs: Vec<(&PathBuf, Form)> =
-        matches.get_many::<PathBuf>("output").into_iter().flatten().map(|file| Ok((file, form(file)?))).collect::<Result<_>>()?;
+    let outputs: Vec<(&PathBuf, Form)> = matches
+        .get_many::<PathBuf>("output")
+        .into_iter()
+        .flatten()
+        .map(|file| Ok((file, form(file)?)))
+        .collect::<Result<_>>()?;
     let file = |path: &Path| OutputFile::new(path, STUDY).forced(matches.get_flag("force"));
     for (path, _) in &outputs {
-        written::check_is_no_input(path, inputs.iter().map(|input| input.as_path()), "one of the records")?;
+        written::check_is_no_input(
+            path,
+            inputs.iter().map(|input| input.as_path()),
+            "one of the records",
+        )?;
     }
     let files: Vec<OutputFile> = outputs.iter().map(|(path, _)| file(path)).collect();
     check_apart(&files.iter().map(OutputFile::path).collect::<Vec<_>>())?;
@@ -101,23 +109,44 @@ fn written(form: Form, study: &Study, records: &[Record]) -> String {
 }
 
 fn form(file: &Path) -> Result<Form> {
-    let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let ending = file
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {
         Some("html" | "htm") => Ok(Form::Html),
         Some("md" | "markdown") => Ok(Form::Markdown),
         Some("csv") => Ok(Form::Csv),
         Some("json") => Ok(Form::Json),
-        Some(_) | None => Err(Usage(format!("{}: the ending says the form: .html, .md, .csv or .json", file.display())).into()),
+        Some(_) | None => Err(Usage(format!(
+            "{}: the ending says the form: .html, .md, .csv or .json",
+            file.display()
+        ))
+        .into()),
     }
 }
 
 fn options(matches: &ArgMatches) -> Result<StudyOptions> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
     let metric = text("metric");
-    let metric = Metric::parse(&metric).ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
-    let margin = Percent::parse(&text("margin")).map_err(|e| Usage(format!("--margin: {e}")))?.0 / 100.0;
-    let factors: BTreeSet<String> = matches.get_many::<String>("factor").into_iter().flatten().cloned().collect();
-    Ok(StudyOptions { labels: Vec::new(), baseline: matches.get_one::<String>("baseline").cloned(), metric, margin, factors })
+    let metric = Metric::parse(&metric)
+        .ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
+    let margin = Percent::parse(&text("margin"))
+        .map_err(|e| Usage(format!("--margin: {e}")))?
+        .0
+        / 100.0;
+    let factors: BTreeSet<String> = matches
+        .get_many::<String>("factor")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    Ok(StudyOptions {
+        labels: Vec::new(),
+        baseline: matches.get_one::<String>("baseline").cloned(),
+        metric,
+        margin,
+        factors,
+    })
 }
 
 /// All records, and for each the name of its file.
@@ -134,18 +163,52 @@ fn read(files: &[&PathBuf], labels: &mut Vec<String>) -> Result<Vec<Record>> {
 
 /// Names of files without directory and ending, as far as that tells them apart.
 fn labels_of(files: &[&PathBuf]) -> Vec<String> {
-    let short = |file: &Path| file.file_stem().map_or_else(|| file.display().to_string(), |stem| stem.to_string_lossy().into_owned());
+    let short = |file: &Path| {
+        file.file_stem().map_or_else(
+            || file.display().to_string(),
+            |stem| stem.to_string_lossy().into_owned(),
+        )
+    };
     let shorts: Vec<String> = files.iter().map(|file| short(file)).collect();
     let is_alone = |name: &String| shorts.iter().filter(|other| *other == name).count() == 1;
-    files.iter().zip(&shorts).map(|(file, name)| if is_alone(name) { name.clone() } else { file.display().to_string() }).collect()
+    files
+        .iter()
+        .zip(&shorts)
+        .map(|(file, name)| {
+            if is_alone(name) {
+                name.clone()
+            } else {
+                file.display().to_string()
+            }
+        })
+        .collect()
 }
 
 /// Refuses a factor that is no option, or that all records have alike.
 fn check_factors(options: &StudyOptions, records: &[Record]) -> Result<()> {
     let all: Vec<&Record> = records.iter().collect();
-    let values = |key: &String| all.iter().map(|record| record.effective.get(key)).collect::<BTreeSet<_>>().len();
-    let targets = all.iter().map(|record| record.targets.iter().map(|target| &target.path).collect::<Vec<_>>()).collect::<BTreeSet<_>>();
-    let differing = options.factors.iter().filter(|key| values(key) > 1 || *key == "target" && targets.len() > 1).cloned().collect();
+    let values = |key: &String| {
+        all.iter()
+            .map(|record| record.effective.get(key))
+            .collect::<BTreeSet<_>>()
+            .len()
+    };
+    let targets = all
+        .iter()
+        .map(|record| {
+            record
+                .targets
+                .iter()
+                .map(|target| &target.path)
+                .collect::<Vec<_>>()
+        })
+        .collect::<BTreeSet<_>>();
+    let differing = options
+        .factors
+        .iter()
+        .filter(|key| values(key) > 1 || *key == "target" && targets.len() > 1)
+        .cloned()
+        .collect();
     Ok(factors::check(&options.factors, &differing, &all)?)
 }
 
@@ -155,5 +218,9 @@ fn check_baseline(study: &Study, asked: Option<&str>) -> Result<()> {
         return Ok(());
     }
     let names: Vec<&str> = study.arms.iter().map(|arm| arm.name.as_str()).collect();
-    Err(Usage(format!("--baseline {asked:?} is none of the arms: {}", names.join(", "))).into())
+    Err(Usage(format!(
+        "--baseline {asked:?} is none of the arms: {}",
+        names.join(", ")
+    ))
+    .into())
 }

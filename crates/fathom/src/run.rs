@@ -28,21 +28,50 @@ Exit codes: 0 ok, 1 the run failed, 2 usage or this machine cannot, 5 incomplete
 
 /// The verb's arguments.
 pub(crate) fn command(name: &'static str) -> Command {
-    let command = Command::new(name).about("Runs one I/O workload on files, directories or block devices").after_help(AFTER_HELP);
+    let command = Command::new(name)
+        .about("Runs one I/O workload on files, directories or block devices")
+        .after_help(AFTER_HELP);
     let command = flags::add(command)
-        .arg(path("config", "FILE.toml", "Workload as TOML, with several [[phase]]s if wanted; flags override it").short('c'))
-        .arg(path("fio", "JOBFILE", "Run a fio job file with fio's own unit rules"))
-        .arg(switch("dry-run", "Check everything, show what would happen, and touch nothing"))
-        .arg(Arg::new("fio-arguments").last(true).num_args(0..).value_name("FIO OPTIONS").help("After `--`: a fio command line"));
+        .arg(
+            path(
+                "config",
+                "FILE.toml",
+                "Workload as TOML, with several [[phase]]s if wanted; flags override it",
+            )
+            .short('c'),
+        )
+        .arg(path(
+            "fio",
+            "JOBFILE",
+            "Run a fio job file with fio's own unit rules",
+        ))
+        .arg(switch(
+            "dry-run",
+            "Check everything, show what would happen, and touch nothing",
+        ))
+        .arg(
+            Arg::new("fio-arguments")
+                .last(true)
+                .num_args(0..)
+                .value_name("FIO OPTIONS")
+                .help("After `--`: a fio command line"),
+        );
     Metrics::add(Live::add(Output::add(command)))
 }
 
 pub(crate) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    Arg::new(name)
+        .long(name)
+        .value_name(value)
+        .value_parser(value_parser!(PathBuf))
+        .help(help)
 }
 
 pub(crate) fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
 }
 
 /// Runs the verb and returns the exit code.
@@ -52,9 +81,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(0);
     }
     let output = Output::new(matches)?;
-    let Asked { stages, mut output, job } = asked(matches, output)?;
+    let Asked {
+        stages,
+        mut output,
+        job,
+    } = asked(matches, output)?;
     engine::sys::catch_signals();
-    let targets: Vec<PathBuf> = stages.iter().flat_map(|stage| &stage.0).flat_map(|phase| files_of(&phase.workload)).collect();
+    let targets: Vec<PathBuf> = stages
+        .iter()
+        .flat_map(|stage| &stage.0)
+        .flat_map(|phase| files_of(&phase.workload))
+        .collect();
     output.check_writable(&targets)?;
     if matches.get_flag("dry-run") {
         return show_plan(&stages);
@@ -71,7 +108,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         for mut record in ended {
             if let Some(job) = &job {
                 let name = record.name.clone();
-                record.notices.extend(job.notices.iter().filter(|notice| job.concerns(notice, &name)).cloned());
+                record.notices.extend(
+                    job.notices
+                        .iter()
+                        .filter(|notice| job.concerns(notice, &name))
+                        .cloned(),
+                );
             }
             saved = saved.and_then(|()| output.save(&record));
             records.push(record);
@@ -79,20 +121,40 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         if saved.is_err() {
             break;
         }
-        if engine::sys::caught_signal().is_some() || records.last().is_some_and(|record: &Record| record.outcome.exit_code != 0) {
+        if engine::sys::caught_signal().is_some()
+            || records
+                .last()
+                .is_some_and(|record: &Record| record.outcome.exit_code != 0)
+        {
             break;
         }
     }
     output.finish(&records)?;
     saved?;
-    Ok(records.iter().map(|record| record.outcome.exit_code).max().unwrap_or(0))
+    Ok(records
+        .iter()
+        .map(|record| record.outcome.exit_code)
+        .max()
+        .unwrap_or(0))
 }
 
-/// A trial that failed before its clock started is a record too; a command that cannot work is none.
-fn keep_failure(error: anyhow::Error, stage: &Stage, context: &Context, output: &Output) -> anyhow::Error {
-    let failed = error.downcast_ref::<run::RunError>().filter(|failed| failed.exit_code() != 2);
-    let kept: Result<()> =
-        failed.map_or(Ok(()), |failed| stage.0.iter().try_for_each(|phase| output.save(&unstarted(phase, context, failed))));
+/// A trial that failed before its clock started is a record too; a command that cannot work is
+/// none.
+fn keep_failure(
+    error: anyhow::Error,
+    stage: &Stage,
+    context: &Context,
+    output: &Output,
+) -> anyhow::Error {
+    let failed = error
+        .downcast_ref::<run::RunError>()
+        .filter(|failed| failed.exit_code() != 2);
+    let kept: Result<()> = failed.map_or(Ok(()), |failed| {
+        stage
+            .0
+            .iter()
+            .try_for_each(|phase| output.save(&unstarted(phase, context, failed)))
+    });
     match kept {
         Ok(()) => error,
         Err(also) => error.context(also),
@@ -110,26 +172,56 @@ struct Asked {
 
 /// What to run, from a fio job, a TOML file, or the flags.
 fn asked(matches: &ArgMatches, output: Output) -> Result<Asked> {
-    let fio_arguments: Vec<String> = matches.get_many::<String>("fio-arguments").map(|args| args.cloned().collect()).unwrap_or_default();
+    let fio_arguments: Vec<String> = matches
+        .get_many::<String>("fio-arguments")
+        .map(|args| args.cloned().collect())
+        .unwrap_or_default();
     let config = matches.get_one::<PathBuf>("config");
     if matches.contains_id("fio") || !fio_arguments.is_empty() {
         if config.is_some() {
-            return Err(Usage("--config and a fio job both describe the workload; give one of them".into()).into());
+            return Err(Usage(
+                "--config and a fio job both describe the workload; give one of them".into(),
+            )
+            .into());
         }
         let (stages, output, job) = fio::stages(matches, &fio_arguments, output)?;
-        return Ok(Asked { stages, output, job: Some(job) });
+        return Ok(Asked {
+            stages,
+            output,
+            job: Some(job),
+        });
     }
     let Some(file) = config else {
-        let stages = vec![Stage(vec![Phase { name: "run".into(), workload: flags::workload(matches)? }])];
-        return Ok(Asked { stages, output, job: None });
+        let stages = vec![Stage(vec![Phase {
+            name: "run".into(),
+            workload: flags::workload(matches)?,
+        }])];
+        return Ok(Asked {
+            stages,
+            output,
+            job: None,
+        });
     };
-    let text = std::fs::read_to_string(file).map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| Usage(format!("cannot read {}: {e}", file.display())))?;
     let named = flags::targets(matches);
-    let mut stages = parse_config(&text, &workload::Workload::default(), &flags::given(matches)).map_err(|error| in_file(error, file))?;
+    let mut stages = parse_config(
+        &text,
+        &workload::Workload::default(),
+        &flags::given(matches),
+    )
+    .map_err(|error| in_file(error, file))?;
     if !named.is_empty() {
-        stages.iter_mut().flat_map(|stage| &mut stage.0).for_each(|phase| phase.workload.targets.clone_from(&named));
+        stages
+            .iter_mut()
+            .flat_map(|stage| &mut stage.0)
+            .for_each(|phase| phase.workload.targets.clone_from(&named));
     }
-    Ok(Asked { stages, output, job: None })
+    Ok(Asked {
+        stages,
+        output,
+        job: None,
+    })
 }
 
 /// An error of a TOML file with the file's name; one of a flag as it is.
@@ -141,22 +233,41 @@ fn in_file(mut error: SpecError, of: &Path) -> SpecError {
 }
 
 /// Runs the phases of a stage at the same time.
-fn run_stage(stage: &Stage, context: &Context, live: &(dyn Fn() -> Live + Sync)) -> Result<Vec<Record>> {
+fn run_stage(
+    stage: &Stage,
+    context: &Context,
+    live: &(dyn Fn() -> Live + Sync),
+) -> Result<Vec<Record>> {
     if let [phase] = stage.0.as_slice() {
         return Ok(vec![execute(phase, context, &mut live())?]);
     }
     for phase in &stage.0 {
         dry_run(phase, context)?;
     }
-    let together = Context { together: Some(Arc::new(Barrier::new(stage.0.len()))), ..context.clone() };
+    let together = Context {
+        together: Some(Arc::new(Barrier::new(stage.0.len()))),
+        ..context.clone()
+    };
     let outcomes: Vec<Result<Record, run::RunError>> = std::thread::scope(|scope| {
-        let running: Vec<_> = stage.0.iter().map(|phase| scope.spawn(|| execute(phase, &together, &mut run::NoWatch))).collect();
-        running.into_iter().map(|thread| thread.join().expect("a panic of a run is caught in its worker")).collect()
+        let running: Vec<_> = stage
+            .0
+            .iter()
+            .map(|phase| scope.spawn(|| execute(phase, &together, &mut run::NoWatch)))
+            .collect();
+        running
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .expect("a panic of a run is caught in its worker")
+            })
+            .collect()
     });
     Ok(companions(outcomes.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// Says in each record of a stage which others ran at the same time. They may have begun within one millisecond, which is what ids tell apart.
+/// Says in each record of a stage which others ran at the same time. They may have begun within one
+/// millisecond, which is what ids tell apart.
 fn companions(mut records: Vec<Record>) -> Vec<Record> {
     for (number, record) in (1..).zip(&mut records) {
         record.id = format!("{}-{number}", record.id);
@@ -171,14 +282,27 @@ fn companions(mut records: Vec<Record>) -> Vec<Record> {
 fn show_plan(stages: &[Stage]) -> Result<i32> {
     let context = context::bare_context();
     let mut plan = String::new();
-    for (stage, phase) in (0..).zip(stages).flat_map(|(index, stage)| stage.0.iter().map(move |phase| (index, phase))) {
+    for (stage, phase) in (0..)
+        .zip(stages)
+        .flat_map(|(index, stage)| stage.0.iter().map(move |phase| (index, phase)))
+    {
         // Later stages may use what earlier ones make.
-        let resolved = if stage == 0 { dry_run(phase, &context)? } else { run::resolve(&phase.workload, &context.machine)? };
+        let resolved = if stage == 0 {
+            dry_run(phase, &context)?
+        } else {
+            run::resolve(&phase.workload, &context.machine)?
+        };
         writeln!(
             plan,
             "{}: {} ({})",
             phase.name,
-            phase.workload.targets.iter().map(|t| t.display().to_string()).collect::<Vec<_>>().join(", "),
+            phase
+                .workload
+                .targets
+                .iter()
+                .map(|t| t.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", "),
             resolved.kind.word()
         )?;
         for (key, text) in workload::settings::shown(&resolved.effective) {
@@ -195,7 +319,12 @@ fn show_plan(stages: &[Stage]) -> Result<i32> {
                 difference.reason
             )?;
         }
-        writeln!(plan, "  files: {}, directories: {}", resolved.layout.files.len(), resolved.layout.dirs.len())?;
+        writeln!(
+            plan,
+            "  files: {}, directories: {}",
+            resolved.layout.files.len(),
+            resolved.layout.dirs.len()
+        )?;
     }
     tell(&plan)?;
     Ok(0)
@@ -205,7 +334,15 @@ fn show_plan(stages: &[Stage]) -> Result<i32> {
 pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
     matches
         .get_one::<String>(key)
-        .map(|text| Nanos::parse(text).map_err(|source| SpecError::Quantity { key: key.into(), source }.into()))
+        .map(|text| {
+            Nanos::parse(text).map_err(|source| {
+                SpecError::Quantity {
+                    key: key.into(),
+                    source,
+                }
+                .into()
+            })
+        })
         .transpose()
 }
 
@@ -215,10 +352,20 @@ mod tests {
 
     #[test]
     fn records_of_one_stage_name_each_other_even_where_they_began_at_once() {
-        let record = || Record { id: "2026-01-01T00:00:00.000Z-7".into(), ..Record::default() };
+        let record = || Record {
+            id: "2026-01-01T00:00:00.000Z-7".into(),
+            ..Record::default()
+        };
         let found = companions(vec![record(), record(), record()]);
         let ids: Vec<&str> = found.iter().map(|record| record.id.as_str()).collect();
-        assert_eq!(ids, ["2026-01-01T00:00:00.000Z-7-1", "2026-01-01T00:00:00.000Z-7-2", "2026-01-01T00:00:00.000Z-7-3"]);
+        assert_eq!(
+            ids,
+            [
+                "2026-01-01T00:00:00.000Z-7-1",
+                "2026-01-01T00:00:00.000Z-7-2",
+                "2026-01-01T00:00:00.000Z-7-3"
+            ]
+        );
         assert_eq!(found[1].companions, [ids[0], ids[2]]);
     }
 }

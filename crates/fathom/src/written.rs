@@ -12,36 +12,71 @@ use std::io::{self, BufRead, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Records, one a line.
-pub(crate) const RECORDS: OutputForm = OutputForm { name: "records alone", is_form_of: record::are_records };
+pub(crate) const RECORDS: OutputForm = OutputForm {
+    name: "records alone",
+    is_form_of: record::are_records,
+};
 /// A result for people, or in one of the forms of `--output-format`.
-pub(crate) const RESULT: OutputForm = OutputForm { name: "a result that Fathom wrote", is_form_of: is_result };
-pub(crate) const JSON: OutputForm = OutputForm { name: "records that Fathom wrote as JSON", is_form_of: |file| Ok(is_json(&head(file)?)) };
-pub(crate) const CSV: OutputForm = OutputForm { name: "a series that Fathom wrote as CSV", is_form_of: |file| Ok(is_csv(&head(file)?)) };
+pub(crate) const RESULT: OutputForm = OutputForm {
+    name: "a result that Fathom wrote",
+    is_form_of: is_result,
+};
+pub(crate) const JSON: OutputForm = OutputForm {
+    name: "records that Fathom wrote as JSON",
+    is_form_of: |file| Ok(is_json(&head(file)?)),
+};
+pub(crate) const CSV: OutputForm = OutputForm {
+    name: "a series that Fathom wrote as CSV",
+    is_form_of: |file| Ok(is_csv(&head(file)?)),
+};
 pub(crate) const HISTOGRAMS: OutputForm = OutputForm {
     name: "latency histograms that Fathom wrote",
-    is_form_of: |file| head(file).map(|head| head == "{}\n" || head.starts_with("{\"") && head.contains("\":{\"latency\":{")),
+    is_form_of: |file| {
+        head(file).map(|head| {
+            head == "{}\n" || head.starts_with("{\"") && head.contains("\":{\"latency\":{")
+        })
+    },
 };
-pub(crate) const HDR_LOG: OutputForm =
-    OutputForm { name: "an interval log that Fathom wrote", is_form_of: |file| Ok(head(file)?.starts_with("#Fathom ")) };
+pub(crate) const HDR_LOG: OutputForm = OutputForm {
+    name: "an interval log that Fathom wrote",
+    is_form_of: |file| Ok(head(file)?.starts_with("#Fathom ")),
+};
 /// A log of fio or in its form, which fio's next run replaces as well.
 pub(crate) const FIO_LOG: OutputForm = OutputForm {
     name: "a log in fio's form",
     is_form_of: |file| {
         let head = head(file)?;
         let mut fields = head.lines().next().unwrap_or_default().split(", ");
-        Ok(fields.clone().count() >= 3 && fields.all(|field| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit())))
+        Ok(fields.clone().count() >= 3
+            && fields
+                .all(|field| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit())))
     },
 };
-pub(crate) const STUDY: OutputForm = OutputForm { name: "a report", is_form_of: |file| Ok(report::is_study(&whole(file)?)) };
-pub(crate) const VERDICTS: OutputForm = OutputForm { name: "verdicts", is_form_of: |file| Ok(report::is_verdicts(&whole(file)?)) };
+pub(crate) const STUDY: OutputForm = OutputForm {
+    name: "a report",
+    is_form_of: |file| Ok(report::is_study(&whole(file)?)),
+};
+pub(crate) const VERDICTS: OutputForm = OutputForm {
+    name: "verdicts",
+    is_form_of: |file| Ok(report::is_verdicts(&whole(file)?)),
+};
 pub(crate) const MANUAL: OutputForm = OutputForm {
     name: "a manual page of Fathom",
-    is_form_of: |file| head(file).map(|head| head.lines().take(4).any(|line| line.starts_with(".TH fathom"))),
+    is_form_of: |file| {
+        head(file).map(|head| {
+            head.lines()
+                .take(4)
+                .any(|line| line.starts_with(".TH fathom"))
+        })
+    },
 };
 
 /// The flag that permits writing over something else.
 pub(crate) fn force() -> Arg {
-    switch("force", "Write results also over files that hold something else, but never over devices or the target")
+    switch(
+        "force",
+        "Write results also over files that hold something else, but never over devices or the target",
+    )
 }
 
 /// As much as any form needs to show itself.
@@ -57,7 +92,9 @@ fn whole(file: &mut dyn BufRead) -> io::Result<String> {
 }
 
 fn is_json(head: &str) -> bool {
-    head.starts_with("{\n  \"schema\": ") || head.starts_with("[\n  {\n    \"schema\": ") || head == "[]\n"
+    head.starts_with("{\n  \"schema\": ")
+        || head.starts_with("[\n  {\n    \"schema\": ")
+        || head == "[]\n"
 }
 
 fn is_csv(head: &str) -> bool {
@@ -66,13 +103,24 @@ fn is_csv(head: &str) -> bool {
 
 fn is_result(file: &mut dyn BufRead) -> io::Result<bool> {
     let text = whole(file)?;
-    let is_fios = text.get(..4096).unwrap_or(&text).contains("fio-3.0-fathom-");
+    let is_fios = text
+        .get(..4096)
+        .unwrap_or(&text)
+        .contains("fio-3.0-fathom-");
     let is_for_people = text.lines().any(|line| line.starts_with("outcome       "));
-    Ok(is_json(&text) || is_csv(&text) || text.starts_with("record,id,started_at,target,") || is_fios || is_for_people)
+    Ok(is_json(&text)
+        || is_csv(&text)
+        || text.starts_with("record,id,started_at,target,")
+        || is_fios
+        || is_for_people)
 }
 
 /// Refuses a result that would take the place of what the verb reads, whatever its name.
-pub(crate) fn check_is_no_input<'a>(file: &Path, mut inputs: impl Iterator<Item = &'a Path>, what: &str) -> Result<()> {
+pub(crate) fn check_is_no_input<'a>(
+    file: &Path,
+    mut inputs: impl Iterator<Item = &'a Path>,
+    what: &str,
+) -> Result<()> {
     let id = |path: &Path| std::fs::metadata(path).ok().map(|facts| FileId::of(&facts));
     let itself = id(file);
     if itself.is_some() && inputs.any(|input| id(input) == itself) {
@@ -84,7 +132,8 @@ pub(crate) fn check_is_no_input<'a>(file: &Path, mut inputs: impl Iterator<Item 
 /// Writes a whole result.
 pub(crate) fn write(output: &OutputFile, text: &str) -> Result<()> {
     let mut file = output.open()?;
-    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", output.path().display()))
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("cannot write {}", output.path().display()))
 }
 
 /// A file of records that is opened when there is one to keep.
@@ -99,7 +148,10 @@ impl RecordFile {
     /// Records could not be kept there.
     pub(crate) fn checked(output: OutputFile) -> Result<Self> {
         output.check()?;
-        Ok(Self { output, store: RefCell::new(None) })
+        Ok(Self {
+            output,
+            store: RefCell::new(None),
+        })
     }
 
     /// Appends a record, synced.
@@ -124,14 +176,31 @@ impl RecordFile {
 }
 
 /// Writes manual pages into a directory.
-pub(crate) fn write_manual(directory: &Path, pages: Vec<(PathBuf, String)>, is_forced: bool) -> Result<()> {
+pub(crate) fn write_manual(
+    directory: &Path,
+    pages: Vec<(PathBuf, String)>,
+    is_forced: bool,
+) -> Result<()> {
     if !directory.is_dir() {
-        return Err(Usage(format!("{0} is no directory; run `mkdir -p {0}`", directory.display())).into());
+        return Err(Usage(format!(
+            "{0} is no directory; run `mkdir -p {0}`",
+            directory.display()
+        ))
+        .into());
     }
-    let outputs: Vec<(OutputFile, String)> =
-        pages.into_iter().map(|(name, text)| (OutputFile::new(&directory.join(name), MANUAL).forced(is_forced), text)).collect();
+    let outputs: Vec<(OutputFile, String)> = pages
+        .into_iter()
+        .map(|(name, text)| {
+            (
+                OutputFile::new(&directory.join(name), MANUAL).forced(is_forced),
+                text,
+            )
+        })
+        .collect();
     outputs.iter().try_for_each(|(output, _)| output.check())?;
-    outputs.iter().try_for_each(|(output, text)| write(output, text))
+    outputs
+        .iter()
+        .try_for_each(|(output, text)| write(output, text))
 }
 
 #[cfg(test)]
@@ -140,8 +209,19 @@ mod tests {
     use record::{Operations, SCHEMA};
 
     fn example() -> Record {
-        let mut record = Record { schema: SCHEMA, name: "run".into(), started_at: "2026-01-01T00:00:00.000Z".into(), ..Record::default() };
-        record.operations.insert("read", Operations { count: 1, ..Operations::default() });
+        let mut record = Record {
+            schema: SCHEMA,
+            name: "run".into(),
+            started_at: "2026-01-01T00:00:00.000Z".into(),
+            ..Record::default()
+        };
+        record.operations.insert(
+            "read",
+            Operations {
+                count: 1,
+                ..Operations::default()
+            },
+        );
         record
     }
 
@@ -149,7 +229,13 @@ mod tests {
     fn each_form_knows_what_is_written_in_it_and_nothing_of_the_others_or_of_somebody_elses() {
         let records = [example()];
         let line = serde_json::to_string(&records[0]).unwrap() + "\n";
-        let with_end = |text: String| if text.ends_with('\n') { text } else { text + "\n" };
+        let with_end = |text: String| {
+            if text.ends_with('\n') {
+                text
+            } else {
+                text + "\n"
+            }
+        };
         let written = [
             (RECORDS, line),
             (JSON, with_end(report::json(&records))),
@@ -157,14 +243,30 @@ mod tests {
             (HISTOGRAMS, with_end(report::histograms_json(&records))),
             (HDR_LOG, report::hdr_log(&records[0]).unwrap()),
             (FIO_LOG, "500, 71, 0, 4096, 0, 0\n".to_owned()),
-            (MANUAL, ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH fathom 1\n".to_owned()),
+            (
+                MANUAL,
+                ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH fathom 1\n".to_owned(),
+            ),
         ];
         for (index, (form, _)) in written.iter().enumerate() {
             for (other, (_, text)) in written.iter().enumerate() {
-                assert_eq!((form.is_form_of)(&mut text.as_bytes()).unwrap(), index == other, "{}: {text}", form.name);
+                assert_eq!(
+                    (form.is_form_of)(&mut text.as_bytes()).unwrap(),
+                    index == other,
+                    "{}: {text}",
+                    form.name
+                );
             }
-            assert!(!(form.is_form_of)(&mut &b"my thesis\n"[..]).unwrap(), "{}", form.name);
-            assert!(!(form.is_form_of)(&mut &b"{\"json\": 1}\n"[..]).unwrap(), "{}", form.name);
+            assert!(
+                !(form.is_form_of)(&mut &b"my thesis\n"[..]).unwrap(),
+                "{}",
+                form.name
+            );
+            assert!(
+                !(form.is_form_of)(&mut &b"{\"json\": 1}\n"[..]).unwrap(),
+                "{}",
+                form.name
+            );
         }
         let options = report::FioOptions::default();
         let results = [
@@ -179,7 +281,10 @@ mod tests {
             assert!((RESULT.is_form_of)(&mut text.as_bytes()).unwrap(), "{text}");
         }
         for text in ["my thesis\n", "outcome: good\n", "{}\n"] {
-            assert!(!(RESULT.is_form_of)(&mut text.as_bytes()).unwrap(), "{text}");
+            assert!(
+                !(RESULT.is_form_of)(&mut text.as_bytes()).unwrap(),
+                "{text}"
+            );
         }
     }
 }

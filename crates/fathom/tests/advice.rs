@@ -1,21 +1,38 @@
-//! What a refusal advises works: each advice is provoked and then followed to the letter, beside every source of a workload.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+//! What a refusal advises works: each advice is provoked and then followed to the letter, beside
+//! every source of a workload.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
 
 use ground::Ground;
 
-/// A place with what the commands speak of: a foreign file, a second one, a sparse foreign one, a file of Fathom's own, jobs and workloads.
+/// A place with what the commands speak of: a foreign file, a second one, a sparse foreign one, a
+/// file of Fathom's own, jobs and workloads.
 fn ground() -> Ground {
     let ground = Ground::new();
     ground.write("foreign", vec![7; 64 << 10]);
     ground.write("second", vec![7; 64 << 10]);
     ground.write("short", vec![7; 8 << 10]);
-    std::fs::File::create(ground.path("sparse")).unwrap().set_len(64 << 10).unwrap();
-    ground.write("job.fio", "[write]\nfilename=foreign\nrw=randwrite\nsize=64k\n");
-    ground.write("both.fio", "[global]\nrw=randwrite\nsize=64k\n[a]\nfilename=foreign\n[b]\nfilename=second\n");
-    ground.write("write.toml", "target = \"foreign\"\nwrite-percent = 100\nfile-size = \"64k\"\nduration = \"0s\"\n");
+    std::fs::File::create(ground.path("sparse"))
+        .unwrap()
+        .set_len(64 << 10)
+        .unwrap();
+    ground.write(
+        "job.fio",
+        "[write]\nfilename=foreign\nrw=randwrite\nsize=64k\n",
+    );
+    ground.write(
+        "both.fio",
+        "[global]\nrw=randwrite\nsize=64k\n[a]\nfilename=foreign\n[b]\nfilename=second\n",
+    );
+    ground.write(
+        "write.toml",
+        "target = \"foreign\"\nwrite-percent = 100\nfile-size = \"64k\"\nduration = \"0s\"\n",
+    );
     ground
 }
 
@@ -27,9 +44,21 @@ const ADVICE: &[(&str, &str, &str)] = &[
         "add --allow-destroy foreign",
         "run foreign --write-percent 100 --total-bytes 4k --allow-destroy foreign",
     ),
-    ("run -c write.toml", "add --allow-destroy foreign", "run -c write.toml --allow-destroy foreign"),
-    ("run --fio job.fio", "add --allow-destroy foreign", "run --fio job.fio --allow-destroy foreign"),
-    ("run -- job.fio", "add --allow-destroy foreign", "run -- job.fio --allow-destroy foreign"),
+    (
+        "run -c write.toml",
+        "add --allow-destroy foreign",
+        "run -c write.toml --allow-destroy foreign",
+    ),
+    (
+        "run --fio job.fio",
+        "add --allow-destroy foreign",
+        "run --fio job.fio --allow-destroy foreign",
+    ),
+    (
+        "run -- job.fio",
+        "add --allow-destroy foreign",
+        "run -- job.fio --allow-destroy foreign",
+    ),
     (
         "run -- --name=x --filename=foreign --rw=write --size=64k",
         "add --allow-destroy foreign",
@@ -52,9 +81,21 @@ const ADVICE: &[(&str, &str, &str)] = &[
         "run foreign second --write-percent 100 --total-bytes 4k --allow-destroy foreign --allow-destroy second",
     ),
     // Reads of holes that are not Fathom's to fill.
-    ("run sparse --duration 0s", "fill it with --allow-destroy sparse", "run sparse --duration 0s --allow-destroy sparse"),
-    ("run sparse --duration 0s", "measure the holes with --no-refill", "run sparse --duration 0s --no-refill"),
-    ("run short --file-size 64k --duration 0s", "give --file-size within its 8192 bytes", "run short --file-size 8192 --duration 0s"),
+    (
+        "run sparse --duration 0s",
+        "fill it with --allow-destroy sparse",
+        "run sparse --duration 0s --allow-destroy sparse",
+    ),
+    (
+        "run sparse --duration 0s",
+        "measure the holes with --no-refill",
+        "run sparse --duration 0s --no-refill",
+    ),
+    (
+        "run short --file-size 64k --duration 0s",
+        "give --file-size within its 8192 bytes",
+        "run short --file-size 8192 --duration 0s",
+    ),
     (
         "run -- --name=x --filename=sparse --rw=read",
         "measure the holes with --no-refill",
@@ -65,7 +106,11 @@ const ADVICE: &[(&str, &str, &str)] = &[
         "fill it with --allow-destroy sparse",
         "run -- --name=x --filename=sparse --rw=read --allow-destroy sparse",
     ),
-    ("run new --no-refill --file-size 4k", "drop --no-refill", "run new --file-size 4k --duration 0s"),
+    (
+        "run new --no-refill --file-size 4k",
+        "drop --no-refill",
+        "run new --file-size 4k --duration 0s",
+    ),
     // Options that do nothing alone.
     (
         "run --engine null --total-bytes 4k --scatter",
@@ -118,7 +163,11 @@ const ADVICE: &[(&str, &str, &str)] = &[
         "run f --file-size 16k --threads 4 --duration 0s",
     ),
     // Of the front end for fio.
-    ("run -- --name=x --parse-only", "take fathom run --dry-run", "run --dry-run -- --name=x --size=4k"),
+    (
+        "run -- --name=x --parse-only",
+        "take fathom run --dry-run",
+        "run --dry-run -- --name=x --size=4k",
+    ),
     (
         "run foreign -- --name=x --rw=read --size=4k",
         "write filename=foreign into the job",
@@ -148,32 +197,72 @@ fn options_of_the_call_go_with_every_source_of_a_workload() {
         "run -- --name=a --filename=f --rw=write --size=64k",
     ] {
         let ground = Ground::new();
-        ground.write("f.toml", "target = \"f\"\nwrite-percent = 100\nfile-size = \"64k\"\nduration = \"0s\"\n");
+        ground.write(
+            "f.toml",
+            "target = \"f\"\nwrite-percent = 100\nfile-size = \"64k\"\nduration = \"0s\"\n",
+        );
         ground.write("f.fio", "[a]\nfilename=f\nrw=write\nsize=64k\n");
         let call = "--seed 9 --affinity best-effort --records r.jsonl --heatmap --json-output j.json --hdr-log h.log --no-live --series-interval 100ms";
-        let args: Vec<&str> = source.split_whitespace().chain(call.split_whitespace()).collect();
+        let args: Vec<&str> = source
+            .split_whitespace()
+            .chain(call.split_whitespace())
+            .collect();
         let ended = ground.fathom(&args);
         assert_eq!(ended.code, Some(0), "{source}: {}", ended.stderr);
         let record: serde_json::Value = serde_json::from_slice(&ground.read("r.jsonl")).unwrap();
-        for (key, value) in [("seed", "9"), ("affinity", "best-effort"), ("heatmap", "true")] {
+        for (key, value) in [
+            ("seed", "9"),
+            ("affinity", "best-effort"),
+            ("heatmap", "true"),
+        ] {
             assert_eq!(record["asked"][key], value, "{source}");
         }
-        assert!(ground.exists("j.json") && ground.exists("h.log"), "{source}");
+        assert!(
+            ground.exists("j.json") && ground.exists("h.log"),
+            "{source}"
+        );
     }
 }
 
 #[test]
 fn a_seed_of_the_call_keeps_jobs_of_a_stage_apart_and_what_they_wrote_readable() {
     let ground = Ground::new();
-    ground.write("two.fio", "[global]\nsize=64k\nrw=randwrite\nverify=crc32c\n[a]\n[b]\n");
-    let ended = ground.fathom(&["run", "--fio", "two.fio", "--seed", "40", "--records", "r.jsonl"]);
+    ground.write(
+        "two.fio",
+        "[global]\nsize=64k\nrw=randwrite\nverify=crc32c\n[a]\n[b]\n",
+    );
+    let ended = ground.fathom(&[
+        "run",
+        "--fio",
+        "two.fio",
+        "--seed",
+        "40",
+        "--records",
+        "r.jsonl",
+    ]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let text = String::from_utf8(ground.read("r.jsonl")).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let seeds: Vec<(String, String)> =
-        records.map(|record| (record["name"].as_str().unwrap().to_owned(), record["asked"]["seed"].as_str().unwrap().to_owned())).collect();
+    let records = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let seeds: Vec<(String, String)> = records
+        .map(|record| {
+            (
+                record["name"].as_str().unwrap().to_owned(),
+                record["asked"]["seed"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
     let pair = |name: &str, seed: &str| (name.to_owned(), seed.to_owned());
-    assert_eq!(seeds, [pair("a", "40"), pair("b", "41"), pair("a/verify", "40"), pair("b/verify", "41")]);
+    assert_eq!(
+        seeds,
+        [
+            pair("a", "40"),
+            pair("b", "41"),
+            pair("a/verify", "40"),
+            pair("b/verify", "41")
+        ]
+    );
 }
 
 #[test]
@@ -185,5 +274,8 @@ fn what_describes_the_workload_is_refused_beside_a_fio_job_by_its_name() {
         "--block-size describes the workload, which a fio job does in fio's own options; put it into the job, or leave the job out"
     );
     let told = ground.refused(&["run", "--fio", "job.fio", "-c", "write.toml"]);
-    assert_eq!(told, "--config and a fio job both describe the workload; give one of them");
+    assert_eq!(
+        told,
+        "--config and a fio job both describe the workload; give one of them"
+    );
 }

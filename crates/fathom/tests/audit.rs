@@ -1,12 +1,18 @@
 //! `fathom audit` and `fathom explain` as a user runs them.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 use record::{Operations, Record, SCHEMA, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn fathom(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_fathom")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn out(output: &Output) -> String {
@@ -19,9 +25,20 @@ fn complaints(output: &Output) -> String {
 
 /// Reads of 4 KiB of which each has its latency.
 fn sound(name: &str) -> Record {
-    let mut record = Record { schema: SCHEMA, id: name.into(), name: name.into(), elapsed_ns: 10_000_000_000, ..Record::default() };
-    let mut reads =
-        Operations { count: 50_000, bytes: 50_000 * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), ..Operations::default() };
+    let mut record = Record {
+        schema: SCHEMA,
+        id: name.into(),
+        name: name.into(),
+        elapsed_ns: 10_000_000_000,
+        ..Record::default()
+    };
+    let mut reads = Operations {
+        count: 50_000,
+        bytes: 50_000 * 4096,
+        smallest_bytes: Some(4096),
+        largest_bytes: Some(4096),
+        ..Operations::default()
+    };
     reads.latency.record_many(200_000, 50_000);
     record.operations.insert("read", reads);
     record
@@ -30,7 +47,9 @@ fn sound(name: &str) -> Record {
 fn stored(directory: &Path, records: &[Record]) -> PathBuf {
     let path = directory.join("r.jsonl");
     let mut store = Store::open(&path).unwrap();
-    records.iter().for_each(|record| store.append(record).unwrap());
+    records
+        .iter()
+        .for_each(|record| store.append(record).unwrap());
     path
 }
 
@@ -40,17 +59,34 @@ fn sound_records_end_with_0_and_invalid_ones_with_4() {
     let path = stored(directory.path(), &[sound("a")]);
     let output = fathom(&["audit", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", complaints(&output));
-    assert!(out(&output).contains("1 record: 0 invalid, 0 warning, 1 note"), "{}", out(&output));
+    assert!(
+        out(&output).contains("1 record: 0 invalid, 0 warning, 1 note"),
+        "{}",
+        out(&output)
+    );
 
     let mut lost = sound("b");
-    lost.operations.insert("read", Operations { bytes: 1, ..Operations::default() });
+    lost.operations.insert(
+        "read",
+        Operations {
+            bytes: 1,
+            ..Operations::default()
+        },
+    );
     let path = stored(directory.path(), &[lost]);
     let output = fathom(&["audit", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(4));
     let text = out(&output);
     let (first, second) = (text.find("a (").unwrap(), text.find("b (").unwrap());
-    assert!(first < second && text[second..].contains("invalid[bytes_and_blocks]: read: 204800001 bytes"), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(
+        first < second
+            && text[second..].contains("invalid[bytes_and_blocks]: read: 204800001 bytes"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
 }
 
 #[test]
@@ -62,7 +98,11 @@ fn a_damaged_line_is_told_and_the_rest_is_audited() {
     std::fs::write(&path, text).unwrap();
     let output = fathom(&["audit", path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(complaints(&output).contains("line 2 is skipped: not a record"), "{}", complaints(&output));
+    assert!(
+        complaints(&output).contains("line 2 is skipped: not a record"),
+        "{}",
+        complaints(&output)
+    );
     assert!(out(&output).contains("1 record:"));
 }
 
@@ -71,9 +111,17 @@ fn what_many_records_say_is_said_once_unless_all_is_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = stored(directory.path(), &["a", "b", "c", "d", "e"].map(sound));
     let count = |arguments: &[&str]| {
-        let text = out(&fathom(&[&["audit", path.to_str().unwrap()], arguments].concat()));
-        assert!(text.contains("5 records: 0 invalid, 0 warning, 5 note"), "{text}");
-        (text.matches("note[single_observation]").count(), text.contains("5 of 5 records"))
+        let text = out(&fathom(
+            &[&["audit", path.to_str().unwrap()], arguments].concat(),
+        ));
+        assert!(
+            text.contains("5 records: 0 invalid, 0 warning, 5 note"),
+            "{text}"
+        );
+        (
+            text.matches("note[single_observation]").count(),
+            text.contains("5 of 5 records"),
+        )
     };
     assert_eq!(count(&[]), (1, true));
     assert_eq!(count(&["--all"]), (5, false));
@@ -85,10 +133,27 @@ fn json_holds_every_finding_with_its_place() {
     let path = stored(directory.path(), &[sound("a"), sound("b")]);
     let output = fathom(&["audit", "--json", path.to_str().unwrap()]);
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rules: Vec<&str> = found.as_array().unwrap().iter().map(|entry| entry["rule"].as_str().unwrap()).collect();
+    let rules: Vec<&str> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| entry["rule"].as_str().unwrap())
+        .collect();
     assert_eq!(rules, ["single_observation", "single_observation"]);
-    assert_eq!((found[1]["record"].as_u64(), found[1]["id"].as_str(), found[1]["severity"].as_str()), (Some(1), Some("b"), Some("note")));
-    assert!(found[1]["place"].as_str().unwrap().ends_with("r.jsonl, record 2"));
+    assert_eq!(
+        (
+            found[1]["record"].as_u64(),
+            found[1]["id"].as_str(),
+            found[1]["severity"].as_str()
+        ),
+        (Some(1), Some("b"), Some("note"))
+    );
+    assert!(
+        found[1]["place"]
+            .as_str()
+            .unwrap()
+            .ends_with("r.jsonl, record 2")
+    );
 }
 
 #[test]
@@ -121,5 +186,9 @@ fn every_rule_is_listed_and_explained() {
 fn an_unknown_rule_is_refused_with_those_that_are_alike() {
     let output = fathom(&["explain", "cache-served"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(complaints(&output).contains("did you mean served_from_cache?"), "{}", complaints(&output));
+    assert!(
+        complaints(&output).contains("did you mean served_from_cache?"),
+        "{}",
+        complaints(&output)
+    );
 }

@@ -1,5 +1,9 @@
-//! Bad input: exit code 2, one message that says what, where and what to do, and nothing on disk has changed.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+//! Bad input: exit code 2, one message that says what, where and what to do, and nothing on disk
+//! has changed.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
@@ -13,10 +17,15 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// `text` with what stands between two marks replaced by a word, because each machine has something else there.
+/// `text` with what stands between two marks replaced by a word, because each machine has something
+/// else there.
 fn with_word(text: &str, after: &str, before: &str, word: &str) -> String {
-    let (head, rest) = text.split_once(after).unwrap_or_else(|| panic!("{after:?} is not in {text}"));
-    let (_, tail) = rest.split_once(before).unwrap_or_else(|| panic!("{before:?} is not in {text}"));
+    let (head, rest) = text
+        .split_once(after)
+        .unwrap_or_else(|| panic!("{after:?} is not in {text}"));
+    let (_, tail) = rest
+        .split_once(before)
+        .unwrap_or_else(|| panic!("{before:?} is not in {text}"));
     format!("{head}{after}{word}{before}{tail}")
 }
 
@@ -348,8 +357,12 @@ fn an_engine_without_files_refuses_every_option_of_files() {
 fn sizes_that_the_target_does_not_have_are_refused() {
     let ground = Ground::new();
     ground.write("small", "six by");
-    let commands: &[&str] =
-        &["run small", "run small --block-size 3 --offset 4", "run new --file-size 1M --no-refill", "run small --file-size 1M --no-refill"];
+    let commands: &[&str] = &[
+        "run small",
+        "run small --block-size 3 --offset 4",
+        "run new --file-size 1M --no-refill",
+        "run small --file-size 1M --no-refill",
+    ];
     assert_snapshot!(ground.refusals(commands), @r"
     $ fathom run small
     small has 6 bytes, less than one block of 4 KiB at --offset 0 B; lower these, or choose a longer target
@@ -371,10 +384,14 @@ fn placement_on_what_the_machine_lacks_is_refused_and_says_what_it_has() {
     assert_snapshot!(with_word(&node, "this machine has NUMA nodes ", ", not", "[NODES]"), @"--numa-zones 1000: this machine has NUMA nodes [NODES], not 1000; choose among them, or map the list onto them with --affinity best-effort");
 }
 
-/// Whether files of a directory can be opened past the page cache, and the file system says how they must be aligned.
+/// Whether files of a directory can be opened past the page cache, and the file system says how
+/// they must be aligned.
 fn aligned_direct(ground: &Ground) -> bool {
     ground.write("probe", "");
-    let file = fs::OpenOptions::new().read(true).custom_flags(sys::direct_flag()).open(ground.path("probe"));
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(sys::direct_flag())
+        .open(ground.path("probe"));
     fs::remove_file(ground.path("probe")).unwrap();
     file.is_ok_and(|file| sys::direct_alignment(&file).is_some_and(|(_, offset)| offset > 1))
 }
@@ -392,14 +409,23 @@ fn direct_io_off_its_alignment_is_refused_on_new_and_on_present_files() {
     let offset = sector(ground.refused(&[&direct[..], &["--offset", "100"]].concat()));
     assert_snapshot!(offset, @"--offset 100 is not a multiple of [SECTOR] bytes, the sector of the device under the target, which --direct needs");
     ground.write("f", vec![1; 1 << 20]);
-    assert_eq!(sector(ground.refused(&[&direct[..], &["--block-size", "1000"]].concat())), blocks);
-    assert_eq!(sector(ground.refused(&[&direct[..], &["--offset", "100"]].concat())), offset);
+    assert_eq!(
+        sector(ground.refused(&[&direct[..], &["--block-size", "1000"]].concat())),
+        blocks
+    );
+    assert_eq!(
+        sector(ground.refused(&[&direct[..], &["--offset", "100"]].concat())),
+        offset
+    );
 }
 
 #[test]
 fn direct_io_in_memory_is_refused() {
     let ground = Ground::new();
-    let in_memory = fs::read_to_string("/proc/mounts").unwrap().lines().any(|line| line.contains(" /dev/shm tmpfs "));
+    let in_memory = fs::read_to_string("/proc/mounts")
+        .unwrap()
+        .lines()
+        .any(|line| line.contains(" /dev/shm tmpfs "));
     if !in_memory {
         return skipped("a tmpfs at /dev/shm");
     }
@@ -448,7 +474,9 @@ fn as_user_without_rights(ground: &Ground, args: &[&str]) -> Option<Command> {
         }
         command
     };
-    let reached = bound(ground.command(&["--version"])).output().is_ok_and(|output| output.status.success());
+    let reached = bound(ground.command(&["--version"]))
+        .output()
+        .is_ok_and(|output| output.status.success());
     reached.then(|| bound(ground.command(args)))
 }
 
@@ -517,7 +545,11 @@ fn a_run_that_cannot_start_removes_what_it_made() {
         nobody.get_program().display()
     );
     let mut command = Command::new("sh");
-    command.args(["-c", &limited]).current_dir(ground.path(".")).uid(NOBODY).gid(NOBODY);
+    command
+        .args(["-c", &limited])
+        .current_dir(ground.path("."))
+        .uid(NOBODY)
+        .gid(NOBODY);
     let message = ground.refused_by(&mut command);
     assert!(message.starts_with("io_uring refuses"), "{message}");
 }
@@ -528,21 +560,50 @@ fn a_foreign_file_is_not_written_to_unless_it_is_named() {
     ground.write("foreign", "written by somebody else\n");
     ground.write("other", "another file\n");
     symlink("foreign", ground.path("link")).unwrap();
-    let write = ["--write-percent", "100", "--block-size", "1", "--total-bytes", "10"];
-    let refused = |target: &str, more: &[&str]| ground.refused(&[&["run", target], &write[..], more].concat());
+    let write = [
+        "--write-percent",
+        "100",
+        "--block-size",
+        "1",
+        "--total-bytes",
+        "10",
+    ];
+    let refused = |target: &str, more: &[&str]| {
+        ground.refused(&[&["run", target], &write[..], more].concat())
+    };
     assert_snapshot!(refused("foreign", &[]), @"foreign holds 25 bytes that Fathom did not write, data of an unknown kind (first byte at offset 0); choose another file, or, if its content may be destroyed, add --allow-destroy foreign");
     assert_snapshot!(refused("link", &[]), @"link holds 25 bytes that Fathom did not write, data of an unknown kind (first byte at offset 0); choose another file, or, if its content may be destroyed, add --allow-destroy link");
-    assert_eq!(refused("foreign", &["--allow-destroy", "other"]), refused("foreign", &[]), "another path is no permission");
-    assert_eq!(refused("link", &["--allow-destroy", "other"]), refused("link", &[]));
+    assert_eq!(
+        refused("foreign", &["--allow-destroy", "other"]),
+        refused("foreign", &[]),
+        "another path is no permission"
+    );
+    assert_eq!(
+        refused("link", &["--allow-destroy", "other"]),
+        refused("link", &[])
+    );
     assert_snapshot!(ground.refused(&["run", "foreign", "--file-size", "1M"]), @"foreign: 100 % of 1048576 bytes are holes or beyond its end (1048551 bytes), so reads would measure no storage, and the file is not Fathom's to fill; give --file-size within its 25 bytes, fill it with --allow-destroy foreign, or measure the holes with --no-refill");
 
     let before = ground.read("foreign");
     let inode = fs::metadata(ground.path("foreign")).unwrap().ino();
-    ground.fathom(&[&["run", "link"], &write[..], &["--allow-destroy", "foreign", "--no-live"]].concat()).expect(0);
+    ground
+        .fathom(
+            &[
+                &["run", "link"],
+                &write[..],
+                &["--allow-destroy", "foreign", "--no-live"],
+            ]
+            .concat(),
+        )
+        .expect(0);
     let after = ground.read("foreign");
     assert_eq!(fs::metadata(ground.path("foreign")).unwrap().ino(), inode);
     assert_eq!(after.len(), before.len());
-    assert_ne!(after[..10], before[..10], "it was named, so it was written to");
+    assert_ne!(
+        after[..10],
+        before[..10],
+        "it was named, so it was written to"
+    );
     assert_eq!(after[10..], before[10..], "10 bytes were asked for");
     assert_eq!(ground.read("other"), b"another file\n");
 }
@@ -552,7 +613,9 @@ fn a_foreign_file_is_read_without_being_changed() {
     let ground = Ground::new();
     ground.write("foreign", vec![7; 1 << 20]);
     let before = ground.tree();
-    ground.fathom(&["run", "foreign", "--random", "--total-bytes", "1M"]).expect(0);
+    ground
+        .fathom(&["run", "foreign", "--random", "--total-bytes", "1M"])
+        .expect(0);
     assert_eq!(ground.tree(), before);
 }
 
@@ -561,10 +624,36 @@ fn results_that_could_not_be_written_stop_the_run_before_it_starts() {
     let ground = Ground::new();
     fs::create_dir(ground.path("d")).unwrap();
     let mut messages = String::new();
-    for option in ["--output", "--records", "--json-output", "--csv-output", "--json-histogram", "--hdr-log", "--export-layout-manifest"] {
-        let message = ground.refused(&["run", "f", "--file-size", "1M", "--duration", "60s", option, "none/result"]);
+    for option in [
+        "--output",
+        "--records",
+        "--json-output",
+        "--csv-output",
+        "--json-histogram",
+        "--hdr-log",
+        "--export-layout-manifest",
+    ] {
+        let message = ground.refused(&[
+            "run",
+            "f",
+            "--file-size",
+            "1M",
+            "--duration",
+            "60s",
+            option,
+            "none/result",
+        ]);
         assert_eq!(
-            ground.refused(&["run", "f", "--file-size", "1M", "--duration", "60s", option, "d"]),
+            ground.refused(&[
+                "run",
+                "f",
+                "--file-size",
+                "1M",
+                "--duration",
+                "60s",
+                option,
+                "d"
+            ]),
             "cannot write d: it is a directory; name a file in it"
         );
         messages += &format!("{option}: {message}\n");
@@ -583,9 +672,15 @@ fn results_that_could_not_be_written_stop_the_run_before_it_starts() {
 #[test]
 fn a_broken_configuration_is_refused_with_its_place() {
     let ground = Ground::new();
-    ground.write("broken.toml", "target = \"f\"\nfile-size = \"1M\"\nqueue-depth = = 3\n");
+    ground.write(
+        "broken.toml",
+        "target = \"f\"\nfile-size = \"1M\"\nqueue-depth = = 3\n",
+    );
     ground.write("unknown.toml", "target = \"f\"\nqueue-dept = 3\n");
-    ground.write("phase.toml", "target = \"f\"\n[[phase]]\nname = \"load\"\nthreads = 0\n");
+    ground.write(
+        "phase.toml",
+        "target = \"f\"\n[[phase]]\nname = \"load\"\nthreads = 0\n",
+    );
     ground.write("table.toml", "phase = 3\n");
     let commands: &[&str] = &[
         "run --config broken.toml",
@@ -611,7 +706,10 @@ fn a_broken_configuration_is_refused_with_its_place() {
 #[test]
 fn a_fio_job_that_cannot_be_run_as_written_is_refused_with_file_and_line() {
     let ground = Ground::new();
-    ground.write("unknown.fio", "[global]\nsize=1m\n[a]\nfilename=f\nfrobnicate=1\n");
+    ground.write(
+        "unknown.fio",
+        "[global]\nsize=1m\n[a]\nfilename=f\nfrobnicate=1\n",
+    );
     ground.write("value.fio", "[a]\nfilename=f\nsize=1m\nrw=tango\n");
     ground.write("refused.fio", "[a]\nfilename=f\nsize=1m\nioengine=rados\n");
     let commands: &[&str] = &[
@@ -642,6 +740,11 @@ fn a_fio_job_that_cannot_be_run_as_written_is_refused_with_file_and_line() {
 fn the_second_name_refuses_the_same() {
     let ground = Ground::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_iopulse"));
-    command.args(["f", "--file-size", "12q"]).current_dir(ground.path("."));
-    assert_eq!(ground.refused_by(&mut command), ground.refused(&["run", "f", "--file-size", "12q"]));
+    command
+        .args(["f", "--file-size", "12q"])
+        .current_dir(ground.path("."));
+    assert_eq!(
+        ground.refused_by(&mut command),
+        ground.refused(&["run", "f", "--file-size", "12q"])
+    );
 }

@@ -1,7 +1,11 @@
-//! What goes wrong during a run: signals, files that are cut, replaced or removed, disks that are full, devices that fail or stall.
+//! What goes wrong during a run: signals, files that are cut, replaced or removed, disks that are
+//! full, devices that fail or stall.
 //!
 //! In every case what was measured is kept, and the exit code says that something went wrong.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
@@ -14,7 +18,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Long enough for a run to end by what happens to it alone, and short enough to fail in reasonable time where nothing does.
+/// Long enough for a run to end by what happens to it alone, and short enough to fail in reasonable
+/// time where nothing does.
 const LONG: &str = "60s";
 /// More than is ever filled before a signal comes.
 const ENDLESS: &str = "512M";
@@ -22,7 +27,12 @@ const ENDLESS: &str = "512M";
 const BLOCKS: u64 = 256;
 
 /// Engines with a depth that suits each.
-const ENGINES: [(&str, &str); 4] = [("sync", "1"), ("io_uring", "8"), ("libaio", "8"), ("mmap", "1")];
+const ENGINES: [(&str, &str); 4] = [
+    ("sync", "1"),
+    ("io_uring", "8"),
+    ("libaio", "8"),
+    ("mmap", "1"),
+];
 
 fn reads(record: &Record) -> &Operations {
     record.operations.kind("read").unwrap()
@@ -41,11 +51,21 @@ fn quantile(histogram: &Histogram, q: f64) -> f64 {
     histogram.quantile(q).unwrap()
 }
 
-/// A measured run was stopped by a signal: the code says by which, and everything until then is there.
+/// A measured run was stopped by a signal: the code says by which, and everything until then is
+/// there.
 fn assert_interrupted(ended: &Ended, record: &Record, code: i32) {
     ended.expect(code);
-    assert!(ended.stdout.contains(&format!("interrupted (exit code {code})")), "{}", ended.stdout);
-    assert_eq!((record.outcome.status, record.outcome.exit_code), (Status::Interrupted, code));
+    assert!(
+        ended
+            .stdout
+            .contains(&format!("interrupted (exit code {code})")),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(
+        (record.outcome.status, record.outcome.exit_code),
+        (Status::Interrupted, code)
+    );
     assert!(reads(record).count > 0 && record.elapsed_ns > 0);
     assert_counted(record);
 }
@@ -81,10 +101,28 @@ fn ctrl_c_in_the_middle_of_a_run_keeps_what_was_measured_whatever_the_engine() {
 #[test]
 fn a_run_that_waits_for_its_next_operation_hears_the_signal_too() {
     let ground = Ground::new();
-    let pace: [&[&str]; 2] = [&["--rate-iops", "2000"], &["--think-time", "1h", "--think-every", "2000"]];
+    let pace: [&[&str]; 2] = [
+        &["--rate-iops", "2000"],
+        &["--think-time", "1h", "--think-every", "2000"],
+    ];
     for (number, pace) in pace.iter().enumerate() {
         let records = format!("{number}.jsonl");
-        let run = ground.start(&[&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", &records], *pace].concat());
+        let run = ground.start(
+            &[
+                &[
+                    "run",
+                    "f",
+                    "--file-size",
+                    "1M",
+                    "--duration",
+                    LONG,
+                    "--records",
+                    &records,
+                ],
+                *pace,
+            ]
+            .concat(),
+        );
         run.wait_until_busy();
         run.signal("INT");
         assert_interrupted(&run.end(), &ground.record(&records), 130);
@@ -94,7 +132,16 @@ fn a_run_that_waits_for_its_next_operation_hears_the_signal_too() {
 #[test]
 fn a_polite_kill_is_told_from_ctrl_c() {
     let ground = Ground::new();
-    let run = ground.start(&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", "r.jsonl"]);
+    let run = ground.start(&[
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--duration",
+        LONG,
+        "--records",
+        "r.jsonl",
+    ]);
     run.wait_until_busy();
     run.signal("TERM");
     assert_interrupted(&run.end(), &ground.record("r.jsonl"), 143);
@@ -103,22 +150,53 @@ fn a_polite_kill_is_told_from_ctrl_c() {
 #[test]
 fn two_signals_at_once_are_one_wish_and_the_workers_are_waited_for() {
     let ground = Ground::new();
-    // A worker that pauses hears of the end only when its pause is looked at, long after both signals.
+    // A worker that pauses hears of the end only when its pause is looked at, long after both
+    // signals.
     let pause = ["--think-time", "1h", "--think-every", "2000"];
-    let run = ground.start(&[&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", "r.jsonl"], &pause[..]].concat());
+    let run = ground.start(
+        &[
+            &[
+                "run",
+                "f",
+                "--file-size",
+                "1M",
+                "--duration",
+                LONG,
+                "--records",
+                "r.jsonl",
+            ],
+            &pause[..],
+        ]
+        .concat(),
+    );
     run.wait_until_busy();
     run.signals(&["TERM", "INT"]);
     let ended = run.end();
     let record = ground.record("r.jsonl");
     assert_interrupted(&ended, &record, 143);
     assert_eq!(record.workers[0].error, None);
-    assert!(record.outcome.message.unwrap().ends_with("what was measured until then is here"));
+    assert!(
+        record
+            .outcome
+            .message
+            .unwrap()
+            .ends_with("what was measured until then is here")
+    );
 }
 
 #[test]
 fn a_terminal_that_hangs_up_loses_nothing_unless_the_run_was_told_to_ignore_it() {
     let ground = Ground::new();
-    let arguments = ["run", "f", "--file-size", "1M", "--duration", LONG, "--records", "r.jsonl"];
+    let arguments = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--duration",
+        LONG,
+        "--records",
+        "r.jsonl",
+    ];
     let run = ground.start(&arguments);
     run.wait_until_busy();
     run.signal("HUP");
@@ -133,14 +211,48 @@ fn a_terminal_that_hangs_up_loses_nothing_unless_the_run_was_told_to_ignore_it()
 #[test]
 fn a_file_that_reaches_the_limit_of_the_shell_fails_the_run_and_its_record_is_kept() {
     let ground = Ground::new();
-    ground.fathom(&["run", "f", "--file-size", "1M", "--write-percent", "100", "--total-bytes", "1M"]).expect(0);
-    let arguments = ["run", "f", "--file-size", "1M", "--write-percent", "100", "--duration", LONG, "--records", "r.jsonl"];
+    ground
+        .fathom(&[
+            "run",
+            "f",
+            "--file-size",
+            "1M",
+            "--write-percent",
+            "100",
+            "--total-bytes",
+            "1M",
+        ])
+        .expect(0);
+    let arguments = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--write-percent",
+        "100",
+        "--duration",
+        LONG,
+        "--records",
+        "r.jsonl",
+    ];
     let ended = Ended::of(ground.within("ulimit -f 40", &arguments).output().unwrap());
     ended.expect(1);
     let record = ground.record("r.jsonl");
-    assert_eq!((record.outcome.status, record.errors.len()), (Status::Failed, 1));
-    assert!(record.errors[0].error.starts_with("File too large"), "{:?}", record.errors);
-    let new = Ended::of(ground.within("ulimit -f 40", &["run", "g", "--file-size", "1M"]).output().unwrap());
+    assert_eq!(
+        (record.outcome.status, record.errors.len()),
+        (Status::Failed, 1)
+    );
+    assert!(
+        record.errors[0].error.starts_with("File too large"),
+        "{:?}",
+        record.errors
+    );
+    let new = Ended::of(
+        ground
+            .within("ulimit -f 40", &["run", "g", "--file-size", "1M"])
+            .output()
+            .unwrap(),
+    );
     assert_eq!((new.code, ground.exists("g")), (Some(1), false));
     assert!(new.error().contains("(`ulimit -f`)"), "{}", new.stderr);
 }
@@ -148,32 +260,97 @@ fn a_file_that_reaches_the_limit_of_the_shell_fails_the_run_and_its_record_is_ke
 #[test]
 fn a_generator_that_was_stopped_says_so_and_blames_no_storage() {
     let ground = Ground::new();
-    for (number, pace) in [&["--rate-iops", "1000"][..], &[], &["--engine", "io_uring", "--queue-depth", "4"]].iter().enumerate() {
+    for (number, pace) in [
+        &["--rate-iops", "1000"][..],
+        &[],
+        &["--engine", "io_uring", "--queue-depth", "4"],
+    ]
+    .iter()
+    .enumerate()
+    {
         let records = format!("{number}.jsonl");
-        let run = ground.start(&[&["run", "f", "--file-size", "1M", "--duration", LONG, "--records", &records], *pace].concat());
+        let run = ground.start(
+            &[
+                &[
+                    "run",
+                    "f",
+                    "--file-size",
+                    "1M",
+                    "--duration",
+                    LONG,
+                    "--records",
+                    &records,
+                ],
+                *pace,
+            ]
+            .concat(),
+        );
         run.wait_until_busy();
         run.stand_still(Duration::from_millis(400));
         run.signal("INT");
         assert_interrupted(&run.end(), &ground.record(&records), 130);
         let record = ground.record(&records);
-        assert!(record.longest_stop_ns() >= 400_000_000, "{pace:?}: {:?}", record.stops);
-        let rules: Vec<&str> = analyze::self_check(&record).iter().map(|finding| finding.rule).collect();
+        assert!(
+            record.longest_stop_ns() >= 400_000_000,
+            "{pace:?}: {:?}",
+            record.stops
+        );
+        let rules: Vec<&str> = analyze::self_check(&record)
+            .iter()
+            .map(|finding| finding.rule)
+            .collect();
         assert_eq!(rules[0], "generator_stopped", "{pace:?}");
-        assert!(!rules.contains(&"coordinated_omission") && !rules.contains(&"not_steady"), "{pace:?}: {rules:?}");
+        assert!(
+            !rules.contains(&"coordinated_omission") && !rules.contains(&"not_steady"),
+            "{pace:?}: {rules:?}"
+        );
     }
 }
 
 #[test]
 fn data_that_fathom_never_wrote_are_refused_and_not_called_corrupt() {
     let ground = Ground::new();
-    ground.write("theirs", "somebody else's data, of no pattern at all. ".repeat(3000));
+    ground.write(
+        "theirs",
+        "somebody else's data, of no pattern at all. ".repeat(3000),
+    );
     let message = ground.refused(&["run", "theirs", "--verify", "--run-until-complete"]);
     assert!(message.starts_with("theirs was not written by a verified run of Fathom: its first 16 blocks hold other data"), "{message}");
     // What is Fathom's at its beginning is read, and the rest is told by its name.
-    ground.fathom(&["run", "f", "--file-size", "256K", "--write-percent", "100", "--verify", "--duration", "0s"]).expect(0);
+    ground
+        .fathom(&[
+            "run",
+            "f",
+            "--file-size",
+            "256K",
+            "--write-percent",
+            "100",
+            "--verify",
+            "--duration",
+            "0s",
+        ])
+        .expect(0);
     let ours = ground.read("f");
-    fs::write(ground.path("mixed"), [&ours[..4096], &ground.read("theirs")[..8192], &ours[12288..16384]].concat()).unwrap();
-    ground.fathom(&["run", "mixed", "--verify", "--run-until-complete", "--records", "r.jsonl"]).expect(1);
+    fs::write(
+        ground.path("mixed"),
+        [
+            &ours[..4096],
+            &ground.read("theirs")[..8192],
+            &ours[12288..16384],
+        ]
+        .concat(),
+    )
+    .unwrap();
+    ground
+        .fathom(&[
+            "run",
+            "mixed",
+            "--verify",
+            "--run-until-complete",
+            "--records",
+            "r.jsonl",
+        ])
+        .expect(1);
     let by_kind = ground.record("r.jsonl").verification.unwrap().by_kind;
     assert_eq!(by_kind, [("not written by Fathom".to_owned(), 2)].into());
 }
@@ -181,20 +358,58 @@ fn data_that_fathom_never_wrote_are_refused_and_not_called_corrupt() {
 #[test]
 fn every_pass_of_writes_is_read_back_and_leaves_other_bytes_than_the_last() {
     let ground = Ground::new();
-    let write = ["run", "f", "--file-size", "64K", "--write-percent", "100", "--verify", "--random", "--threads", "2"];
-    ground.fathom(&[&write[..], &["--duration", "0s"]].concat()).expect(0);
+    let write = [
+        "run",
+        "f",
+        "--file-size",
+        "64K",
+        "--write-percent",
+        "100",
+        "--verify",
+        "--random",
+        "--threads",
+        "2",
+    ];
+    ground
+        .fathom(&[&write[..], &["--duration", "0s"]].concat())
+        .expect(0);
     let once = ground.read("f");
-    let passes = ["--verify-when", "passes", "--duration", "300ms", "--records", "r.jsonl"];
+    let passes = [
+        "--verify-when",
+        "passes",
+        "--duration",
+        "300ms",
+        "--records",
+        "r.jsonl",
+    ];
     ground.fathom(&[&write[..], &passes].concat()).expect(0);
     let record = ground.record("r.jsonl");
     let counts = ["read", "write"].map(|kind| record.operations.kind(kind).unwrap().count);
     let checked = record.verification.unwrap();
     assert_eq!((checked.operations, checked.failures), (counts[0], 0));
-    assert!(counts[0] >= 32 && (counts[0]..=counts[0] + 16).contains(&counts[1]), "{counts:?}");
-    assert!(once.chunks(512).zip(ground.read("f").chunks(512)).all(|(before, after)| before != after));
+    assert!(
+        counts[0] >= 32 && (counts[0]..=counts[0] + 16).contains(&counts[1]),
+        "{counts:?}"
+    );
+    assert!(
+        once.chunks(512)
+            .zip(ground.read("f").chunks(512))
+            .all(|(before, after)| before != after)
+    );
     // A later run knows which generations may be there, and an older one is stale.
-    ground.fathom(&["run", "f", "--verify", "--run-until-complete"]).expect(0);
-    ground.fathom(&["run", "untouched", "--verify", "--file-size", "64K", "--run-until-complete"]).expect(0);
+    ground
+        .fathom(&["run", "f", "--verify", "--run-until-complete"])
+        .expect(0);
+    ground
+        .fathom(&[
+            "run",
+            "untouched",
+            "--verify",
+            "--file-size",
+            "64K",
+            "--run-until-complete",
+        ])
+        .expect(0);
 }
 
 #[test]
@@ -214,15 +429,34 @@ fn a_signal_ends_all_phases_that_would_follow() {
 fn a_signal_while_a_new_file_is_being_filled_removes_it() {
     let ground = Ground::new();
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let run = ground.start(&["run", "d/f", "--file-size", ENDLESS, "--num-files", "1", "--records", "r.jsonl"]);
+        let run = ground.start(&[
+            "run",
+            "d/f",
+            "--file-size",
+            ENDLESS,
+            "--num-files",
+            "1",
+            "--records",
+            "r.jsonl",
+        ]);
         run.wait_until_filling(&ground.path("d/f/file.000000"));
         run.signal(signal);
         let ended = run.end();
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""));
-        assert!(ended.error().starts_with("stopped by signal"), "{}", ended.stderr);
-        assert!(!ground.path("d").exists(), "what was made for the run is removed");
+        assert!(
+            ended.error().starts_with("stopped by signal"),
+            "{}",
+            ended.stderr
+        );
+        assert!(
+            !ground.path("d").exists(),
+            "what was made for the run is removed"
+        );
         let record = ground.record("r.jsonl");
-        assert_eq!((record.outcome.status, record.outcome.exit_code), (record::Status::Interrupted, code));
+        assert_eq!(
+            (record.outcome.status, record.outcome.exit_code),
+            (record::Status::Interrupted, code)
+        );
         std::fs::remove_file(ground.path("r.jsonl")).unwrap();
     }
 }
@@ -230,28 +464,66 @@ fn a_signal_while_a_new_file_is_being_filled_removes_it() {
 #[test]
 fn a_signal_while_the_cache_is_being_warmed_is_heard() {
     let ground = Ground::new();
-    fs::File::create_new(ground.path("holes")).unwrap().set_len(64 << 30).unwrap();
-    let run = ground.start(&["run", "holes", "--cache", "warm", "--no-refill", "--duration", LONG]);
+    fs::File::create_new(ground.path("holes"))
+        .unwrap()
+        .set_len(64 << 30)
+        .unwrap();
+    let run = ground.start(&[
+        "run",
+        "holes",
+        "--cache",
+        "warm",
+        "--no-refill",
+        "--duration",
+        LONG,
+    ]);
     run.wait_until_read(256 << 20);
     run.signal("INT");
     let ended = run.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(130), ""));
-    assert!(ended.error().starts_with("stopped by signal 2 while preparing"), "{}", ended.stderr);
+    assert!(
+        ended
+            .error()
+            .starts_with("stopped by signal 2 while preparing"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
 fn after_a_kill_earlier_records_are_whole_and_the_file_is_ours_again_once_it_is_named() {
     let ground = Ground::new();
-    let target = ["run", "f", "--file-size", "1M", "--write-percent", "50", "--records", "r.jsonl"];
-    ground.fathom(&[&target[..], &["--total-bytes", "1M"]].concat()).expect(0);
+    let target = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--write-percent",
+        "50",
+        "--records",
+        "r.jsonl",
+    ];
+    ground
+        .fathom(&[&target[..], &["--total-bytes", "1M"]].concat())
+        .expect(0);
     let earlier = ground.read("r.jsonl");
     let run = ground.start(&[&target[..], &["--duration", LONG]].concat());
     run.wait_until_busy();
     run.signal("KILL");
     assert_eq!(run.end().code, None);
     assert_eq!(ground.read("r.jsonl"), earlier);
-    ground.fathom(&[&target[..], &["--total-bytes", "1M", "--allow-destroy", "f"]].concat()).expect(0);
-    ground.fathom(&[&target[..], &["--total-bytes", "1M"]].concat()).expect(0);
+    ground
+        .fathom(
+            &[
+                &target[..],
+                &["--total-bytes", "1M", "--allow-destroy", "f"],
+            ]
+            .concat(),
+        )
+        .expect(0);
+    ground
+        .fathom(&[&target[..], &["--total-bytes", "1M"]].concat())
+        .expect(0);
     assert_eq!(ground.records("r.jsonl").len(), 3);
 }
 
@@ -262,8 +534,20 @@ fn after_a_kill_during_the_fill_the_missing_part_is_filled_again_once_the_file_i
     run.wait_until_filling(&ground.path("f"));
     run.signal("KILL");
     assert_eq!(run.end().code, None);
-    let again = ["run", "f", "--file-size", "1M", "--truncate-to-size", "--total-bytes", "1M", "--records", "r.jsonl"];
-    ground.fathom(&[&again[..], &["--allow-destroy", "f"]].concat()).expect(0);
+    let again = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--truncate-to-size",
+        "--total-bytes",
+        "1M",
+        "--records",
+        "r.jsonl",
+    ];
+    ground
+        .fathom(&[&again[..], &["--allow-destroy", "f"]].concat())
+        .expect(0);
     assert_eq!(fs::metadata(ground.path("f")).unwrap().len(), 1 << 20);
     assert_eq!(reads(&ground.record("r.jsonl")).count, BLOCKS);
 }
@@ -271,16 +555,37 @@ fn after_a_kill_during_the_fill_the_missing_part_is_filled_again_once_the_file_i
 /// Cuts the target of a run in its middle and returns how the run ended.
 fn cut(ground: &Ground, engine: &str, depth: &str, more: &[&str]) -> (Ended, Record) {
     let records = format!("{engine}.jsonl");
-    let args = ["run", "f", "--file-size", "1M", "--random", "--duration", LONG, "--engine", engine, "--queue-depth", depth];
+    let args = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--random",
+        "--duration",
+        LONG,
+        "--engine",
+        engine,
+        "--queue-depth",
+        depth,
+    ];
     let run = ground.start(&[&args[..], more, &["--records", &records]].concat());
     run.wait_until_busy();
-    fs::OpenOptions::new().write(true).open(ground.path("f")).unwrap().set_len(0).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(ground.path("f"))
+        .unwrap()
+        .set_len(0)
+        .unwrap();
     (run.end(), ground.record(&records))
 }
 
 /// What a read beyond the end of the file is called.
 fn beyond_the_end(engine: &str) -> &'static str {
-    if engine == "mmap" { "Input/output error (os error 5)" } else { "short transfer: 0 of 4096 bytes" }
+    if engine == "mmap" {
+        "Input/output error (os error 5)"
+    } else {
+        "short transfer: 0 of 4096 bytes"
+    }
 }
 
 #[test]
@@ -289,25 +594,52 @@ fn a_file_that_is_cut_under_a_run_fails_it_with_what_was_measured() {
         let ground = Ground::new();
         let (ended, record) = cut(&ground, engine, depth, &[]);
         ended.expect(1);
-        assert_eq!((record.outcome.status, record.outcome.exit_code), (Status::Failed, 1), "{engine}");
-        let [error] = &record.errors[..] else { panic!("{engine}: {:?}", record.errors) };
-        assert_eq!((error.operation.as_str(), error.error.as_str(), error.first_file.as_str()), ("read", beyond_the_end(engine), "f"));
+        assert_eq!(
+            (record.outcome.status, record.outcome.exit_code),
+            (Status::Failed, 1),
+            "{engine}"
+        );
+        let [error] = &record.errors[..] else {
+            panic!("{engine}: {:?}", record.errors)
+        };
+        assert_eq!(
+            (
+                error.operation.as_str(),
+                error.error.as_str(),
+                error.first_file.as_str()
+            ),
+            ("read", beyond_the_end(engine), "f")
+        );
         assert!(error.first_offset < 1 << 20 && error.first_offset % 4096 == 0);
         assert!(reads(&record).count > 0, "{engine}");
         assert_counted(&record);
     }
 }
 
-// More errors than the file has pages: a page that failed once must not be answered from memory afterwards.
+// More errors than the file has pages: a page that failed once must not be answered from memory
+// afterwards.
 #[test]
 fn every_operation_beyond_the_cut_is_an_error_and_none_is_answered_from_memory() {
     let limit = 4 * BLOCKS;
     for (engine, depth) in ENGINES {
         let ground = Ground::new();
-        let (ended, record) = cut(&ground, engine, depth, &["--continue-on-error", "--max-errors", &limit.to_string()]);
+        let (ended, record) = cut(
+            &ground,
+            engine,
+            depth,
+            &["--continue-on-error", "--max-errors", &limit.to_string()],
+        );
         ended.expect(1);
-        assert!(record.operations.errors() >= limit && record.operations.errors() < limit + 8, "{engine}: {}", record.operations.errors());
-        assert!(ended.stdout.contains(beyond_the_end(engine)), "{}", ended.stdout);
+        assert!(
+            record.operations.errors() >= limit && record.operations.errors() < limit + 8,
+            "{engine}: {}",
+            record.operations.errors()
+        );
+        assert!(
+            ended.stdout.contains(beyond_the_end(engine)),
+            "{}",
+            ended.stdout
+        );
         assert_counted(&record);
     }
 }
@@ -315,10 +647,25 @@ fn every_operation_beyond_the_cut_is_an_error_and_none_is_answered_from_memory()
 #[test]
 fn writes_into_a_mapping_that_was_cut_are_errors_too() {
     let ground = Ground::new();
-    let (ended, record) = cut(&ground, "mmap", "1", &["--write-percent", "100", "--continue-on-error", "--max-errors", "1000"]);
+    let (ended, record) = cut(
+        &ground,
+        "mmap",
+        "1",
+        &[
+            "--write-percent",
+            "100",
+            "--continue-on-error",
+            "--max-errors",
+            "1000",
+        ],
+    );
     ended.expect(1);
     assert_eq!(record.operations.kind("write").unwrap().errors, 1000);
-    assert_eq!(fs::metadata(ground.path("f")).unwrap().len(), 0, "no write brought the file back");
+    assert_eq!(
+        fs::metadata(ground.path("f")).unwrap().len(),
+        0,
+        "no write brought the file back"
+    );
 }
 
 #[test]
@@ -343,8 +690,15 @@ fn a_file_that_is_removed_during_a_run_is_used_to_the_end_and_the_record_says_so
         let ended = run.end();
         ended.expect(0);
         let record = ground.record("r.jsonl");
-        assert_eq!(record.notices, ["during the run f was removed; operations went to the file that was opened"]);
-        assert!(ended.stdout.contains("during the run f was removed"), "{}", ended.stdout);
+        assert_eq!(
+            record.notices,
+            ["during the run f was removed; operations went to the file that was opened"]
+        );
+        assert!(
+            ended.stdout.contains("during the run f was removed"),
+            "{}",
+            ended.stdout
+        );
         assert!(reads(&record).count > 0 && record.errors.is_empty());
         assert!(!ground.exists("f"), "nothing is put in its place");
     }
@@ -355,28 +709,60 @@ fn a_file_that_takes_the_targets_name_during_a_run_does_not_become_ours() {
     let ground = Ground::new();
     let foreign = vec![0x5a; 1 << 20];
     ground.write("foreign", &foreign);
-    let run =
-        ground.start(&["run", "f", "--file-size", "1M", "--random", "--duration", "2s", "--write-percent", "100", "--records", "r.jsonl"]);
+    let run = ground.start(&[
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--random",
+        "--duration",
+        "2s",
+        "--write-percent",
+        "100",
+        "--records",
+        "r.jsonl",
+    ]);
     run.wait_until_busy();
     fs::rename(ground.path("foreign"), ground.path("f")).unwrap();
     run.end().expect(0);
     let notices = ground.record("r.jsonl").notices;
     assert_eq!(
         notices,
-        ["during the run f was replaced by another file, which is left alone; operations went to the file that was opened"]
+        [
+            "during the run f was replaced by another file, which is left alone; operations went to the file that was opened"
+        ]
     );
     let message = ground.refused(&["run", "f", "--write-percent", "100", "--total-bytes", "1M"]);
-    assert!(message.starts_with("f holds 1048576 bytes that Fathom did not write"), "{message}");
+    assert!(
+        message.starts_with("f holds 1048576 bytes that Fathom did not write"),
+        "{message}"
+    );
     assert_eq!(ground.read("f"), foreign);
 }
 
 #[test]
 fn a_disk_that_is_full_of_records_costs_the_record_and_not_the_summary() {
     let ground = Ground::new();
-    let ended = ground.fathom(&["run", "f", "--file-size", "1M", "--total-bytes", "1M", "--records", "/dev/full"]);
+    let ended = ground.fathom(&[
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--total-bytes",
+        "1M",
+        "--records",
+        "/dev/full",
+    ]);
     assert_eq!(ended.code, Some(1));
-    assert_eq!(ended.error(), "/dev/full: No space left on device (os error 28)");
-    assert!(ended.stdout.contains("outcome       ok"), "{}", ended.stdout);
+    assert_eq!(
+        ended.error(),
+        "/dev/full: No space left on device (os error 28)"
+    );
+    assert!(
+        ended.stdout.contains("outcome       ok"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
@@ -401,7 +787,10 @@ fn a_result_that_cannot_be_written_does_not_cost_the_others() {
         "r.jsonl",
     ]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
-    assert_eq!(ended.error(), "cannot write /dev/full: No space left on device (os error 28)");
+    assert_eq!(
+        ended.error(),
+        "cannot write /dev/full: No space left on device (os error 28)"
+    );
     for result in ["r.json", "r.csv", "r.hlog"] {
         assert!(!ground.read(result).is_empty(), "{result}");
     }
@@ -413,7 +802,16 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
     let ground = Ground::new();
     let commands: &[&[&str]] = &[
         &["run", "f", "--file-size", "1M", "--total-bytes", "1M"],
-        &["run", "f", "--file-size", "1M", "--total-bytes", "1M", "--output-format", "json"],
+        &[
+            "run",
+            "f",
+            "--file-size",
+            "1M",
+            "--total-bytes",
+            "1M",
+            "--output-format",
+            "json",
+        ],
         &["run", "f", "--file-size", "1M", "--dry-run"],
         &["run", "--help"],
         &["calibrate"],
@@ -421,65 +819,136 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
         &["completions", "bash"],
     ];
     for args in commands {
-        let mut child = ground.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = ground
+            .command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(child.stdout.take());
         Ended::of(child.wait_with_output().unwrap()).expect(0);
     }
-    let mut refused = ground.command(&["run", "none/f"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut refused = ground
+        .command(&["run", "none/f"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(refused.stderr.take());
-    assert_eq!(refused.wait().unwrap().code(), Some(2), "an error that nobody reads is still an error");
+    assert_eq!(
+        refused.wait().unwrap().code(),
+        Some(2),
+        "an error that nobody reads is still an error"
+    );
 }
 
-/// A run of the modelled device for one second of its time, of 100,000 operations of which every hundredth fails.
+/// A run of the modelled device for one second of its time, of 100,000 operations of which every
+/// hundredth fails.
 fn failing(more: &[&str]) -> (Ended, Record) {
     let ground = Ground::new();
-    let args = ["run", "--engine", "sim", "--sim-model", "latency=10us,error-every=100", "--duration", "1s", "--records", "r.jsonl"];
+    let args = [
+        "run",
+        "--engine",
+        "sim",
+        "--sim-model",
+        "latency=10us,error-every=100",
+        "--duration",
+        "1s",
+        "--records",
+        "r.jsonl",
+    ];
     let ended = ground.fathom(&[&args[..], more].concat());
     (ended, ground.record("r.jsonl"))
 }
 
 #[test]
 fn a_device_that_fails_ends_the_run_or_is_counted_as_asked() {
-    let more: [(&[&str], u64, u64); 3] =
-        [(&[], 99, 1), (&["--continue-on-error"], 99_000, 1_000), (&["--continue-on-error", "--max-errors", "7"], 7 * 99, 7)];
+    let more: [(&[&str], u64, u64); 3] = [
+        (&[], 99, 1),
+        (&["--continue-on-error"], 99_000, 1_000),
+        (&["--continue-on-error", "--max-errors", "7"], 7 * 99, 7),
+    ];
     for (more, succeeded, failed) in more {
         let (ended, record) = failing(more);
         ended.expect(1);
-        assert_eq!((record.outcome.status, record.outcome.exit_code), (Status::Failed, 1));
-        assert_eq!((reads(&record).count, reads(&record).errors), (succeeded, failed), "{more:?}");
-        assert_eq!((record.errors[0].error.as_str(), record.errors[0].count), ("Input/output error (os error 5)", failed));
+        assert_eq!(
+            (record.outcome.status, record.outcome.exit_code),
+            (Status::Failed, 1)
+        );
+        assert_eq!(
+            (reads(&record).count, reads(&record).errors),
+            (succeeded, failed),
+            "{more:?}"
+        );
+        assert_eq!(
+            (record.errors[0].error.as_str(), record.errors[0].count),
+            ("Input/output error (os error 5)", failed)
+        );
         assert_counted(&record);
-        assert_eq!(ended.stdout.matches("Input/output error").count(), 2, "the error and the outcome: {}", ended.stdout);
+        assert_eq!(
+            ended.stdout.matches("Input/output error").count(),
+            2,
+            "the error and the outcome: {}",
+            ended.stdout
+        );
     }
 }
 
 /// One run of the modelled device that stands still from second 3 to second 5 of 10.
 fn stalled(more: &[&str]) -> Record {
     let ground = Ground::new();
-    let args = ["run", "--engine", "sim", "--sim-model", "latency=10us,stall=3s+2s", "--duration", "10s", "--records", "r.jsonl"];
+    let args = [
+        "run",
+        "--engine",
+        "sim",
+        "--sim-model",
+        "latency=10us,stall=3s+2s",
+        "--duration",
+        "10s",
+        "--records",
+        "r.jsonl",
+    ];
     ground.fathom(&[&args[..], more].concat()).expect(0);
     let record = ground.record("r.jsonl");
     assert_counted(&record);
     record
 }
 
-// Of 10,000 operations 2,000 are due while the device stands still, one a millisecond: the share q of all operations waits longer than
-// 2 s - (1 - q) * 10 s, and what piled up is worked off in 20 ms.
+// Of 10,000 operations 2,000 are due while the device stands still, one a millisecond: the share q
+// of all operations waits longer than 2 s - (1 - q) * 10 s, and what piled up is worked off in 20
+// ms.
 #[test]
 fn a_device_that_stands_still_for_two_seconds_shows_in_the_percentiles_of_an_open_loop() {
     for arrival in ["constant", "poisson"] {
         for depth in ["1", "64"] {
-            let record = stalled(&["--rate-iops", "1000", "--arrival", arrival, "--queue-depth", depth]);
+            let record = stalled(&[
+                "--rate-iops",
+                "1000",
+                "--arrival",
+                arrival,
+                "--queue-depth",
+                depth,
+            ]);
             let latency = &reads(&record).latency;
             let near = if arrival == "constant" { 0.02e9 } else { 0.1e9 };
             for (q, expected) in [(0.99, 1.9e9), (0.95, 1.5e9), (0.90, 1.0e9)] {
                 let found = quantile(latency, q);
-                assert!((found - expected).abs() <= near + 0.01 * expected, "{arrival}, depth {depth}: p{q} is {found} ns");
+                assert!(
+                    (found - expected).abs() <= near + 0.01 * expected,
+                    "{arrival}, depth {depth}: p{q} is {found} ns"
+                );
             }
-            assert!(quantile(latency, 0.5) < 100e3, "{arrival}, depth {depth}: {} ns", quantile(latency, 0.5));
+            assert!(
+                quantile(latency, 0.5) < 100e3,
+                "{arrival}, depth {depth}: {} ns",
+                quantile(latency, 0.5)
+            );
             assert!(latency.max() >= Some(1_990_000_000));
             let asked = 10_000.0;
-            assert!((record.operations.count() as f64 - asked).abs() <= 0.03 * asked, "{}", record.operations.count());
+            assert!(
+                (record.operations.count() as f64 - asked).abs() <= 0.03 * asked,
+                "{}",
+                record.operations.count()
+            );
             assert_eq!(record.pace.as_ref().unwrap().unsent, 0);
         }
     }
@@ -487,7 +956,10 @@ fn a_device_that_stands_still_for_two_seconds_shows_in_the_percentiles_of_an_ope
     assert_eq!(record.operations.count(), 10_000, "none is lost");
     assert!(quantile(&reads(&record).latency, 0.99) >= 1.9e9);
     let service = reads(&record).service.as_ref().unwrap();
-    assert!(quantile(service, 0.999) < 100e3 && service.max() >= Some(2_000_000_000), "from the issue on, one operation saw the stall");
+    assert!(
+        quantile(service, 0.999) < 100e3 && service.max() >= Some(2_000_000_000),
+        "from the issue on, one operation saw the stall"
+    );
 }
 
 #[test]
@@ -495,8 +967,16 @@ fn a_closed_loop_shows_the_same_stall_in_its_maximum_alone() {
     let record = stalled(&[]);
     let latency = &reads(&record).latency;
     assert_eq!(latency.max(), Some(2_000_010_000));
-    assert!(quantile(latency, 0.9999) < 20e3, "{} ns", quantile(latency, 0.9999));
-    assert_eq!(record.operations.count(), 800_000, "8 of 10 s at 10 us each");
+    assert!(
+        quantile(latency, 0.9999) < 20e3,
+        "{} ns",
+        quantile(latency, 0.9999)
+    );
+    assert_eq!(
+        record.operations.count(),
+        800_000,
+        "8 of 10 s at 10 us each"
+    );
 }
 
 #[test]
@@ -528,7 +1008,8 @@ fn a_rate_asked_is_a_rate_kept() {
                 .expect(0);
             let record = ground.record(&records);
             let kept = record.operations.count() as f64 / OPERATIONS;
-            // The number of arrivals of a Poisson process has a relative standard deviation of 1 / sqrt(n): 0.13 % here.
+            // The number of arrivals of a Poisson process has a relative standard deviation of 1 /
+            // sqrt(n): 0.13 % here.
             assert!((kept - 1.0).abs() <= 0.005, "{arrival} {rate}: {kept}");
             if arrival == "constant" {
                 assert!((kept - 1.0).abs() <= 1.0 / OPERATIONS, "{rate}: {kept}");
@@ -542,25 +1023,57 @@ fn a_rate_asked_is_a_rate_kept() {
 #[test]
 fn a_torn_record_is_skipped_and_nothing_is_written_into_it() {
     let ground = Ground::new();
-    let run = ["run", "f", "--file-size", "1M", "--total-bytes", "1M", "--records", "r.jsonl"];
+    let run = [
+        "run",
+        "f",
+        "--file-size",
+        "1M",
+        "--total-bytes",
+        "1M",
+        "--records",
+        "r.jsonl",
+    ];
     ground.fathom(&run).expect(0);
     let whole = ground.read("r.jsonl");
-    fs::OpenOptions::new().append(true).open(ground.path("r.jsonl")).unwrap().write_all(&whole[..whole.len() / 2]).unwrap();
+    fs::OpenOptions::new()
+        .append(true)
+        .open(ground.path("r.jsonl"))
+        .unwrap()
+        .write_all(&whole[..whole.len() / 2])
+        .unwrap();
     ground.fathom(&run).expect(0);
     let read = record::read_records(&ground.path("r.jsonl")).unwrap();
-    assert_eq!((read.records.len(), read.damaged.len(), read.damaged[0].line), (2, 1, 2));
+    assert_eq!(
+        (read.records.len(), read.damaged.len(), read.damaged[0].line),
+        (2, 1, 2)
+    );
     assert!(ground.read("r.jsonl").starts_with(&whole));
 }
 
 #[test]
 fn a_file_grown_by_a_killed_fill_holds_no_holes_when_it_is_read() {
     let ground = Ground::new();
-    ground.fathom(&["run", "f", "--file-size", "1M", "--total-bytes", "1M"]).expect(0);
+    ground
+        .fathom(&["run", "f", "--file-size", "1M", "--total-bytes", "1M"])
+        .expect(0);
     let run = ground.start(&["run", "f", "--file-size", ENDLESS]);
-    until("the file grows", || fs::metadata(ground.path("f")).ok().filter(|facts| facts.blocks() * 512 >= 2 << 20));
+    until("the file grows", || {
+        fs::metadata(ground.path("f"))
+            .ok()
+            .filter(|facts| facts.blocks() * 512 >= 2 << 20)
+    });
     run.signal("KILL");
     assert_eq!(run.end().code, None);
-    let again = ["run", "f", "--file-size", "4M", "--truncate-to-size", "--run-until-complete", "--allow-destroy", "f"];
+    let again = [
+        "run",
+        "f",
+        "--file-size",
+        "4M",
+        "--truncate-to-size",
+        "--run-until-complete",
+        "--allow-destroy",
+        "f",
+    ];
     ground.fathom(&again).expect(0);
     let facts = fs::metadata(ground.path("f")).unwrap();
     assert!(facts.len() == 4 << 20 && facts.blocks() * 512 >= 4 << 20);

@@ -1,6 +1,10 @@
-//! Command lines of fio as public documents have them, run by `fathom run --`: sizes and times are smaller, devices are files, and what is written
-//! to is permitted; nothing else is changed. What cannot run is refused by the name of the option.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+//! Command lines of fio as public documents have them, run by `fathom run --`: sizes and times are
+//! smaller, devices are files, and what is written to is permitted; nothing else is changed. What
+//! cannot run is refused by the name of the option.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
@@ -42,7 +46,8 @@ const LINES: &[(&str, &str)] = &[
         "oracle",
         "--filename=disk --direct=1 --rw=randrw --bs=4k --ioengine=libaio --iodepth=1 --numjobs=1 --time_based --group_reporting --name=rwlatency-test-job --runtime=50ms --eta-newline=1",
     ),
-    // cloud.google.com, Compute Engine, "Benchmark Persistent Disk performance on a Linux VM" and its local SSD counterpart.
+    // cloud.google.com, Compute Engine, "Benchmark Persistent Disk performance on a Linux VM" and
+    // its local SSD counterpart.
     (
         "google",
         "--name=write_throughput --directory=. --numjobs=4 --size=4M --time_based --runtime=50ms --ramp_time=10ms --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 --rw=write --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
@@ -83,9 +88,16 @@ const LINES: &[(&str, &str)] = &[
         "google",
         "--time_based --name=benchmark --size=4M --runtime=50ms --filename=disk --ioengine=libaio --randrepeat=0 --iodepth=128 --direct=1 --invalidate=1 --verify=0 --verify_fatal=0 --numjobs=4 --rw=randread --blocksize=4k --group_reporting",
     ),
-    // learn.microsoft.com, "Benchmark your application on Azure Disk Storage": its job files in one line each.
-    ("azure", "--size=4m --direct=1 --iodepth=256 --ioengine=libaio --bs=4k --numjobs=4 --name=writer1 --rw=randwrite --directory=."),
-    ("azure", "--size=4m --direct=1 --iodepth=256 --ioengine=libaio --bs=4k --numjobs=4 --name=reader1 --rw=randread --directory=."),
+    // learn.microsoft.com, "Benchmark your application on Azure Disk Storage": its job files in
+    // one line each.
+    (
+        "azure",
+        "--size=4m --direct=1 --iodepth=256 --ioengine=libaio --bs=4k --numjobs=4 --name=writer1 --rw=randwrite --directory=.",
+    ),
+    (
+        "azure",
+        "--size=4m --direct=1 --iodepth=256 --ioengine=libaio --bs=4k --numjobs=4 --name=reader1 --rw=randread --directory=.",
+    ),
     (
         "azure",
         "--size=4m --direct=1 --iodepth=128 --ioengine=libaio --bs=4k --numjobs=4 --name=reader1 --rw=randread --directory=. --name=writer1 --rw=randwrite --directory=. --rate_iops=3200",
@@ -153,8 +165,12 @@ const LINES: &[(&str, &str)] = &[
         "dbench copies",
         "--name=read_seq --filename=fiotest --bs=256K --iodepth=16 --size=4M --readwrite=read --ioengine=libaio --thread --numjobs=4 --offset_increment=1M",
     ),
-    // ibm.com/cloud/blog, "Using Fio to Tell Whether Your Storage is Fast Enough for Etcd"; etcd.io says the same.
-    ("etcd", "--rw=write --ioengine=sync --fdatasync=1 --directory=. --size=230k --bs=2300 --name=mytest"),
+    // ibm.com/cloud/blog, "Using Fio to Tell Whether Your Storage is Fast Enough for Etcd";
+    // etcd.io says the same.
+    (
+        "etcd",
+        "--rw=write --ioengine=sync --fdatasync=1 --directory=. --size=230k --bs=2300 --name=mytest",
+    ),
     // yasker/kbench (Longhorn): its bandwidth and latency jobs.
     (
         "longhorn",
@@ -165,9 +181,18 @@ const LINES: &[(&str, &str)] = &[
         "--name=seq-write-lat --filename=test --randrepeat=0 --verify=0 --ioengine=libaio --direct=1 --bs=4K --iodepth=1 --numjobs=1 --rw=write --size=1M --output-format=json --output=latency.json",
     ),
     // juicefs.com, "Performance Evaluation Guide".
-    ("juicefs", "--name=sequential-read --directory=. --rw=read --refill_buffers --bs=256k --size=4M"),
-    ("juicefs", "--name=sequential-write --directory=. --rw=write --refill_buffers --bs=256k --size=4M --end_fsync=1"),
-    ("juicefs", "--name=big-file-multi-write --directory=. --rw=write --refill_buffers --bs=256k --size=4M --numjobs=4 --end_fsync=1"),
+    (
+        "juicefs",
+        "--name=sequential-read --directory=. --rw=read --refill_buffers --bs=256k --size=4M",
+    ),
+    (
+        "juicefs",
+        "--name=sequential-write --directory=. --rw=write --refill_buffers --bs=256k --size=4M --end_fsync=1",
+    ),
+    (
+        "juicefs",
+        "--name=big-file-multi-write --directory=. --rw=write --refill_buffers --bs=256k --size=4M --numjobs=4 --end_fsync=1",
+    ),
     (
         "juicefs",
         "--name=rand-read --directory=. --rw=randread --bs=4k --size=1M --numjobs=2 --openfiles=1 --file_service_type=roundrobin --group_reporting --write_bw_log=jfs --write_iops_log=jfs --write_lat_log=jfs --log_avg_msec=100",
@@ -186,7 +211,10 @@ const LINES: &[(&str, &str)] = &[
         "--name=random-write --ioengine=posixaio --rw=randwrite --bs=1m --size=4m --numjobs=1 --iodepth=1 --runtime=50ms --time_based --end_fsync=1",
     ),
     // gist.github.com/gmelikov, a file system benchmark with its rationale.
-    ("gmelikov", "--name=seqwrite --rw=write --bs=128k --size=1m --end_fsync=1 --loops=4"),
+    (
+        "gmelikov",
+        "--name=seqwrite --rw=write --bs=128k --size=1m --end_fsync=1 --loops=4",
+    ),
     // openzfs/zfs, tests/zfs-tests/tests/perf: its job files in one line each.
     (
         "openzfs",
@@ -225,9 +253,18 @@ const LINES: &[(&str, &str)] = &[
         "--name=read_random --rw=randread --size=1m --runtime=1s --directory=. --output-format=json+ --blocksize=4096 --output=4096.json",
     ),
     // thomas-krenn.com, "Fio Grundlagen", as soerenmetje/linux-benchmarking has it.
-    ("thomas-krenn", "--rw=randwrite --name=kube-fio-write --output-format=normal,terse --bs=256k --size=4M"),
-    ("thomas-krenn", "--rw=randread --name=kube-fio-read --output-format=normal,terse --bs=256k --size=4M"),
-    ("thomas-krenn", "--rw=write --name=test --size=1M --direct=1 --bs=1024k"),
+    (
+        "thomas-krenn",
+        "--rw=randwrite --name=kube-fio-write --output-format=normal,terse --bs=256k --size=4M",
+    ),
+    (
+        "thomas-krenn",
+        "--rw=randread --name=kube-fio-read --output-format=normal,terse --bs=256k --size=4M",
+    ),
+    (
+        "thomas-krenn",
+        "--rw=write --name=test --size=1M --direct=1 --bs=1024k",
+    ),
     // pastebin.com/rwmPp27y and /KF99ZpBF: the random mix that most tutorials have.
     (
         "tutorials",
@@ -251,7 +288,10 @@ const LINES: &[(&str, &str)] = &[
         "-filename=disk -direct=1 -iodepth 64 -thread -rw=randrw -rwmixread=70 -ioengine=libaio -bs=4k -size=4M -numjobs=4 -runtime=50ms -group_reporting -name=mytest",
     ),
     // gist.github.com/tibkiss/24e71c1a5dc48c4a3e56a8cecd59fd8d.
-    ("tibkiss", "--name=seqread --rw=read --direct=1 --ioengine=libaio --bs=8k --numjobs=4 --size=1M --runtime=1 --group_reporting"),
+    (
+        "tibkiss",
+        "--name=seqread --rw=read --direct=1 --ioengine=libaio --bs=8k --numjobs=4 --size=1M --runtime=1 --group_reporting",
+    ),
     (
         "tibkiss",
         "--name=randwrite --rw=randwrite --direct=1 --ioengine=libaio --bs=64k --numjobs=4 --size=1m --runtime=1 --group_reporting",
@@ -274,10 +314,20 @@ const LINES: &[(&str, &str)] = &[
         "ceph",
         "--name=mix --filename=disk --rw=randrw --bssplit=4k/10:64k/50:128k/40 --rwmixread=70 --size=2M --ioengine=libaio --iodepth=8 --direct=1",
     ),
-    // The fio manual's own uses: shares of a device, a generator without I/O, recordings with a name of their own.
-    ("fio manual", "--name=half --filename=disk --rw=randread --size=50% --offset=25% --bs=4k --exitall --unlink=0"),
-    ("fio manual", "--name=null --ioengine=null --size=64M --rw=randread --bs=4k --iodepth=16 --numjobs=4 --direct=1"),
-    ("fio manual", "--name=files --directory=. --nrfiles=8 --openfiles=4 --filesize=64k --rw=randwrite --bs=4k --unlink=1 --nice=5"),
+    // The fio manual's own uses: shares of a device, a generator without I/O, recordings with a
+    // name of their own.
+    (
+        "fio manual",
+        "--name=half --filename=disk --rw=randread --size=50% --offset=25% --bs=4k --exitall --unlink=0",
+    ),
+    (
+        "fio manual",
+        "--name=null --ioengine=null --size=64M --rw=randread --bs=4k --iodepth=16 --numjobs=4 --direct=1",
+    ),
+    (
+        "fio manual",
+        "--name=files --directory=. --nrfiles=8 --openfiles=4 --filesize=64k --rw=randwrite --bs=4k --unlink=1 --nice=5",
+    ),
     (
         "fio manual",
         "--name=w --filename=disk --rw=write --bs=64k --size=1M --fsync_on_close=1 --ioengine=psync --status-interval=1 --eta=never",
@@ -304,26 +354,48 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "ioscheduler=noop: a run does not change the machine",
     ),
     // Trims, as in preconditioning by discards.
-    ("ssd vendors", "--name=trim --filename=disk --rw=trim --bs=1m --size=4M", "rw=trim: trims discard data"),
+    (
+        "ssd vendors",
+        "--name=trim --filename=disk --rw=trim --bs=1m --size=4M",
+        "rw=trim: trims discard data",
+    ),
 ];
 
 #[test]
 fn command_lines_of_public_documents_run_as_written() {
-    assert!(LINES.len() >= 71 && REFUSED.len() <= 3, "{} run, {} are refused", LINES.len(), REFUSED.len());
+    assert!(
+        LINES.len() >= 71 && REFUSED.len() <= 3,
+        "{} run, {} are refused",
+        LINES.len(),
+        REFUSED.len()
+    );
     let mut failed = Vec::new();
     for (source, line) in LINES {
         let ground = Ground::new();
         ground.write("disk", vec![5; 4 << 20]);
-        let words: Vec<&str> = ["run", "--no-live", "--allow-destroy", "disk", "--"].into_iter().chain(line.split_whitespace()).collect();
+        let words: Vec<&str> = ["run", "--no-live", "--allow-destroy", "disk", "--"]
+            .into_iter()
+            .chain(line.split_whitespace())
+            .collect();
         let ended = ground.fathom(&words);
         // A build on a file system without direct I/O cannot run the half of them that asks for it.
         if ended.stderr.contains("has no direct I/O") {
             skipped("direct I/O under the build");
         } else if ended.code != Some(0) {
-            failed.push(format!("{source}: {line}\n  {:?} {}", ended.code, ended.stderr.trim()));
+            failed.push(format!(
+                "{source}: {line}\n  {:?} {}",
+                ended.code,
+                ended.stderr.trim()
+            ));
         }
     }
-    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), LINES.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} of {}:\n{}",
+        failed.len(),
+        LINES.len(),
+        failed.join("\n")
+    );
 }
 
 #[test]
@@ -331,7 +403,10 @@ fn what_cannot_run_is_refused_by_the_name_of_its_option() {
     for (source, line, reason) in REFUSED {
         let ground = Ground::new();
         ground.write("disk", vec![5; 4 << 20]);
-        let words: Vec<&str> = ["run", "--allow-destroy", "disk", "--"].into_iter().chain(line.split_whitespace()).collect();
+        let words: Vec<&str> = ["run", "--allow-destroy", "disk", "--"]
+            .into_iter()
+            .chain(line.split_whitespace())
+            .collect();
         let told = ground.refused(&words);
         assert!(told.contains(reason), "{source}: {told}");
     }

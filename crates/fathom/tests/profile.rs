@@ -1,5 +1,8 @@
 //! `fathom profile`: what it measures, and above all what it leaves behind, which is nothing.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
@@ -24,19 +27,30 @@ fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 /// The tree without one file that the command itself was told to write.
 fn without(tree: BTreeMap<PathBuf, Found>, name: &str) -> BTreeMap<PathBuf, Found> {
-    tree.into_iter().filter(|(path, _)| !path.ends_with(name)).collect()
+    tree.into_iter()
+        .filter(|(path, _)| !path.ends_with(name))
+        .collect()
 }
 
 /// The file of a profile that runs in a directory.
 fn own_file(dir: &Path) -> Option<PathBuf> {
-    let is_own = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".fathom-profile-"));
-    fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).find(is_own)
+    let is_own = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(".fathom-profile-"))
+    };
+    fs::read_dir(dir)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(is_own)
 }
 
 fn by_row(records: &[Record]) -> BTreeMap<String, BTreeSet<u32>> {
     let mut out: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for trial in records.iter().filter_map(|record| record.trial.as_ref()) {
-        out.entry(trial.row.clone()).or_default().insert(trial.block);
+        out.entry(trial.row.clone())
+            .or_default()
+            .insert(trial.block);
     }
     out
 }
@@ -65,20 +79,48 @@ fn every_standard_row_is_measured_in_six_passes_and_the_directory_is_as_it_was()
     assert_eq!(without(ground.tree(), "r.jsonl"), before);
     let records = ground.records("r.jsonl");
     let rows = by_row(&records);
-    assert!(records.iter().all(|record| record.outcome.status == Status::Ok), "{}", ended.stdout);
+    assert!(
+        records
+            .iter()
+            .all(|record| record.outcome.status == Status::Ok),
+        "{}",
+        ended.stdout
+    );
     if !ended.stdout.contains("not measured") {
         assert_eq!(rows.len(), ROWS, "{:?}", rows.keys());
     } else {
         skipped("direct I/O and io_uring");
     }
     assert!(rows.values().all(|blocks| blocks.len() >= 6), "{rows:?}");
-    assert!(rows.keys().all(|row| ended.stdout.contains(row)), "{}", ended.stdout);
-    let table: Vec<&str> =
-        ended.stdout.lines().skip_while(|line| !line.starts_with("Row ")).skip(1).take_while(|line| !line.is_empty()).collect();
+    assert!(
+        rows.keys().all(|row| ended.stdout.contains(row)),
+        "{}",
+        ended.stdout
+    );
+    let table: Vec<&str> = ended
+        .stdout
+        .lines()
+        .skip_while(|line| !line.starts_with("Row "))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .collect();
     let place = |row: &str| table.iter().position(|line| line.starts_with(row));
-    assert_eq!(place("SEQ1M Q8T1 read"), Some(0), "rows stand in the order of the table, not of the lot: {}", ended.stdout);
-    assert!(place("RND4K Q1T1 read cached") < place("curve RND4K Q1 read") || place("curve RND4K Q1 read").is_none(), "{}", ended.stdout);
-    let plans: BTreeSet<&str> = records.iter().filter_map(|record| Some(record.trial.as_ref()?.plan.as_str())).collect();
+    assert_eq!(
+        place("SEQ1M Q8T1 read"),
+        Some(0),
+        "rows stand in the order of the table, not of the lot: {}",
+        ended.stdout
+    );
+    assert!(
+        place("RND4K Q1T1 read cached") < place("curve RND4K Q1 read")
+            || place("curve RND4K Q1 read").is_none(),
+        "{}",
+        ended.stdout
+    );
+    let plans: BTreeSet<&str> = records
+        .iter()
+        .filter_map(|record| Some(record.trial.as_ref()?.plan.as_str()))
+        .collect();
     assert_eq!(plans.len(), 1);
 }
 
@@ -89,7 +131,10 @@ fn the_records_can_be_audited() {
     ended.expect(0);
     assert!(ended.stdout.contains("no_repetition"), "{}", ended.stdout);
     let audit = ground.fathom(&["audit", "r.jsonl"]);
-    assert!(matches!(audit.code, Some(0 | 4)) && audit.stderr.is_empty(), "{audit:?}");
+    assert!(
+        matches!(audit.code, Some(0 | 4)) && audit.stderr.is_empty(),
+        "{audit:?}"
+    );
     assert!(audit.stdout.contains("no_repetition"), "{}", audit.stdout);
 }
 
@@ -101,11 +146,19 @@ fn a_signal_ends_it_with_what_was_measured_and_without_its_file() {
         let run = running(&ground, &["-o", "r.jsonl"]);
         // The plan is the first line, the first record the second.
         let lines = |bytes: &Vec<u8>| bytes.iter().filter(|byte| **byte == b'\n').count();
-        until("a slot has ended", || fs::read(ground.path("r.jsonl")).ok().filter(|bytes| lines(bytes) > 1));
+        until("a slot has ended", || {
+            fs::read(ground.path("r.jsonl"))
+                .ok()
+                .filter(|bytes| lines(bytes) > 1)
+        });
         run.signal(signal);
         let ended = run.end();
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);
-        assert!(in_one_line(&ended.stdout).contains("stopped by a signal after 0 complete passes"), "{}", ended.stdout);
+        assert!(
+            in_one_line(&ended.stdout).contains("stopped by a signal after 0 complete passes"),
+            "{}",
+            ended.stdout
+        );
         assert_eq!(fs::read_dir(ground.path("d")).unwrap().count(), 0);
         assert!(!ground.records("r.jsonl").is_empty());
         fs::remove_file(ground.path("r.jsonl")).unwrap();
@@ -139,8 +192,17 @@ fn what_a_killed_profile_left_is_removed_by_the_next_and_nothing_else() {
     let ended = ground.fathom(&args(&["d", "--quick", "--passes", "1"]));
     ended.expect(0);
     let said = in_one_line(&ended.stdout);
-    assert!(said.contains(&format!("removed d/{}", left.file_name().unwrap().to_string_lossy())), "{said}");
-    assert!(said.contains("d/.fathom-profile-7.dat is left alone"), "{said}");
+    assert!(
+        said.contains(&format!(
+            "removed d/{}",
+            left.file_name().unwrap().to_string_lossy()
+        )),
+        "{said}"
+    );
+    assert!(
+        said.contains("d/.fathom-profile-7.dat is left alone"),
+        "{said}"
+    );
     assert_eq!(ground.read("d/.fathom-profile-7.dat"), b"foreign");
     assert_eq!(fs::read_dir(ground.path("d")).unwrap().count(), 1);
 }
@@ -153,7 +215,11 @@ fn a_profile_that_runs_keeps_its_file_when_another_begins() {
     let file = own_file(&ground.path("d")).unwrap();
     let second = ground.fathom(&args(&["d", "--quick", "--passes", "1"]));
     second.expect(0);
-    assert!(second.stdout.contains("another profile (process "), "{}", second.stdout);
+    assert!(
+        second.stdout.contains("another profile (process "),
+        "{}",
+        second.stdout
+    );
     assert!(file.exists());
     first.signal("INT");
     assert_eq!(first.end().code, Some(130));
@@ -163,37 +229,87 @@ fn a_profile_that_runs_keeps_its_file_when_another_begins() {
 #[test]
 fn an_existing_file_is_read_and_keeps_every_byte_and_its_time() {
     let ground = Ground::new();
-    ground.write("f", (0..4 << 20).map(|i: u32| (i % 251) as u8).collect::<Vec<u8>>());
+    ground.write(
+        "f",
+        (0..4 << 20)
+            .map(|i: u32| (i % 251) as u8)
+            .collect::<Vec<u8>>(),
+    );
     let before = ground.tree();
-    let ended = ground.fathom(&["profile", "f", "--quick", "--passes", "1", "--budget", "1s", "-o", "r.jsonl"]);
+    let ended = ground.fathom(&[
+        "profile", "f", "--quick", "--passes", "1", "--budget", "1s", "-o", "r.jsonl",
+    ]);
     ended.expect(0);
     assert_eq!(without(ground.tree(), "r.jsonl"), before);
     let records = ground.records("r.jsonl");
     assert!(!records.is_empty());
-    assert!(records.iter().all(|record| record.operations.kind("write").is_none() && record.operations.count() > 0));
+    assert!(
+        records.iter().all(
+            |record| record.operations.kind("write").is_none() && record.operations.count() > 0
+        )
+    );
     let said = in_one_line(&ended.stdout);
-    assert!(said.contains("not measured: f holds 4194304 bytes that Fathom did not write"), "{said}");
-    let given_up = ["profile", "f", "--allow-destroy", "f", "--quick", "--passes", "1", "--budget", "1s", "-o", "w.jsonl"];
+    assert!(
+        said.contains("not measured: f holds 4194304 bytes that Fathom did not write"),
+        "{said}"
+    );
+    let given_up = [
+        "profile",
+        "f",
+        "--allow-destroy",
+        "f",
+        "--quick",
+        "--passes",
+        "1",
+        "--budget",
+        "1s",
+        "-o",
+        "w.jsonl",
+    ];
     ground.fathom(&given_up).expect(0);
-    assert!(ground.records("w.jsonl").iter().any(|record| record.operations.kind("write").is_some_and(|o| o.count > 0)));
-    assert_eq!(fs::metadata(ground.path("f")).unwrap().len(), 4 << 20, "what is given up is overwritten, not resized");
+    assert!(
+        ground
+            .records("w.jsonl")
+            .iter()
+            .any(|record| record.operations.kind("write").is_some_and(|o| o.count > 0))
+    );
+    assert_eq!(
+        fs::metadata(ground.path("f")).unwrap().len(),
+        4 << 20,
+        "what is given up is overwritten, not resized"
+    );
 }
 
 #[test]
 fn in_memory_the_cached_rows_are_measured_and_the_others_named_with_the_reason() {
     let memory = Path::new("/dev/shm");
-    let kind = run::machine::Machine::at(Path::new("/")).storage(memory).file_system.map(|found| found.kind);
+    let kind = run::machine::Machine::at(Path::new("/"))
+        .storage(memory)
+        .file_system
+        .map(|found| found.kind);
     if kind.as_deref() != Some("tmpfs") {
         return skipped("a tmpfs at /dev/shm");
     }
     let ground = Ground::new();
     let dir = tempfile::tempdir_in(memory).unwrap();
-    let ended = ground.fathom(&args(&[&dir.path().to_string_lossy(), "--passes", "1", "-o", "r.jsonl"]));
+    let ended = ground.fathom(&args(&[
+        &dir.path().to_string_lossy(),
+        "--passes",
+        "1",
+        "-o",
+        "r.jsonl",
+    ]));
     ended.expect(0);
     let rows = by_row(&ground.records("r.jsonl"));
-    assert!(!rows.is_empty() && rows.keys().all(|row| row.ends_with("cached")), "{rows:?}");
+    assert!(
+        !rows.is_empty() && rows.keys().all(|row| row.ends_with("cached")),
+        "{rows:?}"
+    );
     let said = in_one_line(&ended.stdout);
-    assert!(said.contains("not measured: tmpfs has no direct I/O"), "{said}");
+    assert!(
+        said.contains("not measured: tmpfs has no direct I/O"),
+        "{said}"
+    );
     assert!(said.contains("tmpfs lies in memory"), "{said}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -205,12 +321,34 @@ fn rows_of_the_user_are_measured_as_written() {
         "rows.toml",
         "random = true\n[[phase]]\nname = \"mine\"\nblock-size = \"16k\"\n[[phase]]\nname = \"deep\"\nengine = \"sync\"\nqueue-depth = 4\n",
     );
-    let ended = ground.fathom(&args(&[".", "--rows", "rows.toml", "--passes", "2", "-o", "r.jsonl", "--name", "my disk"]));
+    let ended = ground.fathom(&args(&[
+        ".",
+        "--rows",
+        "rows.toml",
+        "--passes",
+        "2",
+        "-o",
+        "r.jsonl",
+        "--name",
+        "my disk",
+    ]));
     ended.expect(0);
     let records = ground.records("r.jsonl");
-    assert_eq!(by_row(&records), BTreeMap::from([("mine".to_owned(), BTreeSet::from([0, 1]))]));
-    assert!(records.iter().all(|record| record.effective["block-size"] == "16k" && record.trial.as_ref().unwrap().arm == "my disk"));
-    assert!(ended.stdout.contains("--queue-depth 4 cannot be reached"), "{}", ended.stdout);
+    assert_eq!(
+        by_row(&records),
+        BTreeMap::from([("mine".to_owned(), BTreeSet::from([0, 1]))])
+    );
+    assert!(
+        records
+            .iter()
+            .all(|record| record.effective["block-size"] == "16k"
+                && record.trial.as_ref().unwrap().arm == "my disk")
+    );
+    assert!(
+        ended.stdout.contains("--queue-depth 4 cannot be reached"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
@@ -221,18 +359,33 @@ fn what_cannot_be_profiled_is_refused_and_nothing_is_touched() {
     ground.write("f", [1; 8192]);
     let refused = |line: &str| ground.refused(&line.split(' ').collect::<Vec<_>>());
     for (line, wanted) in [
-        ("profile missing", "missing does not exist; name a directory"),
+        (
+            "profile missing",
+            "missing does not exist; name a directory",
+        ),
         ("profile empty", "empty is empty: there is nothing to read"),
-        ("profile /dev/null", "/dev/null is neither a directory nor a file nor a block device"),
+        (
+            "profile /dev/null",
+            "/dev/null is neither a directory nor a file nor a block device",
+        ),
         ("profile /proc", "/proc"),
-        ("profile . --size 5000", "--size 5000 is not a multiple of 1 MiB"),
+        (
+            "profile . --size 5000",
+            "--size 5000 is not a multiple of 1 MiB",
+        ),
         ("profile . --size 900P", "is more than the"),
         ("profile . --budget 0", "--budget 0 leaves no time"),
         ("profile . --rows rows.toml", "row \"a\" has num-files"),
         ("profile . --rows nothing.toml", "cannot read nothing.toml"),
         ("profile . --engine uring", "is not one of"),
-        ("profile . --allow-destroy f", "in a directory a profile makes its own file"),
-        ("profile f --allow-destroy empty", "--allow-destroy empty names another target than f"),
+        (
+            "profile . --allow-destroy f",
+            "in a directory a profile makes its own file",
+        ),
+        (
+            "profile f --allow-destroy empty",
+            "--allow-destroy empty names another target than f",
+        ),
         ("profile . -o no/such/r.jsonl", "no/such/r.jsonl"),
     ] {
         let said = refused(line);
@@ -253,7 +406,10 @@ fn a_directory_that_may_not_be_written_is_refused() {
         command.uid(NOBODY).gid(NOBODY);
     }
     let said = ground.refused_by(&mut command);
-    assert!(said.contains("cannot make a file in d: Permission denied"), "{said}");
+    assert!(
+        said.contains("cannot make a file in d: Permission denied"),
+        "{said}"
+    );
 }
 
 fn reachable_by_others(dir: &Path) -> bool {
@@ -269,9 +425,18 @@ fn a_disk_that_is_full_fails_the_profile_and_its_file_goes() {
     // A limit on file sizes stands for the full disk: it can be set without one.
     fs::create_dir(ground.path("d")).unwrap();
     let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; ulimit -f 8192; exec \"$0\" profile d --size 64M", env!("CARGO_BIN_EXE_fathom")]);
+    shell.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 8192; exec \"$0\" profile d --size 64M",
+        env!("CARGO_BIN_EXE_fathom"),
+    ]);
     let ended = Ended::of(shell.current_dir(ground.path("")).output().unwrap());
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.error().contains("File too large"), "{}", ended.stderr);
     assert_eq!(fs::read_dir(ground.path("d")).unwrap().count(), 0);
 }

@@ -1,12 +1,14 @@
 //! The commands of README.md run.
 //!
-//! Every line of a fenced block marked `sh` is one command (a trailing backslash continues it). By these rules:
+//! Every line of a fenced block marked `sh` is one command (a trailing backslash continues it). By
+//! these rules:
 //! * `cargo run --release -- ARGS` is `fathom ARGS` with the binary that was built for this test;
-//! * lines that fetch, enter or build the repository (`git`, `cd`, `cargo build`, `cargo test`, `cargo install`) are not run here, nor are
-//!   lines that end in `# slow`;
-//! * sizes and times are scaled down: the values of `--file-size`, `--size`, `--duration` and `--runtime`, and a profile is given a small
-//!   `--size` and `--budget`, nothing else;
-//! * all lines run in order in one empty directory, so that later commands find what earlier ones made.
+//! * lines that fetch, enter or build the repository (`git`, `cd`, `cargo build`, `cargo test`,
+//!   `cargo install`) are not run here, nor are lines that end in `# slow`;
+//! * sizes and times are scaled down: the values of `--file-size`, `--size`, `--duration` and
+//!   `--runtime`, and a profile is given a small `--size` and `--budget`, nothing else;
+//! * all lines run in order in one empty directory, so that later commands find what earlier ones
+//!   made.
 //!
 //! Each must end with exit code 0 and say something.
 
@@ -15,10 +17,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const NOT_RUN: [&str; 5] = ["git ", "cd ", "cargo build", "cargo test", "cargo install"];
-const SCALED: [(&str, &str); 4] = [("--file-size", "16M"), ("--size", "16M"), ("--duration", "1s"), ("--runtime", "1")];
+const SCALED: [(&str, &str); 4] = [
+    ("--file-size", "16M"),
+    ("--size", "16M"),
+    ("--duration", "1s"),
+    ("--runtime", "1"),
+];
 
 fn readme() -> String {
-    let crate_dir = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let crate_dir =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let path = Path::new(&crate_dir).join("../../README.md");
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -71,29 +79,53 @@ fn runnable(command: &str) -> Option<String> {
 fn programs(below: &Path) -> PathBuf {
     let bin = below.join("bin");
     fs::create_dir(&bin).expect("a temporary directory can be written");
-    for (name, built) in [("fathom", env!("CARGO_BIN_EXE_fathom")), ("iopulse", env!("CARGO_BIN_EXE_iopulse"))] {
-        std::os::unix::fs::symlink(built, bin.join(name)).expect("a temporary directory can be written");
+    for (name, built) in [
+        ("fathom", env!("CARGO_BIN_EXE_fathom")),
+        ("iopulse", env!("CARGO_BIN_EXE_iopulse")),
+    ] {
+        std::os::unix::fs::symlink(built, bin.join(name))
+            .expect("a temporary directory can be written");
     }
     bin
 }
 
 #[test]
 fn every_command_of_the_readme_works() {
-    // Beside the build, because that lies on a disk; the system's directory for temporary files often lies in memory.
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory can be made");
+    // Beside the build, because that lies on a disk; the system's directory for temporary files
+    // often lies in memory.
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .expect("a temporary directory can be made");
     let (place, bin) = (dir.path().join("reader"), programs(dir.path()));
     fs::create_dir(&place).expect("a temporary directory can be written");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let commands: Vec<String> = commands(&readme()).iter().filter_map(|command| runnable(command)).collect();
+    let path = format!(
+        "{}:{}",
+        bin.display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let commands: Vec<String> = commands(&readme())
+        .iter()
+        .filter_map(|command| runnable(command))
+        .collect();
     for verb in ["profile", "run", "compare", "report", "load"] {
-        let shown = commands.iter().any(|command| command.contains(&format!("fathom {verb} ")));
+        let shown = commands
+            .iter()
+            .any(|command| command.contains(&format!("fathom {verb} ")));
         assert!(shown, "the README shows no `fathom {verb}`: {commands:?}");
     }
     for command in commands {
-        let output = Command::new("sh").args(["-c", &command]).current_dir(&place).env("PATH", &path).output().expect("there is a shell");
+        let output = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(&place)
+            .env("PATH", &path)
+            .output()
+            .expect("there is a shell");
         let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
         let said = String::from_utf8_lossy(&said);
-        assert!(output.status.success(), "`{command}` ended with {}:\n{said}", output.status);
+        assert!(
+            output.status.success(),
+            "`{command}` ended with {}:\n{said}",
+            output.status
+        );
         assert!(!said.trim().is_empty(), "`{command}` said nothing");
     }
 }
@@ -102,9 +134,24 @@ fn every_command_of_the_readme_works() {
 fn commands_are_found_joined_and_scaled() {
     let document = "text\n```sh\n# a remark\ncargo run --release -- run x --file-size 1G \\\n  --duration 10s\ncargo test --workspace\nfathom slow # slow\n\
                     fathom run -- --size=1g --runtime=10\n```\n```\nnot this\n```\n";
-    let ran: Vec<String> = commands(document).iter().filter_map(|command| runnable(command)).collect();
-    assert_eq!(ran, ["fathom run x --file-size 16M   --duration 1s", "fathom run -- --size=16M --runtime=1"]);
-    assert_eq!(runnable("iopulse x --duration 0s").as_deref(), Some("iopulse x --duration 0s"));
+    let ran: Vec<String> = commands(document)
+        .iter()
+        .filter_map(|command| runnable(command))
+        .collect();
+    assert_eq!(
+        ran,
+        [
+            "fathom run x --file-size 16M   --duration 1s",
+            "fathom run -- --size=16M --runtime=1"
+        ]
+    );
+    assert_eq!(
+        runnable("iopulse x --duration 0s").as_deref(),
+        Some("iopulse x --duration 0s")
+    );
     let profile = runnable("cargo run --release -- profile --report p.html");
-    assert_eq!(profile.as_deref(), Some("fathom profile --report p.html --size 16M --budget 4s"));
+    assert_eq!(
+        profile.as_deref(),
+        Some("fathom profile --report p.html --size 16M --budget 4s")
+    );
 }

@@ -1,5 +1,6 @@
-//! No option of a workload is dead: each is given to the program, stands in the record as asked and as effective, and leaves a trace that a
-//! run without it does not leave, in the record or on the disk.
+//! No option of a workload is dead: each is given to the program, stands in the record as asked and
+//! as effective, and leaves a trace that a run without it does not leave, in the record or on the
+//! disk.
 
 mod support;
 
@@ -14,68 +15,109 @@ use workload::Workload;
 use workload::settings::{self, Heading, SETTINGS};
 
 /// Options without a case here, and why.
-const NOT_SWEPT: [(&str, &str); 1] =
-    [("iopoll", "works on devices with polling queues alone, and everywhere else operations fail as the kernel decides")];
+const NOT_SWEPT: [(&str, &str); 1] = [(
+    "iopoll",
+    "works on devices with polling queues alone, and everywhere else operations fail as the kernel decides",
+)];
 
-/// Runs a command with the option and looks for its trace; `None` where the machine lacks what it needs.
+/// Runs a command with the option and looks for its trace; `None` where the machine lacks what it
+/// needs.
 type Trace = fn(&Place) -> Option<Record>;
 
 /// One case an option, in the order of the table of options.
 static CASES: &[(&str, Trace)] = &[
     ("file-size", |place| {
         let record = place.measure("f --file-size 1M --write-percent 100 --total-bytes 4k");
-        assert_eq!((length_and_disk(&place.path("f")).0, record.targets[0].bytes), (1 << 20, 1 << 20));
+        assert_eq!(
+            (length_and_disk(&place.path("f")).0, record.targets[0].bytes),
+            (1 << 20, 1 << 20)
+        );
         Some(record)
     }),
     ("offset", |place| {
-        let record = place.measure("f --file-size 64k --offset 32k --write-percent 100 --write-pattern ones --duration 0s");
+        let record = place.measure(
+            "f --file-size 64k --offset 32k --write-percent 100 --write-pattern ones --duration 0s",
+        );
         let bytes = place.bytes("f");
-        assert!(is_all(&bytes[..32 << 10], 0) && is_all(&bytes[32 << 10..], 0xff), "the part before the offset is left alone");
+        assert!(
+            is_all(&bytes[..32 << 10], 0) && is_all(&bytes[32 << 10..], 0xff),
+            "the part before the offset is left alone"
+        );
         assert_eq!(kind(&record, "write").count, 8);
         Some(record)
     }),
     ("worker-regions", |place| {
         let command = "f --engine null --file-size 64k --threads 2 --total-bytes 64k --heatmap --heatmap-buckets 16";
         let record = place.measure(&format!("{command} --worker-regions 16k/32k"));
-        assert_eq!(heat(&record).buckets, [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(
+            heat(&record).buckets,
+            [1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0]
+        );
         Some(record)
     }),
     ("file-distribution", |place| {
         let record = place.measure("f --file-size 64k --write-percent 100 --duration 0s --threads 2 --file-distribution per-worker");
-        assert_eq!((place.bytes("f.worker0").len(), place.bytes("f.worker1").len()), (64 << 10, 64 << 10));
+        assert_eq!(
+            (
+                place.bytes("f.worker0").len(),
+                place.bytes("f.worker1").len()
+            ),
+            (64 << 10, 64 << 10)
+        );
         Some(record)
     }),
     ("worker-placeholder", |place| {
         let command = "f.%.x --file-size 64k --write-percent 100 --duration 0s --threads 2 --file-distribution per-worker";
         let record = place.measure(&format!("{command} --worker-placeholder %"));
-        assert_eq!((place.bytes("f.0.x").len(), place.bytes("f.1.x").len()), (64 << 10, 64 << 10));
+        assert_eq!(
+            (place.bytes("f.0.x").len(), place.bytes("f.1.x").len()),
+            (64 << 10, 64 << 10)
+        );
         assert_eq!(record.targets[0].files, 2);
         Some(record)
     }),
     ("num-files", |place| {
-        let record = place.measure("d --num-files 3 --file-size 8k --write-percent 100 --duration 0s");
-        assert_eq!((place.files("d").len(), kind(&record, "write").count), (3, 6));
+        let record =
+            place.measure("d --num-files 3 --file-size 8k --write-percent 100 --duration 0s");
+        assert_eq!(
+            (place.files("d").len(), kind(&record, "write").count),
+            (3, 6)
+        );
         Some(record)
     }),
     ("num-dirs", |place| {
-        let record = place.measure("d --num-dirs 4 --num-files 2 --file-size 4k --write-percent 100 --duration 0s");
-        let dirs: BTreeSet<_> = place.files("d").iter().map(|file| file.parent().map(std::path::Path::to_path_buf)).collect();
+        let record = place.measure(
+            "d --num-dirs 4 --num-files 2 --file-size 4k --write-percent 100 --duration 0s",
+        );
+        let dirs: BTreeSet<_> = place
+            .files("d")
+            .iter()
+            .map(|file| file.parent().map(std::path::Path::to_path_buf))
+            .collect();
         assert_eq!((place.files("d").len(), dirs.len()), (8, 4));
         Some(record)
     }),
     ("dir-depth", |place| {
-        let record = place.measure("d --dir-depth 3 --dir-width 2 --file-size 4k --write-percent 100 --duration 0s");
+        let record = place.measure(
+            "d --dir-depth 3 --dir-width 2 --file-size 4k --write-percent 100 --duration 0s",
+        );
         let files = place.files("d");
-        assert!(files.len() == 8 && files.iter().all(|file| file.components().count() == 4), "{files:?}");
+        assert!(
+            files.len() == 8 && files.iter().all(|file| file.components().count() == 4),
+            "{files:?}"
+        );
         Some(record)
     }),
     ("dir-width", |place| {
-        let record = place.measure("d --dir-width 5 --file-size 4k --write-percent 100 --duration 0s");
+        let record =
+            place.measure("d --dir-width 5 --file-size 4k --write-percent 100 --duration 0s");
         assert_eq!(place.files("d").len(), 5);
         Some(record)
     }),
     ("total-files", |place| {
-        let record = place.measure("d --num-dirs 3 --total-files 7 --file-size 4k --write-percent 100 --duration 0s");
+        let record = place.measure(
+            "d --num-dirs 3 --total-files 7 --file-size 4k --write-percent 100 --duration 0s",
+        );
         assert_eq!((place.files("d").len(), record.targets[0].files), (7, 7));
         Some(record)
     }),
@@ -89,10 +131,20 @@ static CASES: &[(&str, Trace)] = &[
     ("export-layout-manifest", |place| {
         let record = place.measure("d --num-files 2 --file-size 8k --write-percent 100 --duration 0s --export-layout-manifest list");
         let exported = String::from_utf8(place.bytes("list")).expect("a manifest is text");
-        let listed: Vec<&str> = exported.lines().filter(|line| !line.starts_with('#')).collect();
-        assert!(listed.len() == 2 && listed.iter().all(|line| line.ends_with("\t8192")), "{listed:?}");
+        let listed: Vec<&str> = exported
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert!(
+            listed.len() == 2 && listed.iter().all(|line| line.ends_with("\t8192")),
+            "{listed:?}"
+        );
         place.measure("e --layout-manifest list --write-percent 100 --duration 0s");
-        assert_eq!(place.files("d"), place.files("e"), "what was exported can be used");
+        assert_eq!(
+            place.files("d"),
+            place.files("e"),
+            "what was exported can be used"
+        );
         Some(record)
     }),
     ("meta", |place| {
@@ -100,7 +152,10 @@ static CASES: &[(&str, Trace)] = &[
         for operation in ["create", "stat", "open", "rename", "unlink"] {
             assert_eq!(kind(&record, operation).latency.count(), 20, "{operation}");
         }
-        assert!(kind(&record, "readdir").count >= 2, "every directory is read");
+        assert!(
+            kind(&record, "readdir").count >= 2,
+            "every directory is read"
+        );
         assert_eq!(place.files("d").len(), 0, "what was created was unlinked");
         Some(record)
     }),
@@ -123,12 +178,22 @@ static CASES: &[(&str, Trace)] = &[
     ("no-refill", |place| {
         place.measure("f --file-size 4M --write-percent 100 --total-bytes 4k");
         let record = place.measure("f --read-percent 100 --random --duration 0s --no-refill");
-        assert!(record.fill.is_none() && length_and_disk(&place.path("f")).1 < 4 << 20, "holes stay holes");
-        assert!(place.measure("f --read-percent 100 --random --duration 0s").fill.is_some(), "and without it they are filled");
+        assert!(
+            record.fill.is_none() && length_and_disk(&place.path("f")).1 < 4 << 20,
+            "holes stay holes"
+        );
+        assert!(
+            place
+                .measure("f --read-percent 100 --random --duration 0s")
+                .fill
+                .is_some(),
+            "and without it they are filled"
+        );
         Some(record)
     }),
     ("refill-pattern", |place| {
-        let record = place.measure("f --file-size 64k --read-percent 100 --total-bytes 4k --refill-pattern ones");
+        let record = place
+            .measure("f --file-size 64k --read-percent 100 --total-bytes 4k --refill-pattern ones");
         assert!(is_all(&place.bytes("f"), 0xff));
         Some(record)
     }),
@@ -137,69 +202,146 @@ static CASES: &[(&str, Trace)] = &[
         place.measure("f --file-size 1M --write-percent 100 --total-bytes 4k");
         place.measure("f --file-size 64k --write-percent 100 --total-bytes 4k");
         assert_eq!(length(), 1 << 20, "a longer file is left as long");
-        let record = place.measure("f --file-size 64k --write-percent 100 --total-bytes 4k --truncate-to-size");
+        let record = place
+            .measure("f --file-size 64k --write-percent 100 --total-bytes 4k --truncate-to-size");
         assert_eq!(length(), 64 << 10);
         Some(record)
     }),
     ("allow-destroy", |place| {
         place.write("foreign", &[7; 64 << 10]);
         let command = "foreign --write-percent 100 --duration 0s";
-        place.iopulse(command).ended_with(2).says("--allow-destroy foreign");
-        assert!(is_all(&place.bytes("foreign"), 7), "a refusal writes nothing");
+        place
+            .iopulse(command)
+            .ended_with(2)
+            .says("--allow-destroy foreign");
+        assert!(
+            is_all(&place.bytes("foreign"), 7),
+            "a refusal writes nothing"
+        );
         let record = place.measure(&format!("{command} --allow-destroy foreign"));
         assert_eq!(distinct_blocks(&place.bytes("foreign")), 16);
         Some(record)
     }),
     ("block-size", |place| {
-        let mix = place.measure("f --engine null --block-size 4k/60:64k/40 --total-bytes 256M --random");
+        let mix =
+            place.measure("f --engine null --block-size 4k/60:64k/40 --total-bytes 256M --random");
         let reads = kind(&mix, "read");
         let large = (reads.bytes - reads.count * 4096) / (61_440);
         assert_share("large blocks", large, reads.count, 0.4);
-        assert_eq!((reads.smallest_bytes, reads.largest_bytes), (Some(4096), Some(65_536)));
+        assert_eq!(
+            (reads.smallest_bytes, reads.largest_bytes),
+            (Some(4096), Some(65_536))
+        );
         Some(mix)
     }),
     ("read-percent", |place| {
         let record = place.measure("f --engine null --read-percent 30 --total-bytes 64M");
-        assert_share("reads", kind(&record, "read").count, transfers(&record), 0.3);
+        assert_share(
+            "reads",
+            kind(&record, "read").count,
+            transfers(&record),
+            0.3,
+        );
         Some(record)
     }),
     ("write-percent", |place| {
         let record = place.measure("f --engine null --write-percent 10 --total-bytes 64M");
-        assert_share("writes", kind(&record, "write").count, transfers(&record), 0.1);
+        assert_share(
+            "writes",
+            kind(&record, "write").count,
+            transfers(&record),
+            0.1,
+        );
         Some(record)
     }),
     ("random", |place| {
-        let command = "f --engine null --file-size 4M --total-bytes 256k --heatmap --heatmap-buckets 1024";
+        let command =
+            "f --engine null --file-size 4M --total-bytes 256k --heatmap --heatmap-buckets 1024";
         let in_order: Vec<u64> = (0..1024).map(|block| u64::from(block < 64)).collect();
-        assert_eq!(heat(&place.measure(command)).buckets, in_order, "one after the other");
+        assert_eq!(
+            heat(&place.measure(command)).buckets,
+            in_order,
+            "one after the other"
+        );
         let record = place.measure(&format!("{command} --random"));
         assert_ne!(heat(&record).buckets, in_order);
         Some(record)
     }),
-    ("distribution", |place| Some(drawn(place, "--distribution gaussian", &gaussian(1024, 0.5, 0.1)))),
-    ("zipf-theta", |place| Some(drawn(place, "--distribution zipf --zipf-theta 0.7", &zipf(1024, 0.7)))),
-    ("pareto-h", |place| Some(drawn(place, "--distribution pareto --pareto-h 0.35", &pareto(1024, 0.35)))),
-    ("gaussian-center", |place| Some(drawn(place, "--distribution gaussian --gaussian-center 0.9", &gaussian(1024, 0.9, 0.1)))),
-    ("gaussian-stddev", |place| Some(drawn(place, "--distribution gaussian --gaussian-stddev 0.4", &gaussian(1024, 0.5, 0.4)))),
+    ("distribution", |place| {
+        Some(drawn(
+            place,
+            "--distribution gaussian",
+            &gaussian(1024, 0.5, 0.1),
+        ))
+    }),
+    ("zipf-theta", |place| {
+        Some(drawn(
+            place,
+            "--distribution zipf --zipf-theta 0.7",
+            &zipf(1024, 0.7),
+        ))
+    }),
+    ("pareto-h", |place| {
+        Some(drawn(
+            place,
+            "--distribution pareto --pareto-h 0.35",
+            &pareto(1024, 0.35),
+        ))
+    }),
+    ("gaussian-center", |place| {
+        Some(drawn(
+            place,
+            "--distribution gaussian --gaussian-center 0.9",
+            &gaussian(1024, 0.9, 0.1),
+        ))
+    }),
+    ("gaussian-stddev", |place| {
+        Some(drawn(
+            place,
+            "--distribution gaussian --gaussian-stddev 0.4",
+            &gaussian(1024, 0.5, 0.4),
+        ))
+    }),
     ("scatter", |place| {
         let record = place.measure("f --engine null --file-size 4M --total-bytes 64M --heatmap --random --distribution zipf --scatter");
         let coverage = heat(&record);
         let first_fifth: u64 = coverage.buckets[..20].iter().sum();
-        assert!(first_fifth * 2 < coverage.uses, "the hot set is not at the start: {first_fifth} of {}", coverage.uses);
+        assert!(
+            first_fifth * 2 < coverage.uses,
+            "the hot set is not at the start: {first_fifth} of {}",
+            coverage.uses
+        );
         assert!(coverage.hottest_fifth_share > 0.5, "and it is still hot");
         Some(record)
     }),
     ("no-repeat", |place| {
         let command = "f --engine null --file-size 4M --total-bytes 8M --random --write-percent 30 --heatmap --heatmap-buckets 1024";
-        assert!(heat(&place.measure(command)).touched < 1000, "drawn anew, some are missed");
+        assert!(
+            heat(&place.measure(command)).touched < 1000,
+            "drawn anew, some are missed"
+        );
         let record = place.measure(&format!("{command} --no-repeat"));
-        assert_eq!((heat(&record).touched, heat(&record).buckets.iter().all(|uses| *uses == 2)), (1024, true));
+        assert_eq!(
+            (
+                heat(&record).touched,
+                heat(&record).buckets.iter().all(|uses| *uses == 2)
+            ),
+            (1024, true)
+        );
         Some(record)
     }),
     ("seed", |place| {
-        let with = |seed| place.measure(&format!("f --engine null --file-size 4M --total-bytes 1M --heatmap --random --seed {seed}"));
+        let with = |seed| {
+            place.measure(&format!(
+                "f --engine null --file-size 4M --total-bytes 1M --heatmap --random --seed {seed}"
+            ))
+        };
         let record = with(7);
-        assert_eq!(heat(&record).buckets, heat(&with(7)).buckets, "same seed, same offsets");
+        assert_eq!(
+            heat(&record).buckets,
+            heat(&with(7)).buckets,
+            "same seed, same offsets"
+        );
         assert_ne!(heat(&record).buckets, heat(&with(8)).buckets);
         Some(record)
     }),
@@ -209,34 +351,63 @@ static CASES: &[(&str, Trace)] = &[
         Some(record)
     }),
     ("queue-depth", |place| {
-        let record = sim(place, "latency=1ms,servers=8", "--queue-depth 8 --duration 100ms");
+        let record = sim(
+            place,
+            "latency=1ms,servers=8",
+            "--queue-depth 8 --duration 100ms",
+        );
         let depth = record.generator.in_flight_ns as f64 / record.generator.worker_ns as f64;
         assert!((depth - 8.0).abs() < 0.1, "{depth} in flight");
         Some(record)
     }),
     ("submit-batch", |place| {
-        let per_submission = |record: &Record| record.generator.submitted as f64 / record.generator.submissions as f64;
+        let per_submission = |record: &Record| {
+            record.generator.submitted as f64 / record.generator.submissions as f64
+        };
         let whole = place.measure("f --engine null --queue-depth 8 --total-bytes 4M");
-        let record = place.measure("f --engine null --queue-depth 8 --submit-batch 2 --total-bytes 4M");
-        assert!(per_submission(&record) <= 2.0 && per_submission(&whole) > 4.0, "{} {}", per_submission(&record), per_submission(&whole));
+        let record =
+            place.measure("f --engine null --queue-depth 8 --submit-batch 2 --total-bytes 4M");
+        assert!(
+            per_submission(&record) <= 2.0 && per_submission(&whole) > 4.0,
+            "{} {}",
+            per_submission(&record),
+            per_submission(&whole)
+        );
         Some(record)
     }),
     ("reap-batch", |place| {
         let model = "latency=1ms,jitter=exponential,servers=8";
         let per_reap = |record: &Record| transfers(record) as f64 / record.generator.reaps as f64;
         let single = sim(place, model, "--queue-depth 8 --duration 100ms");
-        let record = sim(place, model, "--queue-depth 8 --reap-batch 4 --duration 100ms");
-        assert!(per_reap(&single) < 2.0 && per_reap(&record) > 3.5, "{} {}", per_reap(&single), per_reap(&record));
+        let record = sim(
+            place,
+            model,
+            "--queue-depth 8 --reap-batch 4 --duration 100ms",
+        );
+        assert!(
+            per_reap(&single) < 2.0 && per_reap(&record) > 3.5,
+            "{} {}",
+            per_reap(&single),
+            per_reap(&record)
+        );
         Some(record)
     }),
     ("fixed-buffers", |place| ring(place, "--fixed-buffers")),
-    ("no-fixed-buffers", |place| ring(place, "--no-fixed-buffers")),
+    ("no-fixed-buffers", |place| {
+        ring(place, "--no-fixed-buffers")
+    }),
     ("fixed-files", |place| ring(place, "--fixed-files")),
     ("no-fixed-files", |place| ring(place, "--no-fixed-files")),
     ("sqpoll", |place| {
         let record = ring(place, "--sqpoll")?;
-        let features = record.workers[0].engine_features.clone().unwrap_or_default();
-        assert!(!features.contains("single_issuer"), "a polled ring has two submitters: {features}");
+        let features = record.workers[0]
+            .engine_features
+            .clone()
+            .unwrap_or_default();
+        assert!(
+            !features.contains("single_issuer"),
+            "a polled ring has two submitters: {features}"
+        );
         Some(record)
     }),
     ("sim-model", |place| {
@@ -249,60 +420,109 @@ static CASES: &[(&str, Trace)] = &[
             return None;
         }
         let record = place.measure("f --file-size 4M --write-percent 100 --duration 0s --direct");
-        let left = record.residency.as_ref().and_then(|residency| residency.after_bytes);
-        assert!(left.is_none_or(|bytes| bytes < 2 << 20), "{left:?} bytes in the page cache");
+        let left = record
+            .residency
+            .as_ref()
+            .and_then(|residency| residency.after_bytes);
+        assert!(
+            left.is_none_or(|bytes| bytes < 2 << 20),
+            "{left:?} bytes in the page cache"
+        );
         Some(record)
     }),
     ("sync", |place| Some(stable(place, "--sync"))),
     ("dsync", |place| Some(stable(place, "--dsync"))),
     ("fsync", |place| {
-        let record = place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --fsync 4");
+        let record =
+            place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --fsync 4");
         assert!(matches!(kind(&record, "fsync").count, 4..=5), "20 writes");
         Some(record)
     }),
     ("fdatasync", |place| {
-        let record = place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --fdatasync 5");
-        assert!(matches!(kind(&record, "fdatasync").count, 3..=4), "20 writes");
+        let record =
+            place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --fdatasync 5");
+        assert!(
+            matches!(kind(&record, "fdatasync").count, 3..=4),
+            "20 writes"
+        );
         Some(record)
     }),
     ("end-fsync", |place| {
-        let record = place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --end-fsync");
+        let record =
+            place.measure("f --file-size 1M --write-percent 100 --total-bytes 80k --end-fsync");
         assert_eq!(kind(&record, "fsync").count, 1);
         Some(record)
     }),
     ("cache", |place| {
         let command = "f --file-size 4M --read-percent 100 --total-bytes 4k";
         let cold = place.measure(&format!("{command} --cache cold"));
-        let resident = |record: &Record| record.residency.as_ref().and_then(|residency| residency.before_bytes);
+        let resident = |record: &Record| {
+            record
+                .residency
+                .as_ref()
+                .and_then(|residency| residency.before_bytes)
+        };
         if effective(&cold, "cache") == Some("cold") {
-            assert!(resident(&cold).is_none_or(|bytes| bytes == 0), "{:?} stayed", resident(&cold));
+            assert!(
+                resident(&cold).is_none_or(|bytes| bytes == 0),
+                "{:?} stayed",
+                resident(&cold)
+            );
         }
         let record = place.measure(&format!("{command} --cache warm"));
-        assert!(resident(&record).is_none_or(|bytes| bytes == 4 << 20), "{:?} of 4 MiB came", resident(&record));
+        assert!(
+            resident(&record).is_none_or(|bytes| bytes == 4 << 20),
+            "{:?} of 4 MiB came",
+            resident(&record)
+        );
         Some(record)
     }),
     ("fadvise", |place| {
-        // The one advice whose effect the kernel documents and shows: a random reader gets no read-ahead.
-        let record = place.measure("f --file-size 4M --read-percent 100 --total-bytes 4k --cache cold --fadvise rand");
-        let after = record.residency.as_ref().and_then(|residency| residency.after_bytes);
-        assert!(effective(&record, "cache") != Some("cold") || after.is_none_or(|bytes| bytes <= 16 << 10), "{after:?} were read ahead");
+        // The one advice whose effect the kernel documents and shows: a random reader gets no
+        // read-ahead.
+        let record = place.measure(
+            "f --file-size 4M --read-percent 100 --total-bytes 4k --cache cold --fadvise rand",
+        );
+        let after = record
+            .residency
+            .as_ref()
+            .and_then(|residency| residency.after_bytes);
+        assert!(
+            effective(&record, "cache") != Some("cold")
+                || after.is_none_or(|bytes| bytes <= 16 << 10),
+            "{after:?} were read ahead"
+        );
         Some(record)
     }),
     ("madvise", |place| {
         let record = place.measure("f --engine mmap --file-size 4M --read-percent 100 --total-bytes 4k --cache cold --madvise rand");
-        let after = record.residency.as_ref().and_then(|residency| residency.after_bytes);
-        assert!(effective(&record, "cache") != Some("cold") || after.is_none_or(|bytes| bytes <= 16 << 10), "{after:?} were read ahead");
+        let after = record
+            .residency
+            .as_ref()
+            .and_then(|residency| residency.after_bytes);
+        assert!(
+            effective(&record, "cache") != Some("cold")
+                || after.is_none_or(|bytes| bytes <= 16 << 10),
+            "{after:?} were read ahead"
+        );
         Some(record)
     }),
     ("lock-mode", |place| {
         let record = place.measure("f --file-size 1M --write-percent 50 --random --threads 2 --total-bytes 1M --lock-mode range");
         let locks = record.locks.as_ref().expect("locks were asked for");
-        assert_eq!((locks.mode.as_str(), locks.wait.count()), ("range", transfers(&record)));
+        assert_eq!(
+            (locks.mode.as_str(), locks.wait.count()),
+            ("range", transfers(&record))
+        );
         Some(record)
     }),
     ("duration", |place| {
         let record = sim(place, "latency=1ms", "--duration 123ms");
-        assert!(matches!(transfers(&record), 122..=124), "{} operations", transfers(&record));
+        assert!(
+            matches!(transfers(&record), 122..=124),
+            "{} operations",
+            transfers(&record)
+        );
         Some(record)
     }),
     ("run-until-complete", |place| {
@@ -317,14 +537,32 @@ static CASES: &[(&str, Trace)] = &[
     }),
     ("warmup", |place| {
         let record = sim(place, "latency=1ms", "--warmup 50ms --duration 100ms");
-        assert!(matches!((record.warmup.count(), transfers(&record)), (49..=51, 99..=101)), "{}", record.warmup.count());
-        assert!(record.elapsed_ns.abs_diff(100_000_000) < 2_000_000, "{}", record.elapsed_ns);
+        assert!(
+            matches!(
+                (record.warmup.count(), transfers(&record)),
+                (49..=51, 99..=101)
+            ),
+            "{}",
+            record.warmup.count()
+        );
+        assert!(
+            record.elapsed_ns.abs_diff(100_000_000) < 2_000_000,
+            "{}",
+            record.elapsed_ns
+        );
         Some(record)
     }),
     ("continue-on-error", |place| {
-        assert_eq!(failing(place, "").operations.errors(), 1, "the first error ends a run");
+        assert_eq!(
+            failing(place, "").operations.errors(),
+            1,
+            "the first error ends a run"
+        );
         let record = failing(place, "--continue-on-error");
-        assert_eq!((record.operations.errors(), kind(&record, "write").count), (128, 128));
+        assert_eq!(
+            (record.operations.errors(), kind(&record, "write").count),
+            (128, 128)
+        );
         Some(record)
     }),
     ("max-errors", |place| {
@@ -334,48 +572,97 @@ static CASES: &[(&str, Trace)] = &[
     }),
     ("rate-iops", |place| {
         let record = sim(place, "latency=100us", "--rate-iops 1000 --duration 200ms");
-        assert!(matches!(transfers(&record), 199..=201), "{} operations", transfers(&record));
-        assert_eq!(record.pace.as_ref().and_then(|pace| pace.asked_per_second), Some(1000.0));
+        assert!(
+            matches!(transfers(&record), 199..=201),
+            "{} operations",
+            transfers(&record)
+        );
+        assert_eq!(
+            record.pace.as_ref().and_then(|pace| pace.asked_per_second),
+            Some(1000.0)
+        );
         Some(record)
     }),
     ("rate-bytes", |place| {
         let record = sim(place, "latency=100us", "--rate-bytes 4M --duration 250ms");
-        assert!(matches!(transfers(&record), 255..=257), "{} operations", transfers(&record));
+        assert!(
+            matches!(transfers(&record), 255..=257),
+            "{} operations",
+            transfers(&record)
+        );
         Some(record)
     }),
     ("arrival", |place| {
         let longest = |record: &Record| kind(record, "read").latency.max();
-        let constant = sim(place, "latency=100us", "--rate-iops 5000 --duration 200ms --arrival constant");
+        let constant = sim(
+            place,
+            "latency=100us",
+            "--rate-iops 5000 --duration 200ms --arrival constant",
+        );
         assert_eq!(longest(&constant), Some(100_000), "nobody waits");
-        let record = sim(place, "latency=100us", "--rate-iops 5000 --duration 200ms --arrival poisson");
-        assert!(longest(&record) > Some(100_000), "those that arrive together wait");
+        let record = sim(
+            place,
+            "latency=100us",
+            "--rate-iops 5000 --duration 200ms --arrival poisson",
+        );
+        assert!(
+            longest(&record) > Some(100_000),
+            "those that arrive together wait"
+        );
         Some(record)
     }),
     ("think-time", |place| {
         let record = sim(place, "latency=1ms", "--think-time 4ms --duration 100ms");
-        assert!(matches!(transfers(&record), 19..=21), "{} operations of 5 ms", transfers(&record));
+        assert!(
+            matches!(transfers(&record), 19..=21),
+            "{} operations of 5 ms",
+            transfers(&record)
+        );
         Some(record)
     }),
     ("think-mode", |place| {
-        let command = "f --file-size 64k --read-percent 100 --total-bytes 400k --think-time 1ms --think-mode";
+        let command =
+            "f --file-size 64k --read-percent 100 --total-bytes 400k --think-time 1ms --think-mode";
         let waits = |record: &Record| record.workers[0].voluntary_switches;
         let record = place.measure(&format!("{command} spin"));
         let sleeping = place.measure(&format!("{command} sleep"));
-        assert!(waits(&sleeping) >= 99 && waits(&record) < 50, "{} sleeping, {} spinning", waits(&sleeping), waits(&record));
+        assert!(
+            waits(&sleeping) >= 99 && waits(&record) < 50,
+            "{} sleeping, {} spinning",
+            waits(&sleeping),
+            waits(&record)
+        );
         Some(record)
     }),
     ("think-every", |place| {
-        let record = sim(place, "latency=1ms", "--think-time 5ms --think-every 5 --duration 100ms");
-        assert!(matches!(transfers(&record), 49..=51), "{} operations, 5 in 10 ms", transfers(&record));
+        let record = sim(
+            place,
+            "latency=1ms",
+            "--think-time 5ms --think-every 5 --duration 100ms",
+        );
+        assert!(
+            matches!(transfers(&record), 49..=51),
+            "{} operations, 5 in 10 ms",
+            transfers(&record)
+        );
         Some(record)
     }),
     ("think-adaptive-percent", |place| {
-        let record = sim(place, "latency=1ms", "--think-adaptive-percent 100 --duration 100ms");
-        assert!(matches!(transfers(&record), 49..=51), "{} operations of 2 ms", transfers(&record));
+        let record = sim(
+            place,
+            "latency=1ms",
+            "--think-adaptive-percent 100 --duration 100ms",
+        );
+        assert!(
+            matches!(transfers(&record), 49..=51),
+            "{} operations of 2 ms",
+            transfers(&record)
+        );
         Some(record)
     }),
     ("write-pattern", |place| {
-        let record = place.measure("f --file-size 64k --write-percent 100 --duration 0s --write-pattern ones");
+        let record = place
+            .measure("f --file-size 64k --write-percent 100 --duration 0s --write-pattern ones");
         assert!(is_all(&place.bytes("f"), 0xff));
         Some(record)
     }),
@@ -385,42 +672,74 @@ static CASES: &[(&str, Trace)] = &[
             words.windows(2).filter(|pair| pair[0] == pair[1]).count() as f64 / words.len() as f64
         };
         place.measure("plain --file-size 1M --write-percent 100 --duration 0s");
-        let record = place.measure("f --file-size 1M --write-percent 100 --duration 0s --compress-percent 50");
+        let record = place
+            .measure("f --file-size 1M --write-percent 100 --duration 0s --compress-percent 50");
         let shares = ["plain", "f"].map(|name| repeats(&place.bytes(name)));
-        assert!(shares[0] < 0.001 && (shares[1] - 0.5).abs() < 0.05, "{shares:?} of the words repeat");
+        assert!(
+            shares[0] < 0.001 && (shares[1] - 0.5).abs() < 0.05,
+            "{shares:?} of the words repeat"
+        );
         Some(record)
     }),
     ("dedupe-percent", |place| {
-        let record = place.measure("f --file-size 4M --write-percent 100 --duration 0s --dedupe-percent 75");
+        let record =
+            place.measure("f --file-size 4M --write-percent 100 --duration 0s --dedupe-percent 75");
         let bytes = place.bytes("f");
         let (all, distinct) = (filled_blocks(&bytes), distinct_blocks(&bytes));
-        assert!(all == 1024 && (256..400).contains(&distinct), "{distinct} of {all} differ");
+        assert!(
+            all == 1024 && (256..400).contains(&distinct),
+            "{distinct} of {all} differ"
+        );
         Some(record)
     }),
     ("verify", |place| {
         let record = place.measure("f --file-size 1M --read-percent 100 --duration 0s --verify");
-        assert_eq!(record.verification.as_ref().map(|v| (v.operations, v.failures)), Some((256, 0)));
+        assert_eq!(
+            record
+                .verification
+                .as_ref()
+                .map(|v| (v.operations, v.failures)),
+            Some((256, 0))
+        );
         Some(record)
     }),
     ("verify-pattern", |place| {
         let record = place.measure("f --file-size 1M --write-percent 100 --duration 0s --verify --verify-pattern sequential");
-        assert!(place.bytes("f").chunks(256).all(|part| part.iter().copied().eq(0..=255)));
+        assert!(
+            place
+                .bytes("f")
+                .chunks(256)
+                .all(|part| part.iter().copied().eq(0..=255))
+        );
         Some(record)
     }),
     ("verify-when", |place| {
         let record = place.measure("f --file-size 1M --write-percent 100 --duration 0s --verify --verify-when passes --threads 2");
-        assert_eq!(record.verification.as_ref().map(|v| (v.operations, v.failures)), Some((256, 0)));
-        assert_eq!(record.operations.kind("write").map(|writes| writes.count), Some(256));
+        assert_eq!(
+            record
+                .verification
+                .as_ref()
+                .map(|v| (v.operations, v.failures)),
+            Some((256, 0))
+        );
+        assert_eq!(
+            record.operations.kind("write").map(|writes| writes.count),
+            Some(256)
+        );
         Some(record)
     }),
     ("threads", |place| {
         let record = place.measure("f --engine null --threads 3 --total-bytes 1M");
-        assert!(record.workers.len() == 3 && record.workers.iter().all(|worker| worker.operations > 0));
+        assert!(
+            record.workers.len() == 3 && record.workers.iter().all(|worker| worker.operations > 0)
+        );
         Some(record)
     }),
     ("cpu-cores", |place| {
         let cpu = last_allowed_cpu();
-        let record = place.measure(&format!("f --engine null --threads 2 --total-bytes 1M --cpu-cores {cpu}"));
+        let record = place.measure(&format!(
+            "f --engine null --threads 2 --total-bytes 1M --cpu-cores {cpu}"
+        ));
         assert!(record.workers.iter().all(|worker| worker.cpus == [cpu]));
         Some(record)
     }),
@@ -429,22 +748,39 @@ static CASES: &[(&str, Trace)] = &[
             return None;
         }
         let record = place.measure("f --engine null --threads 2 --total-bytes 1M --numa-zones 0");
-        assert!(record.workers.iter().all(|worker| worker.nodes == [0] && !worker.cpus.is_empty()));
+        assert!(
+            record
+                .workers
+                .iter()
+                .all(|worker| worker.nodes == [0] && !worker.cpus.is_empty())
+        );
         Some(record)
     }),
     ("affinity", |place| {
-        let record = place.measure("f --engine null --total-bytes 1M --cpu-cores 60000 --affinity best-effort");
-        assert!(record.differences.iter().any(|difference| difference.key == "cpu-cores"), "{:?}", record.differences);
+        let record = place
+            .measure("f --engine null --total-bytes 1M --cpu-cores 60000 --affinity best-effort");
+        assert!(
+            record
+                .differences
+                .iter()
+                .any(|difference| difference.key == "cpu-cores"),
+            "{:?}",
+            record.differences
+        );
         Some(record)
     }),
     ("heatmap", |place| {
-        assert_eq!(place.measure("f --engine null --total-bytes 1M").coverage, None);
+        assert_eq!(
+            place.measure("f --engine null --total-bytes 1M").coverage,
+            None
+        );
         let record = place.measure("f --engine null --total-bytes 1M --heatmap");
         assert_eq!((heat(&record).uses, heat(&record).touched), (256, 256));
         Some(record)
     }),
     ("heatmap-buckets", |place| {
-        let record = place.measure("f --engine null --total-bytes 1M --heatmap --heatmap-buckets 7");
+        let record =
+            place.measure("f --engine null --total-bytes 1M --heatmap --heatmap-buckets 7");
         assert_eq!(heat(&record).buckets.len(), 7);
         Some(record)
     }),
@@ -452,8 +788,15 @@ static CASES: &[(&str, Trace)] = &[
         let record = place.measure("f --engine null --total-bytes 1M --threads 2 --worker-series");
         for worker in &record.workers {
             let measured = worker.measured.as_ref().expect("each is kept apart");
-            let counted: u64 = measured.series.iter().map(|interval| interval.operations.count()).sum();
-            assert_eq!((measured.operations.count(), counted), (worker.operations, worker.operations));
+            let counted: u64 = measured
+                .series
+                .iter()
+                .map(|interval| interval.operations.count())
+                .sum();
+            assert_eq!(
+                (measured.operations.count(), counted),
+                (worker.operations, worker.operations)
+            );
         }
         Some(record)
     }),
@@ -465,53 +808,90 @@ fn heat(record: &Record) -> &Coverage {
 
 /// Operations of the null engine over 1024 blocks, held against the law that they are to follow.
 fn drawn(place: &Place, options: &str, masses: &[f64]) -> Record {
-    let record = place.measure(&format!("f --engine null --file-size 4M --total-bytes 128M --heatmap --random {options}"));
+    let record = place.measure(&format!(
+        "f --engine null --file-size 4M --total-bytes 128M --heatmap --random {options}"
+    ));
     assert_drawn_from(options, &record, masses);
     record
 }
 
 /// A run on a modelled device under a virtual clock, where every number is known beforehand.
 fn sim(place: &Place, model: &str, options: &str) -> Record {
-    place.measure(&format!("--engine sim --file-size 4M --sim-model {model} {options}"))
+    place.measure(&format!(
+        "--engine sim --file-size 4M --sim-model {model} {options}"
+    ))
 }
 
 /// A run of io_uring. What is registered with a ring leaves no trace but the record's own word.
 fn ring(place: &Place, option: &str) -> Option<Record> {
-    has_io_uring().then(|| place.measure(&format!("f --engine io_uring --file-size 1M --total-bytes 1M --write-percent 50 {option}")))
+    has_io_uring().then(|| {
+        place.measure(&format!(
+            "f --engine io_uring --file-size 1M --total-bytes 1M --write-percent 50 {option}"
+        ))
+    })
 }
 
 /// Writes that return when they are stable: a device that is known has then seen each of them.
 fn stable(place: &Place, option: &str) -> Record {
-    let record = place.measure(&format!("f --file-size 1M --write-percent 100 --total-bytes 64k {option}"));
+    let record = place.measure(&format!(
+        "f --file-size 1M --write-percent 100 --total-bytes 64k {option}"
+    ));
     let device = record.devices.first().map(|device| device.written_bytes);
-    assert!(device.is_none_or(|bytes| bytes >= record.operations.bytes()), "{device:?} of {} bytes", record.operations.bytes());
+    assert!(
+        device.is_none_or(|bytes| bytes >= record.operations.bytes()),
+        "{device:?} of {} bytes",
+        record.operations.bytes()
+    );
     record
 }
 
-/// A complete run over 1 MiB where files may not grow beyond 512 KiB: the second half of the writes fails.
+/// A complete run over 1 MiB where files may not grow beyond 512 KiB: the second half of the writes
+/// fails.
 fn failing(place: &Place, options: &str) -> Record {
     place.measure("f --file-size 1M --write-percent 100 --duration 0s");
-    // POSIX counts this limit in 512 bytes; the signal that would end the program is ignored, so that writes return an error.
+    // POSIX counts this limit in 512 bytes; the signal that would end the program is ignored, so
+    // that writes return an error.
     let limit = "trap '' XFSZ; ulimit -f 1024";
-    place.iopulse_after(limit, &format!("f --file-size 1M --write-percent 100 --duration 0s {options}")).ended_with(1).into_record()
+    place
+        .iopulse_after(
+            limit,
+            &format!("f --file-size 1M --write-percent 100 --duration 0s {options}"),
+        )
+        .ended_with(1)
+        .into_record()
 }
 
 fn last_allowed_cpu() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("the kernel tells the allowed CPUs");
-    let cpus = IdList::parse(list.trim()).expect("the kernel's list is a list").0;
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .expect("the kernel tells the allowed CPUs");
+    let cpus = IdList::parse(list.trim())
+        .expect("the kernel's list is a list")
+        .0;
     *cpus.last().expect("a process may use some CPU")
 }
 
 /// Runs the cases of one heading.
-#[allow(clippy::print_stdout, reason = "the runner shows it where a case fails, and so which")]
+#[allow(
+    clippy::print_stdout,
+    reason = "the runner shows it where a case fails, and so which"
+)]
 fn sweep(heading: Heading) {
     for setting in SETTINGS.iter().filter(|setting| setting.heading == heading) {
-        let Some((key, trace)) = CASES.iter().find(|(key, _)| *key == setting.key) else { continue };
+        let Some((key, trace)) = CASES.iter().find(|(key, _)| *key == setting.key) else {
+            continue;
+        };
         println!("--{key}");
-        let Some(record) = trace(&Place::new()) else { continue };
+        let Some(record) = trace(&Place::new()) else {
+            continue;
+        };
         let asked = record.asked.get(*key);
-        assert!(asked.is_some() && asked.cloned() != setting.show(&Workload::default()), "--{key} was not given: {asked:?}");
+        assert!(
+            asked.is_some() && asked.cloned() != setting.show(&Workload::default()),
+            "--{key} was not given: {asked:?}"
+        );
         assert_eq!(record.effective.get(*key), asked, "--{key} in the record");
     }
 }
@@ -521,9 +901,17 @@ fn every_option_has_a_case_or_a_reason() {
     let cases: BTreeSet<&str> = CASES.iter().map(|(key, _)| *key).collect();
     let excused: BTreeSet<&str> = NOT_SWEPT.iter().map(|(key, _)| *key).collect();
     assert_eq!(cases.len(), CASES.len(), "an option has one case");
-    assert_eq!(cases.intersection(&excused).next(), None, "an option with a case needs no reason");
+    assert_eq!(
+        cases.intersection(&excused).next(),
+        None,
+        "an option with a case needs no reason"
+    );
     for setting in SETTINGS {
-        assert!(cases.contains(setting.key) || excused.contains(setting.key), "--{} has neither a case nor a reason", setting.key);
+        assert!(
+            cases.contains(setting.key) || excused.contains(setting.key),
+            "--{} has neither a case nor a reason",
+            setting.key
+        );
     }
     for key in cases.union(&excused) {
         assert!(settings::find(key).is_some(), "--{key} is no option");
@@ -570,11 +958,15 @@ fn options_of_observation_leave_their_trace() {
     sweep(Heading::Observation);
 }
 
-/// Holds an account of a run against what the run itself did: it may miss the first moments, and has no room for a warm-up of many times the work.
+/// Holds an account of a run against what the run itself did: it may miss the first moments, and
+/// has no room for a warm-up of many times the work.
 #[track_caller]
 fn assert_of_the_measured_part(what: &str, counted: u64, measured: u64) {
     let share = counted as f64 / measured as f64;
-    assert!((0.02..2.0).contains(&share), "{what}: {counted} counted, {measured} measured");
+    assert!(
+        (0.02..2.0).contains(&share),
+        "{what}: {counted} counted, {measured} measured"
+    );
 }
 
 #[test]
@@ -586,9 +978,16 @@ fn a_warm_up_is_left_out_of_the_bytes_that_the_kernel_counts() {
     let record =
         place.measure("f --file-size 8M --direct --random --write-percent 50 --rate-iops 1000 --warmup 2s --duration 400ms --seed 1");
     let moved = |name: &str| kind(&record, name).bytes;
-    assert!(record.warmup.bytes() > 3 * record.operations.bytes(), "the warm-up does far more: {}", record.warmup.bytes());
+    assert!(
+        record.warmup.bytes() > 3 * record.operations.bytes(),
+        "the warm-up does far more: {}",
+        record.warmup.bytes()
+    );
     // Sandboxes may withhold /proc/self/io.
-    if let (Some(read), Some(written)) = (record.process.storage_read_bytes, record.process.storage_written_bytes) {
+    if let (Some(read), Some(written)) = (
+        record.process.storage_read_bytes,
+        record.process.storage_written_bytes,
+    ) {
         assert_of_the_measured_part("bytes read", read, moved("read"));
         assert_of_the_measured_part("bytes written", written, moved("write"));
     }
@@ -600,7 +999,8 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
     let record = place.measure("--engine null --warmup 2s --duration 400ms");
     assert!(record.warmup.count() > 0);
     let worker = &record.workers[0];
-    // One thread without I/O is always on a CPU or waits for one, so that its operations take the time that it was given.
+    // One thread without I/O is always on a CPU or waits for one, so that its operations take the
+    // time that it was given.
     let per_operation = |user: u64, system: u64| (user + system) / transfers(&record).max(1);
     let elapsed = record.elapsed_ns / transfers(&record).max(1);
     assert_of_the_measured_part(
@@ -608,7 +1008,11 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
         per_operation(record.process.user_ns, record.process.system_ns),
         elapsed,
     );
-    assert_of_the_measured_part("CPU of the worker an operation", per_operation(worker.user_ns, worker.system_ns), elapsed);
+    assert_of_the_measured_part(
+        "CPU of the worker an operation",
+        per_operation(worker.user_ns, worker.system_ns),
+        elapsed,
+    );
 }
 
 #[test]
@@ -616,7 +1020,8 @@ fn a_target_that_the_engine_does_not_use_is_told_and_not_made() {
     let place = Place::new();
     for engine in ["null", "sim"] {
         let record = place.measure(&format!("unused --engine {engine} --total-bytes 1M"));
-        let notice = format!("the target unused is not used by engine {engine}: nothing is opened or made");
+        let notice =
+            format!("the target unused is not used by engine {engine}: nothing is opened or made");
         assert!(record.notices.contains(&notice), "{:?}", record.notices);
         assert!(!place.path("unused").exists());
     }
@@ -626,24 +1031,45 @@ fn a_target_that_the_engine_does_not_use_is_told_and_not_made() {
 fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
     let place = Place::new();
     for threads in [1, 4] {
-        let options =
-            format!("tree{threads} --num-files 400 --file-size 4k --threads {threads} --meta create,stat,open,readdir,stat,unlink");
+        let options = format!(
+            "tree{threads} --num-files 400 --file-size 4k --threads {threads} --meta create,stat,open,readdir,stat,unlink"
+        );
         let record = place.measure(&options);
-        let mut spans: Vec<_> = record.spans.iter().map(|(kind, span)| (span.start_ns, kind.as_str(), *span)).collect();
+        let mut spans: Vec<_> = record
+            .spans
+            .iter()
+            .map(|(kind, span)| (span.start_ns, kind.as_str(), *span))
+            .collect();
         spans.sort_by_key(|(start, ..)| *start);
         let order: Vec<&str> = spans.iter().map(|(_, kind, _)| *kind).collect();
         assert_eq!(order, ["create", "stat", "open", "readdir", "unlink"]);
         // One kind after the other: no time belongs to two of them, and none is lost.
-        let [create, stat, open, readdir, unlink] = <[_; 5]>::try_from(spans).unwrap().map(|(_, _, span)| span);
-        assert_eq!((create.end_ns, open.end_ns), (stat.start_ns, readdir.start_ns));
-        assert_eq!(stat.end_ns, unlink.start_ns, "the second time that files are looked up");
+        let [create, stat, open, readdir, unlink] =
+            <[_; 5]>::try_from(spans).unwrap().map(|(_, _, span)| span);
+        assert_eq!(
+            (create.end_ns, open.end_ns),
+            (stat.start_ns, readdir.start_ns)
+        );
+        assert_eq!(
+            stat.end_ns, unlink.start_ns,
+            "the second time that files are looked up"
+        );
         let together: u64 = record.spans.values().map(|span| span.elapsed_ns).sum();
-        assert_eq!((together, unlink.end_ns), (record.elapsed_ns, record.elapsed_ns));
+        assert_eq!(
+            (together, unlink.end_ns),
+            (record.elapsed_ns, record.elapsed_ns)
+        );
         assert_eq!(record.operations.kind("stat").unwrap().count, 800);
         assert_eq!(record.operations_per_second(), None);
     }
-    let text = place.iopulse("again --num-files 50 --meta create,unlink").succeeded().said;
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let text = place
+        .iopulse("again --num-files 50 --meta create,unlink")
+        .succeeded()
+        .said;
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     let of = |kind: &str| rows.iter().find(|row| row.first() == Some(&kind)).unwrap();
     assert_eq!(of("all")[1..], ["-", "-", "100", "-", "0", "-"]);
     assert_ne!(of("create")[1], of("unlink")[1]);

@@ -1,5 +1,9 @@
-//! Attempts to have data destroyed: whatever happens to a file between two runs or during one, what somebody wrote is still there.
-#![allow(clippy::unwrap_used, reason = "a test ends at the first thing that does not work")]
+//! Attempts to have data destroyed: whatever happens to a file between two runs or during one, what
+//! somebody wrote is still there.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends at the first thing that does not work"
+)]
 
 #[path = "ground/run.rs"]
 mod ground;
@@ -17,13 +21,28 @@ const LONG: &str = "60s";
 
 /// Writes into a file without making it anew, as `cp` does.
 fn overwrite(file: &std::path::Path, content: &[u8]) {
-    File::options().write(true).open(file).unwrap().write_all(content).unwrap();
+    File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .write_all(content)
+        .unwrap();
 }
 
 #[test]
-fn what_lies_in_a_file_whose_run_was_killed_is_written_to_only_when_it_is_named_and_then_it_is_ours_again() {
+fn what_lies_in_a_file_whose_run_was_killed_is_written_to_only_when_it_is_named_and_then_it_is_ours_again()
+ {
     let ground = Ground::new();
-    let long = ["run", "own", "--file-size", "1M", "--write-percent", "100", "--duration", LONG];
+    let long = [
+        "run",
+        "own",
+        "--file-size",
+        "1M",
+        "--write-percent",
+        "100",
+        "--duration",
+        LONG,
+    ];
     let run = ground.start(&long);
     run.wait_until_busy();
     run.signal("KILL");
@@ -31,10 +50,18 @@ fn what_lies_in_a_file_whose_run_was_killed_is_written_to_only_when_it_is_named_
     overwrite(&ground.path("own"), b"important");
     let write = [&WRITE[..], &["1M"]].concat();
     assert_snapshot!(ground.refused(&write), @"own: the last run on it was killed, so what it holds cannot be told from what somebody wrote since; if it may be destroyed, add --allow-destroy own once");
-    assert!(ground.refused(&[&write[..], &["--dry-run"]].concat()).contains("was killed"));
+    assert!(
+        ground
+            .refused(&[&write[..], &["--dry-run"]].concat())
+            .contains("was killed")
+    );
     assert!(ground.read("own").starts_with(b"important"));
-    ground.fathom(&["run", "own", "--no-refill", "--total-bytes", "64k"]).expect(0);
-    ground.fathom(&[&write[..], &["--allow-destroy", "own"]].concat()).expect(0);
+    ground
+        .fathom(&["run", "own", "--no-refill", "--total-bytes", "64k"])
+        .expect(0);
+    ground
+        .fathom(&[&write[..], &["--allow-destroy", "own"]].concat())
+        .expect(0);
     ground.fathom(&write).expect(0);
 }
 
@@ -42,13 +69,24 @@ fn what_lies_in_a_file_whose_run_was_killed_is_written_to_only_when_it_is_named_
 fn a_file_that_somebody_wrote_to_is_foreign_even_if_its_time_was_set_back() {
     let ground = Ground::new();
     let write = [&WRITE[..], &["64k"]].concat();
-    ground.fathom(&[&write[..], &["--file-size", "64k"]].concat()).expect(0);
+    ground
+        .fathom(&[&write[..], &["--file-size", "64k"]].concat())
+        .expect(0);
     ground.fathom(&write).expect(0);
     let path = ground.path("own");
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     overwrite(&path, b"important");
-    File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
-    assert!(ground.refused(&write).contains("its inode was changed since Fathom made it"));
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_modified(modified)
+        .unwrap();
+    assert!(
+        ground
+            .refused(&write)
+            .contains("its inode was changed since Fathom made it")
+    );
     assert!(ground.read("own").starts_with(b"important"));
 }
 
@@ -56,9 +94,14 @@ fn a_file_that_somebody_wrote_to_is_foreign_even_if_its_time_was_set_back() {
 fn a_run_that_fails_before_it_starts_does_not_make_its_own_file_foreign() {
     let ground = Ground::new();
     let write = [&WRITE[..], &["64k"]].concat();
-    ground.fathom(&[&write[..], &["--file-size", "64k"]].concat()).expect(0);
+    ground
+        .fathom(&[&write[..], &["--file-size", "64k"]].concat())
+        .expect(0);
     // The limit is met while the file is made longer, when the mark is open.
-    let mut grown = ground.within("ulimit -f 64", &[&write[..], &["--file-size", "1M"]].concat());
+    let mut grown = ground.within(
+        "ulimit -f 64",
+        &[&write[..], &["--file-size", "1M"]].concat(),
+    );
     assert!(!grown.status().unwrap().success());
     ground.fathom(&write).expect(0);
 }
@@ -66,17 +109,37 @@ fn a_run_that_fails_before_it_starts_does_not_make_its_own_file_foreign() {
 #[test]
 fn a_second_writer_is_refused_by_name_and_a_reader_beside_a_writer_is_told() {
     let ground = Ground::new();
-    let run = ground.start(&["run", "own", "--file-size", "1M", "--write-percent", "100", "--duration", LONG]);
+    let run = ground.start(&[
+        "run",
+        "own",
+        "--file-size",
+        "1M",
+        "--write-percent",
+        "100",
+        "--duration",
+        LONG,
+    ]);
     run.wait_until_busy();
     for more in [&["--dry-run"][..], &[], &["--allow-destroy", "own"]] {
         let ended = ground.fathom(&[&WRITE[..], &["64k"], more].concat());
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
         let message = ended.error();
-        assert!(message.starts_with("own is being written to by process ") && message.contains("(fathom)"), "{message}");
+        assert!(
+            message.starts_with("own is being written to by process ")
+                && message.contains("(fathom)"),
+            "{message}"
+        );
     }
-    ground.fathom(&["run", "own", "--total-bytes", "64k", "--records", "r.jsonl"]).expect(0);
+    ground
+        .fathom(&["run", "own", "--total-bytes", "64k", "--records", "r.jsonl"])
+        .expect(0);
     let notices = ground.record("r.jsonl").notices;
-    assert!(notices.iter().any(|notice| notice.contains(" writes to own at the same time")), "{notices:?}");
+    assert!(
+        notices
+            .iter()
+            .any(|notice| notice.contains(" writes to own at the same time")),
+        "{notices:?}"
+    );
     run.signal("TERM");
     run.end().expect(143);
     ground.fathom(&[&WRITE[..], &["64k"]].concat()).expect(0);
@@ -85,27 +148,64 @@ fn a_second_writer_is_refused_by_name_and_a_reader_beside_a_writer_is_told() {
 #[test]
 fn phases_that_run_together_write_to_one_file() {
     let ground = Ground::new();
-    let job = ["--name=a", "--filename=own", "--size=256k", "--rw=write", "--name=b", "--filename=own", "--size=256k", "--rw=randwrite"];
-    ground.fathom(&[&["run", "--"], &job[..]].concat()).expect(0);
-    ground.fathom(&[&["run", "--"], &job[..]].concat()).expect(0);
-    ground.fathom(&[&WRITE[..], &["64k", "--threads", "4", "--lock-mode", "full"]].concat()).expect(0);
+    let job = [
+        "--name=a",
+        "--filename=own",
+        "--size=256k",
+        "--rw=write",
+        "--name=b",
+        "--filename=own",
+        "--size=256k",
+        "--rw=randwrite",
+    ];
+    ground
+        .fathom(&[&["run", "--"], &job[..]].concat())
+        .expect(0);
+    ground
+        .fathom(&[&["run", "--"], &job[..]].concat())
+        .expect(0);
+    ground
+        .fathom(
+            &[
+                &WRITE[..],
+                &["64k", "--threads", "4", "--lock-mode", "full"],
+            ]
+            .concat(),
+        )
+        .expect(0);
 }
 
 #[test]
 fn what_is_no_storage_is_refused_by_its_kind_and_never_waited_for() {
     let ground = Ground::new();
-    assert!(Command::new("mkfifo").arg(ground.path("fifo")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(ground.path("fifo"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let _listener = UnixListener::bind(ground.path("socket")).unwrap();
     symlink("two", ground.path("one")).unwrap();
     symlink("one", ground.path("two")).unwrap();
     let mut commands = Vec::new();
-    for target in ["fifo", "socket", "one", "/dev/null", "/dev/zero", "/dev/full"] {
+    for target in [
+        "fifo",
+        "socket",
+        "one",
+        "/dev/null",
+        "/dev/zero",
+        "/dev/full",
+    ] {
         for more in ["", " --write-percent 100", " --dry-run"] {
             commands.push(format!("run {target}{more}"));
         }
     }
     commands.push("run -- --name=x --filename=fifo --rw=read --runtime=1".into());
-    let messages: Vec<String> = commands.iter().map(|line| ground.refused(&line.split(' ').collect::<Vec<_>>())).collect();
+    let messages: Vec<String> = commands
+        .iter()
+        .map(|line| ground.refused(&line.split(' ').collect::<Vec<_>>()))
+        .collect();
     let mut different = messages.clone();
     different.dedup();
     assert_snapshot!(different.join("\n"), @r"
@@ -119,8 +219,22 @@ fn what_is_no_storage_is_refused_by_its_kind_and_never_waited_for() {
     ");
 }
 
-const OUTPUTS: [&str; 6] = ["--output", "--records", "--json-output", "--csv-output", "--json-histogram", "--hdr-log"];
-const NULL: [&str; 6] = ["run", "--engine", "null", "--no-live", "--total-bytes", "64k"];
+const OUTPUTS: [&str; 6] = [
+    "--output",
+    "--records",
+    "--json-output",
+    "--csv-output",
+    "--json-histogram",
+    "--hdr-log",
+];
+const NULL: [&str; 6] = [
+    "run",
+    "--engine",
+    "null",
+    "--no-live",
+    "--total-bytes",
+    "64k",
+];
 
 #[test]
 fn a_result_takes_the_place_of_an_earlier_one_and_of_nothing_else() {
@@ -128,45 +242,122 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_nothing_else() {
     for option in OUTPUTS {
         ground.write("thesis", "my thesis\n");
         let message = ground.refused(&[&NULL[..], &[option, "thesis"]].concat());
-        assert!(message.starts_with("cannot write thesis: it exists and ") && message.ends_with("add --force if what it holds may go"));
-        assert!(ground.refused(&[&NULL[..], &[option, "thesis", "--dry-run"]].concat()).contains("--force"));
+        assert!(
+            message.starts_with("cannot write thesis: it exists and ")
+                && message.ends_with("add --force if what it holds may go")
+        );
+        assert!(
+            ground
+                .refused(&[&NULL[..], &[option, "thesis", "--dry-run"]].concat())
+                .contains("--force")
+        );
         for _ in 0..2 {
-            assert_eq!(ground.fathom(&[&NULL[..], &[option, option.trim_start_matches('-')]].concat()).code, Some(0), "{option}");
+            assert_eq!(
+                ground
+                    .fathom(&[&NULL[..], &[option, option.trim_start_matches('-')]].concat())
+                    .code,
+                Some(0),
+                "{option}"
+            );
         }
-        assert_eq!(ground.fathom(&[&NULL[..], &[option, "thesis", "--force"]].concat()).code, Some(0), "{option}");
-        assert_eq!(ground.read("thesis").starts_with(b"my thesis"), option == "--records", "{option}");
+        assert_eq!(
+            ground
+                .fathom(&[&NULL[..], &[option, "thesis", "--force"]].concat())
+                .code,
+            Some(0),
+            "{option}"
+        );
+        assert_eq!(
+            ground.read("thesis").starts_with(b"my thesis"),
+            option == "--records",
+            "{option}"
+        );
     }
     assert_eq!(ground.records("records").len(), 2);
-    for (option, other) in [("--json-output", "records"), ("--records", "json-output"), ("--output", "records")] {
-        assert!(ground.refused(&[&NULL[..], &[option, other]].concat()).contains("does not hold"), "{option} {other}");
+    for (option, other) in [
+        ("--json-output", "records"),
+        ("--records", "json-output"),
+        ("--output", "records"),
+    ] {
+        assert!(
+            ground
+                .refused(&[&NULL[..], &[option, other]].concat())
+                .contains("does not hold"),
+            "{option} {other}"
+        );
     }
-    let message = ground.refused(&[&NULL[..], &["--output", "new", "--json-output", "./new"]].concat());
+    let message =
+        ground.refused(&[&NULL[..], &["--output", "new", "--json-output", "./new"]].concat());
     assert!(message.contains("are one file"), "{message}");
 }
 
 #[test]
 fn a_result_never_goes_to_the_target_or_to_a_device() {
     let ground = Ground::new();
-    ground.fathom(&["run", "own", "--file-size", "64k", "--total-bytes", "64k"]).expect(0);
+    ground
+        .fathom(&["run", "own", "--file-size", "64k", "--total-bytes", "64k"])
+        .expect(0);
     fs::hard_link(ground.path("own"), ground.path("hard")).unwrap();
     symlink("own", ground.path("soft")).unwrap();
     for option in OUTPUTS {
         for name in ["own", "hard", "soft", "./own"] {
-            let message = ground.refused(&["run", "own", "--total-bytes", "64k", option, name, "--force"]);
-            assert!(message.contains("it is the target of this run"), "{message}");
+            let message = ground.refused(&[
+                "run",
+                "own",
+                "--total-bytes",
+                "64k",
+                option,
+                name,
+                "--force",
+            ]);
+            assert!(
+                message.contains("it is the target of this run"),
+                "{message}"
+            );
         }
-        let message = ground.refused(&["run", "new", "--file-size", "64k", option, "new", "--force"]);
-        assert!(message.contains("it is the target of this run"), "{message}");
+        let message =
+            ground.refused(&["run", "new", "--file-size", "64k", option, "new", "--force"]);
+        assert!(
+            message.contains("it is the target of this run"),
+            "{message}"
+        );
         let message = ground.refused(&[&NULL[..], &[option, "/dev/zero", "--force"]].concat());
         assert!(message.contains("it is a device"), "{message}");
-        assert_eq!(ground.fathom(&[&NULL[..], &[option, "/dev/null"]].concat()).code, Some(0), "{option}");
+        assert_eq!(
+            ground
+                .fathom(&[&NULL[..], &[option, "/dev/null"]].concat())
+                .code,
+            Some(0),
+            "{option}"
+        );
     }
-    let tree = ["run", "dir", "--num-files", "2", "--file-size", "64k", "--total-bytes", "64k"];
-    ground.fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).expect(0);
-    ground.fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).expect(0);
-    assert!(ground.refused(&[&tree[..], &["--records", "dir/file.000001"]].concat()).contains("it is the target"));
+    let tree = [
+        "run",
+        "dir",
+        "--num-files",
+        "2",
+        "--file-size",
+        "64k",
+        "--total-bytes",
+        "64k",
+    ];
+    ground
+        .fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat())
+        .expect(0);
+    ground
+        .fathom(&[&tree[..], &["--export-layout-manifest", "m"]].concat())
+        .expect(0);
+    assert!(
+        ground
+            .refused(&[&tree[..], &["--records", "dir/file.000001"]].concat())
+            .contains("it is the target")
+    );
     ground.write("m", "my thesis\n");
-    assert!(ground.refused(&[&tree[..], &["--export-layout-manifest", "m"]].concat()).contains("a layout manifest"));
+    assert!(
+        ground
+            .refused(&[&tree[..], &["--export-layout-manifest", "m"]].concat())
+            .contains("a layout manifest")
+    );
 }
 
 #[test]
@@ -189,23 +380,33 @@ fn other_verbs_write_over_nothing_else_either() {
         let message = ground.refused(&command.split(' ').collect::<Vec<_>>());
         assert!(!message.is_empty(), "{command}");
     }
-    assert!(ground.refused(&["man", "none"]).contains("run `mkdir -p none`"));
+    assert!(
+        ground
+            .refused(&["man", "none"])
+            .contains("run `mkdir -p none`")
+    );
     ground.fathom(&["man", "pages", "--force"]).expect(0);
     ground.fathom(&["man", "pages"]).expect(0);
-    ground.fathom(&["report", "r.jsonl", "-o", "thesis.html", "--force"]).expect(0);
-    ground.fathom(&["report", "r.jsonl", "-o", "thesis.html"]).expect(0);
+    ground
+        .fathom(&["report", "r.jsonl", "-o", "thesis.html", "--force"])
+        .expect(0);
+    ground
+        .fathom(&["report", "r.jsonl", "-o", "thesis.html"])
+        .expect(0);
 }
 
 #[test]
 fn records_are_never_appended_to_the_file_that_is_imported() {
     let ground = Ground::new();
-    let starts =
-        r#"{"results":[{"command":"a","mean":1.0,"times":[1.0,1.1],"stddev":0.1,"median":1,"user":0,"system":0,"min":1,"max":1.1}]}"#;
+    let starts = r#"{"results":[{"command":"a","mean":1.0,"times":[1.0,1.1],"stddev":0.1,"median":1,"user":0,"system":0,"min":1,"max":1.1}]}"#;
     ground.write("h.json", starts);
     symlink("h.json", ground.path("link")).unwrap();
     for records in ["h.json", "link"] {
         let message = ground.refused(&["import", "h.json", "--records", records, "--force"]);
-        assert!(message.contains("is one of the files that are imported"), "{message}");
+        assert!(
+            message.contains("is one of the files that are imported"),
+            "{message}"
+        );
     }
     assert_eq!(fs::read_to_string(ground.path("h.json")).unwrap(), starts);
 }
@@ -213,26 +414,80 @@ fn records_are_never_appended_to_the_file_that_is_imported() {
 #[test]
 fn results_go_into_pipes_that_somebody_reads() {
     let ground = Ground::new();
-    assert!(Command::new("mkfifo").arg(ground.path("fifo")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(ground.path("fifo"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let to_pipe = [&NULL[..], &["--json-output", "fifo"]].concat();
-    assert!(ground.refused(&to_pipe).contains("nobody reads from this pipe"));
-    let reader = Command::new("cat").arg(ground.path("fifo")).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    ground::until("the reader waits", || (ground.fathom(&to_pipe).code == Some(0)).then_some(()));
+    assert!(
+        ground
+            .refused(&to_pipe)
+            .contains("nobody reads from this pipe")
+    );
+    let reader = Command::new("cat")
+        .arg(ground.path("fifo"))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    ground::until("the reader waits", || {
+        (ground.fathom(&to_pipe).code == Some(0)).then_some(())
+    });
     let read = reader.wait_with_output().unwrap().stdout;
-    assert!(read.starts_with(b"{\n  \"schema\": "), "{}", String::from_utf8_lossy(&read));
-    let ended = ground.fathom(&[&NULL[..], &["--output-format", "json", "--output", "/dev/stdout"]].concat());
-    assert!(ended.code == Some(0) && ended.stdout.starts_with("{\n  \"schema\": "), "{}", ended.stdout);
+    assert!(
+        read.starts_with(b"{\n  \"schema\": "),
+        "{}",
+        String::from_utf8_lossy(&read)
+    );
+    let ended = ground.fathom(
+        &[
+            &NULL[..],
+            &["--output-format", "json", "--output", "/dev/stdout"],
+        ]
+        .concat(),
+    );
+    assert!(
+        ended.code == Some(0) && ended.stdout.starts_with("{\n  \"schema\": "),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
 fn what_the_file_system_has_no_room_for_is_refused_before_anything_is_made() {
     let ground = Ground::new();
-    for more in [&["--dry-run"][..], &[], &["--write-percent", "100"], &["--preallocate"]] {
+    for more in [
+        &["--dry-run"][..],
+        &[],
+        &["--write-percent", "100"],
+        &["--preallocate"],
+    ] {
         let message = ground.refused(&[&["run", "f", "--file-size", "512T"], more].concat());
-        assert!(message.contains("512 TiB more would be written") && message.contains("free space, or give a smaller"), "{message}");
+        assert!(
+            message.contains("512 TiB more would be written")
+                && message.contains("free space, or give a smaller"),
+            "{message}"
+        );
         let message = ground.refused(&[&["run", "f", "--file-size", "8E"], more].concat());
-        assert!(message.contains("no file is longer than 9223372036854775807 bytes"), "{message}");
+        assert!(
+            message.contains("no file is longer than 9223372036854775807 bytes"),
+            "{message}"
+        );
     }
-    let tree = ["run", "d", "--num-files", "64", "--file-size", "8T", "--dry-run"];
-    assert!(ground.refused(&tree).contains("512 TiB more would be written"));
+    let tree = [
+        "run",
+        "d",
+        "--num-files",
+        "64",
+        "--file-size",
+        "8T",
+        "--dry-run",
+    ];
+    assert!(
+        ground
+            .refused(&tree)
+            .contains("512 TiB more would be written")
+    );
 }

@@ -1,5 +1,9 @@
 //! `fathom serve s3` as its clients see it: the real binary, over real sockets.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test ends at the first thing that does not work, and says what it skipped")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends at the first thing that does not work, and says what it skipped"
+)]
 
 #[path = "serve_s3/client.rs"]
 mod client;
@@ -43,19 +47,46 @@ fn what_was_put_is_got_whole_in_ranges_and_by_conditions() {
         let etag = client.put("/bucket/k", bytes.clone()).ok().headers["etag"].clone();
         let got = client.call("GET", "/bucket/k").ok();
         assert!(got.body == bytes && got.headers["etag"] == etag, "{length}");
-        assert_eq!(client.call("HEAD", "/bucket/k").ok().headers["content-length"], length.to_string());
+        assert_eq!(
+            client.call("HEAD", "/bucket/k").ok().headers["content-length"],
+            length.to_string()
+        );
         if length > 10 {
-            let part = client.send(Request::new("GET", "/bucket/k").header("range", &format!("bytes=5-{}", length - 2)));
-            assert!(part.status == 206 && part.body == bytes[5..length - 1], "{length}");
-            assert_eq!(part.headers["content-range"], format!("bytes 5-{}/{length}", length - 2));
-            assert_eq!(client.send(Request::new("GET", "/bucket/k").header("range", "bytes=-3")).body, bytes[length - 3..]);
+            let part = client.send(
+                Request::new("GET", "/bucket/k")
+                    .header("range", &format!("bytes=5-{}", length - 2)),
+            );
+            assert!(
+                part.status == 206 && part.body == bytes[5..length - 1],
+                "{length}"
+            );
+            assert_eq!(
+                part.headers["content-range"],
+                format!("bytes 5-{}/{length}", length - 2)
+            );
+            assert_eq!(
+                client
+                    .send(Request::new("GET", "/bucket/k").header("range", "bytes=-3"))
+                    .body,
+                bytes[length - 3..]
+            );
         }
-        let beyond = client.send(Request::new("GET", "/bucket/k").header("range", &format!("bytes={length}-")));
+        let beyond = client
+            .send(Request::new("GET", "/bucket/k").header("range", &format!("bytes={length}-")));
         assert_eq!(beyond.error(), (416, "InvalidRange".into()));
-        assert_eq!(client.send(Request::new("GET", "/bucket/k").header("if-none-match", &etag)).status, 304);
+        assert_eq!(
+            client
+                .send(Request::new("GET", "/bucket/k").header("if-none-match", &etag))
+                .status,
+            304
+        );
         let other = client.send(Request::new("GET", "/bucket/k").header("if-match", "\"0\""));
         assert_eq!(other.error(), (412, "PreconditionFailed".into()));
-        let again = client.send(Request::new("PUT", "/bucket/k").header("if-none-match", "*").body("x"));
+        let again = client.send(
+            Request::new("PUT", "/bucket/k")
+                .header("if-none-match", "*")
+                .body("x"),
+        );
         assert_eq!(again.error(), (412, "PreconditionFailed".into()));
     }
 }
@@ -68,20 +99,49 @@ fn keys_are_names_and_never_paths() {
     let mut client = server.client();
     client.call("PUT", "/bucket").ok();
     let long = "k".repeat(1024);
-    let keys = ["../../outside", "..", ".", "a//b", "/lead", "x/../y", "ü ñ+%&?#=", "tab\tkey", "trail/", long.as_str()];
+    let keys = [
+        "../../outside",
+        "..",
+        ".",
+        "a//b",
+        "/lead",
+        "x/../y",
+        "ü ñ+%&?#=",
+        "tab\tkey",
+        "trail/",
+        long.as_str(),
+    ];
     for key in keys {
         let path = format!("/bucket/{key}");
-        let request = |method| Request { path: path.clone(), ..Request::new(method, "/") };
+        let request = |method| Request {
+            path: path.clone(),
+            ..Request::new(method, "/")
+        };
         client.send(request("PUT").body(key)).ok();
         assert_eq!(client.send(request("GET")).ok().text(), key);
     }
-    let listed = client.call("GET", "/bucket?list-type=2&encoding-type=url").ok().fields("Key");
+    let listed = client
+        .call("GET", "/bucket?list-type=2&encoding-type=url")
+        .ok()
+        .fields("Key");
     assert_eq!(listed.len(), keys.len());
-    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["data"], "nothing lies outside the directory");
-    let too_long = Request { path: format!("/bucket/{long}k"), ..Request::new("PUT", "/") };
-    assert_eq!(client.send(too_long).error(), (400, "KeyTooLongError".into()));
-    let nul = Request { path: "/bucket/a\0b".into(), ..Request::new("PUT", "/") };
+    let too_long = Request {
+        path: format!("/bucket/{long}k"),
+        ..Request::new("PUT", "/")
+    };
+    assert_eq!(
+        client.send(too_long).error(),
+        (400, "KeyTooLongError".into())
+    );
+    let nul = Request {
+        path: "/bucket/a\0b".into(),
+        ..Request::new("PUT", "/")
+    };
     assert_eq!(client.send(nul).error(), (400, "InvalidArgument".into()));
 }
 
@@ -99,43 +159,95 @@ fn listings_come_in_pages_and_common_prefixes() {
         }
         let page = client.send(request).ok();
         keys.extend(page.fields("Key"));
-        token = page.fields("NextContinuationToken").pop().unwrap_or_default();
+        token = page
+            .fields("NextContinuationToken")
+            .pop()
+            .unwrap_or_default();
         if token.is_empty() {
             break;
         }
     }
     assert_eq!(keys, ["a/1", "a/2", "b", "c/1", "d"]);
     let grouped = client.call("GET", "/bucket?list-type=2&delimiter=/").ok();
-    assert_eq!((grouped.fields("Key"), grouped.fields("KeyCount")), (vec!["b".to_owned(), "d".into()], vec!["4".to_owned()]));
-    assert!(grouped.text().contains("<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>"));
-    assert_eq!(client.call("GET", "/bucket?list-type=2&continuation-token=!").error(), (400, "InvalidArgument".into()));
-    assert_eq!(client.call("GET", "/absent?list-type=2").error(), (404, "NoSuchBucket".into()));
+    assert_eq!(
+        (grouped.fields("Key"), grouped.fields("KeyCount")),
+        (vec!["b".to_owned(), "d".into()], vec!["4".to_owned()])
+    );
+    assert!(
+        grouped
+            .text()
+            .contains("<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>")
+    );
+    assert_eq!(
+        client
+            .call("GET", "/bucket?list-type=2&continuation-token=!")
+            .error(),
+        (400, "InvalidArgument".into())
+    );
+    assert_eq!(
+        client.call("GET", "/absent?list-type=2").error(),
+        (404, "NoSuchBucket".into())
+    );
 }
 
 #[test]
 fn parts_become_one_object_and_wrong_ones_do_not() {
     let (_server, mut client) = memory();
-    let upload = client.call("POST", "/bucket/big?uploads").ok().fields("UploadId").remove(0);
+    let upload = client
+        .call("POST", "/bucket/big?uploads")
+        .ok()
+        .fields("UploadId")
+        .remove(0);
     let parts = [noise(1, 5 << 20), noise(2, 77)];
     let mut etags = Vec::new();
     for (index, part) in parts.iter().enumerate() {
-        let answer = client.put(&format!("/bucket/big?partNumber={}&uploadId={upload}", index + 1), part.clone()).ok();
+        let answer = client
+            .put(
+                &format!("/bucket/big?partNumber={}&uploadId={upload}", index + 1),
+                part.clone(),
+            )
+            .ok();
         etags.push(answer.headers["etag"].clone());
     }
     let named = |list: &[(usize, &str)]| {
-        let part = |(number, etag): &(usize, &str)| format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
-        format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", list.iter().map(part).collect::<String>())
+        let part = |(number, etag): &(usize, &str)| {
+            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+        };
+        format!(
+            "<CompleteMultipartUpload>{}</CompleteMultipartUpload>",
+            list.iter().map(part).collect::<String>()
+        )
     };
     let complete = Request::new("POST", &format!("/bucket/big?uploadId={upload}"));
     let mut refused = |body: String| client.send(complete.clone().body(body)).error();
-    assert_eq!(refused(named(&[(1, &etags[1])])), (400, "InvalidPart".into()));
-    assert_eq!(refused(named(&[(2, &etags[1]), (1, &etags[0])])), (400, "InvalidPartOrder".into()));
+    assert_eq!(
+        refused(named(&[(1, &etags[1])])),
+        (400, "InvalidPart".into())
+    );
+    assert_eq!(
+        refused(named(&[(2, &etags[1]), (1, &etags[0])])),
+        (400, "InvalidPartOrder".into())
+    );
     assert_eq!(refused(named(&[(2, &etags[1]), (3, &etags[0])])).0, 400);
-    assert_eq!(refused("<CompleteMultipartUpload><Part>".into()), (400, "MalformedXML".into()));
+    assert_eq!(
+        refused("<CompleteMultipartUpload><Part>".into()),
+        (400, "MalformedXML".into())
+    );
     assert_eq!(refused(named(&[])), (400, "MalformedXML".into()));
-    client.send(complete.clone().body(named(&[(1, &etags[0]), (2, &etags[1])]))).ok();
+    client
+        .send(
+            complete
+                .clone()
+                .body(named(&[(1, &etags[0]), (2, &etags[1])])),
+        )
+        .ok();
     assert!(client.call("GET", "/bucket/big").ok().body == parts.concat());
-    assert_eq!(client.call("GET", &format!("/bucket/big?uploadId={upload}")).error(), (404, "NoSuchUpload".into()));
+    assert_eq!(
+        client
+            .call("GET", &format!("/bucket/big?uploadId={upload}"))
+            .error(),
+        (404, "NoSuchUpload".into())
+    );
 }
 
 #[test]
@@ -147,12 +259,35 @@ fn versions_stay_until_they_are_named() {
     client.put("/bucket/k", "2").ok();
     let marker = client.call("DELETE", "/bucket/k").ok();
     assert_eq!(marker.headers["x-amz-delete-marker"], "true");
-    assert_eq!(client.call("GET", "/bucket/k").error(), (404, "NoSuchKey".into()));
-    assert_eq!(client.call("GET", &format!("/bucket/k?versionId={first}")).ok().text(), "1");
+    assert_eq!(
+        client.call("GET", "/bucket/k").error(),
+        (404, "NoSuchKey".into())
+    );
+    assert_eq!(
+        client
+            .call("GET", &format!("/bucket/k?versionId={first}"))
+            .ok()
+            .text(),
+        "1"
+    );
     let named = marker.headers["x-amz-version-id"].clone();
-    assert_eq!(client.call("GET", &format!("/bucket/k?versionId={named}")).error(), (405, "MethodNotAllowed".into()));
-    assert_eq!(client.call("GET", "/bucket?versions").ok().fields("VersionId").len(), 3);
-    client.call("DELETE", &format!("/bucket/k?versionId={named}")).ok();
+    assert_eq!(
+        client
+            .call("GET", &format!("/bucket/k?versionId={named}"))
+            .error(),
+        (405, "MethodNotAllowed".into())
+    );
+    assert_eq!(
+        client
+            .call("GET", "/bucket?versions")
+            .ok()
+            .fields("VersionId")
+            .len(),
+        3
+    );
+    client
+        .call("DELETE", &format!("/bucket/k?versionId={named}"))
+        .ok();
     assert_eq!(client.call("GET", "/bucket/k").ok().text(), "2");
 }
 
@@ -160,12 +295,19 @@ fn versions_stay_until_they_are_named() {
 fn only_what_was_signed_by_a_known_key_at_about_this_time_is_answered() {
     let (server, mut client) = memory();
     client.put("/bucket/k", "bytes").ok();
-    let refused = |client: &mut Client, request: &Request| client.try_send(request).unwrap().error();
+    let refused =
+        |client: &mut Client, request: &Request| client.try_send(request).unwrap().error();
     let denied = |code: &str| (403, code.to_owned());
     let get = Request::new("GET", "/bucket/k");
     assert_eq!(refused(&mut client, &get), denied("AccessDenied"));
-    let wrong = server.client().with(client::ACCESS, "another-secret").signed(get.clone());
-    assert_eq!(refused(&mut client, &wrong), denied("SignatureDoesNotMatch"));
+    let wrong = server
+        .client()
+        .with(client::ACCESS, "another-secret")
+        .signed(get.clone());
+    assert_eq!(
+        refused(&mut client, &wrong),
+        denied("SignatureDoesNotMatch")
+    );
     let unknown = server.client().with("NOBODY", SECRET).signed(get.clone());
     assert_eq!(refused(&mut client, &unknown), denied("InvalidAccessKeyId"));
     for skew_s in [-1200, 1200] {
@@ -174,16 +316,30 @@ fn only_what_was_signed_by_a_known_key_at_about_this_time_is_answered() {
     }
     let mut moved = client.signed(get.clone());
     moved.path = "/bucket/other".into();
-    assert_eq!(refused(&mut client, &moved), denied("SignatureDoesNotMatch"));
+    assert_eq!(
+        refused(&mut client, &moved),
+        denied("SignatureDoesNotMatch")
+    );
     // A replay whose body was changed: the signature is over the hash of the first body.
     let mut replayed = client.signed(Request::new("PUT", "/bucket/k").body("first"));
     replayed.body = b"other".to_vec();
-    assert_eq!(refused(&mut client, &replayed), (400, "XAmzContentSHA256Mismatch".into()));
+    assert_eq!(
+        refused(&mut client, &replayed),
+        (400, "XAmzContentSHA256Mismatch".into())
+    );
     let mut document = client.signed(Request::new("PUT", "/bucket?versioning").body("<a/>"));
     document.body = b"<b/>".to_vec();
-    assert_eq!(refused(&mut client, &document), (400, "XAmzContentSHA256Mismatch".into()));
-    let version_2 = get.clone().header("authorization", "AWS AKIATEST:c2lnbmF0dXJl");
-    assert_eq!(refused(&mut client, &version_2), (400, "InvalidRequest".into()));
+    assert_eq!(
+        refused(&mut client, &document),
+        (400, "XAmzContentSHA256Mismatch".into())
+    );
+    let version_2 = get
+        .clone()
+        .header("authorization", "AWS AKIATEST:c2lnbmF0dXJl");
+    assert_eq!(
+        refused(&mut client, &version_2),
+        (400, "InvalidRequest".into())
+    );
     assert_eq!(client.call("GET", "/bucket/k").ok().text(), "bytes");
 }
 
@@ -194,15 +350,31 @@ fn a_presigned_request_holds_for_its_time_and_no_other_request() {
     client.try_send(&put).unwrap().ok();
     let get = Request::new("GET", "/bucket/k");
     let presigned = client.presigned(get.clone(), 60);
-    assert_eq!(client.try_send(&presigned).unwrap().ok().text(), "from a page");
+    assert_eq!(
+        client.try_send(&presigned).unwrap().ok().text(),
+        "from a page"
+    );
     let expired = server.client().skewed(-100).presigned(get.clone(), 60);
     let answer = client.try_send(&expired).unwrap();
-    assert!(answer.error() == (403, "AccessDenied".into()) && answer.text().contains("expired"), "{}", answer.text());
+    assert!(
+        answer.error() == (403, "AccessDenied".into()) && answer.text().contains("expired"),
+        "{}",
+        answer.text()
+    );
     let mut longer = presigned.clone();
     longer.query.insert("X-Amz-Expires".into(), "600".into());
-    assert_eq!(client.try_send(&longer).unwrap().error(), (403, "SignatureDoesNotMatch".into()));
-    let other = Request { method: "DELETE".into(), ..presigned };
-    assert_eq!(client.try_send(&other).unwrap().error(), (403, "SignatureDoesNotMatch".into()));
+    assert_eq!(
+        client.try_send(&longer).unwrap().error(),
+        (403, "SignatureDoesNotMatch".into())
+    );
+    let other = Request {
+        method: "DELETE".into(),
+        ..presigned
+    };
+    assert_eq!(
+        client.try_send(&other).unwrap().error(),
+        (403, "SignatureDoesNotMatch".into())
+    );
 }
 
 #[test]
@@ -220,10 +392,18 @@ fn keys_of_a_file_do_what_they_were_given() {
     }
     assert_eq!(reader.call("GET", "/logs-1/k").ok().text(), "bytes");
     assert_eq!(reader.call("GET", "/").ok().fields("Name"), ["logs-1"]);
-    for (method, path) in
-        [("GET", "/other/k"), ("PUT", "/logs-1/k"), ("DELETE", "/logs-1/k"), ("PUT", "/logs-2"), ("GET", "/fathom/metrics")]
-    {
-        assert_eq!(reader.call(method, path).error(), (403, "AccessDenied".into()), "{method} {path}");
+    for (method, path) in [
+        ("GET", "/other/k"),
+        ("PUT", "/logs-1/k"),
+        ("DELETE", "/logs-1/k"),
+        ("PUT", "/logs-2"),
+        ("GET", "/fathom/metrics"),
+    ] {
+        assert_eq!(
+            reader.call(method, path).error(),
+            (403, "AccessDenied".into()),
+            "{method} {path}"
+        );
     }
     let copy = Request::new("PUT", "/logs-1/copy").header("x-amz-copy-source", "/other/k");
     assert_eq!(reader.send(copy).status, 403);
@@ -238,9 +418,21 @@ fn pages_of_the_server_need_an_admin_and_count_what_was_done() {
     }
     client.call("GET", "/bucket/none");
     let plain = |path: &str| Request::new("GET", path);
-    assert_eq!(client.try_send(&plain("/fathom/health")).unwrap().status, 200);
-    assert_eq!(client.try_send(&plain("/fathom/metrics")).unwrap().status, 403);
-    assert_eq!(client.try_send(&plain("/fathom/metrics").header("authorization", "Bearer wrong-secret")).unwrap().status, 403);
+    assert_eq!(
+        client.try_send(&plain("/fathom/health")).unwrap().status,
+        200
+    );
+    assert_eq!(
+        client.try_send(&plain("/fathom/metrics")).unwrap().status,
+        403
+    );
+    assert_eq!(
+        client
+            .try_send(&plain("/fathom/metrics").header("authorization", "Bearer wrong-secret"))
+            .unwrap()
+            .status,
+        403
+    );
     let bearer = plain("/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
     let metrics = client.try_send(&bearer).unwrap().ok().text();
     for expected in [
@@ -251,7 +443,13 @@ fn pages_of_the_server_need_an_admin_and_count_what_was_done() {
     ] {
         assert!(metrics.contains(expected), "{expected}{metrics}");
     }
-    assert!(client.call("GET", "/fathom/profile").ok().text().contains("thread_cpu_seconds"));
+    assert!(
+        client
+            .call("GET", "/fathom/profile")
+            .ok()
+            .text()
+            .contains("thread_cpu_seconds")
+    );
     assert!(!metrics.contains(SECRET));
 }
 
@@ -268,18 +466,35 @@ fn until_ok(client: &mut Client, request: &Request) -> (usize, String) {
 
 #[test]
 fn misbehaviour_is_what_was_asked_and_is_counted() {
-    let server = Server::start(&["--memory", "--misbehave", "get.errors=50%:503,head.errors=100%:500,list.truncate=100%"]);
+    let server = Server::start(&[
+        "--memory",
+        "--misbehave",
+        "get.errors=50%:503,head.errors=100%:500,list.truncate=100%",
+    ]);
     let mut client = server.client();
     client.call("PUT", "/bucket").ok();
     client.put("/bucket/k", "bytes").ok();
-    let failed = (0..100).filter(|_| client.call("GET", "/bucket/k").status == 503).count();
+    let failed = (0..100)
+        .filter(|_| client.call("GET", "/bucket/k").status == 503)
+        .count();
     assert_eq!(client.call("HEAD", "/bucket/k").status, 500);
     let list = client.signed(Request::new("GET", "/bucket?list-type=2"));
-    assert!(server.client().try_send(&list).is_err(), "an answer that was cut is not whole");
-    // The page of counters is a GET itself and fails as often; what it says is what was done before it.
-    let page = Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
+    assert!(
+        server.client().try_send(&list).is_err(),
+        "an answer that was cut is not whole"
+    );
+    // The page of counters is a GET itself and fails as often; what it says is what was done before
+    // it.
+    let page =
+        Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
     let (tries, text) = until_ok(&mut client, &page);
-    assert!(text.contains(&format!("fathom_s3_misbehaved_total{{how=\"failed\"}} {}\n", failed + 1 + tries)), "{failed} {tries} {text}");
+    assert!(
+        text.contains(&format!(
+            "fathom_s3_misbehaved_total{{how=\"failed\"}} {}\n",
+            failed + 1 + tries
+        )),
+        "{failed} {tries} {text}"
+    );
     assert!(text.contains("fathom_s3_misbehaved_total{how=\"truncated\"} 1\n"));
     assert!((20..=80).contains(&failed), "{failed}");
 }
@@ -287,7 +502,12 @@ fn misbehaviour_is_what_was_asked_and_is_counted() {
 #[test]
 fn malformed_requests_are_refused_and_the_server_stays() {
     let (server, mut client) = memory();
-    let raw = |bytes: &[u8]| server.client().exchange(bytes, false).map_or(0, |answer| answer.status);
+    let raw = |bytes: &[u8]| {
+        server
+            .client()
+            .exchange(bytes, false)
+            .map_or(0, |answer| answer.status)
+    };
     for bytes in [
         &b"GET / HTTP/1.1\r\nhost: x\r\nauthorization: AWS4-HMAC-SHA256 nonsense\r\n\r\n"[..],
         b"GET /%zz HTTP/1.1\r\nhost: x\r\n\r\n",
@@ -301,15 +521,36 @@ fn malformed_requests_are_refused_and_the_server_stays() {
         let status = raw(bytes);
         assert!((400..500).contains(&status) || status == 0, "{status} for {}", String::from_utf8_lossy(bytes));
     }
-    for path in ["/bucket?versioning", "/bucket?cors", "/bucket?policy", "/bucket?lifecycle", "/bucket?tagging"] {
-        for body in ["", "<", "{", "<a></b>", "<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>", "\u{0}"] {
+    for path in [
+        "/bucket?versioning",
+        "/bucket?cors",
+        "/bucket?policy",
+        "/bucket?lifecycle",
+        "/bucket?tagging",
+    ] {
+        for body in [
+            "",
+            "<",
+            "{",
+            "<a></b>",
+            "<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>",
+            "\u{0}",
+        ] {
             let answer = client.put(path, body);
-            assert!((400..500).contains(&answer.status), "{path} {body} {}", answer.text());
+            assert!(
+                (400..500).contains(&answer.status),
+                "{path} {body} {}",
+                answer.text()
+            );
         }
     }
-    let huge = client.send(Request::new("GET", "/bucket/k").header("x-amz-meta-big", &"x".repeat(20_000)));
+    let huge =
+        client.send(Request::new("GET", "/bucket/k").header("x-amz-meta-big", &"x".repeat(20_000)));
     assert_eq!(huge.status, 400);
-    assert_eq!(client.call("GET", "/bucket?website").error(), (501, "NotImplemented".into()));
+    assert_eq!(
+        client.call("GET", "/bucket?website").error(),
+        (501, "NotImplemented".into())
+    );
     client.put("/bucket/k", "still here").ok();
 }
 
@@ -317,48 +558,98 @@ fn malformed_requests_are_refused_and_the_server_stays() {
 fn a_body_that_ends_early_leaves_no_object() {
     let (server, mut client) = memory();
     let mut lying = client.signed(Request::new("PUT", "/bucket/k").body(noise(1, 200_000)));
-    lying.headers.insert("content-length".into(), "300000".into());
+    lying
+        .headers
+        .insert("content-length".into(), "300000".into());
     lying.headers.insert("connection".into(), "close".into());
-    let head: String = lying.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head: String = lying
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
-    std::io::Write::write_all(&mut stream, format!("PUT /bucket/k HTTP/1.1\r\n{head}\r\n").as_bytes()).unwrap();
+    std::io::Write::write_all(
+        &mut stream,
+        format!("PUT /bucket/k HTTP/1.1\r\n{head}\r\n").as_bytes(),
+    )
+    .unwrap();
     std::io::Write::write_all(&mut stream, &lying.body).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     // Whatever is answered, the connection ends before the request is done with.
     let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
-    assert_eq!(client.call("GET", "/bucket/k").error(), (404, "NoSuchKey".into()));
+    assert_eq!(
+        client.call("GET", "/bucket/k").error(),
+        (404, "NoSuchKey".into())
+    );
 }
 
 /// Sends a request to a server that may be gone; `None` where it did not say that all is well.
 fn attempt(client: &mut Client, request: Request) -> Option<client::Answer> {
     let request = client.signed(request);
-    client.try_send(&request).ok().filter(|answer| answer.status == 200 && answer.fields("Error").is_empty())
+    client
+        .try_send(&request)
+        .ok()
+        .filter(|answer| answer.status == 200 && answer.fields("Error").is_empty())
 }
 
 fn put(client: &mut Client, key: &str, seed: u64) -> Option<()> {
-    attempt(client, Request::new("PUT", &format!("/bucket/{key}")).body(content(seed))).map(drop)
+    attempt(
+        client,
+        Request::new("PUT", &format!("/bucket/{key}")).body(content(seed)),
+    )
+    .map(drop)
 }
 
 /// The same object as an upload of one part.
 fn assemble(client: &mut Client, key: &str, seed: u64) -> Option<()> {
-    let upload = attempt(client, Request::new("POST", &format!("/bucket/{key}?uploads")))?.fields("UploadId").remove(0);
-    let part = Request::new("PUT", &format!("/bucket/{key}?partNumber=1&uploadId={upload}"));
+    let upload = attempt(
+        client,
+        Request::new("POST", &format!("/bucket/{key}?uploads")),
+    )?
+    .fields("UploadId")
+    .remove(0);
+    let part = Request::new(
+        "PUT",
+        &format!("/bucket/{key}?partNumber=1&uploadId={upload}"),
+    );
     let etag = attempt(client, part.body(content(seed)))?.headers["etag"].clone();
-    let body = format!("<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>");
-    attempt(client, Request::new("POST", &format!("/bucket/{key}?uploadId={upload}")).body(body)).map(drop)
+    let body = format!(
+        "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>"
+    );
+    attempt(
+        client,
+        Request::new("POST", &format!("/bucket/{key}?uploadId={upload}")).body(body),
+    )
+    .map(drop)
 }
 
-/// Puts and assembles objects over several connections until the server is gone; answers what was acknowledged, and what was only sent.
-fn put_until_killed(server: &mut Server, round: u64, enough: usize) -> (BTreeMap<String, u64>, Vec<(String, u64)>) {
+/// Puts and assembles objects over several connections until the server is gone; answers what was
+/// acknowledged, and what was only sent.
+fn put_until_killed(
+    server: &mut Server,
+    round: u64,
+    enough: usize,
+) -> (BTreeMap<String, u64>, Vec<(String, u64)>) {
     let acknowledged = Arc::new(AtomicUsize::new(0));
     let kept = Arc::new(Mutex::new((BTreeMap::new(), Vec::new())));
     let putting: Vec<_> = (0..4_u64)
         .map(|worker| {
-            let (acknowledged, kept, mut client) = (Arc::clone(&acknowledged), Arc::clone(&kept), server.client());
+            let (acknowledged, kept, mut client) = (
+                Arc::clone(&acknowledged),
+                Arc::clone(&kept),
+                server.client(),
+            );
             std::thread::spawn(move || {
                 for number in 0.. {
-                    let (key, seed) = (format!("r{round}-w{worker}-{number}"), round << 40 | worker << 32 | number);
-                    let made = if number % 2 == 0 { put(&mut client, &key, seed) } else { assemble(&mut client, &key, seed) };
+                    let (key, seed) = (
+                        format!("r{round}-w{worker}-{number}"),
+                        round << 40 | worker << 32 | number,
+                    );
+                    let made = if number % 2 == 0 {
+                        put(&mut client, &key, seed)
+                    } else {
+                        assemble(&mut client, &key, seed)
+                    };
                     if made.is_none() {
                         return kept.lock().unwrap().1.push((key, seed));
                     }
@@ -372,7 +663,9 @@ fn put_until_killed(server: &mut Server, round: u64, enough: usize) -> (BTreeMap
         std::thread::yield_now();
     }
     server.kill();
-    putting.into_iter().for_each(|thread| thread.join().unwrap());
+    putting
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
     Arc::try_unwrap(kept).unwrap().into_inner().unwrap()
 }
 
@@ -394,15 +687,29 @@ fn every_acknowledged_object_survives_a_kill() {
         let server = Server::on(dir.path());
         let mut client = server.client();
         for (key, seed) in &all {
-            assert!(client.call("GET", &format!("/bucket/{key}")).ok().body == content(*seed), "{key}");
+            assert!(
+                client.call("GET", &format!("/bucket/{key}")).ok().body == content(*seed),
+                "{key}"
+            );
         }
         for (key, seed) in sent {
             let answer = client.call("GET", &format!("/bucket/{key}"));
-            assert!(answer.status == 404 || answer.ok().body == content(seed), "half of {key} is there");
+            assert!(
+                answer.status == 404 || answer.ok().body == content(seed),
+                "half of {key} is there"
+            );
         }
     }
-    let scrub = Command::new(env!("CARGO_BIN_EXE_fathom")).args(["serve", "s3", "--scrub", "--data"]).arg(dir.path()).output().unwrap();
-    assert!(scrub.status.success(), "{}", String::from_utf8_lossy(&scrub.stdout));
+    let scrub = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "s3", "--scrub", "--data"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        scrub.status.success(),
+        "{}",
+        String::from_utf8_lossy(&scrub.stdout)
+    );
     assert!(String::from_utf8_lossy(&scrub.stdout).contains("0 corrupt"));
 }
 
@@ -415,7 +722,14 @@ fn a_signal_ends_the_server_cleanly_and_what_was_kept_is_there() {
         client.call("PUT", "/bucket");
         client.put("/bucket/k", signal).ok();
         assert_eq!(server.end(signal), Some(0));
-        assert_eq!(Server::on(dir.path()).client().call("GET", "/bucket/k").ok().text(), signal);
+        assert_eq!(
+            Server::on(dir.path())
+                .client()
+                .call("GET", "/bucket/k")
+                .ok()
+                .text(),
+            signal
+        );
     }
 }
 
@@ -431,7 +745,11 @@ fn a_damaged_file_is_found_by_the_scrub() {
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[250_000] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let scrub = Command::new(env!("CARGO_BIN_EXE_fathom")).args(["serve", "s3", "--scrub", "--data"]).arg(dir.path()).output().unwrap();
+    let scrub = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "s3", "--scrub", "--data"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
     assert_eq!(scrub.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&scrub.stdout).contains("corrupt: bucket/k"));
 }
@@ -457,16 +775,31 @@ fn largest_file(dir: &Path) -> std::path::PathBuf {
 fn mistakes_in_the_command_are_named() {
     let run = |args: &[&str], keys: bool| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(["serve", "s3"]).args(args).env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+        command
+            .args(["serve", "s3"])
+            .args(args)
+            .env_remove("AWS_ACCESS_KEY_ID")
+            .env_remove("AWS_SECRET_ACCESS_KEY");
         if keys {
-            command.env("AWS_ACCESS_KEY_ID", client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET);
+            command
+                .env("AWS_ACCESS_KEY_ID", client::ACCESS)
+                .env("AWS_SECRET_ACCESS_KEY", SECRET);
         }
         let output = command.output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
     for (args, says) in [
-        (&["--memory", "--misbehave", "latency=5ms,slow=1"][..], "`slow` in `slow=1` is not a model"),
-        (&["--memory", "--sync", "often"], "`often` is none of always"),
+        (
+            &["--memory", "--misbehave", "latency=5ms,slow=1"][..],
+            "`slow` in `slow=1` is not a model",
+        ),
+        (
+            &["--memory", "--sync", "often"],
+            "`often` is none of always",
+        ),
         (&["--memory", "--listen", "nowhere"], "--listen"),
         (&["--memory", "--data", "x"], "cannot be used with"),
         (&[], "--data"),
@@ -474,17 +807,26 @@ fn mistakes_in_the_command_are_named() {
         (&["--memory", "--idle", "0"], "--idle"),
     ] {
         let (code, stderr) = run(args, true);
-        assert!(code == Some(2) && stderr.contains(says), "{args:?}: {code:?} {stderr}");
+        assert!(
+            code == Some(2) && stderr.contains(says),
+            "{args:?}: {code:?} {stderr}"
+        );
     }
     let (code, stderr) = run(&["--memory"], false);
-    assert!(code == Some(2) && stderr.contains("AWS_ACCESS_KEY_ID"), "{stderr}");
+    assert!(
+        code == Some(2) && stderr.contains("AWS_ACCESS_KEY_ID"),
+        "{stderr}"
+    );
 }
 
 #[test]
 #[ignore = "needs root"]
 fn privileged_a_full_disk_refuses_objects_and_keeps_those_that_are_there() {
     let dir = tempfile::tempdir().unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=400m", "tmpfs"]).arg(dir.path()).status();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=400m", "tmpfs"])
+        .arg(dir.path())
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         println!("SKIPPED: needs to mount a tmpfs");
         return;
@@ -506,16 +848,43 @@ fn privileged_a_full_disk_refuses_objects_and_keeps_those_that_are_there() {
     assert_eq!(refused.error(), (507, "InsufficientStorage".into()));
     assert!(!kept.is_empty());
     for (seed, sum) in kept.iter().enumerate() {
-        assert_eq!(&sha256(&client.call("GET", &format!("/bucket/{seed}")).ok().body), sum);
+        assert_eq!(
+            &sha256(&client.call("GET", &format!("/bucket/{seed}")).ok().body),
+            sum
+        );
     }
-    // Of what was refused there is nothing, a part is refused as well, and with room again the server goes on.
+    // Of what was refused there is nothing, a part is refused as well, and with room again the
+    // server goes on.
     let seed = kept.len();
-    assert_eq!(client.call("GET", &format!("/bucket/{seed}")).error(), (404, "NoSuchKey".into()));
-    assert_eq!(client.call("GET", "/bucket?list-type=2").ok().fields("Key").len(), seed);
-    let upload = client.call("POST", "/bucket/parts?uploads").ok().fields("UploadId").remove(0);
-    let part = client.put(&format!("/bucket/parts?partNumber=1&uploadId={upload}"), noise(1, 20 << 20));
+    assert_eq!(
+        client.call("GET", &format!("/bucket/{seed}")).error(),
+        (404, "NoSuchKey".into())
+    );
+    assert_eq!(
+        client
+            .call("GET", "/bucket?list-type=2")
+            .ok()
+            .fields("Key")
+            .len(),
+        seed
+    );
+    let upload = client
+        .call("POST", "/bucket/parts?uploads")
+        .ok()
+        .fields("UploadId")
+        .remove(0);
+    let part = client.put(
+        &format!("/bucket/parts?partNumber=1&uploadId={upload}"),
+        noise(1, 20 << 20),
+    );
     assert_eq!(part.error(), (507, "InsufficientStorage".into()));
-    assert_eq!(client.call("GET", &format!("/bucket/parts?uploadId={upload}")).ok().fields("PartNumber"), [""; 0]);
+    assert_eq!(
+        client
+            .call("GET", &format!("/bucket/parts?uploadId={upload}"))
+            .ok()
+            .fields("PartNumber"),
+        [""; 0]
+    );
     client.call("DELETE", "/bucket/0").ok();
     // The bytes of what was deleted are freed after the answer.
     while client.put("/bucket/again", noise(7, 10 << 20)).status == 507 {
@@ -538,7 +907,9 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
     for _ in 0..5 {
         let answer = client.put("/absent/k", noise(1, 8 << 20));
         assert_eq!(answer.error(), (404, "NoSuchBucket".into()));
-        let wrong = client.signed(Request::new("PUT", "/bucket/k").body(noise(1, 8 << 20))).header("x-amz-date", "20200101T000000Z");
+        let wrong = client
+            .signed(Request::new("PUT", "/bucket/k").body(noise(1, 8 << 20)))
+            .header("x-amz-date", "20200101T000000Z");
         assert_eq!(client.try_send(&wrong).unwrap().status, 403);
     }
 }
@@ -546,15 +917,31 @@ fn a_refusal_reaches_a_client_that_is_still_sending() {
 #[test]
 fn who_does_not_speak_is_not_listened_to() {
     let server = Server::start(&["--memory", "--idle", "300ms"]);
-    let unsent = server.client().signed(Request::new("PUT", "/bucket/k").header("content-length", "10").header("expect", "100-continue"));
+    let unsent = server.client().signed(
+        Request::new("PUT", "/bucket/k")
+            .header("content-length", "10")
+            .header("expect", "100-continue"),
+    );
     server.client().call("PUT", "/bucket").ok();
-    let head: String = unsent.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    for (sent, answered) in [(String::new(), false), ("GET / HT".into(), false), (format!("PUT /bucket/k HTTP/1.1\r\n{head}\r\n"), true)] {
+    let head: String = unsent
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    for (sent, answered) in [
+        (String::new(), false),
+        ("GET / HT".into(), false),
+        (format!("PUT /bucket/k HTTP/1.1\r\n{head}\r\n"), true),
+    ] {
         let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
         std::io::Write::write_all(&mut stream, sent.as_bytes()).unwrap();
         let mut answer = Vec::new();
         // Ends when the server closes the connection; a test that hangs here has failed.
         let _ = std::io::Read::read_to_end(&mut stream, &mut answer);
-        assert_eq!(String::from_utf8_lossy(&answer).contains("RequestTimeout"), answered, "{sent}");
+        assert_eq!(
+            String::from_utf8_lossy(&answer).contains("RequestTimeout"),
+            answered,
+            "{sent}"
+        );
     }
 }

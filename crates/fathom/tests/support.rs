@@ -1,4 +1,5 @@
-//! What the tests share that run the product: a place on a disk, the program run in it, and the laws that its records must obey.
+//! What the tests share that run the product: a place on a disk, the program run in it, and the
+//! laws that its records must obey.
 
 #![allow(dead_code, reason = "each file of tests uses a part")]
 
@@ -8,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// An empty directory beside the build, because that lies on a disk; the system's directory for temporary files often lies in memory.
+/// An empty directory beside the build, because that lies on a disk; the system's directory for
+/// temporary files often lies in memory.
 pub(crate) struct Place {
     dir: tempfile::TempDir,
     runs: Cell<u32>,
@@ -28,8 +30,12 @@ pub(crate) struct Ran {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory can be made beside the build");
-        Self { dir, runs: Cell::new(0) }
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+            .expect("a directory can be made beside the build");
+        Self {
+            dir,
+            runs: Cell::new(0),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -44,7 +50,11 @@ impl Place {
     /// Runs `iopulse` with the words of `command`, after a shell has done what `first` says.
     pub(crate) fn iopulse_after(&self, first: &str, command: &str) -> Ran {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{first}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_iopulse")]);
+        shell.args([
+            "-c",
+            &format!("{first}; exec \"$0\" \"$@\""),
+            env!("CARGO_BIN_EXE_iopulse"),
+        ]);
         self.run(shell, command)
     }
 
@@ -58,7 +68,10 @@ impl Place {
             .current_dir(self.dir.path())
             .output()
             .expect("the program was built for this test");
-        let read = |text: String| serde_json::from_str(&text).unwrap_or_else(|e| panic!("`{command}` wrote a record that is none: {e}"));
+        let read = |text: String| {
+            serde_json::from_str(&text)
+                .unwrap_or_else(|e| panic!("`{command}` wrote a record that is none: {e}"))
+        };
         Ran {
             command: command.to_owned(),
             code: output.status.code(),
@@ -93,12 +106,19 @@ impl Place {
 }
 
 fn walk(root: &Path, dir: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())).flatten() {
+    for entry in fs::read_dir(dir)
+        .unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
+        .flatten()
+    {
         let path = entry.path();
         if path.is_dir() {
             walk(root, &path, out);
         } else if !entry.file_name().to_string_lossy().starts_with('.') {
-            out.push(path.strip_prefix(root).expect("the walk began there").to_path_buf());
+            out.push(
+                path.strip_prefix(root)
+                    .expect("the walk began there")
+                    .to_path_buf(),
+            );
         }
     }
 }
@@ -106,7 +126,10 @@ fn walk(root: &Path, dir: &Path, out: &mut Vec<PathBuf>) {
 impl Ran {
     /// Everything that was said, for messages.
     pub(crate) fn text(&self) -> String {
-        format!("`{}` ended with {:?}:\n{}{}", self.command, self.code, self.said, self.complained)
+        format!(
+            "`{}` ended with {:?}:\n{}{}",
+            self.command, self.code, self.said, self.complained
+        )
     }
 
     pub(crate) fn succeeded(self) -> Self {
@@ -122,12 +145,18 @@ impl Ran {
     #[track_caller]
     pub(crate) fn says(&self, wanted: &str) -> &Self {
         let all = [self.said.as_str(), &self.complained].concat();
-        assert!(in_one_line(&all).contains(&in_one_line(wanted)), "{wanted:?} is missing:\n{}", self.text());
+        assert!(
+            in_one_line(&all).contains(&in_one_line(wanted)),
+            "{wanted:?} is missing:\n{}",
+            self.text()
+        );
         self
     }
 
     pub(crate) fn record(&self) -> &Record {
-        self.record.as_ref().unwrap_or_else(|| panic!("no record: {}", self.text()))
+        self.record
+            .as_ref()
+            .unwrap_or_else(|| panic!("no record: {}", self.text()))
     }
 
     pub(crate) fn into_record(self) -> Record {
@@ -172,21 +201,32 @@ pub(crate) mod skip {
 
     /// Whether files in `place` can be opened past the page cache; says so if not.
     pub(crate) fn has_direct(place: &Place) -> bool {
-        let kind = run::machine::Machine::at(Path::new("/")).storage(&place.path("")).file_system.map(|fs| fs.kind);
+        let kind = run::machine::Machine::at(Path::new("/"))
+            .storage(&place.path(""))
+            .file_system
+            .map(|fs| fs.kind);
         let in_memory = kind.is_some_and(|kind| ["tmpfs", "ramfs"].contains(&kind.as_str()));
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true).custom_flags(engine::sys::direct_flag());
-        (!in_memory && options.open(place.path("direct.probe")).is_ok()) || skipped("a file system with direct I/O")
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .custom_flags(engine::sys::direct_flag());
+        (!in_memory && options.open(place.path("direct.probe")).is_ok())
+            || skipped("a file system with direct I/O")
     }
 
     /// Whether the kernel tells of NUMA nodes; says so if not.
     pub(crate) fn has_numa() -> bool {
-        Path::new("/sys/devices/system/node/node0").exists() || skipped("a kernel that tells of NUMA nodes")
+        Path::new("/sys/devices/system/node/node0").exists()
+            || skipped("a kernel that tells of NUMA nodes")
     }
 
     /// Whether the kernel lets this process use io_uring; says so if not.
     pub(crate) fn has_io_uring() -> bool {
-        engine::UringEngine::new(Vec::new(), 1, 4096, engine::RingOptions::default()).is_ok() || skipped("io_uring")
+        engine::UringEngine::new(Vec::new(), 1, 4096, engine::RingOptions::default()).is_ok()
+            || skipped("io_uring")
     }
 }
 
@@ -202,12 +242,19 @@ pub(crate) mod content {
 
     /// 4 KiB blocks that are not all zero.
     pub(crate) fn filled_blocks(bytes: &[u8]) -> usize {
-        bytes.chunks(BLOCK).filter(|block| block.iter().any(|byte| *byte != 0)).count()
+        bytes
+            .chunks(BLOCK)
+            .filter(|block| block.iter().any(|byte| *byte != 0))
+            .count()
     }
 
     /// Different 4 KiB blocks among those that are not all zero.
     pub(crate) fn distinct_blocks(bytes: &[u8]) -> usize {
-        bytes.chunks(BLOCK).filter(|block| block.iter().any(|byte| *byte != 0)).collect::<HashSet<_>>().len()
+        bytes
+            .chunks(BLOCK)
+            .filter(|block| block.iter().any(|byte| *byte != 0))
+            .collect::<HashSet<_>>()
+            .len()
     }
 
     pub(crate) fn is_all(bytes: &[u8], value: u8) -> bool {
@@ -224,7 +271,10 @@ pub(crate) mod content {
     /// Takes a range of a file off the disk; its bytes read as zeros then.
     pub(crate) fn make_hole(path: &Path, range: Range<usize>) {
         let bytes = std::fs::read(path).expect("the file can be read");
-        let file = File::options().write(true).open(path).expect("the file can be written");
+        let file = File::options()
+            .write(true)
+            .open(path)
+            .expect("the file can be written");
         file.set_len(range.start as u64)
             .and_then(|()| file.write_all_at(&bytes[range.end..], range.end as u64))
             .expect("the file can be written");
@@ -244,7 +294,8 @@ pub(crate) mod content {
     }
 }
 
-/// Laws of probability and of arithmetic that every honest record obeys, each stated without the product's own code.
+/// Laws of probability and of arithmetic that every honest record obeys, each stated without the
+/// product's own code.
 pub(crate) mod laws {
     use super::{kind, transfers};
     use record::Record;
@@ -257,10 +308,14 @@ pub(crate) mod laws {
         let mean = trials as f64 * share;
         let deviation = (mean * (1.0 - share)).sqrt();
         let off = (successes as f64 - mean).abs();
-        assert!(off <= SIGMAS * deviation + 0.5, "{what}: {successes} of {trials}, and {mean:.1} ± {deviation:.1} were expected");
+        assert!(
+            off <= SIGMAS * deviation + 0.5,
+            "{what}: {successes} of {trials}, and {mean:.1} ± {deviation:.1} were expected"
+        );
     }
 
-    /// Probability of each block under a law, from its density: any positive function of the position in blocks.
+    /// Probability of each block under a law, from its density: any positive function of the
+    /// position in blocks.
     fn masses(blocks: u32, density: impl Fn(f64) -> f64) -> Vec<f64> {
         let each: Vec<f64> = (0..blocks).map(|block| density(f64::from(block))).collect();
         let sum: f64 = each.iter().sum();
@@ -284,7 +339,11 @@ pub(crate) mod laws {
         let n = f64::from(blocks);
         let density = |position: f64| (-0.5 * ((position / n - center) / stddev).powi(2)).exp();
         let points = 16;
-        masses(blocks, |block| (0..points).map(|i| density(block + (f64::from(i) + 0.5) / f64::from(points))).sum())
+        masses(blocks, |block| {
+            (0..points)
+                .map(|i| density(block + (f64::from(i) + 0.5) / f64::from(points)))
+                .sum()
+        })
     }
 
     /// Masses of equal parts of the range, as a heat map counts them.
@@ -303,12 +362,24 @@ pub(crate) mod laws {
         each[..of.div_ceil(5)].iter().sum()
     }
 
-    /// Holds the heat map of a record against the law that its blocks were drawn from: every part, the hottest fifth, and the blocks touched.
+    /// Holds the heat map of a record against the law that its blocks were drawn from: every part,
+    /// the hottest fifth, and the blocks touched.
     pub(crate) fn assert_drawn_from(what: &str, record: &Record, masses: &[f64]) {
-        let coverage = record.coverage.as_ref().unwrap_or_else(|| panic!("{what}: no heat map"));
+        let coverage = record
+            .coverage
+            .as_ref()
+            .unwrap_or_else(|| panic!("{what}: no heat map"));
         assert_eq!(coverage.blocks, masses.len() as u64, "{what}");
-        assert_eq!(coverage.uses, transfers(record), "{what}: every operation has a place");
-        assert_eq!(coverage.buckets.iter().sum::<u64>(), coverage.uses, "{what}");
+        assert_eq!(
+            coverage.uses,
+            transfers(record),
+            "{what}: every operation has a place"
+        );
+        assert_eq!(
+            coverage.buckets.iter().sum::<u64>(),
+            coverage.uses,
+            "{what}"
+        );
         let n = coverage.uses as f64;
         let of = coverage.buckets.len();
         for (part, (found, mass)) in coverage.buckets.iter().zip(parts(masses, of)).enumerate() {
@@ -320,66 +391,133 @@ pub(crate) mod laws {
                 "{what}: part {part} of {of} was used {found} times, not {mean:.1} ± {deviation:.1}"
             );
         }
-        // Taking the hottest by their counts, not by their masses, adds what chance gave to neighbours of equal heat: below a deviation a part.
+        // Taking the hottest by their counts, not by their masses, adds what chance gave to
+        // neighbours of equal heat: below a deviation a part.
         let expected = hottest_fifth(masses, of);
-        let chance = SIGMAS * (expected * (1.0 - expected) / n).sqrt() + (of as f64 / n).sqrt() * 0.2;
+        let chance =
+            SIGMAS * (expected * (1.0 - expected) / n).sqrt() + (of as f64 / n).sqrt() * 0.2;
         let found = coverage.hottest_fifth_share;
-        assert!((found - expected).abs() < chance, "{what}: the hottest fifth takes {found:.4}, not {expected:.4} ± {chance:.4}");
+        assert!(
+            (found - expected).abs() < chance,
+            "{what}: the hottest fifth takes {found:.4}, not {expected:.4} ± {chance:.4}"
+        );
         assert_touched(what, coverage.touched, masses, n);
     }
 
-    /// Each block is touched with probability 1 - (1 - p)^n; blocks exclude each other a little, so the sum of variances is an upper bound.
+    /// Each block is touched with probability 1 - (1 - p)^n; blocks exclude each other a little, so
+    /// the sum of variances is an upper bound.
     fn assert_touched(what: &str, touched: u64, masses: &[f64], n: f64) {
         let missed = masses.iter().map(|mass| (n * (-mass).ln_1p()).exp());
-        let (mean, variance) = missed.fold((0.0, 0.0), |(mean, variance), q| (mean + 1.0 - q, variance + q * (1.0 - q)));
+        let (mean, variance) = missed.fold((0.0, 0.0), |(mean, variance), q| {
+            (mean + 1.0 - q, variance + q * (1.0 - q))
+        });
         let off = (touched as f64 - mean).abs();
-        assert!(off <= SIGMAS * variance.sqrt() + 1.0, "{what}: {touched} blocks touched, {mean:.1} ± {:.1} expected", variance.sqrt());
+        assert!(
+            off <= SIGMAS * variance.sqrt() + 1.0,
+            "{what}: {touched} blocks touched, {mean:.1} ± {:.1} expected",
+            variance.sqrt()
+        );
     }
 
-    /// Holds a record against the laws that need no knowledge of what was asked but the block size and the share of reads.
+    /// Holds a record against the laws that need no knowledge of what was asked but the block size
+    /// and the share of reads.
     pub(crate) fn assert_sound(what: &str, record: &Record, block: u64, read_share: f64) {
-        assert_eq!((record.outcome.exit_code, record.operations.errors()), (0, 0), "{what}: {:?}", record.outcome);
+        assert_eq!(
+            (record.outcome.exit_code, record.operations.errors()),
+            (0, 0),
+            "{what}: {:?}",
+            record.outcome
+        );
         let total = transfers(record);
         assert!(total > 0, "{what}: no operation");
-        for (name, operations) in record.operations.kinds().filter(|(name, _)| ["read", "write"].contains(name)) {
-            assert_eq!(operations.bytes, operations.count * block, "{what}: bytes of {name}");
-            assert_eq!(operations.latency.count(), operations.count, "{what}: one latency an operation, {name}");
+        for (name, operations) in record
+            .operations
+            .kinds()
+            .filter(|(name, _)| ["read", "write"].contains(name))
+        {
+            assert_eq!(
+                operations.bytes,
+                operations.count * block,
+                "{what}: bytes of {name}"
+            );
+            assert_eq!(
+                operations.latency.count(),
+                operations.count,
+                "{what}: one latency an operation, {name}"
+            );
             if operations.count > 0 {
-                assert_eq!((operations.smallest_bytes, operations.largest_bytes), (Some(block), Some(block)), "{what}: {name}");
+                assert_eq!(
+                    (operations.smallest_bytes, operations.largest_bytes),
+                    (Some(block), Some(block)),
+                    "{what}: {name}"
+                );
             }
         }
-        assert_share(&format!("{what}: reads"), kind(record, "read").count, total, read_share);
+        assert_share(
+            &format!("{what}: reads"),
+            kind(record, "read").count,
+            total,
+            read_share,
+        );
         let (iops, throughput) = (record.operations_per_second(), record.bytes_per_second());
-        let (iops, throughput) = iops.zip(throughput).unwrap_or_else(|| panic!("{what}: no time passed"));
-        assert!((iops * block as f64 / throughput - 1.0).abs() < 1e-9, "{what}: {iops} a second of {block} bytes are not {throughput}");
+        let (iops, throughput) = iops
+            .zip(throughput)
+            .unwrap_or_else(|| panic!("{what}: no time passed"));
+        assert!(
+            (iops * block as f64 / throughput - 1.0).abs() < 1e-9,
+            "{what}: {iops} a second of {block} bytes are not {throughput}"
+        );
         assert_double_entry(what, record);
         assert_little(what, record);
     }
 
     /// Workers, series and totals are three accounts of the same operations.
     fn assert_double_entry(what: &str, record: &Record) {
-        let workers: (u64, u64) = record.workers.iter().fold((0, 0), |(n, bytes), w| (n + w.operations, bytes + w.bytes));
-        let intervals: (u64, u64) =
-            record.series.iter().fold((0, 0), |(n, bytes), i| (n + i.operations.count(), bytes + i.operations.bytes()));
+        let workers: (u64, u64) = record
+            .workers
+            .iter()
+            .fold((0, 0), |(n, bytes), w| (n + w.operations, bytes + w.bytes));
+        let intervals: (u64, u64) = record.series.iter().fold((0, 0), |(n, bytes), i| {
+            (n + i.operations.count(), bytes + i.operations.bytes())
+        });
         let total = (record.operations.count(), record.operations.bytes());
         assert_eq!(workers, total, "{what}: sum over the workers");
         assert_eq!(intervals, total, "{what}: sum over the series");
         let longest = record.workers.iter().map(|w| w.ended_ns).max().unwrap_or(0);
-        assert_eq!(longest, record.elapsed_ns, "{what}: the last worker's end is the end");
+        assert_eq!(
+            longest, record.elapsed_ns,
+            "{what}: the last worker's end is the end"
+        );
     }
 
     /// Little's law: latencies add up to the time that operations were seen in flight.
     fn assert_little(what: &str, record: &Record) {
-        let latency: u128 = record.operations.kinds().map(|(_, o)| o.service.as_ref().unwrap_or(&o.latency).sum()).sum();
+        let latency: u128 = record
+            .operations
+            .kinds()
+            .map(|(_, o)| o.service.as_ref().unwrap_or(&o.latency).sum())
+            .sum();
         let ratio = latency as f64 / record.generator.in_flight_ns as f64;
-        assert!((ratio - 1.0).abs() < 0.1, "{what}: latencies add up to {ratio:.3} of the time in flight");
+        assert!(
+            (ratio - 1.0).abs() < 0.1,
+            "{what}: latencies add up to {ratio:.3} of the time in flight"
+        );
     }
 
     #[test]
     fn closed_forms_agree_with_what_is_known_of_them() {
-        assert!((hottest_fifth(&pareto(10_000, 0.2), 100) - 0.8).abs() < 1e-9, "80/20");
-        assert!((hottest_fifth(&gaussian(10_000, 0.5, 0.1), 100) - 0.6827).abs() < 1e-3, "one deviation on both sides");
-        assert!((hottest_fifth(&zipf(10_000, 0.0), 100) - 0.2).abs() < 1e-9, "uniform");
+        assert!(
+            (hottest_fifth(&pareto(10_000, 0.2), 100) - 0.8).abs() < 1e-9,
+            "80/20"
+        );
+        assert!(
+            (hottest_fifth(&gaussian(10_000, 0.5, 0.1), 100) - 0.6827).abs() < 1e-3,
+            "one deviation on both sides"
+        );
+        assert!(
+            (hottest_fifth(&zipf(10_000, 0.0), 100) - 0.2).abs() < 1e-9,
+            "uniform"
+        );
         // The harmonic numbers H(2000) and H(10000).
         assert!((hottest_fifth(&zipf(10_000, 1.0), 100) - 8.178_368 / 9.787_606).abs() < 1e-6);
     }

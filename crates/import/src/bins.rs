@@ -10,7 +10,11 @@ impl Bins {
     /// Adds `n` latencies of `ns`; `false` if all counts together would exceed what a record holds.
     #[must_use]
     pub(crate) fn add(&mut self, ns: u64, n: u64) -> bool {
-        let fits = self.0.count().checked_add(n).is_some_and(|all| all <= Histogram::MOST_VALUES);
+        let fits = self
+            .0
+            .count()
+            .checked_add(n)
+            .is_some_and(|all| all <= Histogram::MOST_VALUES);
         if fits {
             self.0.record_many(ns, n);
         }
@@ -23,7 +27,9 @@ impl Bins {
 
     /// Both together; `None` if the counts would exceed what a record holds.
     pub(crate) fn merged(mut self, other: &Self) -> Option<Self> {
-        self.count().checked_add(other.count()).filter(|all| *all <= Histogram::MOST_VALUES)?;
+        self.count()
+            .checked_add(other.count())
+            .filter(|all| *all <= Histogram::MOST_VALUES)?;
         self.0.merge(&other.0);
         Some(self)
     }
@@ -33,14 +39,22 @@ impl Bins {
     }
 }
 
-/// The shortest decimal text of a percentage that a tool wrote as `text`: `99.900000` is `99.9`. `None` for what is no percentage.
+/// The shortest decimal text of a percentage that a tool wrote as `text`: `99.900000` is `99.9`.
+/// `None` for what is no percentage.
 pub(crate) fn percentile_key(text: &str) -> Option<String> {
     let text = text.trim();
     let percent: f64 = text.parse().ok()?;
-    if !(0.0..=100.0).contains(&percent) || !text.starts_with(|c: char| c.is_ascii_digit()) || text.contains(['e', 'E']) {
+    if !(0.0..=100.0).contains(&percent)
+        || !text.starts_with(|c: char| c.is_ascii_digit())
+        || text.contains(['e', 'E'])
+    {
         return None;
     }
-    let trimmed = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+    let trimmed = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    };
     Some(trimmed.to_owned())
 }
 

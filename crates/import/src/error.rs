@@ -25,7 +25,10 @@ impl fmt::Display for Location {
             Self::Whole => f.write_str("the file"),
             Self::Byte(byte) => write!(f, "byte {byte}"),
             Self::Line { line, column: None } => write!(f, "line {line}"),
-            Self::Line { line, column: Some(column) } => write!(f, "line {line}, column {column}"),
+            Self::Line {
+                line,
+                column: Some(column),
+            } => write!(f, "line {line}, column {column}"),
             Self::Value(path) => f.write_str(path),
             Self::Field { line, column } => write!(f, "line {line}, {column:?}"),
         }
@@ -37,25 +40,55 @@ impl fmt::Display for Location {
 pub enum ImportError {
     /// Give a smaller file.
     #[error("{file}: {found}, more than the {most} that are read; {advice}")]
-    TooLarge { file: String, found: String, most: String, advice: &'static str },
+    TooLarge {
+        file: String,
+        found: String,
+        most: String,
+        advice: &'static str,
+    },
     /// Decompress first.
     #[error("{file} is compressed with {with}: decompress it first: {command}")]
-    Compressed { file: String, with: &'static str, command: String },
+    Compressed {
+        file: String,
+        with: &'static str,
+        command: String,
+    },
     /// Copy it again.
-    #[error("{file}, {place}: not the {with} that it begins as: {reason}; copy it again, or repeat the run")]
-    Damaged { file: String, with: &'static str, place: Location, reason: String },
+    #[error(
+        "{file}, {place}: not the {with} that it begins as: {reason}; copy it again, or repeat the run"
+    )]
+    Damaged {
+        file: String,
+        with: &'static str,
+        place: Location,
+        reason: String,
+    },
     /// Give a text in UTF-8.
     #[error("{file}, {place}: not UTF-8 text; {advice}")]
-    NotText { file: String, place: Location, advice: &'static str },
+    NotText {
+        file: String,
+        place: Location,
+        advice: &'static str,
+    },
     /// Give another file, or name the format.
     #[error("{file}: {why}; what is read: {}", Format::list())]
     Unrecognised { file: String, why: String },
     /// The file is known, and another one of the same tool is needed.
     #[error("{file}: {what}; {advice}")]
-    Refused { file: String, what: String, advice: &'static str },
+    Refused {
+        file: String,
+        what: String,
+        advice: &'static str,
+    },
     /// The file is damaged, or of a version with another shape.
     #[error("{file}, read as {format}: {place}: {reason}{}", advice(*.format, .place, *.cut))]
-    Malformed { file: String, format: Format, place: Location, reason: String, cut: bool },
+    Malformed {
+        file: String,
+        format: Format,
+        place: Location,
+        reason: String,
+        cut: bool,
+    },
 }
 
 fn advice(format: Format, place: &Location, cut: bool) -> String {
@@ -64,7 +97,10 @@ fn advice(format: Format, place: &Location, cut: bool) -> String {
     }
     match place {
         Location::Value(_) | Location::Field { .. } => {
-            format!("; if {} wrote it so, its version has a shape that is not known here: please report it", format.tool())
+            format!(
+                "; if {} wrote it so, its version has a shape that is not known here: please report it",
+                format.tool()
+            )
         }
         Location::Whole | Location::Byte(_) | Location::Line { .. } => String::new(),
     }
@@ -81,7 +117,11 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(place: Location, reason: impl Into<String>) -> Self {
-        Self { place, reason: reason.into(), cut: false }
+        Self {
+            place,
+            reason: reason.into(),
+            cut: false,
+        }
     }
 
     pub(crate) fn whole(reason: impl Into<String>) -> Self {
@@ -89,12 +129,23 @@ impl Fault {
     }
 
     pub(crate) fn into_error(self, format: Format, file: &str) -> ImportError {
-        ImportError::Malformed { file: file.to_owned(), format, place: self.place, reason: self.reason, cut: self.cut }
+        ImportError::Malformed {
+            file: file.to_owned(),
+            format,
+            place: self.place,
+            reason: self.reason,
+            cut: self.cut,
+        }
     }
 }
 
 /// More than a limit allows.
 pub(crate) fn too_long(file: &str, bytes: usize, most: usize, advice: &'static str) -> ImportError {
     let size = |n: usize| Bytes(units::lossless::to_u64(n)).to_string();
-    ImportError::TooLarge { file: file.to_owned(), found: size(bytes), most: size(most), advice }
+    ImportError::TooLarge {
+        file: file.to_owned(),
+        found: size(bytes),
+        most: size(most),
+        advice,
+    }
 }

@@ -1,8 +1,11 @@
-//! fio: `--output-format=json` and `json+`, alone or among other output, of a local run or of clients.
+//! fio: `--output-format=json` and `json+`, alone or among other output, of a local run or of
+//! clients.
 //!
-//! Units are those of fio's `stat.c`: `iops` a second, `bw_bytes` bytes a second, `bw` KiB a second, `runtime` milliseconds, `*_ns`
-//! nanoseconds; up to fio 2.21 latencies stand without `_ns` and are microseconds (commit d6bb626e), and up to 2.20 `io_bytes` is KiB
-//! and has no `io_kbytes` beside it (commit c12d597a). fio prints zeros for directions that it did not use; they are left out.
+//! Units are those of fio's `stat.c`: `iops` a second, `bw_bytes` bytes a second, `bw` KiB a
+//! second, `runtime` milliseconds, `*_ns` nanoseconds; up to fio 2.21 latencies stand without `_ns`
+//! and are microseconds (commit d6bb626e), and up to 2.20 `io_bytes` is KiB and has no `io_kbytes`
+//! beside it (commit c12d597a). fio prints zeros for directions that it did not use; they are left
+//! out.
 
 mod job;
 mod latency;
@@ -20,7 +23,8 @@ use options::Options;
 use record::{DeviceAccount, ErrorCount, Measurements, Outcome, Record, Status, Summary};
 use std::collections::BTreeMap;
 
-/// The least run after which fio's device counters, which it polls every 250 ms, are within a few per cent.
+/// The least run after which fio's device counters, which it polls every 250 ms, are within a few
+/// per cent.
 const LEAST_MS_FOR_DEVICES: u64 = 10_000;
 
 pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
@@ -51,18 +55,37 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
 }
 
 /// The records of one report, of which the first is the `first`th of its file.
-fn of_report(root: &Node<'_>, number: usize, first: usize, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
-    let version = root.opt_text("fio version")?.map(|text| text.trim_start_matches("fio-"));
+fn of_report(
+    root: &Node<'_>,
+    number: usize,
+    first: usize,
+    origin: &Origin<'_>,
+) -> Result<Vec<Record>, Fault> {
+    let version = root
+        .opt_text("fio version")?
+        .map(|text| text.trim_start_matches("fio-"));
     let jobs = merge_clones(jobs(root, number, origin)?);
     let devices = devices(root)?;
-    let mut records: Vec<Record> = jobs.iter().enumerate().map(|(index, job)| origin.record(first + index, &job.name, version)).collect();
+    let mut records: Vec<Record> = jobs
+        .iter()
+        .enumerate()
+        .map(|(index, job)| origin.record(first + index, &job.name, version))
+        .collect();
     let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
     let is_alone = jobs.len() == 1;
     for (index, record) in records.iter_mut().enumerate() {
-        record.companions = simultaneous(&jobs, index).map(|other| ids[other].clone()).collect();
-        let others: Vec<String> = simultaneous(&jobs, index).take(4).map(|other| format!("{:?}", jobs[other].name)).collect();
+        record.companions = simultaneous(&jobs, index)
+            .map(|other| ids[other].clone())
+            .collect();
+        let others: Vec<String> = simultaneous(&jobs, index)
+            .take(4)
+            .map(|other| format!("{:?}", jobs[other].name))
+            .collect();
         if !others.is_empty() {
-            record.notices.push(format!("ran at the same time as {}: together they are one trial", others.join(", ")));
+            record.notices.push(format!(
+                "ran at the same time as {}: together they are one trial",
+                others.join(", ")
+            ));
         }
     }
     for (record, job) in records.iter_mut().zip(jobs) {
@@ -73,14 +96,25 @@ fn of_report(root: &Node<'_>, number: usize, first: usize, origin: &Origin<'_>) 
 }
 
 fn printed_besides(documents: &Documents<'_>) -> Vec<String> {
-    let lines: Vec<&str> = documents.before.lines().chain(documents.after.lines()).filter(|line| !line.trim().is_empty()).collect();
-    let grave = |line: &&&str| ["error", "warn", "fail", "note:"].iter().any(|word| line.to_ascii_lowercase().contains(word));
+    let lines: Vec<&str> = documents
+        .before
+        .lines()
+        .chain(documents.after.lines())
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let grave = |line: &&&str| {
+        ["error", "warn", "fail", "note:"]
+            .iter()
+            .any(|word| line.to_ascii_lowercase().contains(word))
+    };
     match (lines.len(), lines.iter().find(grave)) {
         (0, _) => Vec::new(),
         (count, None) => vec![format!("fio printed {count} lines besides its JSON")],
         (count, Some(line)) => {
             let shown: String = line.trim().chars().take(120).collect();
-            vec![format!("fio printed {count} lines besides its JSON, among them: {shown}")]
+            vec![format!(
+                "fio printed {count} lines besides its JSON, among them: {shown}"
+            )]
         }
     }
 }
@@ -93,7 +127,10 @@ fn jobs(root: &Node<'_>, report: usize, origin: &Origin<'_>) -> Result<Vec<Job>,
         .ok_or_else(|| root.fault("neither \"jobs\" nor \"client_stats\" is in it"))?;
     let entries: Vec<Node<'_>> = list.items()?.collect();
     origin.admit(entries.len())?;
-    let mut jobs = entries.into_iter().map(|node| Job::read(&node, globals.of(&node), report)).collect::<Result<Vec<_>, _>>()?;
+    let mut jobs = entries
+        .into_iter()
+        .map(|node| Job::read(&node, globals.of(&node), report))
+        .collect::<Result<Vec<_>, _>>()?;
     if jobs.len() > 1 && root.get("client_stats").is_some() {
         // The sum over clients, which would count everything twice.
         jobs.retain(|job| job.name != "All clients");
@@ -101,7 +138,8 @@ fn jobs(root: &Node<'_>, report: usize, origin: &Origin<'_>) -> Result<Vec<Job>,
     Ok(jobs)
 }
 
-/// The `global options`: of a local run or of one client an object, of several clients an array that names each.
+/// The `global options`: of a local run or of one client an object, of several clients an array
+/// that names each.
 struct Globals(Vec<(Option<Client>, Options)>);
 
 /// Host name and port.
@@ -109,19 +147,28 @@ type Client = (String, Option<u64>);
 
 impl Globals {
     fn read(root: &Node<'_>) -> Result<Self, Fault> {
-        let Some(node) = root.get("global options") else { return Ok(Self(Vec::new())) };
+        let Some(node) = root.get("global options") else {
+            return Ok(Self(Vec::new()));
+        };
         if node.is_object() {
             return Ok(Self(vec![(None, Options::read(&node)?)]));
         }
         let of_client = |node: Node<'_>| Ok((client(&node), Options::read(&node)?));
-        Ok(Self(node.items()?.map(of_client).collect::<Result<_, _>>()?))
+        Ok(Self(
+            node.items()?.map(of_client).collect::<Result<_, _>>()?,
+        ))
     }
 
     /// Those that are in force for a job.
     fn of(&self, job: &Node<'_>) -> Options {
         let client = client(job);
-        let found = self.0.iter().find(|(whose, _)| whose.is_none() || *whose == client);
-        found.map(|(_, options)| options.clone()).unwrap_or_default()
+        let found = self
+            .0
+            .iter()
+            .find(|(whose, _)| whose.is_none() || *whose == client);
+        found
+            .map(|(_, options)| options.clone())
+            .unwrap_or_default()
     }
 }
 
@@ -130,7 +177,8 @@ fn client(node: &Node<'_>) -> Option<Client> {
     Some((host.to_owned(), node.opt_count("port").ok().flatten()))
 }
 
-/// Clones of one job (`numjobs` without `group_reporting`) are one workload: each alone is not a repetition of it.
+/// Clones of one job (`numjobs` without `group_reporting`) are one workload: each alone is not a
+/// repetition of it.
 fn merge_clones(jobs: Vec<Job>) -> Vec<Job> {
     let mut out: Vec<Job> = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -142,29 +190,45 @@ fn merge_clones(jobs: Vec<Job>) -> Vec<Job> {
     out
 }
 
-/// The other jobs whose time overlaps with that of one; jobs without a start time overlap within their group.
+/// The other jobs whose time overlaps with that of one; jobs without a start time overlap within
+/// their group.
 fn simultaneous(jobs: &[Job], index: usize) -> impl Iterator<Item = usize> {
     let job = &jobs[index];
-    let span = |job: &Job| job.start_ms.map(|start| (start, start.saturating_add(job.runtime_ms)));
+    let span = |job: &Job| {
+        job.start_ms
+            .map(|start| (start, start.saturating_add(job.runtime_ms)))
+    };
     let overlap = move |other: &Job| match (span(job), span(other)) {
         (Some((from, to)), Some((start, end))) => start < to && from < end,
         _ => job.group == other.group,
     };
-    jobs.iter().enumerate().filter(move |(other, job)| *other != index && overlap(job)).map(|(other, _)| other)
+    jobs.iter()
+        .enumerate()
+        .filter(move |(other, job)| *other != index && overlap(job))
+        .map(|(other, _)| other)
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn fill(record: &mut Record, job: Job) {
     let (effective, notices) = job.options.effective(job.clones);
     record.notices.extend(notices);
     if job.clones > 1 {
-        record.notices.push(format!("{} clones of the job are added up; percentiles of single clones are left out", job.clones));
+        record.notices.push(format!(
+            "{} clones of the job are added up; percentiles of single clones are left out",
+            job.clones
+        ));
     }
     record.targets = job.options.targets();
     record.asked = job.options.asked();
     let block = job.options.block_bytes();
     record.effective = effective;
     record.environment.system.hostname = job.hostname;
-    record.started_at = job.start_ms.map_or_else(String::new, |ms| time::format(i128::from(ms) * 1_000_000));
+    record.started_at = job
+        .start_ms
+        .map_or_else(String::new, |ms| time::format(i128::from(ms) * 1_000_000));
     record.elapsed_ns = job.runtime_ms.saturating_mul(1_000_000);
     record.process.user_ns = job.user_ns;
     record.process.system_ns = job.system_ns;
@@ -175,7 +239,13 @@ fn fill(record: &mut Record, job: Job) {
     for (kind, direction) in job.directions {
         completion_only |= direction.has_completion_latency_only();
         coarse |= direction.is_coarse();
-        direction.store(&kind, block, &mut operations, &mut record.summaries, &mut record.notices);
+        direction.store(
+            &kind,
+            block,
+            &mut operations,
+            &mut record.summaries,
+            &mut record.notices,
+        );
     }
     if completion_only {
         record.notices.push(
@@ -184,19 +254,40 @@ fn fill(record: &mut Record, job: Job) {
         );
     }
     if coarse {
-        record.notices.push("latencies are whole microseconds rounded down; what is rounded to 0 is left out".into());
+        record.notices.push(
+            "latencies are whole microseconds rounded down; what is rounded to 0 is left out"
+                .into(),
+        );
     }
     record.operations = operations;
     if !job.figures.is_empty() {
-        record.summaries.insert("job".into(), Summary { figures: job.figures, ..Summary::default() });
+        record.summaries.insert(
+            "job".into(),
+            Summary {
+                figures: job.figures,
+                ..Summary::default()
+            },
+        );
     }
     if job.error != 0 || job.total_errors > 0 {
-        let errno = if job.error == 0 { job.first_error } else { job.error };
-        record.errors.push(ErrorCount { error: format!("errno {errno}"), count: job.total_errors.max(1), ..ErrorCount::default() });
+        let errno = if job.error == 0 {
+            job.first_error
+        } else {
+            job.error
+        };
+        record.errors.push(ErrorCount {
+            error: format!("errno {errno}"),
+            count: job.total_errors.max(1),
+            ..ErrorCount::default()
+        });
     }
     if job.error != 0 {
         let message = Some(format!("fio reports errno {} for this job", job.error));
-        record.outcome = Outcome { status: Status::Failed, exit_code: 1, message };
+        record.outcome = Outcome {
+            status: Status::Failed,
+            exit_code: 1,
+            message,
+        };
     }
 }
 
@@ -204,7 +295,9 @@ fn fill(record: &mut Record, job: Job) {
 type Device = (DeviceAccount, BTreeMap<String, f64>);
 
 fn devices(root: &Node<'_>) -> Result<Vec<Device>, Fault> {
-    let Some(list) = root.get("disk_util") else { return Ok(Vec::new()) };
+    let Some(list) = root.get("disk_util") else {
+        return Ok(Vec::new());
+    };
     let mut out = Vec::new();
     for node in list.items()? {
         let name = node.need("name")?.text()?.to_owned();
@@ -231,17 +324,27 @@ fn devices(root: &Node<'_>) -> Result<Vec<Device>, Fault> {
     Ok(out)
 }
 
-/// Takes the devices as an account only where fio's polling and what it counts besides the job cannot mislead. What they say stands with
-/// every job, as the most that can have been its own.
+/// Takes the devices as an account only where fio's polling and what it counts besides the job
+/// cannot mislead. What they say stands with every job, as the most that can have been its own.
 fn add_devices(record: &mut Record, devices: &[Device], is_alone: bool) {
     let long = record.elapsed_ns >= LEAST_MS_FOR_DEVICES * 1_000_000;
     let only_the_job = !record.effective.contains_key("warmup");
     for (device, figures) in devices {
-        record.summaries.insert(format!("device {}", device.name), Summary { figures: figures.clone(), ..Summary::default() });
+        record.summaries.insert(
+            format!("device {}", device.name),
+            Summary {
+                figures: figures.clone(),
+                ..Summary::default()
+            },
+        );
         let util = figures.get("util").copied().unwrap_or_default();
         if is_alone && long && only_the_job && figures.contains_key("read_sectors") {
-            let busy_ns = time::nanos(record.elapsed_ns as f64 * util / 100.0, 1.0).unwrap_or_default();
-            record.devices.push(DeviceAccount { busy_ns, ..device.clone() });
+            let busy_ns =
+                time::nanos(record.elapsed_ns as f64 * util / 100.0, 1.0).unwrap_or_default();
+            record.devices.push(DeviceAccount {
+                busy_ns,
+                ..device.clone()
+            });
         }
     }
 }

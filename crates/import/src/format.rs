@@ -64,12 +64,21 @@ impl Format {
             Self::ElbenchoJson | Self::ElbenchoCsv => Some(1_000_000),
             // fio's rates are made from the same whole milliseconds that it prints.
             Self::Fio | Self::FioTerse => None,
-            Self::K6Summary | Self::K6Points | Self::WarpAnalysis | Self::WarpOperations | Self::IoPulse | Self::Hyperfine => None,
+            Self::K6Summary
+            | Self::K6Points
+            | Self::WarpAnalysis
+            | Self::WarpOperations
+            | Self::IoPulse
+            | Self::Hyperfine => None,
         }
     }
 
     pub(crate) fn list() -> String {
-        Self::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+        Self::ALL
+            .iter()
+            .map(|format| format.name())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -90,14 +99,21 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|format| format.name() == word).ok_or_else(|| UnknownFormat { word: word.to_owned() })
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|format| format.name() == word)
+            .ok_or_else(|| UnknownFormat {
+                word: word.to_owned(),
+            })
     }
 }
 
 /// Tells the format of a file by its content.
 ///
 /// # Errors
-/// None of the known formats, or more than one, fits; or the bytes are too many, compressed, or no text.
+/// None of the known formats, or more than one, fits; or the bytes are too many, compressed, or no
+/// text.
 pub fn recognise(bytes: &[u8], name: &str) -> Result<Format, ImportError> {
     of(&Input::new(&compressed::plain(bytes, name)?, name)?)
 }
@@ -110,14 +126,23 @@ pub(crate) fn of(input: &Input<'_>) -> Result<Format, ImportError> {
     if let Some((_, format)) = TABLES.iter().find(|(start, _)| first.starts_with(start)) {
         return Ok(*format);
     }
-    if let Some((_, what, advice)) = OTHER_TABLES.iter().find(|(start, _, _)| first.starts_with(start)) {
-        return Err(ImportError::Refused { file: input.name.to_owned(), what: (*what).to_owned(), advice });
+    if let Some((_, what, advice)) = OTHER_TABLES
+        .iter()
+        .find(|(start, _, _)| first.starts_with(start))
+    {
+        return Err(ImportError::Refused {
+            file: input.name.to_owned(),
+            what: (*what).to_owned(),
+            advice,
+        });
     }
     if fio::terse::is_line(first) {
         return Ok(Format::FioTerse);
     }
     if let Some(version) = fio::terse::other_version(first) {
-        let what = format!("the terse output of fio in version {version}, which has no version of fio and no percentiles of its own");
+        let what = format!(
+            "the terse output of fio in version {version}, which has no version of fio and no percentiles of its own"
+        );
         return Err(ImportError::Refused {
             file: input.name.to_owned(),
             what,
@@ -127,28 +152,52 @@ pub(crate) fn of(input: &Input<'_>) -> Result<Format, ImportError> {
     if is_point(first) {
         return Ok(Format::K6Points);
     }
-    let documents = input.documents().map_err(|fault| unrecognised(input, &format!("{}: {}", fault.place, fault.reason)))?;
-    let Some(value) = documents.values.first() else { return Err(unrecognised(input, "no JSON document in it")) };
+    let documents = input
+        .documents()
+        .map_err(|fault| unrecognised(input, &format!("{}: {}", fault.place, fault.reason)))?;
+    let Some(value) = documents.values.first() else {
+        return Err(unrecognised(input, "no JSON document in it"));
+    };
     let node = Node::root(value, "");
     if let Some((_, what, advice)) = OTHER_DOCUMENTS.iter().find(|(is, _, _)| is(&node)) {
-        return Err(ImportError::Refused { file: input.name.to_owned(), what: (*what).to_owned(), advice });
+        return Err(ImportError::Refused {
+            file: input.name.to_owned(),
+            what: (*what).to_owned(),
+            advice,
+        });
     }
-    let fitting: Vec<Format> = DOCUMENTS.iter().filter(|(is, _)| is(&node)).map(|(_, format)| *format).collect();
+    let fitting: Vec<Format> = DOCUMENTS
+        .iter()
+        .filter(|(is, _)| is(&node))
+        .map(|(_, format)| *format)
+        .collect();
     match fitting[..] {
         [format] => Ok(format),
-        [] => Err(unrecognised(input, &format!("JSON of an unknown kind ({})", keys(value)))),
+        [] => Err(unrecognised(
+            input,
+            &format!("JSON of an unknown kind ({})", keys(value)),
+        )),
         _ => {
             let names: Vec<_> = fitting.iter().map(|format| format.name()).collect();
-            Err(unrecognised(input, &format!("fits several formats ({}): name one", names.join(", "))))
+            Err(unrecognised(
+                input,
+                &format!("fits several formats ({}): name one", names.join(", ")),
+            ))
         }
     }
 }
 
 fn unrecognised(input: &Input<'_>, why: &str) -> ImportError {
-    ImportError::Unrecognised { file: input.name.to_owned(), why: why.to_owned() }
+    ImportError::Unrecognised {
+        file: input.name.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
-const TABLES: [(&str, Format); 2] = [("idx\tthread\top\t", Format::WarpOperations), ("ISO date,label,path type,", Format::ElbenchoCsv)];
+const TABLES: [(&str, Format); 2] = [
+    ("idx\tthread\top\t", Format::WarpOperations),
+    ("ISO date,label,path type,", Format::ElbenchoCsv),
+];
 
 const OTHER_TABLES: [(&str, &str, &str); 5] = [
     (
@@ -166,8 +215,16 @@ const OTHER_TABLES: [(&str, &str, &str); 5] = [
         "means over runs of elbencho, as its storage_sweep makes them",
         "import what elbencho writes with --csvfile or --jsonfile",
     ),
-    ("metric_name,timestamp,metric_value,", "CSV of k6, which has whole seconds only", "run k6 with --out json=FILE"),
-    ("timestamp,elapsed", "a CSV time series", "import the tool's JSON result instead"),
+    (
+        "metric_name,timestamp,metric_value,",
+        "CSV of k6, which has whole seconds only",
+        "run k6 with --out json=FILE",
+    ),
+    (
+        "timestamp,elapsed",
+        "a CSV time series",
+        "import the tool's JSON result instead",
+    ),
 ];
 
 type Test = fn(&Node<'_>) -> bool;
@@ -179,19 +236,47 @@ const OTHER_DOCUMENTS: [(Test, &str, &str); 2] = [
         "import its aggregate.json",
     ),
     (
-        |node| node.get("schema").is_some() && node.get("operations").is_some() && node.get("outcome").is_some(),
+        |node| {
+            node.get("schema").is_some()
+                && node.get("operations").is_some()
+                && node.get("outcome").is_some()
+        },
         "records of Fathom already",
         "use them as they are",
     ),
 ];
 
 const DOCUMENTS: [(Test, Format); 6] = [
-    (|node| node.get("fio version").is_some() || has_jobs(node, "jobs") || has_jobs(node, "client_stats"), Format::Fio),
-    (|node| node.get("root_group").is_some() && node.get("metrics").is_some_and(|metrics| metrics.is_object()), Format::K6Summary),
+    (
+        |node| {
+            node.get("fio version").is_some()
+                || has_jobs(node, "jobs")
+                || has_jobs(node, "client_stats")
+        },
+        Format::Fio,
+    ),
+    (
+        |node| {
+            node.get("root_group").is_some()
+                && node
+                    .get("metrics")
+                    .is_some_and(|metrics| metrics.is_object())
+        },
+        Format::K6Summary,
+    ),
     (is_warp, Format::WarpAnalysis),
-    (|node| node.get("test_info").is_some() && node.get("final_summary").is_some(), Format::IoPulse),
-    (|node| first_item(node, "results").is_some_and(|result| result.get("command").is_some()), Format::Hyperfine),
-    (|node| node.get("phase_type").is_some() && node.get("last_done").is_some(), Format::ElbenchoJson),
+    (
+        |node| node.get("test_info").is_some() && node.get("final_summary").is_some(),
+        Format::IoPulse,
+    ),
+    (
+        |node| first_item(node, "results").is_some_and(|result| result.get("command").is_some()),
+        Format::Hyperfine,
+    ),
+    (
+        |node| node.get("phase_type").is_some() && node.get("last_done").is_some(),
+        Format::ElbenchoJson,
+    ),
 ];
 
 fn has_jobs(node: &Node<'_>, key: &str) -> bool {
@@ -199,9 +284,14 @@ fn has_jobs(node: &Node<'_>, key: &str) -> bool {
 }
 
 fn is_warp(node: &Node<'_>) -> bool {
-    let live = node.get("total").is_some_and(|total| total.get("total_requests").is_some());
-    let old = node.get("mixed").is_some_and(|mixed| mixed.as_bool().is_some())
-        && first_item(node, "operations").is_some_and(|operation| operation.get("throughput").is_some());
+    let live = node
+        .get("total")
+        .is_some_and(|total| total.get("total_requests").is_some());
+    let old = node
+        .get("mixed")
+        .is_some_and(|mixed| mixed.as_bool().is_some())
+        && first_item(node, "operations")
+            .is_some_and(|operation| operation.get("throughput").is_some());
     live || old
 }
 
@@ -212,15 +302,23 @@ fn first_item<'a>(node: &Node<'a>, key: &str) -> Option<Node<'a>> {
 
 /// Whether a line is one of k6's JSON output.
 fn is_point(line: &str) -> bool {
-    let Ok(value) = serde_json::from_str::<Value>(line) else { return false };
+    let Ok(value) = serde_json::from_str::<Value>(line) else {
+        return false;
+    };
     let kind = value.get("type").and_then(Value::as_str);
-    matches!(kind, Some("Metric" | "Point")) && value.get("metric").is_some() && value.get("data").is_some()
+    matches!(kind, Some("Metric" | "Point"))
+        && value.get("metric").is_some()
+        && value.get("data").is_some()
 }
 
 fn keys(value: &Value) -> String {
     match value.as_object() {
         Some(members) => {
-            let names: Vec<String> = members.keys().take(5).map(|key| format!("{:?}", key.chars().take(30).collect::<String>())).collect();
+            let names: Vec<String> = members
+                .keys()
+                .take(5)
+                .map(|key| format!("{:?}", key.chars().take(30).collect::<String>()))
+                .collect();
             format!("keys {}", names.join(", "))
         }
         None => "not an object".into(),
@@ -236,16 +334,29 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(format.name().parse(), Ok(*format));
         }
-        assert!("fio2".parse::<Format>().unwrap_err().to_string().contains("k6-json"));
+        assert!(
+            "fio2"
+                .parse::<Format>()
+                .unwrap_err()
+                .to_string()
+                .contains("k6-json")
+        );
     }
 
     #[test]
     fn what_is_unknown_says_so_and_lists_what_is_known() {
-        for (bytes, expected) in
-            [("", "empty"), ("hello", "no JSON document"), ("{\"a\":1}", "keys \"a\""), ("[1]", "not an object"), ("{\"a\":", "EOF")]
-        {
+        for (bytes, expected) in [
+            ("", "empty"),
+            ("hello", "no JSON document"),
+            ("{\"a\":1}", "keys \"a\""),
+            ("[1]", "not an object"),
+            ("{\"a\":", "EOF"),
+        ] {
             let error = recognise(bytes.as_bytes(), "f").unwrap_err().to_string();
-            assert!(error.contains(expected) && error.contains("hyperfine"), "{error}");
+            assert!(
+                error.contains(expected) && error.contains("hyperfine"),
+                "{error}"
+            );
         }
     }
 
@@ -253,7 +364,10 @@ mod tests {
     fn what_fits_two_formats_is_not_guessed() {
         let both = br#"{"fio version":"fio-3.1","test_info":{},"final_summary":{}}"#;
         let error = recognise(both, "f").unwrap_err().to_string();
-        assert!(error.contains("fits several formats (fio, iopulse)"), "{error}");
+        assert!(
+            error.contains("fits several formats (fio, iopulse)"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -261,12 +375,23 @@ mod tests {
         for (bytes, advice) in [
             ("{\"node_id\":\"a\",\"histogram\":{}}", "aggregate.json"),
             ("metric_name,timestamp,metric_value,check\n", "--out json"),
-            ("ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%\n", "--csvfile"),
+            (
+                "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%\n",
+                "--csvfile",
+            ),
             ("Dataset,Mean-value\n1024x1GiB,90.1453\n", "--csvfile"),
             ("2;name;0;0;17260;17242;4310;1001\n", "--terse-version=3"),
-            ("{\"schema\":1,\"operations\":{},\"outcome\":{}}", "as they are"),
+            (
+                "{\"schema\":1,\"operations\":{},\"outcome\":{}}",
+                "as they are",
+            ),
         ] {
-            assert!(recognise(bytes.as_bytes(), "f").unwrap_err().to_string().contains(advice));
+            assert!(
+                recognise(bytes.as_bytes(), "f")
+                    .unwrap_err()
+                    .to_string()
+                    .contains(advice)
+            );
         }
     }
 }

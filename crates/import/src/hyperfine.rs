@@ -1,8 +1,11 @@
-//! hyperfine: `--export-json`. Times are seconds, memory is bytes (`src/benchmark/benchmark_result.rs`).
+//! hyperfine: `--export-json`. Times are seconds, memory is bytes
+//! (`src/benchmark/benchmark_result.rs`).
 //!
-//! The command is the target, and each of its starts a record, in the order in which they ran: a start is a fresh trial, and several of
-//! them have an interval. Starts that failed, which `--ignore-failure` keeps in the file, are errors without a time, as in every record.
-//! What hyperfine says of all starts together stands with the first. Exports without single times give one record a command.
+//! The command is the target, and each of its starts a record, in the order in which they ran: a
+//! start is a fresh trial, and several of them have an interval. Starts that failed, which
+//! `--ignore-failure` keeps in the file, are errors without a time, as in every record.
+//! What hyperfine says of all starts together stands with the first. Exports without single times
+//! give one record a command.
 
 use crate::bins::Bins;
 use crate::error::Fault;
@@ -38,11 +41,17 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
 fn command(result: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
     let text = without_secrets(result.need("command")?.text()?);
     let mut record = origin.record(index, KIND, None);
-    record.targets = vec![TargetFact { path: text.clone(), kind: "command".into(), ..TargetFact::default() }];
+    record.targets = vec![TargetFact {
+        path: text.clone(),
+        kind: "command".into(),
+        ..TargetFact::default()
+    }];
     record.asked.insert("command".into(), text);
     if let Some(parameters) = result.get("parameters") {
         for (key, value) in parameters.members()? {
-            record.asked.insert(format!("parameter {key}"), value.text()?.to_owned());
+            record
+                .asked
+                .insert(format!("parameter {key}"), value.text()?.to_owned());
         }
     }
     let all = together(result)?;
@@ -50,11 +59,18 @@ fn command(result: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Vec<R
         record.summaries.insert(KIND.into(), all);
         return Ok(vec![record]);
     };
-    let failed = starts.iter().filter(|start| start.failure.is_some()).count();
+    let failed = starts
+        .iter()
+        .filter(|start| start.failure.is_some())
+        .count();
     let plain = record.clone();
     let mut out: Vec<Record> = Vec::with_capacity(starts.len());
     for (number, start) in starts.into_iter().enumerate() {
-        let mut one = Record { id: origin.record(index + number, KIND, None).id, repeat: origin.repeat(index, number), ..plain.clone() };
+        let mut one = Record {
+            id: origin.record(index + number, KIND, None).id,
+            repeat: origin.repeat(index, number),
+            ..plain.clone()
+        };
         start.enter(&mut one)?;
         out.push(one);
     }
@@ -80,7 +96,12 @@ const ALL: &str = "all starts";
 
 /// What hyperfine says of all starts of a command.
 fn together(result: &Node<'_>) -> Result<Summary, Fault> {
-    let seconds = |key| Ok(result.opt_number(key)?.and_then(|value| time::nanos(value, SECOND_NS)).map(|ns| ns as f64));
+    let seconds = |key| {
+        Ok(result
+            .opt_number(key)?
+            .and_then(|value| time::nanos(value, SECOND_NS))
+            .map(|ns| ns as f64))
+    };
     let mut summary = Summary {
         mean_ns: seconds("mean")?,
         min_ns: seconds("min")?,
@@ -101,10 +122,23 @@ fn together(result: &Node<'_>) -> Result<Summary, Fault> {
 
 /// The same as plain figures: beside the starts themselves they are no operations once more.
 fn as_figures(all: &Summary) -> Summary {
-    let moments = [("mean ns", all.mean_ns), ("stddev ns", all.stddev_ns), ("min ns", all.min_ns), ("max ns", all.max_ns)];
-    let median = all.percentiles_ns.get("50").map(|ns| ("median ns".to_owned(), *ns));
-    let named = moments.into_iter().filter_map(|(name, ns)| Some((name.to_owned(), ns?)));
-    Summary { figures: named.chain(median).chain(all.figures.clone()).collect(), ..Summary::default() }
+    let moments = [
+        ("mean ns", all.mean_ns),
+        ("stddev ns", all.stddev_ns),
+        ("min ns", all.min_ns),
+        ("max ns", all.max_ns),
+    ];
+    let median = all
+        .percentiles_ns
+        .get("50")
+        .map(|ns| ("median ns".to_owned(), *ns));
+    let named = moments
+        .into_iter()
+        .filter_map(|(name, ns)| Some((name.to_owned(), ns?)));
+    Summary {
+        figures: named.chain(median).chain(all.figures.clone()).collect(),
+        ..Summary::default()
+    }
 }
 
 /// One start of a command.
@@ -118,36 +152,66 @@ impl Start {
         let mut times = Bins::default();
         match self.failure {
             Some(error) => {
-                record.outcome = Outcome { status: Status::Failed, exit_code: 1, message: Some(error.clone()) };
-                record.errors.push(ErrorCount { operation: KIND.into(), error, count: 1, ..ErrorCount::default() });
+                record.outcome = Outcome {
+                    status: Status::Failed,
+                    exit_code: 1,
+                    message: Some(error.clone()),
+                };
+                record.errors.push(ErrorCount {
+                    operation: KIND.into(),
+                    error,
+                    count: 1,
+                    ..ErrorCount::default()
+                });
             }
             None if times.add(self.ns, 1) => {}
             None => return Err(Fault::whole("more runs than 64 bits count")),
         }
         record.elapsed_ns = self.ns;
         let (count, errors) = (times.count(), 1 - times.count());
-        record.operations.insert(KIND, Operations { count, errors, latency: times.into_histogram(), ..Operations::default() });
+        record.operations.insert(
+            KIND,
+            Operations {
+                count,
+                errors,
+                latency: times.into_histogram(),
+                ..Operations::default()
+            },
+        );
         Ok(())
     }
 }
 
 /// `None` in exports of versions that kept no single times.
 fn starts(result: &Node<'_>) -> Result<Option<Vec<Start>>, Fault> {
-    let Some(times) = result.get("times") else { return Ok(None) };
+    let Some(times) = result.get("times") else {
+        return Ok(None);
+    };
     let mut codes = Vec::new();
     if let Some(node) = result.get("exit_codes") {
         codes = node.items()?.collect();
     }
     let mut out = Vec::new();
     for (index, node) in times.items()?.enumerate() {
-        let ns = time::nanos(node.number()?, SECOND_NS).ok_or_else(|| node.fault("not a time of 0 or more seconds"))?;
-        out.push(Start { ns, failure: codes.get(index).map(failure).transpose()?.flatten() });
+        let ns = time::nanos(node.number()?, SECOND_NS)
+            .ok_or_else(|| node.fault("not a time of 0 or more seconds"))?;
+        out.push(Start {
+            ns,
+            failure: codes.get(index).map(failure).transpose()?.flatten(),
+        });
     }
     if !codes.is_empty() && codes.len() != out.len() {
-        return Err(times.fault(format!("{} times and {} exit codes", out.len(), codes.len())));
+        return Err(times.fault(format!(
+            "{} times and {} exit codes",
+            out.len(),
+            codes.len()
+        )));
     }
     if out.len() > crate::MOST_RECORDS {
-        return Err(times.fault(format!("more than {} starts: split the file", crate::MOST_RECORDS)));
+        return Err(times.fault(format!(
+            "more than {} starts: split the file",
+            crate::MOST_RECORDS
+        )));
     }
     Ok(Some(out))
 }

@@ -1,15 +1,18 @@
-//! Results of other tools, read as records, so that they can be audited, compared and reported like our own.
+//! Results of other tools, read as records, so that they can be audited, compared and reported like
+//! our own.
 //!
-//! [`import`] recognises a file by what is in it, never by its name; [`import_as`] is told. One file a format. A figure keeps the meaning
-//! that its tool gives it: units are taken from the tool's source, a latency distribution becomes a histogram only where the tool gives
-//! counts at values (fio's `json+`, k6's points, warp's operations, hyperfine's times), and everything else is a
-//! [`Summary`](record::Summary). What a tool does not say stays unknown.
+//! [`import`] recognises a file by what is in it, never by its name; [`import_as`] is told. One
+//! file a format. A figure keeps the meaning that its tool gives it: units are taken from the
+//! tool's source, a latency distribution becomes a histogram only where the tool gives
+//! counts at values (fio's `json+`, k6's points, warp's operations, hyperfine's times), and
+//! everything else is a [`Summary`](record::Summary). What a tool does not say stays unknown.
 //!
-//! Foreign bytes are hostile until read: sizes, counts of values and names are bounded, an error says what is wrong and where, and
-//! nothing here panics on any input.
+//! Foreign bytes are hostile until read: sizes, counts of values and names are bounded, an error
+//! says what is wrong and where, and nothing here panics on any input.
 //!
 //! # Deliberately absent
-//! No decompression beyond that of what tools compress by themselves (zstd, gzip), no reading of files, no guessing of units or of options that a tool leaves out, no repair of cut-off files.
+//! No decompression beyond that of what tools compress by themselves (zstd, gzip), no reading of
+//! files, no guessing of units or of options that a tool leaves out, no repair of cut-off files.
 #![forbid(unsafe_code)]
 
 mod bins;
@@ -74,10 +77,13 @@ fn read(format: Format, input: &Input<'_>) -> Result<Vec<Record>, ImportError> {
         Format::ElbenchoCsv => elbencho::table::read(input, &origin),
     };
     match records {
-        Ok(records) if records.is_empty() => Err(error::Fault::whole("holds no results").into_error(format, input.name)),
-        Ok(records) if !records.iter().all(origin::is_finite) => {
-            Err(error::Fault::whole("holds numbers that no measurement gives").into_error(format, input.name))
+        Ok(records) if records.is_empty() => {
+            Err(error::Fault::whole("holds no results").into_error(format, input.name))
         }
+        Ok(records) if !records.iter().all(origin::is_finite) => Err(error::Fault::whole(
+            "holds numbers that no measurement gives",
+        )
+        .into_error(format, input.name)),
         Ok(mut records) => {
             origin.declare_repetitions(&mut records);
             Ok(records)

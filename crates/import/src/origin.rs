@@ -14,16 +14,22 @@ pub(crate) struct Origin<'a> {
 
 impl<'a> Origin<'a> {
     pub(crate) fn new(format: Format, input: &Input<'a>) -> Self {
-        Self { format, file: input.name, fingerprint: fnv1a(input.text.as_bytes()) }
+        Self {
+            format,
+            file: input.name,
+            fingerprint: fnv1a(input.text.as_bytes()),
+        }
     }
 
     /// The file's name without directories and without its last extension.
     pub(crate) fn stem(&self) -> &'a str {
         let base = self.file.rsplit(['/', '\\']).next().unwrap_or(self.file);
-        base.rsplit_once('.').map_or(base, |(stem, _)| if stem.is_empty() { base } else { stem })
+        base.rsplit_once('.')
+            .map_or(base, |(stem, _)| if stem.is_empty() { base } else { stem })
     }
 
-    /// A record with no measurements yet. The same bytes give the same id, so that a file imported twice is seen.
+    /// A record with no measurements yet. The same bytes give the same id, so that a file imported
+    /// twice is seen.
     pub(crate) fn record(&self, index: usize, name: &str, version: Option<&str>) -> Record {
         Record {
             schema: SCHEMA,
@@ -48,23 +54,36 @@ impl<'a> Origin<'a> {
 
     /// Place `number` among the repetitions of the workload that is the `index`th of its file.
     pub(crate) fn repeat(&self, index: usize, number: usize) -> Option<Repeat> {
-        Some(Repeat { of: self.repetitions(index), number: u32::try_from(number).ok()? })
+        Some(Repeat {
+            of: self.repetitions(index),
+            number: u32::try_from(number).ok()?,
+        })
     }
 
-    /// Declares records of one file that are of the same work on the same target, and that did not run together, to be repetitions:
-    /// whoever appends results to one file collects them.
+    /// Declares records of one file that are of the same work on the same target, and that did not
+    /// run together, to be repetitions: whoever appends results to one file collects them.
     pub(crate) fn declare_repetitions(&self, records: &mut [Record]) {
-        let mut done: Vec<bool> = records.iter().map(|record| record.repeat.is_some()).collect();
+        let mut done: Vec<bool> = records
+            .iter()
+            .map(|record| record.repeat.is_some())
+            .collect();
         for first in 0..records.len() {
             // Where a tool says nothing of its options nobody knows whether they were equal.
-            let is_described = !records[first].effective.is_empty() || !records[first].asked.is_empty();
+            let is_described =
+                !records[first].effective.is_empty() || !records[first].asked.is_empty();
             if std::mem::replace(&mut done[first], true) || !is_described {
                 continue;
             }
-            let same: Vec<usize> = (first..records.len()).filter(|at| is_same_work(&records[first], &records[*at])).collect();
+            let same: Vec<usize> = (first..records.len())
+                .filter(|at| is_same_work(&records[first], &records[*at]))
+                .collect();
             same.iter().for_each(|at| done[*at] = true);
-            let together =
-                same.iter().any(|at| records[*at].companions.iter().any(|id| same.iter().any(|other| records[*other].id == *id)));
+            let together = same.iter().any(|at| {
+                records[*at]
+                    .companions
+                    .iter()
+                    .any(|id| same.iter().any(|other| records[*other].id == *id))
+            });
             if same.len() < 2 || together {
                 continue;
             }
@@ -77,7 +96,10 @@ impl<'a> Origin<'a> {
     /// Refuses more records than a file may hold.
     pub(crate) fn admit(&self, records: usize) -> Result<(), Fault> {
         match records > crate::MOST_RECORDS {
-            true => Err(Fault::whole(format!("holds more than {} results: split the file", crate::MOST_RECORDS))),
+            true => Err(Fault::whole(format!(
+                "holds more than {} results: split the file",
+                crate::MOST_RECORDS
+            ))),
             false => Ok(()),
         }
     }
@@ -85,33 +107,68 @@ impl<'a> Origin<'a> {
 
 /// Whether two records are of the same work. What a target holds may have grown between them.
 pub(crate) fn is_same_work(a: &Record, b: &Record) -> bool {
-    let targets = |record: &Record| record.targets.iter().map(|target| target.path.clone()).collect::<Vec<_>>();
+    let targets = |record: &Record| {
+        record
+            .targets
+            .iter()
+            .map(|target| target.path.clone())
+            .collect::<Vec<_>>()
+    };
     let host = |record: &Record| record.environment.system.hostname.clone();
-    (&a.name, &a.asked, &a.effective) == (&b.name, &b.asked, &b.effective) && targets(a) == targets(b) && host(a) == host(b)
+    (&a.name, &a.asked, &a.effective) == (&b.name, &b.asked, &b.effective)
+        && targets(a) == targets(b)
+        && host(a) == host(b)
 }
 
 /// Whether every number of the summaries is finite: others cannot be stored.
 pub(crate) fn is_finite(record: &Record) -> bool {
     fn of(summary: &Summary) -> bool {
-        let moments = [summary.per_second, summary.bytes_per_second, summary.mean_ns, summary.min_ns, summary.max_ns, summary.stddev_ns];
-        let lists = summary.percentiles_ns.values().chain(summary.figures.values()).copied();
-        let ranges = summary.ranges.iter().flat_map(|range| [range.from_ns, range.to_ns]);
-        moments.into_iter().flatten().chain(lists).chain(ranges).all(f64::is_finite) && summary.parts.values().all(of)
+        let moments = [
+            summary.per_second,
+            summary.bytes_per_second,
+            summary.mean_ns,
+            summary.min_ns,
+            summary.max_ns,
+            summary.stddev_ns,
+        ];
+        let lists = summary
+            .percentiles_ns
+            .values()
+            .chain(summary.figures.values())
+            .copied();
+        let ranges = summary
+            .ranges
+            .iter()
+            .flat_map(|range| [range.from_ns, range.to_ns]);
+        moments
+            .into_iter()
+            .flatten()
+            .chain(lists)
+            .chain(ranges)
+            .all(f64::is_finite)
+            && summary.parts.values().all(of)
     }
     record.summaries.values().all(of)
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo): tells files apart, is no protection.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// The words of a command line, without the quotes in which a tool encloses each.
 pub(crate) fn words(command: &str) -> Vec<&str> {
-    command.split_whitespace().map(|word| word.trim_matches('"')).filter(|word| !word.is_empty()).collect()
+    command
+        .split_whitespace()
+        .map(|word| word.trim_matches('"'))
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
-/// A command line without what looks like a secret: the argument after, or behind the `=` of, an option so named.
+/// A command line without what looks like a secret: the argument after, or behind the `=` of, an
+/// option so named.
 pub(crate) fn without_secrets(command: &str) -> String {
     let mut hide_next = false;
     let hidden = command.split_whitespace().map(|word| {
@@ -120,7 +177,9 @@ pub(crate) fn without_secrets(command: &str) -> String {
         if !bare.starts_with('-') {
             return if hide { "***" } else { word };
         }
-        let secret = ["secret", "password", "token", "key"].iter().any(|name| bare.contains(name));
+        let secret = ["secret", "password", "token", "key"]
+            .iter()
+            .any(|name| bare.contains(name));
         match word.split_once('=') {
             Some((option, _)) if secret => option,
             _ => {
@@ -138,22 +197,40 @@ mod tests {
 
     #[test]
     fn the_stem_is_the_name_alone() {
-        for (file, stem) in [("a/b.json", "b"), ("b.csv.zst", "b.csv"), ("b", "b"), (".x", ".x"), ("c:\\d\\e.json", "e")] {
-            let input = Input { name: file, text: "" };
+        for (file, stem) in [
+            ("a/b.json", "b"),
+            ("b.csv.zst", "b.csv"),
+            ("b", "b"),
+            (".x", ".x"),
+            ("c:\\d\\e.json", "e"),
+        ] {
+            let input = Input {
+                name: file,
+                text: "",
+            };
             assert_eq!(Origin::new(Format::Fio, &input).stem(), stem);
         }
     }
 
     #[test]
     fn other_bytes_are_another_id() {
-        let id = |text| Origin::new(Format::Fio, &Input { name: "x", text }).record(0, "", None).id;
+        let id = |text| {
+            Origin::new(Format::Fio, &Input { name: "x", text })
+                .record(0, "", None)
+                .id
+        };
         assert_eq!(id("a"), id("a"));
         assert_ne!(id("a"), id("b"));
     }
 
     #[test]
     fn secrets_of_a_command_line_are_not_kept() {
-        let text = without_secrets("warp get --secret-key=abc --access-key abc --host h \"--s3secret\" \"abc\" -x");
-        assert!(!text.contains("abc") && text.contains("--host h") && text.ends_with("-x"), "{text}");
+        let text = without_secrets(
+            "warp get --secret-key=abc --access-key abc --host h \"--s3secret\" \"abc\" -x",
+        );
+        assert!(
+            !text.contains("abc") && text.contains("--host h") && text.ends_with("-x"),
+            "{text}"
+        );
     }
 }

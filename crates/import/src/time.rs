@@ -4,7 +4,8 @@ use units::lossless::f64_to_u64_saturating;
 
 const DAY: i64 = 86_400;
 
-/// Nanoseconds since 1970 UTC of a text such as `2026-11-20T12:01:42.507260362Z`; the offset may lack its colon.
+/// Nanoseconds since 1970 UTC of a text such as `2026-11-20T12:01:42.507260362Z`; the offset may
+/// lack its colon.
 pub(crate) fn parse(text: &str) -> Option<i128> {
     let (date, rest) = text.trim().split_once(['T', 't', ' '])?;
     let mut date = date.splitn(3, '-').map(|part| digits(part, 9));
@@ -14,12 +15,27 @@ pub(crate) fn parse(text: &str) -> Option<i128> {
     let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let mut whole = whole.splitn(3, ':').map(|part| digits(part, 2));
     let (hour, minute, second) = (whole.next()??, whole.next()??, whole.next()??);
-    let ranges = [(month, 1, 12), (day, 1, 31), (hour, 0, 23), (minute, 0, 59), (second, 0, 60), (year, 1970, 9999)];
-    if ranges.iter().any(|(value, low, high)| value < low || value > high) {
+    let ranges = [
+        (month, 1, 12),
+        (day, 1, 31),
+        (hour, 0, 23),
+        (minute, 0, 59),
+        (second, 0, 60),
+        (year, 1970, 9999),
+    ];
+    if ranges
+        .iter()
+        .any(|(value, low, high)| value < low || value > high)
+    {
         return None;
     }
-    let nanos = if fraction.is_empty() { 0 } else { digits(&format!("{fraction:0<9}"), 9)? };
-    let seconds = days_from_civil(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset_seconds(zone)?;
+    let nanos = if fraction.is_empty() {
+        0
+    } else {
+        digits(&format!("{fraction:0<9}"), 9)?
+    };
+    let seconds = days_from_civil(year, month, day) * DAY + hour * 3600 + minute * 60 + second
+        - offset_seconds(zone)?;
     Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos))
 }
 
@@ -41,8 +57,10 @@ fn offset_seconds(zone: &str) -> Option<i64> {
 
 /// RFC 3339 in UTC; empty for times before 1970 or after 9999, which no result has.
 pub(crate) fn format(nanos: i128) -> String {
-    let (Ok(seconds), Ok(fraction)) = (i64::try_from(nanos.div_euclid(1_000_000_000)), u32::try_from(nanos.rem_euclid(1_000_000_000)))
-    else {
+    let (Ok(seconds), Ok(fraction)) = (
+        i64::try_from(nanos.div_euclid(1_000_000_000)),
+        u32::try_from(nanos.rem_euclid(1_000_000_000)),
+    ) else {
         return String::new();
     };
     let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
@@ -50,11 +68,21 @@ pub(crate) fn format(nanos: i128) -> String {
         return String::new();
     }
     let (year, month, day) = civil_from_days(days);
-    let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:09}").trim_end_matches('0').to_owned() };
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}Z", rest / 3600, rest / 60 % 60, rest % 60)
+    let fraction = if fraction == 0 {
+        String::new()
+    } else {
+        format!(".{fraction:09}").trim_end_matches('0').to_owned()
+    };
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}{fraction}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date algorithms").
+/// Days since 1970-01-01 in the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -66,17 +94,25 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let month = (shifted + 2) % 12 + 1;
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
+    (
+        era * 400 + year_of_era + i64::from(month <= 2),
+        month,
+        day_of_year - (153 * shifted + 2) / 5 + 1,
+    )
 }
 
-/// The nearest whole nanosecond of `value` units of `unit_ns` each; `None` for what is negative, no number or beyond 584 years.
+/// The nearest whole nanosecond of `value` units of `unit_ns` each; `None` for what is negative, no
+/// number or beyond 584 years.
 pub(crate) fn nanos(value: f64, unit_ns: f64) -> Option<u64> {
     let ns = (value * unit_ns).round();
-    (0.0..18_446_744_073_709_549_568.0).contains(&ns).then(|| f64_to_u64_saturating(ns))
+    (0.0..18_446_744_073_709_549_568.0)
+        .contains(&ns)
+        .then(|| f64_to_u64_saturating(ns))
 }
 
 #[cfg(test)]
@@ -86,9 +122,16 @@ mod tests {
 
     #[test]
     fn known_moments_are_read_and_written() {
-        for (text, seconds) in [("1970-01-01T00:00:00Z", 0), ("2000-02-29T23:59:59Z", 951_868_799), ("2026-11-20T12:01:42Z", 1_795_176_102)]
-        {
-            assert_eq!(parse(text), Some(i128::from(seconds) * 1_000_000_000), "{text}");
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2000-02-29T23:59:59Z", 951_868_799),
+            ("2026-11-20T12:01:42Z", 1_795_176_102),
+        ] {
+            assert_eq!(
+                parse(text),
+                Some(i128::from(seconds) * 1_000_000_000),
+                "{text}"
+            );
             assert_eq!(format(i128::from(seconds) * 1_000_000_000), text);
         }
     }
@@ -96,7 +139,11 @@ mod tests {
     #[test]
     fn offsets_and_fractions_count() {
         let utc = parse("2026-11-20T11:56:56.412Z").unwrap();
-        for same in ["2026-11-20T11:56:56.412+0000", "2026-11-20T13:56:56.412+02:00", "2026-11-20T06:26:56.412000-0530"] {
+        for same in [
+            "2026-11-20T11:56:56.412+0000",
+            "2026-11-20T13:56:56.412+02:00",
+            "2026-11-20T06:26:56.412000-0530",
+        ] {
             assert_eq!(parse(same), Some(utc), "{same}");
         }
         assert_eq!(format(utc), "2026-11-20T11:56:56.412Z");

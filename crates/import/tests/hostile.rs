@@ -1,6 +1,10 @@
-//! Truncations and mutations of real output, and input made to break a reader: errors, never a panic.
+//! Truncations and mutations of real output, and input made to break a reader: errors, never a
+//! panic.
 
-#![allow(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test ends where something is not as it must be"
+)]
 
 use import::{Format, ImportError, import, import_as};
 use proptest::prelude::*;
@@ -8,9 +12,17 @@ use std::path::Path;
 
 fn samples() -> Vec<(String, Vec<u8>)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let mut all: Vec<_> =
-        entries.map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())).collect();
+    let entries = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = entries
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read(&path).unwrap(),
+            )
+        })
+        .collect();
     all.sort();
     all
 }
@@ -33,19 +45,33 @@ fn a_json_result_that_is_cut_off_is_never_a_smaller_result() {
             continue;
         }
         for cut in (1..text.len()).step_by(997) {
-            assert!(import(&text[..cut], &name).is_err(), "{name} cut to {cut} bytes");
+            assert!(
+                import(&text[..cut], &name).is_err(),
+                "{name} cut to {cut} bytes"
+            );
         }
     }
 }
 
 #[test]
 fn a_table_that_is_cut_off_inside_a_row_is_an_error() {
-    for name in ["warp-1.csv", "elbencho-3.1.csv", "elbencho-3.1.json", "k6-1.3-points.json"] {
-        let (_, bytes) = samples().into_iter().find(|(known, _)| known == name).unwrap();
+    for name in [
+        "warp-1.csv",
+        "elbencho-3.1.csv",
+        "elbencho-3.1.json",
+        "k6-1.3-points.json",
+    ] {
+        let (_, bytes) = samples()
+            .into_iter()
+            .find(|(known, _)| known == name)
+            .unwrap();
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         let whole: usize = lines[..2].iter().map(|line| line.len()).sum();
         let cut = whole + lines[2].len() / 4;
-        assert!(import(&bytes[..cut], name).is_err(), "{name} cut to {cut} bytes");
+        assert!(
+            import(&bytes[..cut], name).is_err(),
+            "{name} cut to {cut} bytes"
+        );
     }
 }
 
@@ -62,11 +88,12 @@ fn every_forced_format_refuses_every_other_sample() {
 
 #[test]
 fn more_series_than_memory_should_hold_are_refused_or_left_out() {
-    let header =
-        "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tlast_byte\tend\tduration_ns\tcat\n";
+    let header = "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\tfirst_byte\tlast_byte\tend\tduration_ns\tcat\n";
     let rows: String =
         (0..70).map(|n| format!("0\t0\tOP{n}\tc\t1\t1\te\tf\t\t2026-01-01T00:00:00Z\t\t\t2026-01-01T00:00:01Z\t1\t0\n")).collect();
-    let error = import(format!("{header}{rows}").as_bytes(), "w.csv").unwrap_err().to_string();
+    let error = import(format!("{header}{rows}").as_bytes(), "w.csv")
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("line 66: more than 64 kinds"), "{error}");
 
     let points: String = (0..300)
@@ -78,11 +105,22 @@ fn more_series_than_memory_should_hold_are_refused_or_left_out() {
         .collect();
     let record = import(points.as_bytes(), "p").unwrap().remove(0);
     assert_eq!(record.operations.kind("get").unwrap().count, 300);
-    assert!(record.summaries.len() <= 202 && record.notices.iter().any(|notice| notice.contains("left out")));
+    assert!(
+        record.summaries.len() <= 202
+            && record
+                .notices
+                .iter()
+                .any(|notice| notice.contains("left out"))
+    );
 
-    let jobs =
-        vec![r#"{"jobname":"j","groupid":0}"#; 1100].into_iter().enumerate().map(|(n, job)| job.replace("\"j\"", &format!("\"j{n}\"")));
-    let fio = format!(r#"{{"fio version":"fio-3.1","jobs":[{}]}}"#, jobs.collect::<Vec<_>>().join(","));
+    let jobs = vec![r#"{"jobname":"j","groupid":0}"#; 1100]
+        .into_iter()
+        .enumerate()
+        .map(|(n, job)| job.replace("\"j\"", &format!("\"j{n}\"")));
+    let fio = format!(
+        r#"{{"fio version":"fio-3.1","jobs":[{}]}}"#,
+        jobs.collect::<Vec<_>>().join(",")
+    );
     let error = import(fio.as_bytes(), "f").unwrap_err().to_string();
     assert!(error.contains("more than 1024 results"), "{error}");
 }
@@ -90,12 +128,30 @@ fn more_series_than_memory_should_hold_are_refused_or_left_out() {
 #[test]
 fn numbers_out_of_range_are_refused() {
     for (bytes, place) in [
-        (r#"{"results":[{"command":"c","times":[-1.0]}]}"#, "results[0].times[0]"),
-        (r#"{"results":[{"command":"c","times":[1e300]}]}"#, "results[0].times[0]"),
-        (r#"{"results":[{"command":"c","times":[1],"exit_codes":[]}]}"#, ""),
-        (r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"bw":1e308}}]}"#, "jobs[0].read.bw"),
-        (r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"total_ios":-5}}]}"#, "jobs[0].read.total_ios"),
-        (r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"total_ios":1,"clat_ns":{"N":1,"bins":{"x":1}}}}]}"#, "clat_ns.bins.x"),
+        (
+            r#"{"results":[{"command":"c","times":[-1.0]}]}"#,
+            "results[0].times[0]",
+        ),
+        (
+            r#"{"results":[{"command":"c","times":[1e300]}]}"#,
+            "results[0].times[0]",
+        ),
+        (
+            r#"{"results":[{"command":"c","times":[1],"exit_codes":[]}]}"#,
+            "",
+        ),
+        (
+            r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"bw":1e308}}]}"#,
+            "jobs[0].read.bw",
+        ),
+        (
+            r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"total_ios":-5}}]}"#,
+            "jobs[0].read.total_ios",
+        ),
+        (
+            r#"{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"total_ios":1,"clat_ns":{"N":1,"bins":{"x":1}}}}]}"#,
+            "clat_ns.bins.x",
+        ),
     ] {
         match import(bytes.as_bytes(), "f") {
             Err(error) => assert!(error.to_string().contains(place), "{error}"),
@@ -112,13 +168,30 @@ fn a_histogram_that_no_record_holds_is_refused() {
         )
     };
     assert_eq!(read(fio(1).as_bytes(), "f").unwrap(), 1);
-    assert!(read(fio(u64::MAX).as_bytes(), "f").unwrap_err().to_string().contains("64 bits"));
+    assert!(
+        read(fio(u64::MAX).as_bytes(), "f")
+            .unwrap_err()
+            .to_string()
+            .contains("64 bits")
+    );
 }
 
 #[test]
 fn a_result_without_results_is_an_error() {
-    for bytes in [r#"{"results":[]}"#, r#"{"fio version":"fio-3.1","jobs":[]}"#] {
-        let error = import_as(if bytes.contains("fio") { Format::Fio } else { Format::Hyperfine }, bytes.as_bytes(), "f").unwrap_err();
+    for bytes in [
+        r#"{"results":[]}"#,
+        r#"{"fio version":"fio-3.1","jobs":[]}"#,
+    ] {
+        let error = import_as(
+            if bytes.contains("fio") {
+                Format::Fio
+            } else {
+                Format::Hyperfine
+            },
+            bytes.as_bytes(),
+            "f",
+        )
+        .unwrap_err();
         assert!(error.to_string().contains("holds no results"), "{error}");
     }
 }

@@ -9,7 +9,8 @@ use run::{Context, RunError, execute, unstarted};
 use std::sync::Arc;
 use workload::Phase;
 
-/// How often a block is begun before the experiment ends: what fails three times in a row fails for a reason that a fourth will not mend.
+/// How often a block is begun before the experiment ends: what fails three times in a row fails for
+/// a reason that a fourth will not mend.
 pub const MOST_ATTEMPTS: u32 = 3;
 
 /// Where an experiment stands when a slot is about to begin.
@@ -22,7 +23,8 @@ pub struct SlotPlace<'a> {
     pub attempt: u32,
     /// Number of this slot, repeated ones counted.
     pub slot: u32,
-    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be repeated.
+    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be
+    /// repeated.
     pub planned_slots: u32,
     pub slots_per_pass: u32,
     pub elapsed_ns: u64,
@@ -71,22 +73,29 @@ pub enum Kept<'a> {
 /// Why a caller cannot keep a record.
 pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The experiment cannot work, or its records would be lost; what was measured until then has been kept.
+/// The experiment cannot work, or its records would be lost; what was measured until then has been
+/// kept.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// An arm cannot work on this target or machine, which its first slot shows.
     #[error("{arm} in {row}: {source}")]
-    Slot { arm: String, row: String, source: Box<RunError> },
+    Slot {
+        arm: String,
+        row: String,
+        source: Box<RunError>,
+    },
     /// What cannot be kept is not measured any further.
     #[error("a record cannot be kept: {0}")]
     Keep(#[source] KeepError),
-    /// A plan without arms, rows or passes, with another number of workloads than arms, or whose files do not fit.
+    /// A plan without arms, rows or passes, with another number of workloads than arms, or whose
+    /// files do not fit.
     #[error("{0}")]
     Plan(String),
 }
 
-/// Carries out a plan. The plan goes to `keep` before the first slot, every record before the next slot begins. `decided` is asked at the looks that the plan permits, with
-/// all records so far; where it says yes, the experiment ends.
+/// Carries out a plan. The plan goes to `keep` before the first slot, every record before the next
+/// slot begins. `decided` is asked at the looks that the plan permits, with all records so far;
+/// where it says yes, the experiment ends.
 ///
 /// # Errors
 /// The plan cannot begin, or a record cannot be kept.
@@ -102,21 +111,48 @@ pub fn run(
     let start = context.clock.now();
     let written = Arc::new(plan.facts().line());
     keep(Kept::Plan(&written)).map_err(LabError::Keep)?;
-    let mut course = Course { plan, written, context, start, watch, keep, records: Vec::new(), notice: None };
+    let mut course = Course {
+        plan,
+        written,
+        context,
+        start,
+        watch,
+        keep,
+        records: Vec::new(),
+        notice: None,
+    };
     let why = course.passes(decided)?;
-    Ok(Ended { records: course.records, why })
+    Ok(Ended {
+        records: course.records,
+        why,
+    })
 }
 
 fn check(plan: &Plan) -> Result<(), LabError> {
     let bad = |text: String| Err(LabError::Plan(text));
     if plan.arms.is_empty() || plan.rows.is_empty() || plan.most_passes == 0 {
-        return bad(format!("the experiment {:?} has no arms, no rows or no passes", plan.name));
+        return bad(format!(
+            "the experiment {:?} has no arms, no rows or no passes",
+            plan.name
+        ));
     }
     if plan.least_passes > plan.most_passes {
-        return bad(format!("the experiment {:?} has at least {} and at most {} passes", plan.name, plan.least_passes, plan.most_passes));
+        return bad(format!(
+            "the experiment {:?} has at least {} and at most {} passes",
+            plan.name, plan.least_passes, plan.most_passes
+        ));
     }
-    match plan.rows.iter().find(|row| row.workloads.len() != plan.arms.len()) {
-        Some(row) => bad(format!("row {:?} has {} workloads for {} arms", row.name, row.workloads.len(), plan.arms.len())),
+    match plan
+        .rows
+        .iter()
+        .find(|row| row.workloads.len() != plan.arms.len())
+    {
+        Some(row) => bad(format!(
+            "row {:?} has {} workloads for {} arms",
+            row.name,
+            row.workloads.len(),
+            plan.arms.len()
+        )),
         None => Ok(()),
     }
 }
@@ -165,17 +201,26 @@ impl Course<'_> {
 
     /// Runs a block until it is complete; `None` if it is.
     fn block(&mut self, first: &[Turn]) -> Result<Option<Broken>, LabError> {
-        let Some(Turn { pass, row, .. }) = first.first().copied() else { return Ok(None) };
+        let Some(Turn { pass, row, .. }) = first.first().copied() else {
+            return Ok(None);
+        };
         let mut last_failure = String::new();
         for attempt in 0..MOST_ATTEMPTS {
-            let order = if attempt == 0 { first.to_vec() } else { self.plan.block(pass, row, attempt) };
+            let order = if attempt == 0 {
+                first.to_vec()
+            } else {
+                self.plan.block(pass, row, attempt)
+            };
             match self.attempt(&order)? {
                 Some(Broken::Failed(why)) => last_failure = why,
                 other @ (None | Some(Broken::Signal)) => return Ok(other),
             }
         }
         let row = &self.plan.rows[row].name;
-        Ok(Some(Broken::Failed(format!("block {} of {row} failed {MOST_ATTEMPTS} times, the last time because {last_failure}", pass + 1))))
+        Ok(Some(Broken::Failed(format!(
+            "block {} of {row} failed {MOST_ATTEMPTS} times, the last time because {last_failure}",
+            pass + 1
+        ))))
     }
 
     fn attempt(&mut self, order: &[Turn]) -> Result<Option<Broken>, LabError> {
@@ -199,11 +244,16 @@ impl Course<'_> {
             if status == Status::Ok && stopped > 0 {
                 let arm = &self.plan.arms[turn.arm].name;
                 let time = units::Nanos(stopped);
-                return Ok(Some(Broken::Failed(format!("{arm}: the generator itself stood still for {time}"))));
+                return Ok(Some(Broken::Failed(format!(
+                    "{arm}: the generator itself stood still for {time}"
+                ))));
             }
             if status != Status::Ok {
                 let arm = &self.plan.arms[turn.arm].name;
-                return Ok(Some(Broken::Failed(format!("{arm}: {}", message.unwrap_or_else(|| "its run did not end well".into())))));
+                return Ok(Some(Broken::Failed(format!(
+                    "{arm}: {}",
+                    message.unwrap_or_else(|| "its run did not end well".into())
+                ))));
             }
         }
         Ok(None)
@@ -226,15 +276,24 @@ impl Course<'_> {
         });
         let mut workload = row.workloads[turn.arm].clone();
         if !workload.verify.on {
-            // All arms of a block draw the same operations, every block others. What is verified was written from the seed that it has.
+            // All arms of a block draw the same operations, every block others. What is verified
+            // was written from the seed that it has.
             workload.seed = workload.seed.wrapping_add(u64::from(turn.pass));
         }
-        let phase = Phase { name: row.name.clone(), workload };
+        let phase = Phase {
+            name: row.name.clone(),
+            workload,
+        };
         let mut record = match execute(&phase, self.context, &mut *self.watch) {
             Ok(record) => record,
-            // What the user can mend, and what never worked, is an error of the experiment and no failure of a slot.
+            // What the user can mend, and what never worked, is an error of the experiment and no
+            // failure of a slot.
             Err(source) if turn.pass == 0 && source.exit_code() == 2 => {
-                return Err(LabError::Slot { arm: arm.name.clone(), row: row.name.clone(), source: Box::new(source) });
+                return Err(LabError::Slot {
+                    arm: arm.name.clone(),
+                    row: row.name.clone(),
+                    source: Box::new(source),
+                });
             }
             Err(error) => unstarted(&phase, self.context, &error),
         };
@@ -288,15 +347,29 @@ mod tests {
     }
 
     fn sim(model: &str) -> Workload {
-        workload(&[("engine", "sim"), ("sim-model", model), ("file-size", "1M"), ("total-bytes", "64K")])
+        workload(&[
+            ("engine", "sim"),
+            ("sim-model", model),
+            ("file-size", "1M"),
+            ("total-bytes", "64K"),
+        ])
     }
 
     fn plan(rows: &[&str], stopping: Stopping, passes: [u32; 2]) -> Plan {
-        let arm = |name: &str, role| Arm { name: name.into(), role };
+        let arm = |name: &str, role| Arm {
+            name: name.into(),
+            role,
+        };
         Plan {
             name: "test".into(),
             arms: vec![arm("base", Role::Baseline), arm("other", Role::Candidate)],
-            rows: rows.iter().map(|name| Row { name: (*name).into(), workloads: vec![sim("latency=10us"), sim("latency=20us")] }).collect(),
+            rows: rows
+                .iter()
+                .map(|name| Row {
+                    name: (*name).into(),
+                    workloads: vec![sim("latency=10us"), sim("latency=20us")],
+                })
+                .collect(),
             stopping,
             least_passes: passes[0],
             most_passes: passes[1],
@@ -307,7 +380,11 @@ mod tests {
         }
     }
 
-    fn run_all(plan: &Plan, keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>, decided: &mut dyn FnMut(&[Record]) -> bool) -> Ended {
+    fn run_all(
+        plan: &Plan,
+        keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
+        decided: &mut dyn FnMut(&[Record]) -> bool,
+    ) -> Ended {
         run(plan, &context(), &mut NoWatch, keep, decided).unwrap()
     }
 
@@ -330,7 +407,10 @@ mod tests {
             },
             &mut |_| panic!("an experiment of fixed length is not looked at"),
         );
-        assert_eq!((ended.why, ended.records.len(), kept.len()), (WhyEnded::Passes, 12, 13));
+        assert_eq!(
+            (ended.why, ended.records.len(), kept.len()),
+            (WhyEnded::Passes, 12, 13)
+        );
         assert_eq!(kept[0], plan.hash(), "the plan comes first");
         let order: Vec<Turn> = (0..3).flat_map(|pass| plan.order(pass)).collect();
         for ((slot, turn), record) in (0..).zip(order).zip(&ended.records) {
@@ -353,28 +433,52 @@ mod tests {
 
     #[test]
     fn arms_of_a_block_share_a_seed_and_blocks_do_not() {
-        let ended = run_all(&plan(&["r"], Stopping::Fixed, [4, 4]), &mut |_| Ok(()), &mut |_| true);
+        let ended = run_all(
+            &plan(&["r"], Stopping::Fixed, [4, 4]),
+            &mut |_| Ok(()),
+            &mut |_| true,
+        );
         let mut seeds: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
         for record in &ended.records {
-            seeds.entry(trial(record).block).or_default().insert(record.effective["seed"].clone());
+            seeds
+                .entry(trial(record).block)
+                .or_default()
+                .insert(record.effective["seed"].clone());
         }
-        assert!(seeds.values().all(|of_block| of_block.len() == 1), "{seeds:?}");
-        assert_eq!(seeds.into_values().flatten().collect::<BTreeSet<_>>().len(), 4);
+        assert!(
+            seeds.values().all(|of_block| of_block.len() == 1),
+            "{seeds:?}"
+        );
+        assert_eq!(
+            seeds.into_values().flatten().collect::<BTreeSet<_>>().len(),
+            4
+        );
     }
 
     #[test]
     fn an_open_experiment_is_looked_at_after_whole_passes_at_the_looks_alone() {
         let mut looks = Vec::new();
-        let ended = run_all(&plan(&["r"], Stopping::Open, [8, 90]), &mut |_| Ok(()), &mut |records| {
-            looks.push(records.len());
-            records.len() == 24
-        });
+        let ended = run_all(
+            &plan(&["r"], Stopping::Open, [8, 90]),
+            &mut |_| Ok(()),
+            &mut |records| {
+                looks.push(records.len());
+                records.len() == 24
+            },
+        );
         assert_eq!((looks, ended.why), (vec![16, 20, 24], WhyEnded::Decided));
     }
 
     #[test]
     fn the_least_passes_run_without_a_budget_and_no_more() {
-        let ended = run_all(&Plan { budget_ns: 0, ..plan(&["r"], Stopping::Open, [3, 9]) }, &mut |_| Ok(()), &mut |_| false);
+        let ended = run_all(
+            &Plan {
+                budget_ns: 0,
+                ..plan(&["r"], Stopping::Open, [3, 9])
+            },
+            &mut |_| Ok(()),
+            &mut |_| false,
+        );
         assert_eq!((ended.why, ended.records.len()), (WhyEnded::Budget, 6));
     }
 
@@ -384,13 +488,17 @@ mod tests {
         let place = dir.path().join("place");
         std::fs::create_dir(&place).unwrap();
         let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
-        plan.rows[0].workloads[1] =
-            Workload { targets: vec![place.join("f")], ..workload(&[("file-size", "64K"), ("total-bytes", "64K")]) };
+        plan.rows[0].workloads[1] = Workload {
+            targets: vec![place.join("f")],
+            ..workload(&[("file-size", "64K"), ("total-bytes", "64K")])
+        };
         let mut away = false;
         let ended = run_all(
             &plan,
             &mut |line| {
-                let Kept::Record(record) = line else { return Ok(()) };
+                let Kept::Record(record) = line else {
+                    return Ok(());
+                };
                 if record.outcome.status != Status::Ok {
                     std::fs::create_dir(&place)?;
                 } else if trial(record).block == 0 && std::mem::replace(&mut away, true) {
@@ -401,13 +509,29 @@ mod tests {
             &mut |_| true,
         );
         assert_eq!(ended.why, WhyEnded::Passes);
-        let of_block: Vec<(&str, Status)> =
-            ended.records.iter().filter(|r| trial(r).block == 1).map(|r| (trial(r).arm.as_str(), r.outcome.status)).collect();
-        let failed = of_block.iter().position(|(_, status)| *status != Status::Ok).expect("the directory was away");
+        let of_block: Vec<(&str, Status)> = ended
+            .records
+            .iter()
+            .filter(|r| trial(r).block == 1)
+            .map(|r| (trial(r).arm.as_str(), r.outcome.status))
+            .collect();
+        let failed = of_block
+            .iter()
+            .position(|(_, status)| *status != Status::Ok)
+            .expect("the directory was away");
         assert_eq!(of_block[failed], ("other", Status::Failed));
         let again: BTreeSet<&str> = of_block[failed + 1..].iter().map(|(arm, _)| *arm).collect();
-        assert_eq!((again.len(), of_block.len()), (2, failed + 3), "{of_block:?}");
-        assert!((0..).zip(&ended.records).all(|(slot, record)| trial(record).slot == slot), "every attempt takes slots of its own");
+        assert_eq!(
+            (again.len(), of_block.len()),
+            (2, failed + 3),
+            "{of_block:?}"
+        );
+        assert!(
+            (0..)
+                .zip(&ended.records)
+                .all(|(slot, record)| trial(record).slot == slot),
+            "every attempt takes slots of its own"
+        );
     }
 
     #[test]
@@ -415,17 +539,36 @@ mod tests {
         let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
         plan.rows[0].workloads[1] = sim("latency=10us,error-every=3");
         let ended = run_all(&plan, &mut |_| Ok(()), &mut |_| true);
-        let WhyEnded::Failed(why) = ended.why else { panic!("{:?}", ended.why) };
-        assert!(why.starts_with("block 1 of r failed 3 times, the last time because other: "), "{why}");
-        let failed = ended.records.iter().filter(|record| record.outcome.status != Status::Ok).count();
+        let WhyEnded::Failed(why) = ended.why else {
+            panic!("{:?}", ended.why)
+        };
+        assert!(
+            why.starts_with("block 1 of r failed 3 times, the last time because other: "),
+            "{why}"
+        );
+        let failed = ended
+            .records
+            .iter()
+            .filter(|record| record.outcome.status != Status::Ok)
+            .count();
         assert_eq!(failed, 3, "each failure is a record");
     }
 
     #[test]
     fn an_arm_that_cannot_work_is_an_error_and_not_a_failure() {
         let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
-        plan.rows[0].workloads[1] = Workload { targets: vec!["/no/such/place/f".into()], ..Workload::default() };
-        let error = run(&plan, &context(), &mut NoWatch, &mut |_| Ok(()), &mut |_| true).unwrap_err();
+        plan.rows[0].workloads[1] = Workload {
+            targets: vec!["/no/such/place/f".into()],
+            ..Workload::default()
+        };
+        let error = run(
+            &plan,
+            &context(),
+            &mut NoWatch,
+            &mut |_| Ok(()),
+            &mut |_| true,
+        )
+        .unwrap_err();
         assert!(
             matches!(&error, LabError::Slot { arm, row, source } if arm == "other" && row == "r" && source.exit_code() == 2),
             "{error}"
@@ -437,23 +580,58 @@ mod tests {
         let mut calls = 0;
         let mut keep = |line: Kept<'_>| {
             calls += 1;
-            if let Kept::Record(_) = line { Err("the disk is full".into()) } else { Ok(()) }
+            if let Kept::Record(_) = line {
+                Err("the disk is full".into())
+            } else {
+                Ok(())
+            }
         };
-        let error = run(&plan(&["r"], Stopping::Fixed, [3, 3]), &context(), &mut NoWatch, &mut keep, &mut |_| true).unwrap_err();
-        assert_eq!((error.to_string().as_str(), calls), ("a record cannot be kept: the disk is full", 2));
+        let error = run(
+            &plan(&["r"], Stopping::Fixed, [3, 3]),
+            &context(),
+            &mut NoWatch,
+            &mut keep,
+            &mut |_| true,
+        )
+        .unwrap_err();
+        assert_eq!(
+            (error.to_string().as_str(), calls),
+            ("a record cannot be kept: the disk is full", 2)
+        );
     }
 
     #[test]
     fn plans_that_say_nothing_are_refused() {
         let good = plan(&["r"], Stopping::Fixed, [3, 3]);
         for bad in [
-            Plan { arms: vec![], ..good.clone() },
-            Plan { rows: vec![], ..good.clone() },
-            Plan { most_passes: 0, least_passes: 0, ..good.clone() },
-            Plan { least_passes: 4, ..good.clone() },
-            Plan { rows: vec![Row { name: "r".into(), workloads: vec![sim("latency=1us")] }], ..good.clone() },
+            Plan {
+                arms: vec![],
+                ..good.clone()
+            },
+            Plan {
+                rows: vec![],
+                ..good.clone()
+            },
+            Plan {
+                most_passes: 0,
+                least_passes: 0,
+                ..good.clone()
+            },
+            Plan {
+                least_passes: 4,
+                ..good.clone()
+            },
+            Plan {
+                rows: vec![Row {
+                    name: "r".into(),
+                    workloads: vec![sim("latency=1us")],
+                }],
+                ..good.clone()
+            },
         ] {
-            let outcome = run(&bad, &context(), &mut NoWatch, &mut |_| Ok(()), &mut |_| true);
+            let outcome = run(&bad, &context(), &mut NoWatch, &mut |_| Ok(()), &mut |_| {
+                true
+            });
             assert!(matches!(outcome, Err(LabError::Plan(_))), "{bad:?}");
         }
     }
@@ -468,7 +646,14 @@ mod tests {
             }
         }
         let mut told = Told(Vec::new());
-        run(&plan(&["r"], Stopping::Fixed, [2, 2]), &context(), &mut told, &mut |_| Ok(()), &mut |_| true).unwrap();
+        run(
+            &plan(&["r"], Stopping::Fixed, [2, 2]),
+            &context(),
+            &mut told,
+            &mut |_| Ok(()),
+            &mut |_| true,
+        )
+        .unwrap();
         assert_eq!(told.0, [(0, 0, 4), (1, 0, 4), (2, 1, 4), (3, 1, 4)]);
     }
 }

@@ -6,11 +6,13 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use workload::{Workload, settings};
 
-/// An experiment. A block is one slot of every arm for one row, in random order; a pass is one block of every row, in random order.
+/// An experiment. A block is one slot of every arm for one row, in random order; a pass is one
+/// block of every row, in random order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub name: String,
-    /// One of them the baseline; a second run of it in each block is an arm of its own with the role of a control.
+    /// One of them the baseline; a second run of it in each block is an arm of its own with the
+    /// role of a control.
     pub arms: Vec<Arm>,
     pub rows: Vec<Row>,
     pub stopping: Stopping,
@@ -27,8 +29,9 @@ pub struct Plan {
     pub question: Option<PlannedQuestion>,
 }
 
-/// A seed of an order that nobody chose: from the system's randomness and the time. With one seed for everybody the coin would fall the same
-/// way in every experiment in the world, and what goes in step with it would look like a difference everywhere.
+/// A seed of an order that nobody chose: from the system's randomness and the time. With one seed
+/// for everybody the coin would fall the same way in every experiment in the world, and what goes
+/// in step with it would look like a difference everywhere.
 #[must_use]
 pub fn drawn_seed() -> u64 {
     // 48 bits: short enough to be typed again, and exact in every reader of JSON.
@@ -71,8 +74,15 @@ impl Plan {
     #[must_use]
     pub fn facts(&self) -> PlanFacts {
         let workload = |workload: &Workload| PlannedWorkload {
-            targets: workload.targets.iter().map(|target| target.display().to_string()).collect(),
-            options: settings::shown(workload).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            targets: workload
+                .targets
+                .iter()
+                .map(|target| target.display().to_string())
+                .collect(),
+            options: settings::shown(workload)
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
         };
         PlanFacts {
             name: self.name.clone(),
@@ -83,30 +93,56 @@ impl Plan {
             settle_ns: self.settle_ns,
             seed: self.seed,
             question: self.question.clone(),
-            arms: self.arms.iter().map(|arm| PlannedArm { name: arm.name.clone(), role: arm.role }).collect(),
+            arms: self
+                .arms
+                .iter()
+                .map(|arm| PlannedArm {
+                    name: arm.name.clone(),
+                    role: arm.role,
+                })
+                .collect(),
             rows: self
                 .rows
                 .iter()
-                .map(|row| PlannedRow { name: row.name.clone(), workloads: row.workloads.iter().map(workload).collect() })
+                .map(|row| PlannedRow {
+                    name: row.name.clone(),
+                    workloads: row.workloads.iter().map(workload).collect(),
+                })
                 .collect(),
         }
     }
 
-    /// The slots of a pass in the order in which they run: blocks one after the other, rows and the arms of each block shuffled.
+    /// The slots of a pass in the order in which they run: blocks one after the other, rows and the
+    /// arms of each block shuffled.
     #[must_use]
     pub fn order(&self, pass: u32) -> Vec<Turn> {
         self.design()
             .pass(self.seed, pass as usize)
             .into_iter()
-            .map(|slot| Turn { pass, row: slot.config, arm: slot.arm, attempt: 0 })
+            .map(|slot| Turn {
+                pass,
+                row: slot.config,
+                arm: slot.arm,
+                attempt: 0,
+            })
             .collect()
     }
 
     /// The slots of one block, redrawn for every attempt.
     #[must_use]
     pub fn block(&self, pass: u32, row: usize, attempt: u32) -> Vec<Turn> {
-        let slots = self.design().block(self.seed, pass as usize, row, attempt as usize);
-        slots.into_iter().map(|slot| Turn { pass, row, arm: slot.arm, attempt }).collect()
+        let slots = self
+            .design()
+            .block(self.seed, pass as usize, row, attempt as usize);
+        slots
+            .into_iter()
+            .map(|slot| Turn {
+                pass,
+                row,
+                arm: slot.arm,
+                attempt,
+            })
+            .collect()
     }
 
     /// Slots of a pass.
@@ -126,7 +162,12 @@ impl Plan {
 
     fn design(&self) -> Design {
         // The control is one of the arms here: its place in a block is drawn like every other.
-        Design { arms: self.arms.len(), configs: self.rows.len(), control: Control::None, unit: Unit::Block }
+        Design {
+            arms: self.arms.len(),
+            configs: self.rows.len(),
+            control: Control::None,
+            unit: Unit::Block,
+        }
     }
 }
 
@@ -135,11 +176,21 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        let arm = |name: &str, role| Arm { name: name.into(), role };
-        let row = |name: &str| Row { name: name.into(), workloads: vec![Workload::default(); 3] };
+        let arm = |name: &str, role| Arm {
+            name: name.into(),
+            role,
+        };
+        let row = |name: &str| Row {
+            name: name.into(),
+            workloads: vec![Workload::default(); 3],
+        };
         Plan {
             name: "p".into(),
-            arms: vec![arm("a", Role::Baseline), arm("b", Role::Candidate), arm("a (control)", Role::Control)],
+            arms: vec![
+                arm("a", Role::Baseline),
+                arm("b", Role::Candidate),
+                arm("a (control)", Role::Control),
+            ],
             rows: vec![row("r"), row("s")],
             stopping: Stopping::Open,
             least_passes: 8,
@@ -167,7 +218,12 @@ mod tests {
             |p| p.settle_ns += 1,
             |p| p.seed += 1,
             |p| p.most_passes += 1,
-            |p| p.question = Some(PlannedQuestion { metric: "x".into(), margin: 0.05 }),
+            |p| {
+                p.question = Some(PlannedQuestion {
+                    metric: "x".into(),
+                    margin: 0.05,
+                })
+            },
         ];
         assert_eq!(plan().hash(), plan().hash());
         let mut seen = std::collections::BTreeSet::from([plan().hash()]);
@@ -196,7 +252,11 @@ mod tests {
                 let mut arms: Vec<usize> = block.iter().map(|turn| turn.arm).collect();
                 arms.sort_unstable();
                 assert_eq!(arms, [0, 1, 2]);
-                assert!(block.iter().all(|turn| turn.row == block[0].row && turn.attempt == 0));
+                assert!(
+                    block
+                        .iter()
+                        .all(|turn| turn.row == block[0].row && turn.attempt == 0)
+                );
                 assert_eq!(block, plan.block(pass, block[0].row, 0));
             }
         }
@@ -205,17 +265,34 @@ mod tests {
     #[test]
     fn passes_and_attempts_are_drawn_anew() {
         let plan = plan();
-        let firsts: std::collections::BTreeSet<usize> = (0..30).map(|pass| plan.order(pass)[0].arm).collect();
+        let firsts: std::collections::BTreeSet<usize> =
+            (0..30).map(|pass| plan.order(pass)[0].arm).collect();
         assert_eq!(firsts.len(), 3, "every arm comes first at times");
-        let attempts: std::collections::BTreeSet<Vec<usize>> =
-            (0..30).map(|attempt| plan.block(0, 0, attempt).iter().map(|turn| turn.arm).collect()).collect();
+        let attempts: std::collections::BTreeSet<Vec<usize>> = (0..30)
+            .map(|attempt| {
+                plan.block(0, 0, attempt)
+                    .iter()
+                    .map(|turn| turn.arm)
+                    .collect()
+            })
+            .collect();
         assert_eq!(attempts.len(), 6, "every order comes up at times");
     }
 
     #[test]
     fn only_open_experiments_look_and_only_at_the_looks() {
-        let looks = |plan: &Plan| (0..=12).filter(|passes| plan.may_look(*passes)).collect::<Vec<_>>();
+        let looks = |plan: &Plan| {
+            (0..=12)
+                .filter(|passes| plan.may_look(*passes))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(looks(&plan()), [8, 10, 12]);
-        assert_eq!(looks(&Plan { stopping: Stopping::Fixed, ..plan() }), [0_u32; 0]);
+        assert_eq!(
+            looks(&Plan {
+                stopping: Stopping::Fixed,
+                ..plan()
+            }),
+            [0_u32; 0]
+        );
     }
 }

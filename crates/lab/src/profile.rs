@@ -1,14 +1,17 @@
-//! The profile of a directory, file or device: rows of a fixed table, each measured in several passes of random order.
+//! The profile of a directory, file or device: rows of a fixed table, each measured in several
+//! passes of random order.
 //!
 //! What holds whatever happens:
-//! * Nothing is written but the profile's own file, or the one file or device that the user gave up by name. The own file is removed when the
-//!   profile ends, also by a signal, an error or a panic; after a kill the next profile in that directory removes it.
+//! * Nothing is written but the profile's own file, or the one file or device that the user gave up
+//!   by name. The own file is removed when the profile ends, also by a signal, an error or a panic;
+//!   after a kill the next profile in that directory removes it.
 //! * How many passes there will be is decided before the first, by time and never by results.
-//! * Sizes and times come from few steps, so that profiles of different targets mostly do the same work and can be compared.
+//! * Sizes and times come from few steps, so that profiles of different targets mostly do the same
+//!   work and can be compared.
 //! * A row that cannot work here is left out with the reason, and everything else is measured.
 //!
-//! Every row runs once before the first pass. That rehearsal is not counted: it tells what a slot costs besides its own time, and which rows
-//! this target refuses only when they run.
+//! Every row runs once before the first pass. That rehearsal is not counted: it tells what a slot
+//! costs besides its own time, and which rows this target refuses only when they run.
 
 mod fill;
 mod ground;
@@ -136,7 +139,11 @@ pub enum Step<'a> {
     /// So many bytes of the file are written.
     Filling { done: u64, to_do: u64 },
     /// A row is tried once.
-    Rehearsing { row: &'a str, number: usize, of: usize },
+    Rehearsing {
+        row: &'a str,
+        number: usize,
+        of: usize,
+    },
 }
 
 /// What is told while a profile goes on.
@@ -175,8 +182,16 @@ impl Profiled {
     #[must_use]
     pub fn complete_passes(&self) -> u32 {
         let of = |row: &Row| {
-            let blocks = self.records.iter().filter(|record| record.outcome.status == record::Status::Ok).filter_map(|r| r.trial.as_ref());
-            blocks.filter(|trial| trial.row == row.name).map(|trial| trial.block).collect::<std::collections::BTreeSet<u32>>().len()
+            let blocks = self
+                .records
+                .iter()
+                .filter(|record| record.outcome.status == record::Status::Ok)
+                .filter_map(|r| r.trial.as_ref());
+            blocks
+                .filter(|trial| trial.row == row.name)
+                .map(|trial| trial.block)
+                .collect::<std::collections::BTreeSet<u32>>()
+                .len()
         };
         u32::try_from(self.plan.rows.iter().map(of).min().unwrap_or(0)).unwrap_or(u32::MAX)
     }
@@ -202,8 +217,8 @@ pub enum ProfileError {
 /// Measures the profile of a target. Every record goes to `keep` before the next slot begins.
 ///
 /// # Errors
-/// Nothing was measured: the target cannot be used, cannot be filled, fails in the rehearsal, or a signal came before the first slot. Or a
-/// record cannot be kept.
+/// Nothing was measured: the target cannot be used, cannot be filled, fails in the rehearsal, or a
+/// signal came before the first slot. Or a record cannot be kept.
 pub fn profile(
     request: &ProfileRequest,
     context: &Context,
@@ -211,20 +226,46 @@ pub fn profile(
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
 ) -> Result<Profiled, ProfileError> {
     let start = context.clock.now();
-    let arm = ProfileArm { arm: Arm { name: arm_name(request, context), role: Role::Candidate }, path: request.path.clone() };
+    let arm = ProfileArm {
+        arm: Arm {
+            name: arm_name(request, context),
+            role: Role::Candidate,
+        },
+        path: request.path.clone(),
+    };
     let mut prepared = prepare(request, &[arm], context, watch)?;
-    let Ended { records, why } = crate::run(&prepared.plan, &prepared.context, watch, keep, &mut |_| false)?;
+    let Ended { records, why } =
+        crate::run(&prepared.plan, &prepared.context, watch, keep, &mut |_| {
+            false
+        })?;
     prepared.clean();
     let elapsed = Nanos(context.clock.now() - start);
-    let Prepared { plan, left_out, notes, slot, .. } = prepared;
-    Ok(Profiled { plan, records, why, left_out, notes, slot, elapsed })
+    let Prepared {
+        plan,
+        left_out,
+        notes,
+        slot,
+        ..
+    } = prepared;
+    Ok(Profiled {
+        plan,
+        records,
+        why,
+        left_out,
+        notes,
+        slot,
+        elapsed,
+    })
 }
 
 /// Adds a row to those of the same reason.
 fn leave_out(left_out: &mut Vec<RowsLeftOut>, row: &str, reason: String) {
     match left_out.iter_mut().find(|known| known.reason == reason) {
         Some(known) => known.rows.push(row.to_owned()),
-        None => left_out.push(RowsLeftOut { rows: vec![row.to_owned()], reason }),
+        None => left_out.push(RowsLeftOut {
+            rows: vec![row.to_owned()],
+            reason,
+        }),
     }
 }
 
@@ -235,7 +276,11 @@ fn make_file(
     context: &Context,
     watch: &mut dyn ProfileWatch,
 ) -> Result<Filled, ProfileError> {
-    let direct = ground.no_direct.is_none().then_some(if ground.has_ring { EngineName::IoUring } else { EngineName::Libaio });
+    let direct = ground.no_direct.is_none().then_some(if ground.has_ring {
+        EngineName::IoUring
+    } else {
+        EngineName::Libaio
+    });
     let order = FillOrder {
         target: ground.target.clone(),
         allow_destroy: request.allow_destroy.clone(),
@@ -259,7 +304,12 @@ fn end_after(workload: &mut Workload, times: timetable::SlotTimes) {
 
 fn arm_name(request: &ProfileRequest, context: &Context) -> String {
     request.arm.clone().unwrap_or_else(|| {
-        let host = context.machine.environment(None, context.fathom.clone()).system.hostname.unwrap_or_else(|| "this machine".into());
+        let host = context
+            .machine
+            .environment(None, context.fathom.clone())
+            .system
+            .hostname
+            .unwrap_or_else(|| "this machine".into());
         let path = std::fs::canonicalize(&request.path).unwrap_or_else(|_| request.path.clone());
         format!("{host}:{}", path.display())
     })
@@ -269,13 +319,20 @@ fn arm_name(request: &ProfileRequest, context: &Context) -> String {
 mod tests {
     use super::*;
 
-    const TIMES: timetable::SlotTimes = timetable::SlotTimes { warm_up_ns: 10, measured_ns: 90, settle_ns: 5 };
+    const TIMES: timetable::SlotTimes = timetable::SlotTimes {
+        warm_up_ns: 10,
+        measured_ns: 90,
+        settle_ns: 5,
+    };
 
     #[test]
     fn a_row_ends_with_its_slot_unless_it_has_an_end_of_its_own() {
         let mut plain = Workload::default();
         end_after(&mut plain, TIMES);
-        assert_eq!((plain.stop.duration, plain.stop.warmup), (Some(Nanos(90)), Nanos(10)));
+        assert_eq!(
+            (plain.stop.duration, plain.stop.warmup),
+            (Some(Nanos(90)), Nanos(10))
+        );
         let mut own = Workload::default();
         own.stop.total_bytes = Some(Bytes(4096));
         end_after(&mut own, TIMES);
@@ -285,16 +342,35 @@ mod tests {
     #[test]
     fn rows_are_left_out_together_where_the_reason_is_the_same() {
         let mut out = Vec::new();
-        [("a", "x"), ("b", "y"), ("c", "x")].iter().for_each(|(row, why)| leave_out(&mut out, row, (*why).to_owned()));
-        assert_eq!(out.iter().map(|left| (left.reason.as_str(), left.rows.len())).collect::<Vec<_>>(), [("x", 2), ("y", 1)]);
+        [("a", "x"), ("b", "y"), ("c", "x")]
+            .iter()
+            .for_each(|(row, why)| leave_out(&mut out, row, (*why).to_owned()));
+        assert_eq!(
+            out.iter()
+                .map(|left| (left.reason.as_str(), left.rows.len()))
+                .collect::<Vec<_>>(),
+            [("x", 2), ("y", 1)]
+        );
     }
 
     #[test]
     fn every_effort_has_the_passes_that_an_interval_needs_and_more_time_than_the_one_before() {
         let efforts = [Effort::Quick, Effort::Usual, Effort::Thorough];
-        assert!(efforts.iter().all(|effort| effort.passes() >= FEWEST_PASSES));
-        assert!(efforts.windows(2).all(|pair| pair[0].budget() < pair[1].budget()));
-        let finite = |passes: u32| stats::hodges_lehmann(&vec![0.1; passes as usize], 0.95).low.is_finite();
+        assert!(
+            efforts
+                .iter()
+                .all(|effort| effort.passes() >= FEWEST_PASSES)
+        );
+        assert!(
+            efforts
+                .windows(2)
+                .all(|pair| pair[0].budget() < pair[1].budget())
+        );
+        let finite = |passes: u32| {
+            stats::hodges_lehmann(&vec![0.1; passes as usize], 0.95)
+                .low
+                .is_finite()
+        };
         assert!(finite(FEWEST_PASSES) && !finite(FEWEST_PASSES - 1));
     }
 }

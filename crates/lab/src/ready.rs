@@ -1,4 +1,5 @@
-//! What is known before the first slot: whether every arm can work in every row, and whether their files fit.
+//! What is known before the first slot: whether every arm can work in every row, and whether their
+//! files fit.
 
 use crate::execute::LabError;
 use crate::plan::Plan;
@@ -14,7 +15,8 @@ use workload::Phase;
 /// Bytes of a block in the count of blocks of a file, whatever the file system uses.
 const COUNTED_BLOCK: u64 = 512;
 
-/// What every arm will do in every row: rows as in the plan, and within a row the arms. Nothing is touched.
+/// What every arm will do in every row: rows as in the plan, and within a row the arms. Nothing is
+/// touched.
 ///
 /// # Errors
 /// An arm cannot work, or the files of all arms together do not fit where they lie.
@@ -23,8 +25,15 @@ pub fn ready(plan: &Plan, context: &Context) -> Result<Vec<Vec<Resolved>>, LabEr
     for row in &plan.rows {
         let mut of_row = Vec::new();
         for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
-            let phase = Phase { name: row.name.clone(), workload: workload.clone() };
-            let unable = |source| LabError::Slot { arm: arm.name.clone(), row: row.name.clone(), source: Box::new(source) };
+            let phase = Phase {
+                name: row.name.clone(),
+                workload: workload.clone(),
+            };
+            let unable = |source| LabError::Slot {
+                arm: arm.name.clone(),
+                row: row.name.clone(),
+                source: Box::new(source),
+            };
             of_row.push(dry_run(&phase, context).map_err(unable)?);
         }
         out.push(of_row);
@@ -41,7 +50,9 @@ struct Place {
 
 fn fits<'a>(all: impl Iterator<Item = &'a Resolved>) -> Result<(), LabError> {
     let mut files: BTreeMap<&Path, u64> = BTreeMap::new();
-    for resolved in all.filter(|resolved| matches!(resolved.kind, TargetKind::File | TargetKind::Directory)) {
+    for resolved in
+        all.filter(|resolved| matches!(resolved.kind, TargetKind::File | TargetKind::Directory))
+    {
         for file in &resolved.layout.files {
             let known = files.entry(&file.path).or_default();
             *known = (*known).max(missing(&file.path, file.bytes));
@@ -49,11 +60,18 @@ fn fits<'a>(all: impl Iterator<Item = &'a Resolved>) -> Result<(), LabError> {
     }
     let mut places: BTreeMap<u64, Place> = BTreeMap::new();
     for (path, bytes) in files {
-        let Some((dir, device)) = path.ancestors().skip(1).find_map(device) else { continue };
-        places.entry(device).or_insert(Place { dir, bytes: 0 }).bytes += bytes;
+        let Some((dir, device)) = path.ancestors().skip(1).find_map(device) else {
+            continue;
+        };
+        places
+            .entry(device)
+            .or_insert(Place { dir, bytes: 0 })
+            .bytes += bytes;
     }
     for Place { dir, bytes } in places.into_values() {
-        let Ok(Some(free)) = sys::free_bytes(&dir) else { continue };
+        let Ok(Some(free)) = sys::free_bytes(&dir) else {
+            continue;
+        };
         if bytes > free {
             return Err(LabError::Plan(format!(
                 "the files of all sides still need {} in the file system of {}, of which {} are free; free space, or give a smaller file-size",
@@ -69,15 +87,23 @@ fn fits<'a>(all: impl Iterator<Item = &'a Resolved>) -> Result<(), LabError> {
 /// Bytes that a file of this size still has to be given.
 fn missing(path: &Path, wanted: Option<u64>) -> u64 {
     match fs::metadata(path) {
-        Ok(facts) => wanted.unwrap_or(facts.len()).saturating_sub(facts.blocks().saturating_mul(COUNTED_BLOCK)),
+        Ok(facts) => wanted
+            .unwrap_or(facts.len())
+            .saturating_sub(facts.blocks().saturating_mul(COUNTED_BLOCK)),
         Err(_) => wanted.unwrap_or(run::DEFAULT_FILE_BYTES),
     }
 }
 
 /// The directory and the number of its file system, if it exists.
 fn device(dir: &Path) -> Option<(PathBuf, u64)> {
-    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    fs::metadata(dir).ok().map(|facts| (dir.to_owned(), facts.dev()))
+    let dir = if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    };
+    fs::metadata(dir)
+        .ok()
+        .map(|facts| (dir.to_owned(), facts.dev()))
 }
 
 #[cfg(test)]
@@ -87,11 +113,18 @@ mod tests {
     use workload::Workload;
 
     fn files(paths: &[(&Path, u64)]) -> Resolved {
-        let file = |(path, bytes): &(&Path, u64)| run::FileSpec { path: path.to_path_buf(), bytes: Some(*bytes), owner: None };
+        let file = |(path, bytes): &(&Path, u64)| run::FileSpec {
+            path: path.to_path_buf(),
+            bytes: Some(*bytes),
+            owner: None,
+        };
         Resolved {
             effective: Workload::default(),
             kind: TargetKind::File,
-            layout: Layout { dirs: vec![], files: paths.iter().map(file).collect() },
+            layout: Layout {
+                dirs: vec![],
+                files: paths.iter().map(file).collect(),
+            },
             differences: vec![],
             notices: vec![],
             storage: None,
@@ -107,8 +140,14 @@ mod tests {
         // More than half of what is free: one fits, two do not.
         let most = free / 3 * 2;
         assert!(fits([files(&[(&a, most)]), files(&[(&a, most)])].iter()).is_ok());
-        let refused = fits([files(&[(&a, most)]), files(&[(&b, most)])].iter()).unwrap_err().to_string();
-        assert!(refused.contains("the files of all sides still need") && refused.contains("smaller file-size"), "{refused}");
+        let refused = fits([files(&[(&a, most)]), files(&[(&b, most)])].iter())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("the files of all sides still need")
+                && refused.contains("smaller file-size"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -118,6 +157,9 @@ mod tests {
         fs::write(&path, vec![1; 1 << 16]).unwrap();
         assert_eq!(missing(&path, Some(1 << 16)), 0);
         assert_eq!(missing(&dir.path().join("none"), Some(7)), 7);
-        assert_eq!(missing(&dir.path().join("none"), None), run::DEFAULT_FILE_BYTES);
+        assert_eq!(
+            missing(&dir.path().join("none"), None),
+            run::DEFAULT_FILE_BYTES
+        );
     }
 }

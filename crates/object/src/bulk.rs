@@ -1,4 +1,5 @@
-//! Setup and teardown: the bucket, the objects that the load needs, and their removal. Counted apart, never in the load's numbers.
+//! Setup and teardown: the bucket, the objects that the load needs, and their removal. Counted
+//! apart, never in the load's numbers.
 
 use crate::LoadError;
 use crate::calls::Call;
@@ -42,8 +43,15 @@ pub(crate) struct Done<T = Object> {
 
 impl Bulk {
     pub(crate) fn new(habits: &Arc<Habits>, peers: &Arc<Vec<Peer>>) -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { runtime, habits: Arc::clone(habits), peers: Arc::clone(peers), made_buckets: Vec::new() })
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        Ok(Self {
+            runtime,
+            habits: Arc::clone(habits),
+            peers: Arc::clone(peers),
+            made_buckets: Vec::new(),
+        })
     }
 
     fn thread(&self, call: Call) -> Rc<Thread> {
@@ -52,15 +60,28 @@ impl Bulk {
 
     fn thread_to(&self, call: Call, peers: Arc<Vec<Peer>>) -> Rc<Thread> {
         let ledger = |calls: &[Call]| Ledger::new(live_counters(calls, false), peers.len());
-        let ledgers = Ledgers { measured: ledger(&[call]), warmup: ledger(&[]), measured_from: 0 };
-        Thread::new(Arc::clone(&self.habits), Arc::clone(&peers), ledgers, (0, 1))
+        let ledgers = Ledgers {
+            measured: ledger(&[call]),
+            warmup: ledger(&[]),
+            measured_from: 0,
+        };
+        Thread::new(
+            Arc::clone(&self.habits),
+            Arc::clone(&peers),
+            ledgers,
+            (0, 1),
+        )
     }
 
-    /// Finds out which servers answer, and works with these alone; makes sure that the bucket is there. Those that do not answer are told.
+    /// Finds out which servers answer, and works with these alone; makes sure that the bucket is
+    /// there. Those that do not answer are told.
     ///
     /// # Errors
     /// No server answers, or one that does has no such bucket and makes none.
-    pub(crate) fn find_servers(&mut self, bucket: Option<&String>) -> Result<Vec<String>, LoadError> {
+    pub(crate) fn find_servers(
+        &mut self,
+        bucket: Option<&String>,
+    ) -> Result<Vec<String>, LoadError> {
         let (mut alive, mut made, mut dead) = (Vec::new(), Vec::new(), Vec::new());
         for peer in self.peers.iter() {
             let found = match bucket {
@@ -80,7 +101,12 @@ impl Bulk {
             return Err(unreachable_target(address, failure));
         }
         (self.peers, self.made_buckets) = (Arc::new(alive), made);
-        Ok(dead.into_iter().map(|(address, failure)| format!("{address} did not answer before the load: {}", failure.what)).collect())
+        Ok(dead
+            .into_iter()
+            .map(|(address, failure)| {
+                format!("{address} did not answer before the load: {}", failure.what)
+            })
+            .collect())
     }
 
     /// Whether a connection to a server can be opened, over which nothing is asked.
@@ -88,7 +114,10 @@ impl Bulk {
         let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
             match self.habits.version {
-                HttpVersion::One => Stream::connect(peer).await.map(drop).map_err(|error| Failure::connect(&error)),
+                HttpVersion::One => Stream::connect(peer)
+                    .await
+                    .map(drop)
+                    .map_err(|error| Failure::connect(&error)),
                 HttpVersion::Two { .. } => http2::reach(peer, &thread).await,
             }
         })
@@ -137,9 +166,22 @@ impl Bulk {
         })
     }
 
-    /// Does one thing to every object, several at once, until `stop` says so; `progress` is told how many are done.
-    pub(crate) fn each(&self, call: Call, objects: &[Object], stop: &dyn Fn() -> bool, progress: &mut dyn FnMut(u64)) -> Done {
-        self.each_of(call, objects, |object| About::Object(*object), stop, progress)
+    /// Does one thing to every object, several at once, until `stop` says so; `progress` is told
+    /// how many are done.
+    pub(crate) fn each(
+        &self,
+        call: Call,
+        objects: &[Object],
+        stop: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Done {
+        self.each_of(
+            call,
+            objects,
+            |object| About::Object(*object),
+            stop,
+            progress,
+        )
     }
 
     fn each_of<T: Clone + 'static>(
@@ -160,7 +202,12 @@ impl Bulk {
         local.block_on(&self.runtime, async {
             let mut tasks = Vec::new();
             for index in 0..AT_ONCE.min(objects.len()) {
-                let (thread, next, done, undone) = (Rc::clone(&thread), Rc::clone(&next), Rc::clone(&done), Rc::clone(&undone));
+                let (thread, next, done, undone) = (
+                    Rc::clone(&thread),
+                    Rc::clone(&next),
+                    Rc::clone(&done),
+                    Rc::clone(&undone),
+                );
                 let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut session = Session::new(&thread, u32::try_from(index).unwrap_or(0));
@@ -189,7 +236,11 @@ impl Bulk {
         let mut undone = undone.take();
         let reached = units::lossless::to_usize(done.get());
         undone.extend_from_slice(objects.get(reached..).unwrap_or_default());
-        Done { measured: thread.ledger.live.snapshot(), undone, first: first.take() }
+        Done {
+            measured: thread.ledger.live.snapshot(),
+            undone,
+            first: first.take(),
+        }
     }
 }
 
@@ -201,11 +252,25 @@ pub(crate) struct Aborted {
 }
 
 impl Bulk {
-    /// Aborts these uploads and, where there may be more, those that the server lists under the keys of this run.
-    pub(crate) fn abort(&self, known: &[(Object, String)], lists: bool, stop: &dyn Fn() -> bool) -> Aborted {
-        let about: fn(&(Object, String)) -> About<'_> = |(object, upload)| About::Upload { object: *object, upload, body: b"" };
+    /// Aborts these uploads and, where there may be more, those that the server lists under the
+    /// keys of this run.
+    pub(crate) fn abort(
+        &self,
+        known: &[(Object, String)],
+        lists: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Aborted {
+        let about: fn(&(Object, String)) -> About<'_> = |(object, upload)| About::Upload {
+            object: *object,
+            upload,
+            body: b"",
+        };
         let done = self.each_of(Call::MultipartAbort, known, about, stop, &mut |_| ());
-        let mut out = Aborted { measured: done.measured, left: to_u64(done.undone.len()), first: done.first };
+        let mut out = Aborted {
+            measured: done.measured,
+            left: to_u64(done.undone.len()),
+            first: done.first,
+        };
         if !lists {
             return out;
         }
@@ -222,7 +287,11 @@ impl Bulk {
             let done = self.each_of(Call::MultipartAbort, &open, about, stop, &mut |_| ());
             out.measured.merge(&done.measured);
             if done.undone.len() == open.len() {
-                return Aborted { left: to_u64(open.len()), first: out.first.or(done.first), ..out };
+                return Aborted {
+                    left: to_u64(open.len()),
+                    first: out.first.or(done.first),
+                    ..out
+                };
             }
         }
     }
@@ -232,7 +301,12 @@ impl Bulk {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
             let mut session = Session::new(&thread, 0);
-            session.page(&self.habits.bucket_path(), &format!("prefix={}&uploads=", encoded(&self.habits.root))).await
+            session
+                .page(
+                    &self.habits.bucket_path(),
+                    &format!("prefix={}&uploads=", encoded(&self.habits.root)),
+                )
+                .await
         })?;
         let mut rest = body.as_slice();
         let mut out = Vec::new();
@@ -248,27 +322,35 @@ impl Bulk {
 
     /// The server's own counters, where it is one that shows them to this key; never a failure.
     pub(crate) fn counters(&self) -> Option<ServerCounters> {
-        let [_only] = self.peers.as_slice() else { return None };
+        let [_only] = self.peers.as_slice() else {
+            return None;
+        };
         let thread = self.thread(Call::Get);
-        let page = LocalSet::new().block_on(&self.runtime, async { Session::new(&thread, 0).page("/fathom/metrics", "").await });
+        let page = LocalSet::new().block_on(&self.runtime, async {
+            Session::new(&thread, 0).page("/fathom/metrics", "").await
+        });
         ServerCounters::parse(std::str::from_utf8(&page.ok()?).ok()?)
     }
 
-    /// The counters once the server has counted all that it has answered: it counts an answer after its last byte.
+    /// The counters once the server has counted all that it has answered: it counts an answer after
+    /// its last byte.
     pub(crate) fn settled_counters(&self) -> Option<ServerCounters> {
         let mut counters = self.counters()?;
         for _ in 0..SETTLE_TRIES {
             if counters.is_settled() {
                 break;
             }
-            LocalSet::new().block_on(&self.runtime, async { tokio::time::sleep(SETTLE_PAUSE).await });
+            LocalSet::new().block_on(&self.runtime, async {
+                tokio::time::sleep(SETTLE_PAUSE).await
+            });
             counters = self.counters()?;
         }
         Some(counters)
     }
 }
 
-/// How often, and with which pauses, a server is asked again that is not through with what it answered.
+/// How often, and with which pauses, a server is asked again that is not through with what it
+/// answered.
 const SETTLE_TRIES: usize = 100;
 const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -276,22 +358,31 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) fn unreachable_target(address: &str, failure: &Failure) -> LoadError {
     let what = &failure.what;
     if what.contains(NO_HTTP2) {
-        return LoadError::Asked(format!("{address}: {what}; leave --http2 out, or name an endpoint that speaks it"));
+        return LoadError::Asked(format!(
+            "{address}: {what}; leave --http2 out, or name an endpoint that speaks it"
+        ));
     }
     if what.contains("certificate") {
         return LoadError::Asked(format!(
             "{address}: {what}; name the certificate of the server, or of its authority, with --cacert, or believe anybody with --insecure"
         ));
     }
-    LoadError::Target(format!("cannot reach {address}: {what}; is the server running, and is the target right?"))
+    LoadError::Target(format!(
+        "cannot reach {address}: {what}; is the server running, and is the target right?"
+    ))
 }
 
 /// How many objects could not be removed; the record says why.
 pub(crate) fn tell_of_left(done: &Done, record: &mut record::Record) -> u64 {
     let left = units::lossless::to_u64(done.undone.len());
     if left > 0 {
-        let why = done.first.as_ref().map_or_else(|| "a second signal came".to_owned(), |failure| failure.what.clone());
-        record.notices.push(format!("{left} objects that this load made could not be removed: {why}"));
+        let why = done.first.as_ref().map_or_else(
+            || "a second signal came".to_owned(),
+            |failure| failure.what.clone(),
+        );
+        record.notices.push(format!(
+            "{left} objects that this load made could not be removed: {why}"
+        ));
     }
     left
 }

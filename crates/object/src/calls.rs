@@ -62,7 +62,18 @@ mod tests {
 
     #[test]
     fn every_call_stands_at_its_own_index() {
-        assert!(ALL.into_iter().enumerate().all(|(index, call)| call.index() == index));
-        assert_eq!((Call::Head.name(), Call::MultipartComplete.name(), Call::Bucket.name()), ("head", "multipart_complete", "bucket"));
+        assert!(
+            ALL.into_iter()
+                .enumerate()
+                .all(|(index, call)| call.index() == index)
+        );
+        assert_eq!(
+            (
+                Call::Head.name(),
+                Call::MultipartComplete.name(),
+                Call::Bucket.name()
+            ),
+            ("head", "multipart_complete", "bucket")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! One connection: TCP, or TLS over it. What it does is timed by who calls it; nothing is pooled or retried here.
+//! One connection: TCP, or TLS over it. What it does is timed by who calls it; nothing is pooled or
+//! retried here.
 
 use crate::LoadError;
 use crate::target::Endpoint;
@@ -36,7 +37,8 @@ pub enum HttpVersion {
     /// HTTP/1.1: a connection for each user.
     #[default]
     One,
-    /// HTTP/2: users share so many connections. Agreed on by TLS (ALPN), and taken as known where there is no TLS.
+    /// HTTP/2: users share so many connections. Agreed on by TLS (ALPN), and taken as known where
+    /// there is no TLS.
     Two { connections: u32 },
 }
 
@@ -60,13 +62,28 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Looks up the first address, once for the whole run, so that no name service is in any latency.
-    pub(crate) fn find(endpoint: &Endpoint, trust: &Trust, version: HttpVersion) -> Result<Self, LoadError> {
-        let unknown = |why: String| LoadError::asked(format!("cannot look up {}: {why}; check the name in the target", endpoint.host));
-        let mut found = (endpoint.host.as_str(), endpoint.port).to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
-        let address = found.next().ok_or_else(|| unknown("it has no address".into()))?;
+    /// Looks up the first address, once for the whole run, so that no name service is in any
+    /// latency.
+    pub(crate) fn find(
+        endpoint: &Endpoint,
+        trust: &Trust,
+        version: HttpVersion,
+    ) -> Result<Self, LoadError> {
+        let unknown = |why: String| {
+            LoadError::asked(format!(
+                "cannot look up {}: {why}; check the name in the target",
+                endpoint.host
+            ))
+        };
+        let mut found = (endpoint.host.as_str(), endpoint.port)
+            .to_socket_addrs()
+            .map_err(|e| unknown(e.to_string()))?;
+        let address = found
+            .next()
+            .ok_or_else(|| unknown("it has no address".into()))?;
         let tls = if endpoint.is_tls {
-            let name = ServerName::try_from(endpoint.host.clone()).map_err(|e| unknown(e.to_string()))?;
+            let name =
+                ServerName::try_from(endpoint.host.clone()).map_err(|e| unknown(e.to_string()))?;
             let mut config = client_config(trust)?;
             if let HttpVersion::Two { .. } = version {
                 config.alpn_protocols = vec![HTTP2.to_vec()];
@@ -75,7 +92,11 @@ impl Peer {
         } else {
             None
         };
-        Ok(Self { address, authority: endpoint.authority.clone(), tls })
+        Ok(Self {
+            address,
+            authority: endpoint.authority.clone(),
+            tls,
+        })
     }
 
     pub(crate) fn scheme(&self) -> &'static str {
@@ -88,35 +109,57 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, LoadError> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .expect("ring has the suites of the default versions");
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let mut roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
     match trust {
         Trust::Public => {}
         Trust::Anybody => {
             let verifier = Arc::new(BelievesAnybody(provider));
-            return Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
+            return Ok(builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+                .with_no_client_auth());
         }
         Trust::File(path) => {
-            let refused = |why: String| LoadError::asked(format!("--cacert {}: {why}; it is a PEM file of certificates", path.display()));
+            let refused = |why: String| {
+                LoadError::asked(format!(
+                    "--cacert {}: {why}; it is a PEM file of certificates",
+                    path.display()
+                ))
+            };
             let mut pinned = Vec::new();
-            for certificate in CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))? {
+            for certificate in
+                CertificateDer::pem_file_iter(path).map_err(|e| refused(e.to_string()))?
+            {
                 let certificate = certificate.map_err(|e| refused(e.to_string()))?;
-                roots.add(certificate.clone()).map_err(|e| refused(e.to_string()))?;
+                roots
+                    .add(certificate.clone())
+                    .map_err(|e| refused(e.to_string()))?;
                 pinned.push(certificate);
             }
             if pinned.is_empty() {
                 return Err(refused("no certificate in it".into()));
             }
-            let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+            let authorities =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
             let authorities = authorities.map_err(|e| refused(e.to_string()))?;
-            let verifier = Arc::new(BelievesThese { pinned, authorities });
-            return Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth());
+            let verifier = Arc::new(BelievesThese {
+                pinned,
+                authorities,
+            });
+            return Ok(builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+                .with_no_client_auth());
         }
     }
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Takes what these authorities have signed, and their certificates themselves: one that a server made for itself is often that of an
-/// authority, which is no server's by the rules, and whoever names it means that server.
+/// Takes what these authorities have signed, and their certificates themselves: one that a server
+/// made for itself is often that of an authority, which is no server's by the rules, and whoever
+/// names it means that server.
 #[derive(Debug)]
 struct BelievesThese {
     pinned: Vec<CertificateDer<'static>>,
@@ -135,7 +178,13 @@ impl ServerCertVerifier for BelievesThese {
         if self.pinned.iter().any(|pinned| pinned == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
-        self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        self.authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        )
     }
 
     fn verify_tls12_signature(
@@ -144,7 +193,8 @@ impl ServerCertVerifier for BelievesThese {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls12_signature(message, certificate, signed)
+        self.authorities
+            .verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -153,7 +203,8 @@ impl ServerCertVerifier for BelievesThese {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.authorities.verify_tls13_signature(message, certificate, signed)
+        self.authorities
+            .verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -161,7 +212,8 @@ impl ServerCertVerifier for BelievesThese {
     }
 }
 
-/// Takes every certificate; signatures are still checked, so that the peer holds the key that it shows.
+/// Takes every certificate; signatures are still checked, so that the peer holds the key that it
+/// shows.
 #[derive(Debug)]
 struct BelievesAnybody(Arc<rustls::crypto::CryptoProvider>);
 
@@ -183,7 +235,12 @@ impl ServerCertVerifier for BelievesAnybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        rustls::crypto::verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -192,7 +249,12 @@ impl ServerCertVerifier for BelievesAnybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        rustls::crypto::verify_tls13_signature(
+            message,
+            certificate,
+            signed,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -201,8 +263,15 @@ impl ServerCertVerifier for BelievesAnybody {
 }
 
 fn is_refused_protocol(error: &io::Error) -> bool {
-    let alert = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    matches!(alert, Some(rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)))
+    let alert = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(
+        alert,
+        Some(rustls::Error::AlertReceived(
+            rustls::AlertDescription::NoApplicationProtocol
+        ))
+    )
 }
 
 /// An open connection.
@@ -219,7 +288,9 @@ impl Stream {
             None => Ok(Self::Plain(stream)),
             Some((connector, name)) => match connector.connect(name.clone(), stream).await {
                 Ok(stream) => Ok(Self::Tls(Box::new(stream))),
-                Err(error) if is_refused_protocol(&error) => Err(speaks_no_http2("TLS refused the protocol")),
+                Err(error) if is_refused_protocol(&error) => {
+                    Err(speaks_no_http2("TLS refused the protocol"))
+                }
                 Err(error) => Err(error),
             },
         }
@@ -233,29 +304,43 @@ impl Stream {
         }
     }
 
-    /// Whether the server closed it, or sent something nobody asked for, while it lay idle. Costs no system call while nothing has happened.
+    /// Whether the server closed it, or sent something nobody asked for, while it lay idle. Costs
+    /// no system call while nothing has happened.
     pub(crate) fn is_stale(&mut self) -> bool {
         let mut byte = [0];
         match self {
-            Self::Plain(stream) => !matches!(stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock),
-            // Tickets of the session may come at any time; the session takes them for itself, and then has nothing to read.
+            Self::Plain(stream) => {
+                !matches!(stream.try_read(&mut byte), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+            }
+            // Tickets of the session may come at any time; the session takes them for itself, and
+            // then has nothing to read.
             Self::Tls(stream) => {
                 let mut context = Context::from_waker(std::task::Waker::noop());
-                Pin::new(stream.as_mut()).poll_read(&mut context, &mut ReadBuf::new(&mut byte)).is_ready()
+                Pin::new(stream.as_mut())
+                    .poll_read(&mut context, &mut ReadBuf::new(&mut byte))
+                    .is_ready()
             }
         }
     }
 
-    pub(crate) fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(context, buffer),
         }
     }
 
-    /// Throws received bytes away without copying them, as many as `room` is long at most; `None` where the transport cannot. Linux's TCP takes
-    /// `MSG_TRUNC` for that (tcp(7)).
-    pub(crate) fn poll_discard(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Option<Poll<io::Result<usize>>> {
+    /// Throws received bytes away without copying them, as many as `room` is long at most; `None`
+    /// where the transport cannot. Linux's TCP takes `MSG_TRUNC` for that (tcp(7)).
+    pub(crate) fn poll_discard(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Option<Poll<io::Result<usize>>> {
         let stream = match self {
             Self::Plain(stream) => stream,
             Self::Tls(_) => return None,
@@ -266,8 +351,14 @@ impl Stream {
                 Poll::Ready(Err(error)) => return Some(Poll::Ready(Err(error))),
                 Poll::Ready(Ok(())) => {}
             }
-            let discard =
-                || Ok(rustix::net::recv(&*stream, &mut *room, rustix::net::RecvFlags::TRUNC | rustix::net::RecvFlags::DONTWAIT)?.1);
+            let discard = || {
+                Ok(rustix::net::recv(
+                    &*stream,
+                    &mut *room,
+                    rustix::net::RecvFlags::TRUNC | rustix::net::RecvFlags::DONTWAIT,
+                )?
+                .1)
+            };
             match stream.try_io(tokio::io::Interest::READABLE, discard) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return Some(Poll::Ready(other)),
@@ -275,7 +366,11 @@ impl Stream {
         }
     }
 
-    pub(crate) fn poll_write(&mut self, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(
+        &mut self,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, pieces),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write_vectored(context, pieces),
@@ -303,20 +398,36 @@ mod tests {
     use tokio::io::AsyncWriteExt;
 
     fn pem(name: &str) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/store/tls").join(name)
+        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/store/tls")
+            .join(name)
     }
 
     fn acceptor() -> tokio_rustls::TlsAcceptor {
-        let chain = CertificateDer::pem_file_iter(pem("cert.pem")).unwrap().map(Result::unwrap).collect();
+        let chain = CertificateDer::pem_file_iter(pem("cert.pem"))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         let key = rustls::pki_types::PrivateKeyDer::from_pem_file(pem("key.pem")).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap()).into()
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        Arc::new(
+            config
+                .with_no_client_auth()
+                .with_single_cert(chain, key)
+                .unwrap(),
+        )
+        .into()
     }
 
     #[test]
     fn an_idle_tls_connection_is_stale_once_the_server_has_closed_it_and_not_before() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let endpoint = Endpoint {
@@ -325,8 +436,14 @@ mod tests {
                 port: listener.local_addr().unwrap().port(),
                 authority: "127.0.0.1".into(),
             };
-            let peer = Peer::find(&endpoint, &Trust::File(pem("ca.pem")), HttpVersion::One).unwrap();
-            let accept = tokio::spawn(async move { acceptor().accept(listener.accept().await.unwrap().0).await.unwrap() });
+            let peer =
+                Peer::find(&endpoint, &Trust::File(pem("ca.pem")), HttpVersion::One).unwrap();
+            let accept = tokio::spawn(async move {
+                acceptor()
+                    .accept(listener.accept().await.unwrap().0)
+                    .await
+                    .unwrap()
+            });
             let mut client = Stream::connect(&peer).await.unwrap();
             let mut server = accept.await.unwrap();
             // The tickets of the session have come, or not.
@@ -337,7 +454,9 @@ mod tests {
                     tokio::task::yield_now().await;
                 }
             };
-            tokio::time::timeout(std::time::Duration::from_secs(30), closing).await.unwrap();
+            tokio::time::timeout(std::time::Duration::from_secs(30), closing)
+                .await
+                .unwrap();
         });
     }
 }

@@ -16,7 +16,8 @@ use units::lossless::to_u64;
 const MOST_ERROR_BODY: usize = 8 << 10;
 /// A page of a listing is far shorter.
 const MOST_COLLECTED: usize = 16 << 20;
-/// A body that has so much left, and is not looked at, is thrown away in the kernel: copying it would cost more than all the rest of a request.
+/// A body that has so much left, and is not looked at, is thrown away in the kernel: copying it
+/// would cost more than all the rest of a request.
 const LEAST_DISCARD: u64 = 64 << 10;
 /// What becomes of the body of a successful answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,9 @@ impl Body {
             Take::Collect | Take::Verify(_) | Take::Discard => {
                 let most = match take {
                     Take::Collect if is_success => MOST_COLLECTED,
-                    Take::Collect | Take::Discard | Take::Verify(_) if !is_success => MOST_ERROR_BODY,
+                    Take::Collect | Take::Discard | Take::Verify(_) if !is_success => {
+                        MOST_ERROR_BODY
+                    }
                     Take::Collect | Take::Discard | Take::Verify(_) => 0,
                 };
                 let room = most.saturating_sub(self.collected.len()).min(bytes.len());
@@ -69,7 +72,11 @@ pub(crate) struct Outgoing<'a> {
 }
 
 /// Writes everything.
-pub(crate) async fn send(stream: &mut Stream, outgoing: &Outgoing<'_>, payload: &Payload) -> io::Result<()> {
+pub(crate) async fn send(
+    stream: &mut Stream,
+    outgoing: &Outgoing<'_>,
+    payload: &Payload,
+) -> io::Result<()> {
     let (head, tail) = (outgoing.head.len(), outgoing.tail.len());
     let body_end = to_u64(head) + outgoing.length;
     let end = body_end + to_u64(tail);
@@ -78,12 +85,21 @@ pub(crate) async fn send(stream: &mut Stream, outgoing: &Outgoing<'_>, payload: 
         while sent < end {
             let mut room = [IoSlice::new(&[]); 10];
             let mut used = 0;
-            if let Some(rest) = usize::try_from(sent).ok().and_then(|sent| outgoing.head.get(sent..)).filter(|rest| !rest.is_empty()) {
+            if let Some(rest) = usize::try_from(sent)
+                .ok()
+                .and_then(|sent| outgoing.head.get(sent..))
+                .filter(|rest| !rest.is_empty())
+            {
                 room[0] = IoSlice::new(rest);
                 used = 1;
             }
             let done = sent.saturating_sub(to_u64(head)).min(outgoing.length);
-            let inside = payload.fill(outgoing.object, outgoing.from + done, outgoing.length - done, &mut room[used..9]);
+            let inside = payload.fill(
+                outgoing.object,
+                outgoing.from + done,
+                outgoing.length - done,
+                &mut room[used..9],
+            );
             used += inside;
             let filled: usize = room[..used].iter().map(|piece| piece.len()).sum();
             if sent + to_u64(filled) >= body_end {
@@ -102,7 +118,10 @@ pub(crate) async fn send(stream: &mut Stream, outgoing: &Outgoing<'_>, payload: 
 }
 
 fn ended_inside() -> Failure {
-    Failure::new(FailureKind::Content, "the connection ended inside the answer")
+    Failure::new(
+        FailureKind::Content,
+        "the connection ended inside the answer",
+    )
 }
 
 /// Reads one answer; when its first byte came, and its last.
@@ -118,7 +137,9 @@ pub(crate) async fn receive(
         let mut scratch = thread.scratch.borrow_mut();
         loop {
             if take == Take::Discard && response.body_left() >= LEAST_DISCARD {
-                let room = scratch.len().min(units::lossless::to_usize(response.body_left()));
+                let room = scratch
+                    .len()
+                    .min(units::lossless::to_usize(response.body_left()));
                 if let Some(discarded) = stream.poll_discard(context, &mut scratch[..room]) {
                     let n = ready!(discarded).map_err(|error| Failure::broken(&error))?;
                     if n == 0 {
@@ -133,7 +154,8 @@ pub(crate) async fn receive(
                 }
             }
             let mut buffer = ReadBuf::new(&mut scratch);
-            ready!(stream.poll_read(context, &mut buffer)).map_err(|error| Failure::broken(&error))?;
+            ready!(stream.poll_read(context, &mut buffer))
+                .map_err(|error| Failure::broken(&error))?;
             let now = thread.habits.clock.now();
             let bytes = buffer.filled();
             if bytes.is_empty() {
@@ -149,7 +171,9 @@ pub(crate) async fn receive(
             }
             let first = *first_byte.get_or_insert(now);
             response
-                .feed(bytes, &mut |status, bytes| body.take(take, &thread.habits.payload, status, bytes))
+                .feed(bytes, &mut |status, bytes| {
+                    body.take(take, &thread.habits.payload, status, bytes)
+                })
                 .map_err(|what| Failure::new(FailureKind::Content, what))?;
             if response.is_done() {
                 return Poll::Ready(Ok((first, now)));
@@ -166,14 +190,28 @@ mod tests {
     #[test]
     fn a_success_is_verified_and_an_error_is_collected() {
         let payload = Payload::new(crate::payload::ObjectData::Random, 1);
-        let object = Object { owner: 1, number: 1, size: 4 };
+        let object = Object {
+            owner: 1,
+            number: 1,
+            size: 4,
+        };
         let right: Vec<u8> = payload.pieces(object, 0, 4).flatten().copied().collect();
         let mut body = Body::default();
-        right.chunks(3).for_each(|bytes| body.take(Take::Verify(object), &payload, 200, bytes));
+        right
+            .chunks(3)
+            .for_each(|bytes| body.take(Take::Verify(object), &payload, 200, bytes));
         assert_eq!((body.wrong, body.at, body.collected.len()), (None, 4, 0));
         let mut body = Body::default();
-        body.take(Take::Verify(object), &payload, 404, b"<Code>NoSuchKey</Code>");
-        assert_eq!((body.wrong, body.collected.as_slice()), (None, &b"<Code>NoSuchKey</Code>"[..]));
+        body.take(
+            Take::Verify(object),
+            &payload,
+            404,
+            b"<Code>NoSuchKey</Code>",
+        );
+        assert_eq!(
+            (body.wrong, body.collected.as_slice()),
+            (None, &b"<Code>NoSuchKey</Code>"[..])
+        );
         let mut body = Body::default();
         body.take(Take::Discard, &payload, 200, b"anything");
         assert!(body.collected.is_empty());

@@ -65,11 +65,17 @@ pub struct Unwatched;
 
 impl LoadWatch for Unwatched {}
 
-/// Runs a load and returns its record: operations, series, phases, thresholds and outcome. Environment and calibration are the caller's.
+/// Runs a load and returns its record: operations, series, phases, thresholds and outcome.
+/// Environment and calibration are the caller's.
 ///
 /// # Errors
-/// Nothing was measured: what was asked makes no sense, the target is not there, or a signal came first.
-pub fn execute(plan: &LoadPlan, instruments: &Instruments, watch: &mut dyn LoadWatch) -> Result<Record, LoadError> {
+/// Nothing was measured: what was asked makes no sense, the target is not there, or a signal came
+/// first.
+pub fn execute(
+    plan: &LoadPlan,
+    instruments: &Instruments,
+    watch: &mut dyn LoadWatch,
+) -> Result<Record, LoadError> {
     let mut setup = Setup::make(plan, instruments.clock, watch)?;
     match setup.run(plan, instruments, watch) {
         Ok(mut record) => {
@@ -83,7 +89,8 @@ pub fn execute(plan: &LoadPlan, instruments: &Instruments, watch: &mut dyn LoadW
     }
 }
 
-/// What a load needs on the server: the bucket, and the objects that are there before. Several loads of one scenario may use it, one after another.
+/// What a load needs on the server: the bucket, and the objects that are there before. Several
+/// loads of one scenario may use it, one after another.
 pub struct Setup {
     habits: Arc<Habits>,
     peers: Arc<Vec<Peer>>,
@@ -104,23 +111,45 @@ impl Setup {
     ///
     /// # Errors
     /// What was asked makes no sense, the target is not there, or a signal came.
-    pub fn make(plan: &LoadPlan, clock: MachineClock, watch: &mut dyn LoadWatch) -> Result<Self, LoadError> {
+    pub fn make(
+        plan: &LoadPlan,
+        clock: MachineClock,
+        watch: &mut dyn LoadWatch,
+    ) -> Result<Self, LoadError> {
         plan.check()?;
         let most = u64::from(plan.scenario.most_users());
         if sys::raise_file_limit() < most + 64 {
-            return Err(LoadError::asked(format!("{most} connections need as many open files; raise `ulimit -n`, or give fewer --users")));
+            return Err(LoadError::asked(format!(
+                "{most} connections need as many open files; raise `ulimit -n`, or give fewer --users"
+            )));
         }
         let find = |endpoint| Peer::find(endpoint, &plan.trust, plan.version);
-        let peers = Arc::new(plan.target.endpoints.iter().map(find).collect::<Result<Vec<Peer>, LoadError>>()?);
+        let peers = Arc::new(
+            plan.target
+                .endpoints
+                .iter()
+                .map(find)
+                .collect::<Result<Vec<Peer>, LoadError>>()?,
+        );
         let habits = Arc::new(habits(plan, clock));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
-        let mut bulk = Bulk::new(&habits, &peers).map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
+        let mut bulk = Bulk::new(&habits, &peers)
+            .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
         let notices = bulk.find_servers(match &plan.target.service {
             Service::S3 { bucket } => Some(bucket),
             Service::Http { .. } => None,
         })?;
         let (measured, keep) = (Measurements::default(), plan.keep);
-        let mut setup = Self { habits, peers, seeds, bulk, measured, notices, keep, runs: 0 };
+        let mut setup = Self {
+            habits,
+            peers,
+            seeds,
+            bulk,
+            measured,
+            notices,
+            keep,
+            runs: 0,
+        };
         let all = Arc::clone(&setup.seeds);
         if let Err(error) = setup.put(&all.objects, watch) {
             setup.remove(&mut Record::default());
@@ -132,7 +161,9 @@ impl Setup {
     fn put(&mut self, objects: &[Object], watch: &mut dyn LoadWatch) -> Result<(), LoadError> {
         let to_do = units::lossless::to_u64(objects.len());
         let stopped = || sys::caught_signal().is_some();
-        let done = self.bulk.each(Call::Put, objects, &stopped, &mut |done| watch.preparing(done, to_do));
+        let done = self.bulk.each(Call::Put, objects, &stopped, &mut |done| {
+            watch.preparing(done, to_do)
+        });
         self.measured.merge(&done.measured);
         if stopped() {
             return Err(LoadError::Interrupted);
@@ -146,11 +177,17 @@ impl Setup {
         Ok(())
     }
 
-    /// One load, and the removal of what its users made. What an earlier one has deleted of the setup's objects is made again before.
+    /// One load, and the removal of what its users made. What an earlier one has deleted of the
+    /// setup's objects is made again before.
     ///
     /// # Errors
     /// The plan makes no sense, or what was deleted cannot be made again.
-    pub fn run(&mut self, plan: &LoadPlan, instruments: &Instruments, watch: &mut dyn LoadWatch) -> Result<Record, LoadError> {
+    pub fn run(
+        &mut self,
+        plan: &LoadPlan,
+        instruments: &Instruments,
+        watch: &mut dyn LoadWatch,
+    ) -> Result<Record, LoadError> {
         plan.check()?;
         if self.runs > 0 {
             self.measured = Measurements::default();
@@ -160,7 +197,8 @@ impl Setup {
         }
         let counters = plan.server_counters.then(|| self.bulk.counters()).flatten();
         let ended = self.measure(plan, instruments, watch);
-        let counters = counters.and_then(|before| Some(self.bulk.settled_counters()?.since(&before)));
+        let counters =
+            counters.and_then(|before| Some(self.bulk.settled_counters()?.since(&before)));
         self.runs += 1;
         let left = Remains::of(&ended.yields);
         let mut record = account::record(plan, self, ended, counters);
@@ -168,19 +206,29 @@ impl Setup {
         Ok(record)
     }
 
-    /// Removes what users made, and only that; uploads that are still open are of no use to anybody.
+    /// Removes what users made, and only that; uploads that are still open are of no use to
+    /// anybody.
     fn clear(&self, remains: &Remains, record: &mut Record) {
         let impatient = || sys::caught_signal().is_some_and(|caught| caught.impatient);
-        let aborted = self.bulk.abort(&remains.uploads, remains.may_hide_uploads, &impatient);
+        let aborted = self
+            .bulk
+            .abort(&remains.uploads, remains.may_hide_uploads, &impatient);
         let mut teardown = aborted.measured;
         if aborted.left > 0 {
-            let why = aborted.first.map_or_else(|| "a second signal came".to_owned(), |failure| failure.what);
-            record.notices.push(format!("{} multipart uploads that this load began could not be aborted: {why}", aborted.left));
+            let why = aborted
+                .first
+                .map_or_else(|| "a second signal came".to_owned(), |failure| failure.what);
+            record.notices.push(format!(
+                "{} multipart uploads that this load began could not be aborted: {why}",
+                aborted.left
+            ));
         }
         let left = if self.keep {
             units::lossless::to_u64(remains.objects.len())
         } else {
-            let done = self.bulk.each(Call::Delete, &remains.objects, &impatient, &mut |_| ());
+            let done = self
+                .bulk
+                .each(Call::Delete, &remains.objects, &impatient, &mut |_| ());
             teardown.merge(&done.measured);
             tell_of_left(&done, record)
         };
@@ -227,8 +275,14 @@ struct Remains {
 impl Remains {
     fn of(yields: &[Yield]) -> Self {
         Self {
-            objects: yields.iter().flat_map(|done| done.objects.iter().copied()).collect(),
-            uploads: yields.iter().flat_map(|done| done.uploads.iter().cloned()).collect(),
+            objects: yields
+                .iter()
+                .flat_map(|done| done.objects.iter().copied())
+                .collect(),
+            uploads: yields
+                .iter()
+                .flat_map(|done| done.uploads.iter().cloned())
+                .collect(),
             may_hide_uploads: yields.iter().any(|done| done.may_hide_uploads),
         }
     }
@@ -237,7 +291,11 @@ impl Remains {
 fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
     let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     let separator = if plan.target.is_s3() { '/' } else { '-' };
-    let root = format!("fathom-{:x}-{:x}{separator}", since_1970.as_micros(), std::process::id());
+    let root = format!(
+        "fathom-{:x}-{:x}{separator}",
+        since_1970.as_micros(),
+        std::process::id()
+    );
     Habits {
         service: plan.target.service.clone(),
         credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
@@ -249,22 +307,49 @@ fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
         root,
         separator,
         prefixes: plan.scenario.prefixes,
-        field: plan.scenario.steps.iter().find(|step| step.kind == StepKind::Post).map_or_else(String::new, |step| step.field.clone()),
+        field: plan
+            .scenario
+            .steps
+            .iter()
+            .find(|step| step.kind == StepKind::Post)
+            .map_or_else(String::new, |step| step.field.clone()),
         payload: Payload::new(plan.scenario.data, plan.seed),
         clock,
-        epoch: since_1970.as_secs().saturating_sub(clock.now() / 1_000_000_000),
+        epoch: since_1970
+            .as_secs()
+            .saturating_sub(clock.now() / 1_000_000_000),
     }
 }
 
 impl Setup {
     /// Warm-up and measured time: threads, series, signals.
-    fn measure(&self, plan: &LoadPlan, instruments: &Instruments, watch: &mut dyn LoadWatch) -> Ended {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
+    fn measure(
+        &self,
+        plan: &LoadPlan,
+        instruments: &Instruments,
+        watch: &mut dyn LoadWatch,
+    ) -> Ended {
         let clock = instruments.clock;
         let is_open = matches!(plan.scenario.arrivals, Arrivals::Open { .. });
         let shared = Arc::new(self.shared(plan, clock.now() + LEAD_NS));
         let kinds = calls(&plan.scenario);
-        let live: Vec<Live> = (0..shared.threads).map(|_| (live_counters(&kinds, is_open), live_counters(&kinds, is_open))).collect();
-        let mut edge = Edge { at: shared.measured_from, server: plan.server_process, used: None };
+        let live: Vec<Live> = (0..shared.threads)
+            .map(|_| {
+                (
+                    live_counters(&kinds, is_open),
+                    live_counters(&kinds, is_open),
+                )
+            })
+            .collect();
+        let mut edge = Edge {
+            at: shared.measured_from,
+            server: plan.server_process,
+            used: None,
+        };
         if plan.warmup_ns == 0 {
             edge.pass(watch);
         }
@@ -272,7 +357,10 @@ impl Setup {
         let running: Vec<JoinHandle<std::io::Result<Yield>>> = (0..shared.threads)
             .zip(&live)
             .map(|(index, (measured, warmup))| {
-                let (shared, live) = (Arc::clone(&shared), (Arc::clone(measured), Arc::clone(warmup)));
+                let (shared, live) = (
+                    Arc::clone(&shared),
+                    (Arc::clone(measured), Arc::clone(warmup)),
+                );
                 std::thread::Builder::new()
                     .name(format!("load-{index}"))
                     .spawn(move || worker::run(&shared, index, live))
@@ -297,18 +385,52 @@ impl Setup {
         }
         let (usage, server) = edge.since();
         watch.ended();
-        let last = yields.iter().map(|done| done.last_done).max().unwrap_or(0).max(shared.measured_from);
-        // Users that pause or have left are part of the load until its course is over; who hangs after that is not waited for.
-        let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(shared.measured_from);
-        let worked_ns = yields.iter().map(|done| done.account.ended_ns).max().unwrap_or(0).min(course_ns);
-        let elapsed_ns = if last > shared.measured_from { last } else { clock.now() }.saturating_sub(shared.measured_from).max(worked_ns);
+        let last = yields
+            .iter()
+            .map(|done| done.last_done)
+            .max()
+            .unwrap_or(0)
+            .max(shared.measured_from);
+        // Users that pause or have left are part of the load until its course is over; who hangs
+        // after that is not waited for.
+        let course_ns = (shared.start + shared.scenario.course().total_ns())
+            .saturating_sub(shared.measured_from);
+        let worked_ns = yields
+            .iter()
+            .map(|done| done.account.ended_ns)
+            .max()
+            .unwrap_or(0)
+            .min(course_ns);
+        let elapsed_ns = if last > shared.measured_from {
+            last
+        } else {
+            clock.now()
+        }
+        .saturating_sub(shared.measured_from)
+        .max(worked_ns);
         let measured = observer.finish(elapsed_ns);
-        Ended { started_at, elapsed_ns, measured, yields, panics, usage, server, signal, stops, verifies: plan.scenario.verify, is_open }
+        Ended {
+            started_at,
+            elapsed_ns,
+            measured,
+            yields,
+            panics,
+            usage,
+            server,
+            signal,
+            stops,
+            verifies: plan.scenario.verify,
+            is_open,
+        }
     }
 
     fn shared(&self, plan: &LoadPlan, start: u64) -> Shared {
         Shared {
-            scenario: if plan.warmup_ns > 0 { plan.scenario.after_warmup(plan.warmup_ns) } else { plan.scenario.clone() },
+            scenario: if plan.warmup_ns > 0 {
+                plan.scenario.after_warmup(plan.warmup_ns)
+            } else {
+                plan.scenario.clone()
+            },
             habits: Arc::clone(&self.habits),
             peers: Arc::clone(&self.peers),
             seeds: Arc::clone(&self.seeds),
@@ -341,18 +463,26 @@ impl Edge {
     /// The measured time begins.
     fn pass(&mut self, watch: &mut dyn LoadWatch) {
         watch.began();
-        self.used = Some((sys::usage_of_process(), self.server.and_then(account::process_times)));
+        self.used = Some((
+            sys::usage_of_process(),
+            self.server.and_then(account::process_times),
+        ));
     }
 
     /// What was used since then, by this process and by the server's; nothing where it never came.
     fn since(&self) -> (Usage, Option<ServerAccount>) {
         let now = sys::usage_of_process();
         let (usage, before) = self.used.unwrap_or((now, None));
-        (now.since(&usage), self.server.map(|pid| account::server(pid, before, account::process_times(pid))))
+        (
+            now.since(&usage),
+            self.server
+                .map(|pid| account::server(pid, before, account::process_times(pid))),
+        )
     }
 }
 
-/// Waits for the threads; the signal that ended them, if one did, and when this process stood still.
+/// Waits for the threads; the signal that ended them, if one did, and when this process stood
+/// still.
 fn wait(
     shared: &Shared,
     running: &[JoinHandle<std::io::Result<Yield>>],
@@ -364,14 +494,25 @@ fn wait(
     let (mut vigil, mut awake) = (Vigil::begin(), clock.now());
     while !running.iter().all(JoinHandle::is_finished) {
         let now = clock.now();
-        let next = if edge.has_passed() { observer.next_edge() } else { edge.at };
+        let next = if edge.has_passed() {
+            observer.next_edge()
+        } else {
+            edge.at
+        };
         let until = (now + LOOK_NS).min(next.max(now + 1_000_000));
         clock.sleep_until(until);
         let woke = clock.now();
         stops.extend(
             vigil
                 .woke(awake, awake + until.saturating_sub(now), woke)
-                .and_then(|still| Stoppage::since(shared.measured_from, still.from, still.to, still.suspended_ns)),
+                .and_then(|still| {
+                    Stoppage::since(
+                        shared.measured_from,
+                        still.from,
+                        still.to,
+                        still.suspended_ns,
+                    )
+                }),
         );
         awake = woke;
         if !edge.has_passed() && clock.now() >= edge.at {

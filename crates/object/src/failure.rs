@@ -27,7 +27,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, what: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), offset: 0 }
+        Self {
+            kind,
+            what: what.into(),
+            offset: 0,
+        }
     }
 
     pub(crate) fn connect(error: &io::Error) -> Self {
@@ -40,7 +44,9 @@ impl Failure {
 
     /// An answer with a status that is no success, and what its body says.
     pub(crate) fn status(status: u16, body: &[u8]) -> Self {
-        let code = element(body, "Code").map(|code| format!(" {code}")).unwrap_or_default();
+        let code = element(body, "Code")
+            .map(|code| format!(" {code}"))
+            .unwrap_or_default();
         Self::new(FailureKind::Status(status), format!("HTTP {status}{code}"))
     }
 
@@ -63,7 +69,10 @@ fn words(error: &io::Error) -> String {
         (io::ErrorKind::BrokenPipe, "connection closed while sending"),
         (io::ErrorKind::UnexpectedEof, "connection closed inside TLS"),
     ];
-    known.iter().find(|(known, _)| *known == kind).map_or_else(|| error.to_string(), |(_, words)| (*words).to_owned())
+    known
+        .iter()
+        .find(|(known, _)| *known == kind)
+        .map_or_else(|| error.to_string(), |(_, words)| (*words).to_owned())
 }
 
 /// Text of the first element of this name; entities stay as they are.
@@ -81,20 +90,38 @@ mod tests {
     #[test]
     fn an_answer_that_says_no_is_counted_under_its_code() {
         let failure = Failure::status(503, b"<Error><Code>SlowDown</Code></Error>");
-        assert_eq!((failure.what.as_str(), failure.may_pass()), ("HTTP 503 SlowDown", true));
+        assert_eq!(
+            (failure.what.as_str(), failure.may_pass()),
+            ("HTTP 503 SlowDown", true)
+        );
         let failure = Failure::status(403, b"go away");
-        assert_eq!((failure.what.as_str(), failure.may_pass()), ("HTTP 403", false));
+        assert_eq!(
+            (failure.what.as_str(), failure.may_pass()),
+            ("HTTP 403", false)
+        );
     }
 
     #[test]
     fn an_element_is_found_or_not() {
-        assert_eq!(element(b"<a><UploadId>x-1</UploadId></a>", "UploadId"), Some("x-1"));
-        assert_eq!([element(b"<UploadId>x", "UploadId"), element(b"\xff<A>b</A>", "A")], [None, None]);
+        assert_eq!(
+            element(b"<a><UploadId>x-1</UploadId></a>", "UploadId"),
+            Some("x-1")
+        );
+        assert_eq!(
+            [
+                element(b"<UploadId>x", "UploadId"),
+                element(b"\xff<A>b</A>", "A")
+            ],
+            [None, None]
+        );
     }
 
     #[test]
     fn equal_failures_have_equal_words() {
         let refused = io::Error::from_raw_os_error(111);
-        assert_eq!(Failure::connect(&refused).what, "connect: connection refused");
+        assert_eq!(
+            Failure::connect(&refused).what,
+            "connect: connection refused"
+        );
     }
 }

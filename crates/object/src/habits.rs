@@ -58,29 +58,63 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// A thread that counts from `measured_from` on. `place` is its index and how many threads there are, which have every so many-th user and
-    /// shared connection.
-    pub(crate) fn new(habits: Arc<Habits>, peers: Arc<Vec<Peer>>, ledgers: Ledgers, place: (u32, u32)) -> Rc<Self> {
+    /// A thread that counts from `measured_from` on. `place` is its index and how many threads
+    /// there are, which have every so many-th user and shared connection.
+    pub(crate) fn new(
+        habits: Arc<Habits>,
+        peers: Arc<Vec<Peer>>,
+        ledgers: Ledgers,
+        place: (u32, u32),
+    ) -> Rc<Self> {
         let (index, threads) = (place.0 as usize, place.1 as usize);
-        let Ledgers { measured: ledger, warmup, measured_from } = ledgers;
+        let Ledgers {
+            measured: ledger,
+            warmup,
+            measured_from,
+        } = ledgers;
         let lines = match habits.version {
             HttpVersion::One => 0,
             HttpVersion::Two { connections } => (connections as usize).max(peers.len()),
         };
-        let lines = (index..lines).step_by(threads).map(|line| Rc::new(Line::new(line % peers.len()))).collect();
-        Rc::new(Self { habits, peers, ledger, warmup, measured_from, scratch: RefCell::new(vec![0; READ_BYTES]), lines, threads })
+        let lines = (index..lines)
+            .step_by(threads)
+            .map(|line| Rc::new(Line::new(line % peers.len())))
+            .collect();
+        Rc::new(Self {
+            habits,
+            peers,
+            ledger,
+            warmup,
+            measured_from,
+            scratch: RefCell::new(vec![0; READ_BYTES]),
+            lines,
+            threads,
+        })
     }
 
     /// The ledger of what should begin at a moment.
     pub(crate) fn ledger_of(&self, intended: u64) -> &Ledger {
-        if intended < self.measured_from { &self.warmup } else { &self.ledger }
+        if intended < self.measured_from {
+            &self.warmup
+        } else {
+            &self.ledger
+        }
     }
 
     /// The endpoint of a user, and the connection that it shares, if it has none of its own.
     pub(crate) fn way(&self, user: u32) -> (usize, Option<Rc<Line>>) {
         let user = user as usize;
-        let line = self.lines.iter().cycle().nth(user / self.threads % self.lines.len().max(1)).cloned();
-        (line.as_ref().map_or(user % self.peers.len(), |line| line.peer), line)
+        let line = self
+            .lines
+            .iter()
+            .cycle()
+            .nth(user / self.threads % self.lines.len().max(1))
+            .cloned();
+        (
+            line.as_ref()
+                .map_or(user % self.peers.len(), |line| line.peer),
+            line,
+        )
     }
 }
 
@@ -110,8 +144,18 @@ pub(crate) enum About<'a> {
 
 /// The key of an object: spread over the prefixes by owner, seeds by number.
 pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
-    let spread = if object.owner == Object::SEED { object.number } else { u64::from(object.owner) };
-    let _infallible = write!(out, "{}p{}{}", habits.root, spread % u64::from(habits.prefixes), habits.separator);
+    let spread = if object.owner == Object::SEED {
+        object.number
+    } else {
+        u64::from(object.owner)
+    };
+    let _infallible = write!(
+        out,
+        "{}p{}{}",
+        habits.root,
+        spread % u64::from(habits.prefixes),
+        habits.separator
+    );
     let _infallible = match object.owner {
         Object::SEED => write!(out, "seed-{:06}", object.number),
         owner => write!(out, "u{owner:05}-{:08}", object.number),
@@ -130,15 +174,29 @@ impl Habits {
 
 /// Whose object of users has this key; its size is not known.
 pub(crate) fn read_key(habits: &Habits, key: &str) -> Option<Object> {
-    let (_prefix, name) = key.strip_prefix(&habits.root)?.split_once(habits.separator)?;
+    let (_prefix, name) = key
+        .strip_prefix(&habits.root)?
+        .split_once(habits.separator)?;
     let (owner, number) = name.strip_prefix('u')?.split_once('-')?;
-    Some(Object { owner: owner.parse().ok()?, number: number.parse().ok()?, size: 0 })
+    Some(Object {
+        owner: owner.parse().ok()?,
+        number: number.parse().ok()?,
+        size: 0,
+    })
 }
 
 /// Percent-encoding of all but the unreserved characters, as signatures need it.
 pub(crate) fn encoded(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| {
+            if keep(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ pub(crate) struct Due {
 pub(crate) enum Turns {
     /// The one that became free last: it keeps few connections warm rather than all lukewarm.
     NewestFree,
-    /// The one that has been free for longest: each endpoint of several has its share, however low the rate.
+    /// The one that has been free for longest: each endpoint of several has its share, however low
+    /// the rate.
     InOrder,
 }
 
@@ -34,7 +35,13 @@ pub(crate) struct Handoff {
 
 impl Handoff {
     pub(crate) fn new(turns: Turns) -> Self {
-        Self { turns, due: RefCell::default(), free: RefCell::default(), promised: Cell::new(0), closed: Cell::new(false) }
+        Self {
+            turns,
+            due: RefCell::default(),
+            free: RefCell::default(),
+            promised: Cell::new(0),
+            closed: Cell::new(false),
+        }
     }
 
     /// Gives an operation to a free connection, or to the first that becomes free.
@@ -43,7 +50,10 @@ impl Handoff {
             Turns::NewestFree => self.free.borrow_mut().pop_back(),
             Turns::InOrder => self.free.borrow_mut().pop_front(),
         };
-        self.due.borrow_mut().push_back(Due { at, in_time: waker.is_some() });
+        self.due.borrow_mut().push_back(Due {
+            at,
+            in_time: waker.is_some(),
+        });
         if let Some(waker) = waker {
             self.promised.set(self.promised.get() + 1);
             waker.wake();
@@ -99,7 +109,13 @@ mod tests {
             Poll::Ready(due) => due,
             Poll::Pending => panic!("something was due"),
         };
-        assert_eq!(take(), Some(Due { at: 5, in_time: false }));
+        assert_eq!(
+            take(),
+            Some(Due {
+                at: 5,
+                in_time: false
+            })
+        );
         assert_eq!(handoff.close(), [6, 7]);
         assert_eq!(take(), None);
     }
@@ -108,12 +124,29 @@ mod tests {
     fn several_endpoints_are_served_in_turn_and_one_by_the_warmest() {
         for (turns, first) in [(Turns::InOrder, 0), (Turns::NewestFree, 1)] {
             let handoff = Handoff::new(turns);
-            let mut sleepers: Vec<_> = (0..2).map(|_| (Box::pin(handoff.take()), std::sync::Arc::new(Woken::default()))).collect();
+            let mut sleepers: Vec<_> = (0..2)
+                .map(|_| {
+                    (
+                        Box::pin(handoff.take()),
+                        std::sync::Arc::new(Woken::default()),
+                    )
+                })
+                .collect();
             for (sleeper, woken) in &mut sleepers {
-                assert!(sleeper.as_mut().poll(&mut Context::from_waker(&std::sync::Arc::clone(woken).into())).is_pending());
+                assert!(
+                    sleeper
+                        .as_mut()
+                        .poll(&mut Context::from_waker(
+                            &std::sync::Arc::clone(woken).into()
+                        ))
+                        .is_pending()
+                );
             }
             handoff.give(1);
-            let woken: Vec<bool> = sleepers.iter().map(|(_, woken)| woken.0.load(std::sync::atomic::Ordering::SeqCst)).collect();
+            let woken: Vec<bool> = sleepers
+                .iter()
+                .map(|(_, woken)| woken.0.load(std::sync::atomic::Ordering::SeqCst))
+                .collect();
             assert_eq!(woken, [first == 0, first == 1], "{turns:?}");
         }
     }
@@ -136,6 +169,12 @@ mod tests {
         handoff.give(9);
         let mut late = Box::pin(handoff.take());
         assert!(late.as_mut().poll(&mut context).is_pending());
-        assert_eq!(sleeper.as_mut().poll(&mut context), Poll::Ready(Some(Due { at: 9, in_time: true })));
+        assert_eq!(
+            sleeper.as_mut().poll(&mut context),
+            Poll::Ready(Some(Due {
+                at: 9,
+                in_time: true
+            }))
+        );
     }
 }

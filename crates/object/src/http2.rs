@@ -1,5 +1,6 @@
-//! HTTP/2 (RFC 9113): the requests of several users as streams of one connection. Frames, header compression and flow control are `h2`'s; what is
-//! sent, when its parts happened, and who waits for whom is ours.
+//! HTTP/2 (RFC 9113): the requests of several users as streams of one connection. Frames, header
+//! compression and flow control are `h2`'s; what is sent, when its parts happened, and who waits
+//! for whom is ours.
 
 mod watched;
 
@@ -25,7 +26,8 @@ use std::task::{Poll, Waker};
 use tokio::sync::{Mutex, Notify};
 use units::lossless::{to_u64, to_usize};
 
-/// What a server may send before it is read: of one stream, and of all. They bound this side's memory; large enough for 10 Gbit/s over 10 ms.
+/// What a server may send before it is read: of one stream, and of all. They bound this side's
+/// memory; large enough for 10 Gbit/s over 10 ms.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Larger frames cost fewer system calls; a server need not use them.
@@ -36,7 +38,8 @@ const MOST_PIECE: u64 = 1 << 30;
 const FRAME_HEAD: usize = 9;
 const SETTINGS: u8 = 4;
 
-/// One connection that users of a thread share; opened by who needs it first, and again after it has ended.
+/// One connection that users of a thread share; opened by who needs it first, and again after it
+/// has ended.
 pub(crate) struct Line {
     pub(crate) peer: usize,
     open: Mutex<Option<Open>>,
@@ -84,7 +87,10 @@ pub(crate) struct Parts {
 
 impl Line {
     pub(crate) fn new(peer: usize) -> Self {
-        Self { peer, open: Mutex::new(None) }
+        Self {
+            peer,
+            open: Mutex::new(None),
+        }
     }
 
     /// Sends a request as a stream and reads its answer into `response` and `body`.
@@ -100,7 +106,10 @@ impl Line {
         let _slot = open.slot().await;
         let (request, front) = request(peer, outgoing.head)?;
         let total = to_u64(front.len()) + outgoing.length + to_u64(outgoing.tail.len());
-        let (answer, stream) = open.requests.send_request(request, total == 0).map_err(|error| failure(&error))?;
+        let (answer, stream) = open
+            .requests
+            .send_request(request, total == 0)
+            .map_err(|error| failure(&error))?;
         let progress = Rc::new(Progress::default());
         let mut answer = pin!(answer);
         let early = if total == 0 {
@@ -109,7 +118,13 @@ impl Line {
             progress.sent.set(thread.habits.clock.now());
             None
         } else {
-            send(stream, pieces(thread, front, outgoing, &progress), &progress, answer.as_mut()).await?
+            send(
+                stream,
+                pieces(thread, front, outgoing, &progress),
+                &progress,
+                answer.as_mut(),
+            )
+            .await?
         };
         let head = match early {
             Some(head) => head,
@@ -118,15 +133,28 @@ impl Line {
         let first_byte = thread.habits.clock.now();
         response.status = head.status().as_u16();
         let value = |name: &str| head.headers().get(name);
-        response.length = value("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
-        response.etag.extend_from_slice(value("etag").map(http::HeaderValue::as_bytes).unwrap_or_default());
+        response.length =
+            value("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
+        response.etag.extend_from_slice(
+            value("etag")
+                .map(http::HeaderValue::as_bytes)
+                .unwrap_or_default(),
+        );
         receive(head.into_body(), (response, body, take), thread).await?;
         // A server that refuses a body answers before it has read it.
-        let sent = Some(progress.sent.get()).filter(|sent| *sent > 0).unwrap_or(first_byte);
-        Ok(Parts { connected, sent, first_byte, done: thread.habits.clock.now() })
+        let sent = Some(progress.sent.get())
+            .filter(|sent| *sent > 0)
+            .unwrap_or(first_byte);
+        Ok(Parts {
+            connected,
+            sent,
+            first_byte,
+            done: thread.habits.clock.now(),
+        })
     }
 
-    /// Nobody answered for long: a connection over which nothing at all has come since then is given up.
+    /// Nobody answered for long: a connection over which nothing at all has come since then is
+    /// given up.
     pub(crate) fn give_up(&self, since: u64) {
         if let Ok(mut open) = self.open.try_lock() {
             open.take_if(|open| open.state.heard.get() < since);
@@ -134,7 +162,12 @@ impl Line {
     }
 
     /// The connection, and when it stood if it was not there at once.
-    async fn ready(&self, peer: &Peer, thread: &Rc<Thread>, ledger: &Ledger) -> Result<(Open, Option<u64>), Failure> {
+    async fn ready(
+        &self,
+        peer: &Peer,
+        thread: &Rc<Thread>,
+        ledger: &Ledger,
+    ) -> Result<(Open, Option<u64>), Failure> {
         let mut had_to_wait = false;
         let mut open = match self.open.try_lock() {
             Ok(open) => open,
@@ -143,16 +176,29 @@ impl Line {
                 self.open.lock().await
             }
         };
-        if let Some(open) = open.as_mut().filter(|open| open.state.ended.borrow().is_none()) {
+        if let Some(open) = open
+            .as_mut()
+            .filter(|open| open.state.ended.borrow().is_none())
+        {
             // Fails where the server has said that it takes no more.
-            if poll_fn(|context| open.requests.poll_ready(context)).await.is_ok() {
+            if poll_fn(|context| open.requests.poll_ready(context))
+                .await
+                .is_ok()
+            {
                 return Ok((open.clone(), had_to_wait.then(|| thread.habits.clock.now())));
             }
         }
         *open = None;
         let opened = connect(peer, thread).await;
         let endpoint = &ledger.endpoints[self.peer];
-        add(if opened.is_ok() { &endpoint.opened } else { &endpoint.not_opened }, 1);
+        add(
+            if opened.is_ok() {
+                &endpoint.opened
+            } else {
+                &endpoint.not_opened
+            },
+            1,
+        );
         let opened = opened?;
         *open = Some(opened.clone());
         Ok((opened, Some(thread.habits.clock.now())))
@@ -172,29 +218,52 @@ impl Open {
 
 /// Opens a connection; it stands once the server has begun to speak HTTP/2.
 async fn connect(peer: &Peer, thread: &Rc<Thread>) -> Result<Open, Failure> {
-    let stream = Stream::connect(peer).await.map_err(|error| Failure::connect(&error))?;
+    let stream = Stream::connect(peer)
+        .await
+        .map_err(|error| Failure::connect(&error))?;
     if !stream.agreed_on_http2() {
-        return Err(Failure::connect(&speaks_no_http2("TLS agreed on no protocol")));
+        return Err(Failure::connect(&speaks_no_http2(
+            "TLS agreed on no protocol",
+        )));
     }
     let state = Rc::new(State::default());
-    let wire = Wire { stream, head: [0; FRAME_HEAD], have: 0, state: Rc::clone(&state), thread: Rc::clone(thread) };
+    let wire = Wire {
+        stream,
+        head: [0; FRAME_HEAD],
+        have: 0,
+        state: Rc::clone(&state),
+        thread: Rc::clone(thread),
+    };
     let mut builder = h2::client::Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_frame_size(MOST_FRAME)
         .enable_push(false);
-    let (requests, connection) = builder.handshake(wire).await.map_err(|error| failure(&error))?;
+    let (requests, connection) = builder
+        .handshake(wire)
+        .await
+        .map_err(|error| failure(&error))?;
     let told = Rc::clone(&state);
     drop(tokio::task::spawn_local(async move {
-        let closed = || Failure::new(FailureKind::Broken, "the server closed the HTTP/2 connection");
-        let ended = connection.await.map_or_else(|error| failure(&error), |()| closed());
+        let closed = || {
+            Failure::new(
+                FailureKind::Broken,
+                "the server closed the HTTP/2 connection",
+            )
+        };
+        let ended = connection
+            .await
+            .map_or_else(|error| failure(&error), |()| closed());
         *told.ended.borrow_mut() = Some(ended);
         told.known.notify_one();
     }));
     while !state.begun.get() {
         if let Some(ended) = state.ended.borrow_mut().take() {
-            return Err(Failure::new(FailureKind::Connect, format!("connect: {}", ended.what)));
+            return Err(Failure::new(
+                FailureKind::Connect,
+                format!("connect: {}", ended.what),
+            ));
         }
         state.known.notified().await;
     }
@@ -211,12 +280,25 @@ fn request(peer: &Peer, head: &[u8]) -> Result<(Request<()>, Bytes), Failure> {
     let refused = || Failure::new(FailureKind::Content, "a request that HTTP/2 cannot carry");
     let mut headers = [httparse::EMPTY_HEADER; 16];
     let mut parsed = httparse::Request::new(&mut headers);
-    let Ok(httparse::Status::Complete(used)) = parsed.parse(head) else { return Err(refused()) };
+    let Ok(httparse::Status::Complete(used)) = parsed.parse(head) else {
+        return Err(refused());
+    };
     let path = parsed.path.unwrap_or("/");
-    let uri = Uri::builder().scheme(peer.scheme()).authority(peer.authority.as_str()).path_and_query(path).build();
-    let mut request = Request::builder().method(parsed.method.unwrap_or("GET")).uri(uri.map_err(|_no_uri| refused())?);
-    // The host is the authority, and connections are not the business of a stream (RFC 9113, 8.2.2 and 8.3.1).
-    for header in parsed.headers.iter().filter(|header| !matches!(header.name, "host" | "connection")) {
+    let uri = Uri::builder()
+        .scheme(peer.scheme())
+        .authority(peer.authority.as_str())
+        .path_and_query(path)
+        .build();
+    let mut request = Request::builder()
+        .method(parsed.method.unwrap_or("GET"))
+        .uri(uri.map_err(|_no_uri| refused())?);
+    // The host is the authority, and connections are not the business of a stream (RFC 9113, 8.2.2
+    // and 8.3.1).
+    for header in parsed
+        .headers
+        .iter()
+        .filter(|header| !matches!(header.name, "host" | "connection"))
+    {
         request = request.header(header.name, header.value);
     }
     let front = Bytes::copy_from_slice(&head[used..]);
@@ -231,8 +313,8 @@ struct Progress {
     waker: RefCell<Option<Waker>>,
 }
 
-/// A part of a body: the bytes before the object's, a range of the object, the bytes after it. Nothing of the object is copied, so a body of any
-/// length costs the same memory.
+/// A part of a body: the bytes before the object's, a range of the object, the bytes after it.
+/// Nothing of the object is copied, so a body of any length costs the same memory.
 struct Content {
     thread: Rc<Thread>,
     front: Bytes,
@@ -252,7 +334,12 @@ impl Buf for Content {
         if !self.front.is_empty() {
             return &self.front;
         }
-        self.thread.habits.payload.pieces(self.object, self.from, self.length).next().unwrap_or(&self.back)
+        self.thread
+            .habits
+            .payload
+            .pieces(self.object, self.from, self.length)
+            .next()
+            .unwrap_or(&self.back)
     }
 
     fn advance(&mut self, mut n: usize) {
@@ -272,7 +359,12 @@ impl Buf for Content {
 }
 
 /// The body in pieces that the library takes.
-fn pieces(thread: &Rc<Thread>, front: Bytes, outgoing: &Outgoing<'_>, progress: &Rc<Progress>) -> Vec<Content> {
+fn pieces(
+    thread: &Rc<Thread>,
+    front: Bytes,
+    outgoing: &Outgoing<'_>,
+    progress: &Rc<Progress>,
+) -> Vec<Content> {
     let mut out = Vec::new();
     let (mut from, mut left, mut front) = (outgoing.from, outgoing.length, front);
     loop {
@@ -284,7 +376,11 @@ fn pieces(thread: &Rc<Thread>, front: Bytes, outgoing: &Outgoing<'_>, progress: 
             object: outgoing.object,
             from,
             length,
-            back: if is_last { Bytes::copy_from_slice(outgoing.tail) } else { Bytes::new() },
+            back: if is_last {
+                Bytes::copy_from_slice(outgoing.tail)
+            } else {
+                Bytes::new()
+            },
             progress: Rc::clone(progress),
         });
         if is_last {
@@ -294,7 +390,8 @@ fn pieces(thread: &Rc<Thread>, front: Bytes, outgoing: &Outgoing<'_>, progress: 
     }
 }
 
-/// Hands a body over, piece after piece; the answer's head, if it came before the last piece was gone.
+/// Hands a body over, piece after piece; the answer's head, if it came before the last piece was
+/// gone.
 async fn send(
     mut stream: SendStream<Content>,
     pieces: Vec<Content>,
@@ -326,12 +423,19 @@ async fn send(
 }
 
 /// Reads the body of an answer; what was read may be sent anew.
-async fn receive(mut stream: RecvStream, (response, body, take): (&mut Response, &mut Body, Take), thread: &Thread) -> Result<(), Failure> {
+async fn receive(
+    mut stream: RecvStream,
+    (response, body, take): (&mut Response, &mut Body, Take),
+    thread: &Thread,
+) -> Result<(), Failure> {
     while let Some(bytes) = stream.data().await {
         let bytes = bytes.map_err(|error| failure(&error))?;
         response.received += to_u64(bytes.len());
         body.take(take, &thread.habits.payload, response.status, &bytes);
-        stream.flow_control().release_capacity(bytes.len()).map_err(|error| failure(&error))?;
+        stream
+            .flow_control()
+            .release_capacity(bytes.len())
+            .map_err(|error| failure(&error))?;
     }
     Ok(())
 }
@@ -342,7 +446,9 @@ fn failure(error: &h2::Error) -> Failure {
         return Failure::broken(error);
     }
     let what = match error.reason() {
-        Some(reason) if error.is_go_away() => format!("the server ended the HTTP/2 connection: {reason:?}"),
+        Some(reason) if error.is_go_away() => {
+            format!("the server ended the HTTP/2 connection: {reason:?}")
+        }
         Some(reason) => format!("HTTP/2 stream reset: {reason:?}"),
         None => format!("HTTP/2: {error}"),
     };

@@ -1,4 +1,5 @@
-//! The highest rate that holds: doubled until a threshold breaks, then bisected between the last that held and the first that did not.
+//! The highest rate that holds: doubled until a threshold breaks, then bisected between the last
+//! that held and the first that did not.
 
 /// A search over rates; pure: it is told what happened and says what to try next.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +19,17 @@ impl KneeSearch {
     /// A rate is not above 0, or the precision is not.
     #[must_use]
     pub fn new(first: f64, most: f64, precision: f64) -> Self {
-        assert!(first > 0.0 && most >= first && precision > 0.0, "rates and precision are above 0");
-        Self { first, most, precision, holds: None, breaks: None }
+        assert!(
+            first > 0.0 && most >= first && precision > 0.0,
+            "rates and precision are above 0"
+        );
+        Self {
+            first,
+            most,
+            precision,
+            holds: None,
+            breaks: None,
+        }
     }
 
     /// The rate to try next; `None` when the search is over.

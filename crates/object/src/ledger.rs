@@ -1,4 +1,5 @@
-//! What one load thread counts. One thread writes; the live counters are read by others while it runs.
+//! What one load thread counts. One thread writes; the live counters are read by others while it
+//! runs.
 
 use crate::calls::{ALL, Call, NAMES};
 use crate::failure::{Failure, FailureKind};
@@ -64,7 +65,10 @@ pub(crate) fn add(cell: &Cell<u64>, n: u64) {
 
 /// Live counters for these kinds of requests.
 pub(crate) fn live_counters(calls: &[Call], is_open: bool) -> Arc<LiveCounters> {
-    let kinds: Vec<(&'static str, bool)> = ALL.iter().map(|call| (NAMES[call.index()], calls.contains(call))).collect();
+    let kinds: Vec<(&'static str, bool)> = ALL
+        .iter()
+        .map(|call| (NAMES[call.index()], calls.contains(call)))
+        .collect();
     Arc::new(LiveCounters::new(&kinds, is_open))
 }
 
@@ -100,7 +104,11 @@ impl Ledger {
     fn change_flight(&self, now: u64, change: impl Fn(u64) -> u64) {
         let (n, since, integral) = self.flight.get();
         let after = change(n);
-        self.flight.set((after, now, integral + u128::from(n) * u128::from(now.saturating_sub(since))));
+        self.flight.set((
+            after,
+            now,
+            integral + u128::from(n) * u128::from(now.saturating_sub(since)),
+        ));
         self.live.set_in_flight(after);
     }
 
@@ -113,26 +121,34 @@ impl Ledger {
 
     pub(crate) fn succeeded(&self, call: Call, bytes: u64, at: &Moments) {
         self.leave(call, at.done);
-        self.live.kind(call.index()).succeeded(bytes, at.done - at.intended, at.done - at.issued);
+        self.live
+            .kind(call.index())
+            .succeeded(bytes, at.done - at.intended, at.done - at.issued);
         let mut phases = self.phases.borrow_mut();
         let phases = phases[call.index()].get_or_insert_default();
         if let Some(connected) = at.connected {
             phases.connecting.record(connected - at.issued);
         }
-        phases.sending.record(at.sent - at.connected.unwrap_or(at.issued));
+        phases
+            .sending
+            .record(at.sent - at.connected.unwrap_or(at.issued));
         phases.waiting.record(at.first_byte.saturating_sub(at.sent));
-        phases.receiving.record(at.done - at.first_byte.max(at.sent));
+        phases
+            .receiving
+            .record(at.done - at.first_byte.max(at.sent));
     }
 
     pub(crate) fn failed(&self, call: Call, failure: &Failure, key: &[u8], now: u64) {
         self.leave(call, now);
         self.live.kind(call.index()).failed();
         let mut errors = self.errors.borrow_mut();
-        let entry = errors.entry((call, failure.what.clone())).or_insert_with(|| Failures {
-            count: 0,
-            key: String::from_utf8_lossy(key).into_owned(),
-            offset: failure.offset,
-        });
+        let entry = errors
+            .entry((call, failure.what.clone()))
+            .or_insert_with(|| Failures {
+                count: 0,
+                key: String::from_utf8_lossy(key).into_owned(),
+                offset: failure.offset,
+            });
         entry.count += 1;
     }
 
@@ -141,7 +157,8 @@ impl Ledger {
         let failure = Failure::new(FailureKind::Timeout, "not answered when the run ended");
         let (n, last) = (self.flight.get().0, self.last_done.get());
         for call in ALL {
-            (0..self.unanswered[call.index()].get()).for_each(|_| self.failed(call, &failure, b"", now));
+            (0..self.unanswered[call.index()].get())
+                .for_each(|_| self.failed(call, &failure, b"", now));
         }
         // Giving up is not the end of an operation.
         self.last_done.set(last);
@@ -149,7 +166,10 @@ impl Ledger {
     }
 
     /// What went to each endpoint, by their addresses.
-    pub(crate) fn endpoints<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> Vec<EndpointAccount> {
+    pub(crate) fn endpoints<'a>(
+        &self,
+        addresses: impl Iterator<Item = &'a str>,
+    ) -> Vec<EndpointAccount> {
         let account = |(cells, address): (&EndpointCells, &str)| EndpointAccount {
             address: address.to_owned(),
             operations: cells.succeeded.get(),
@@ -166,12 +186,20 @@ impl Ledger {
     }
 
     pub(crate) fn loop_account(&self, worker_ns: u64) -> LoopAccount {
-        LoopAccount { in_flight_ns: self.flight.get().2, worker_ns: u128::from(worker_ns), ..LoopAccount::default() }
+        LoopAccount {
+            in_flight_ns: self.flight.get().2,
+            worker_ns: u128::from(worker_ns),
+            ..LoopAccount::default()
+        }
     }
 
     pub(crate) fn phases(&self) -> Vec<(&'static str, RequestPhases)> {
         let phases = self.phases.borrow();
-        phases.iter().zip(NAMES).filter_map(|(phases, name)| Some((name, phases.clone()?))).collect()
+        phases
+            .iter()
+            .zip(NAMES)
+            .filter_map(|(phases, name)| Some((name, phases.clone()?)))
+            .collect()
     }
 
     pub(crate) fn errors(&self) -> Vec<ErrorCount> {
@@ -198,14 +226,30 @@ mod tests {
         ledger.succeeded(
             Call::Get,
             10,
-            &Moments { intended: 50, issued: 100, connected: Some(130), sent: 140, first_byte: 190, done: 200 },
+            &Moments {
+                intended: 50,
+                issued: 100,
+                connected: Some(130),
+                sent: 140,
+                first_byte: 190,
+                done: 200,
+            },
         );
         let (name, phases) = ledger.phases().remove(0);
-        let sums = [&phases.connecting, &phases.sending, &phases.waiting, &phases.receiving].map(Histogram::sum);
+        let sums = [
+            &phases.connecting,
+            &phases.sending,
+            &phases.waiting,
+            &phases.receiving,
+        ]
+        .map(Histogram::sum);
         assert_eq!((name, sums), ("get", [30, 10, 50, 10]));
         let get = ledger.live.snapshot().kind("get").cloned().unwrap();
         assert_eq!((get.latency.sum(), get.service.unwrap().sum()), (150, 100));
-        assert_eq!((ledger.loop_account(1).in_flight_ns, ledger.last_done()), (100, 200));
+        assert_eq!(
+            (ledger.loop_account(1).in_flight_ns, ledger.last_done()),
+            (100, 200)
+        );
     }
 
     #[test]
@@ -213,11 +257,30 @@ mod tests {
         let ledger = Ledger::new(live_counters(&[Call::Put], false), 1);
         for key in ["a", "b"] {
             ledger.enter(Call::Put, 0);
-            ledger.failed(Call::Put, &Failure::new(FailureKind::Timeout, "timeout"), key.as_bytes(), 5);
+            ledger.failed(
+                Call::Put,
+                &Failure::new(FailureKind::Timeout, "timeout"),
+                key.as_bytes(),
+                5,
+            );
         }
         let [error] = ledger.errors().try_into().unwrap();
-        assert_eq!((error.operation.as_str(), error.count, error.first_file.as_str()), ("put", 2, "a"));
-        assert_eq!(ledger.live.snapshot().kind("put").map(|put| (put.count, put.errors)), Some((0, 2)));
+        assert_eq!(
+            (
+                error.operation.as_str(),
+                error.count,
+                error.first_file.as_str()
+            ),
+            ("put", 2, "a")
+        );
+        assert_eq!(
+            ledger
+                .live
+                .snapshot()
+                .kind("put")
+                .map(|put| (put.count, put.errors)),
+            Some((0, 2))
+        );
     }
 
     #[test]

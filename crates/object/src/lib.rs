@@ -1,15 +1,20 @@
-//! Load on object stores and HTTP services: virtual users or an arrival rate, with latency from the intended start.
+//! Load on object stores and HTTP services: virtual users or an arrival rate, with latency from the
+//! intended start.
 //!
-//! [`execute`] takes a [`LoadPlan`] (a [`Scenario`] against a [`LoadTarget`]) and returns a record. Each load thread has a runtime, users and
-//! connections of its own; nothing is shared but counters, and no user moves to another thread. The client is ours, over TCP or TLS: a pool
-//! would hide connecting, waiting and retries, which are what is measured.
+//! [`execute`] takes a [`LoadPlan`] (a [`Scenario`] against a [`LoadTarget`]) and returns a record.
+//! Each load thread has a runtime, users and connections of its own; nothing is shared but
+//! counters, and no user moves to another thread. The client is ours, over TCP or TLS: a pool would
+//! hide connecting, waiting and retries, which are what is measured.
 //!
 //! What holds:
-//! * Latency counts from the intended start. In a closed loop that is the issue, in an open loop the schedule's due time.
-//! * Errors are in no histogram. An answer that is too short, too long, or of other bytes than were written is an error.
+//! * Latency counts from the intended start. In a closed loop that is the issue, in an open loop
+//!   the schedule's due time.
+//! * Errors are in no histogram. An answer that is too short, too long, or of other bytes than were
+//!   written is an error.
 //! * Requests of setup and teardown are counted apart, and only what a load made is removed.
 //! * Keys are neither shown nor recorded.
-//! * Everything that decides (ramps, schedules, choices, thresholds, the search for a knee, the response parser) is pure.
+//! * Everything that decides (ramps, schedules, choices, thresholds, the search for a knee, the
+//!   response parser) is pure.
 //!
 //! Deliberately absent: redirects, cookies, and virtual-host addressing of buckets.
 #![forbid(unsafe_code)]
@@ -51,8 +56,8 @@ pub use payload::ObjectData;
 pub use plan::LoadPlan;
 pub use ramp::{Leg, Ramp, Spacing};
 pub use scenario::{
-    Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed, Sleep, StepKind, UserStep,
-    parse_stages,
+    Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,
+    Scenario, Seed, Sleep, StepKind, UserStep, parse_stages,
 };
 pub use sign::Credentials;
 pub use target::LoadTarget;

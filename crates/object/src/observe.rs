@@ -7,7 +7,8 @@ use record::{Interval, LiveCounters, Measurements};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Beyond this many intervals neighbours are merged, so that memory does not grow with the length of a run.
+/// Beyond this many intervals neighbours are merged, so that memory does not grow with the length
+/// of a run.
 const MOST_INTERVALS: usize = 600;
 
 /// What was measured over the whole run, and by interval.
@@ -42,7 +43,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn new(shared: &Arc<Shared>, live: Vec<Arc<LiveCounters>>, interval_ns: u64, live_ns: Option<u64>) -> Self {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        live: Vec<Arc<LiveCounters>>,
+        interval_ns: u64,
+        live_ns: Option<u64>,
+    ) -> Self {
         let start = shared.measured_from;
         let live_ns = live_ns.map_or(u64::MAX, |ns| ns.max(1));
         Self {
@@ -75,7 +81,12 @@ impl Observer {
             told = Told::Somebody;
             let (start, total) = (self.shared.measured_from, self.total());
             let operations = total.since(&self.live_last.1);
-            watch.interval(&Interval { start_ns: self.live_last.0 - start, end_ns: now - start, operations, ..Interval::default() });
+            watch.interval(&Interval {
+                start_ns: self.live_last.0 - start,
+                end_ns: now - start,
+                operations,
+                ..Interval::default()
+            });
             self.live_last = (now, total);
             self.live_edge = self.live_edge.saturating_add(self.live_ns).max(now + 1);
         }
@@ -94,12 +105,19 @@ impl Observer {
         if !total.since(&self.last.1).is_empty() {
             self.take((self.shared.measured_from + elapsed_ns).max(self.last.0 + 1));
         }
-        Measured { total, series: self.series, users: self.users, interval_ns: self.interval_ns }
+        Measured {
+            total,
+            series: self.series,
+            users: self.users,
+            interval_ns: self.interval_ns,
+        }
     }
 
     fn total(&self) -> Measurements {
         let mut sum = Measurements::default();
-        self.live.iter().for_each(|live| sum.merge(&live.snapshot()));
+        self.live
+            .iter()
+            .for_each(|live| sum.merge(&live.snapshot()));
         sum
     }
 
@@ -154,12 +172,39 @@ mod tests {
     fn merged_neighbours_keep_time_and_counts() {
         let interval = |index: u64| {
             let mut operations = Measurements::default();
-            operations.insert("get", record::Operations { count: index, ..record::Operations::default() });
-            Interval { start_ns: index * 10, end_ns: index * 10 + 10, operations, in_flight: index, cpu_ns: 1, ..Interval::default() }
+            operations.insert(
+                "get",
+                record::Operations {
+                    count: index,
+                    ..record::Operations::default()
+                },
+            );
+            Interval {
+                start_ns: index * 10,
+                end_ns: index * 10 + 10,
+                operations,
+                in_flight: index,
+                cpu_ns: 1,
+                ..Interval::default()
+            }
         };
         let (series, users) = halved((0..5).map(interval).collect(), &[5, 6, 7, 8, 9]);
-        let shown: Vec<_> = series.iter().map(|i| (i.start_ns, i.end_ns, i.operations.count(), i.in_flight, i.cpu_ns)).collect();
-        assert_eq!(shown, [(0, 20, 1, 1, 2), (20, 40, 5, 3, 2), (40, 50, 4, 4, 1)]);
+        let shown: Vec<_> = series
+            .iter()
+            .map(|i| {
+                (
+                    i.start_ns,
+                    i.end_ns,
+                    i.operations.count(),
+                    i.in_flight,
+                    i.cpu_ns,
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [(0, 20, 1, 1, 2), (20, 40, 5, 3, 2), (40, 50, 4, 4, 1)]
+        );
         assert_eq!(users, [6, 8, 9]);
     }
 }

@@ -1,8 +1,11 @@
-//! What objects hold: slices of one pool of bytes, begun at a place that the object's identity decides.
+//! What objects hold: slices of one pool of bytes, begun at a place that the object's identity
+//! decides.
 //!
-//! No byte is generated while the clock runs, nothing is copied before the kernel does it, and any part of any object can be checked without
-//! having been kept. Two objects of different identity begin at different places (but for one chance in the length of the pool), so an exchanged
-//! object is found as well as a flipped bit. A store that finds duplicates at any byte offset could still compress the load: the pool is a few MiB.
+//! No byte is generated while the clock runs, nothing is copied before the kernel does it, and any
+//! part of any object can be checked without having been kept. Two objects of different identity
+//! begin at different places (but for one chance in the length of the pool), so an exchanged object
+//! is found as well as a flipped bit. A store that finds duplicates at any byte offset could still
+//! compress the load: the pool is a few MiB.
 
 use crate::random::{Random, scatter};
 use std::io::IoSlice;
@@ -61,10 +64,16 @@ impl Payload {
         let mut random = Random::of(seed, 0xda7a);
         let pool = match data {
             ObjectData::Zeros => vec![0; POOL_BYTES],
-            ObjectData::Random => (0..POOL_BYTES / 8 + 1).flat_map(|_| random.next().to_le_bytes()).take(POOL_BYTES).collect(),
+            ObjectData::Random => (0..POOL_BYTES / 8 + 1)
+                .flat_map(|_| random.next().to_le_bytes())
+                .take(POOL_BYTES)
+                .collect(),
             ObjectData::Text => {
-                const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-                (0..POOL_BYTES).map(|_| LETTERS[to_usize(random.below(to_u64(LETTERS.len())))]).collect()
+                const LETTERS: &[u8] =
+                    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+                (0..POOL_BYTES)
+                    .map(|_| LETTERS[to_usize(random.below(to_u64(LETTERS.len())))])
+                    .collect()
             }
         };
         Self { pool, seed }
@@ -78,7 +87,12 @@ impl Payload {
     }
 
     /// Bytes `from..from + length` of an object, in pieces.
-    pub(crate) fn pieces(&self, object: Object, from: u64, length: u64) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn pieces(
+        &self,
+        object: Object,
+        from: u64,
+        length: u64,
+    ) -> impl Iterator<Item = &[u8]> {
         let mut at = self.place(object, from);
         let mut left = length;
         std::iter::from_fn(move || {
@@ -94,11 +108,21 @@ impl Payload {
     }
 
     /// As many pieces as `room` takes; the count that was filled.
-    pub(crate) fn fill<'a>(&'a self, object: Object, from: u64, length: u64, room: &mut [IoSlice<'a>]) -> usize {
-        room.iter_mut().zip(self.pieces(object, from, length)).map(|(slot, piece)| *slot = IoSlice::new(piece)).count()
+    pub(crate) fn fill<'a>(
+        &'a self,
+        object: Object,
+        from: u64,
+        length: u64,
+        room: &mut [IoSlice<'a>],
+    ) -> usize {
+        room.iter_mut()
+            .zip(self.pieces(object, from, length))
+            .map(|(slot, piece)| *slot = IoSlice::new(piece))
+            .count()
     }
 
-    /// Offset in the object of the first byte of `got` (which begins at `from`) that is not the object's.
+    /// Offset in the object of the first byte of `got` (which begins at `from`) that is not the
+    /// object's.
     pub(crate) fn first_wrong(&self, object: Object, from: u64, got: &[u8]) -> Option<u64> {
         let mut rest = got;
         for piece in self.pieces(object, from, to_u64(got.len())) {
@@ -121,13 +145,21 @@ mod tests {
     static POOL: std::sync::OnceLock<Payload> = std::sync::OnceLock::new();
 
     fn bytes(payload: &Payload, object: Object, from: u64, length: u64) -> Vec<u8> {
-        payload.pieces(object, from, length).flatten().copied().collect()
+        payload
+            .pieces(object, from, length)
+            .flatten()
+            .copied()
+            .collect()
     }
 
     #[test]
     fn a_flipped_bit_is_found_where_it_is() {
         let payload = Payload::new(ObjectData::Random, 5);
-        let object = Object { owner: 1, number: 9, size: 10_000 };
+        let object = Object {
+            owner: 1,
+            number: 9,
+            size: 10_000,
+        };
         let mut got = bytes(&payload, object, 0, 10_000);
         assert_eq!(payload.first_wrong(object, 0, &got), None);
         got[7777] ^= 1;
@@ -138,15 +170,35 @@ mod tests {
     #[test]
     fn another_object_is_not_this_one() {
         let payload = Payload::new(ObjectData::Text, 5);
-        let [mine, other] = [1, 2].map(|number| Object { owner: 1, number, size: 64 });
-        assert!(payload.first_wrong(mine, 0, &bytes(&payload, other, 0, 64)).is_some());
+        let [mine, other] = [1, 2].map(|number| Object {
+            owner: 1,
+            number,
+            size: 64,
+        });
+        assert!(
+            payload
+                .first_wrong(mine, 0, &bytes(&payload, other, 0, 64))
+                .is_some()
+        );
     }
 
     #[test]
     fn text_is_letters_and_digits_and_zeros_are_zeros() {
-        let object = Object { owner: 0, number: 0, size: 5000 };
-        assert!(bytes(&Payload::new(ObjectData::Text, 1), object, 0, 5000).iter().all(u8::is_ascii_alphanumeric));
-        assert!(bytes(&Payload::new(ObjectData::Zeros, 1), object, 0, 5000).iter().all(|byte| *byte == 0));
+        let object = Object {
+            owner: 0,
+            number: 0,
+            size: 5000,
+        };
+        assert!(
+            bytes(&Payload::new(ObjectData::Text, 1), object, 0, 5000)
+                .iter()
+                .all(u8::is_ascii_alphanumeric)
+        );
+        assert!(
+            bytes(&Payload::new(ObjectData::Zeros, 1), object, 0, 5000)
+                .iter()
+                .all(|byte| *byte == 0)
+        );
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! A number of users, or a rate, over time: straight lines between corners. Time is an argument; nothing here waits.
+//! A number of users, or a rate, over time: straight lines between corners. Time is an argument;
+//! nothing here waits.
 
 use crate::random::Random;
 use units::lossless::f64_to_u64_saturating;
@@ -40,24 +41,34 @@ impl Ramp {
     /// `value` for a time.
     #[must_use]
     pub fn constant(value: f64, for_ns: u64) -> Self {
-        Self { start: value, legs: vec![Leg { for_ns, to: value }] }
+        Self {
+            start: value,
+            legs: vec![Leg { for_ns, to: value }],
+        }
     }
 
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.legs.iter().fold(0, |sum, leg| sum.saturating_add(leg.for_ns))
+        self.legs
+            .iter()
+            .fold(0, |sum, leg| sum.saturating_add(leg.for_ns))
     }
 
     /// The greatest value.
     #[must_use]
     pub fn peak(&self) -> f64 {
-        self.lines().flat_map(|line| [line.a, line.b]).fold(0.0, f64::max)
+        self.lines()
+            .flat_map(|line| [line.a, line.b])
+            .fold(0.0, f64::max)
     }
 
     /// The mean over time.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        let area: f64 = self.lines().map(|line| (line.to - line.from) as f64 * (line.a + line.b) / 2.0).sum();
+        let area: f64 = self
+            .lines()
+            .map(|line| (line.to - line.from) as f64 * (line.a + line.b) / 2.0)
+            .sum();
         let total = self.total_ns();
         if total == 0 { 0.0 } else { area / total as f64 }
     }
@@ -66,38 +77,76 @@ impl Ramp {
     #[must_use]
     pub fn stretched(&self, by: f64) -> Self {
         let stretch = |ns: u64| f64_to_u64_saturating((ns as f64 * by).round());
-        Self { start: self.start, legs: self.legs.iter().map(|leg| Leg { for_ns: stretch(leg.for_ns), to: leg.to }).collect() }
+        Self {
+            start: self.start,
+            legs: self
+                .legs
+                .iter()
+                .map(|leg| Leg {
+                    for_ns: stretch(leg.for_ns),
+                    to: leg.to,
+                })
+                .collect(),
+        }
     }
 
     /// The same course with every value multiplied, then passed through `round`.
     #[must_use]
     pub fn raised(&self, by: f64, round: fn(f64) -> f64) -> Self {
         let raise = |value: f64| round(value * by);
-        Self { start: raise(self.start), legs: self.legs.iter().map(|leg| Leg { for_ns: leg.for_ns, to: raise(leg.to) }).collect() }
+        Self {
+            start: raise(self.start),
+            legs: self
+                .legs
+                .iter()
+                .map(|leg| Leg {
+                    for_ns: leg.for_ns,
+                    to: raise(leg.to),
+                })
+                .collect(),
+        }
     }
 
     /// The same course after `for_ns` at `level`.
     #[must_use]
     pub(crate) fn after(&self, level: f64, for_ns: u64) -> Self {
-        let first = [Leg { for_ns, to: level }, Leg { for_ns: 0, to: self.start }];
-        Self { start: level, legs: first.into_iter().chain(self.legs.iter().copied()).collect() }
+        let first = [
+            Leg { for_ns, to: level },
+            Leg {
+                for_ns: 0,
+                to: self.start,
+            },
+        ];
+        Self {
+            start: level,
+            legs: first.into_iter().chain(self.legs.iter().copied()).collect(),
+        }
     }
 
     fn lines(&self) -> impl Iterator<Item = Line> {
         let mut at = (0_u64, self.start);
         self.legs.iter().filter_map(move |leg| {
-            let line = Line { from: at.0, to: at.0.saturating_add(leg.for_ns), a: at.1, b: leg.to };
+            let line = Line {
+                from: at.0,
+                to: at.0.saturating_add(leg.for_ns),
+                a: at.1,
+                b: leg.to,
+            };
             at = (line.to, line.b);
             (line.to > line.from).then_some(line)
         })
     }
 
-    /// Whether user `index` (from 0) is there at `now`, from the start: while at least `index + 1` users are wanted.
+    /// Whether user `index` (from 0) is there at `now`, from the start: while at least `index + 1`
+    /// users are wanted.
     pub(crate) fn presence(&self, index: u32, now: u64) -> Presence {
         let need = f64::from(index) + 1.0;
         for line in self.lines().filter(|line| line.to > now) {
             let length = (line.to - line.from) as f64;
-            let crossing = || line.from + f64_to_u64_saturating(((need - line.a) / (line.b - line.a) * length).round());
+            let crossing = || {
+                line.from
+                    + f64_to_u64_saturating(((need - line.a) / (line.b - line.a) * length).round())
+            };
             let (from, to) = match (line.a >= need, line.b >= need) {
                 (true, true) => (line.from, line.to),
                 (false, false) => continue,
@@ -136,7 +185,8 @@ impl Spacing {
     }
 }
 
-/// Due times of one worker of several: every `of`-th arrival of a constant course, or a Poisson stream of its share.
+/// Due times of one worker of several: every `of`-th arrival of a constant course, or a Poisson
+/// stream of its share.
 pub(crate) struct Schedule {
     lines: Vec<Line>,
     line: usize,
@@ -150,11 +200,28 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new(ramp: &Ramp, spacing: Spacing, worker: u32, of: u32, mut random: Random) -> Self {
+    pub(crate) fn new(
+        ramp: &Ramp,
+        spacing: Spacing,
+        worker: u32,
+        of: u32,
+        mut random: Random,
+    ) -> Self {
         let of = f64::from(of);
         let poisson = spacing == Spacing::Poisson;
-        let next = if poisson { of * random.exponential() } else { f64::from(worker) };
-        Self { lines: ramp.lines().collect(), line: 0, before: 0.0, next, of, random: poisson.then_some(random) }
+        let next = if poisson {
+            of * random.exponential()
+        } else {
+            f64::from(worker)
+        };
+        Self {
+            lines: ramp.lines().collect(),
+            line: 0,
+            before: 0.0,
+            next,
+            of,
+            random: poisson.then_some(random),
+        }
     }
 
     /// The next due time from the start, in nanoseconds; `None` after the last.
@@ -169,9 +236,16 @@ impl Schedule {
                 self.line += 1;
                 continue;
             }
-            // The area under a straight line, solved for time in the form that is stable for equal ends.
-            let root = (line.a * line.a + 2.0 * (line.b - line.a) * inside / seconds).max(0.0).sqrt();
-            let at = if inside > 0.0 { 2.0 * inside / (line.a + root) } else { 0.0 };
+            // The area under a straight line, solved for time in the form that is stable for equal
+            // ends.
+            let root = (line.a * line.a + 2.0 * (line.b - line.a) * inside / seconds)
+                .max(0.0)
+                .sqrt();
+            let at = if inside > 0.0 {
+                2.0 * inside / (line.a + root)
+            } else {
+                0.0
+            };
             self.next += self.of * self.random.as_mut().map_or(1.0, Random::exponential);
             return Some(line.from + f64_to_u64_saturating(at * 1e9).min(line.to - line.from));
         }
@@ -186,15 +260,45 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn spike() -> Ramp {
-        let leg = |seconds: u64, to: f64| Leg { for_ns: seconds * S, to };
-        Ramp { start: 25.0, legs: vec![leg(30, 25.0), leg(10, 100.0), leg(30, 100.0), leg(10, 25.0), leg(30, 0.0)] }
+        let leg = |seconds: u64, to: f64| Leg {
+            for_ns: seconds * S,
+            to,
+        };
+        Ramp {
+            start: 25.0,
+            legs: vec![
+                leg(30, 25.0),
+                leg(10, 100.0),
+                leg(30, 100.0),
+                leg(10, 25.0),
+                leg(30, 0.0),
+            ],
+        }
     }
 
     #[test]
     fn users_come_and_go_with_the_ramp() {
         let ramp = spike();
-        let here = |at: u64| (0..120).filter(|i| ramp.presence(*i, at) == Presence::Here).count();
-        assert_eq!([0, 29 * S, 35 * S, 40 * S, 69 * S, 75 * S, 80 * S, 95 * S, 110 * S].map(here), [25, 25, 62, 100, 100, 62, 24, 12, 0]);
+        let here = |at: u64| {
+            (0..120)
+                .filter(|i| ramp.presence(*i, at) == Presence::Here)
+                .count()
+        };
+        assert_eq!(
+            [
+                0,
+                29 * S,
+                35 * S,
+                40 * S,
+                69 * S,
+                75 * S,
+                80 * S,
+                95 * S,
+                110 * S
+            ]
+            .map(here),
+            [25, 25, 62, 100, 100, 62, 24, 12, 0]
+        );
         assert_eq!(ramp.presence(99, 0), Presence::From(40 * S));
         assert_eq!(ramp.presence(99, 71 * S), Presence::Over);
         assert_eq!((ramp.peak(), ramp.total_ns()), (100.0, 110 * S));
@@ -202,7 +306,10 @@ mod tests {
 
     #[test]
     fn a_jump_takes_no_time() {
-        let ramp = Ramp { start: 0.0, legs: vec![Leg { for_ns: 0, to: 5.0 }, Leg { for_ns: S, to: 5.0 }] };
+        let ramp = Ramp {
+            start: 0.0,
+            legs: vec![Leg { for_ns: 0, to: 5.0 }, Leg { for_ns: S, to: 5.0 }],
+        };
         assert_eq!(ramp.presence(4, 0), Presence::Here);
         assert_eq!(ramp.presence(5, 0), Presence::Over);
         assert_eq!(ramp.mean(), 5.0);
@@ -210,7 +317,13 @@ mod tests {
 
     fn all(ramp: &Ramp, spacing: Spacing, workers: u32) -> Vec<u64> {
         let each = |worker: u32| {
-            let mut schedule = Schedule::new(ramp, spacing, worker, workers, Random::of(3, u64::from(worker)));
+            let mut schedule = Schedule::new(
+                ramp,
+                spacing,
+                worker,
+                workers,
+                Random::of(3, u64::from(worker)),
+            );
             std::iter::from_fn(move || schedule.next()).collect::<Vec<_>>()
         };
         let mut out: Vec<u64> = (0..workers).flat_map(each).collect();
@@ -222,12 +335,27 @@ mod tests {
     fn a_constant_rate_is_evenly_spaced_over_all_workers() {
         let due = all(&Ramp::constant(1000.0, 2 * S), Spacing::Constant, 3);
         assert_eq!((due.len(), due[0], due[1000]), (2000, 0, S));
-        assert!(due.windows(2).all(|pair| (999_990..=1_000_010).contains(&(pair[1] - pair[0]))));
+        assert!(
+            due.windows(2)
+                .all(|pair| (999_990..=1_000_010).contains(&(pair[1] - pair[0])))
+        );
     }
 
     #[test]
     fn a_rising_rate_has_the_area_under_it() {
-        let ramp = Ramp { start: 0.0, legs: vec![Leg { for_ns: 10 * S, to: 200.0 }, Leg { for_ns: 5 * S, to: 200.0 }] };
+        let ramp = Ramp {
+            start: 0.0,
+            legs: vec![
+                Leg {
+                    for_ns: 10 * S,
+                    to: 200.0,
+                },
+                Leg {
+                    for_ns: 5 * S,
+                    to: 200.0,
+                },
+            ],
+        };
         let due = all(&ramp, Spacing::Constant, 2);
         assert_eq!(due.len(), 2000);
         assert_eq!(due.iter().filter(|at| **at < 5 * S).count(), 250);
@@ -238,9 +366,13 @@ mod tests {
         let due = all(&Ramp::constant(5000.0, 4 * S), Spacing::Poisson, 2);
         let n = due.len() as f64;
         assert!((n - 20_000.0).abs() < 5.0 * 20_000_f64.sqrt(), "{n}");
-        let gaps: Vec<f64> = due.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let gaps: Vec<f64> = due
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        let sd = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+        let sd =
+            (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
         assert!((sd / mean - 1.0).abs() < 0.05, "{sd} {mean}");
     }
 

@@ -1,4 +1,5 @@
-//! The one source of chance of a load: SplitMix64 (Steele, Lea, Flood 2014), a stream a user, so that a seed repeats every choice.
+//! The one source of chance of a load: SplitMix64 (Steele, Lea, Flood 2014), a stream a user, so
+//! that a seed repeats every choice.
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
@@ -14,7 +15,9 @@ pub(crate) fn scatter(n: u64) -> u64 {
 impl Random {
     /// The stream of one part of a load.
     pub(crate) fn of(seed: u64, part: u64) -> Self {
-        Self(scatter(seed ^ scatter(part.wrapping_add(0x9e37_79b9_7f4a_7c15))))
+        Self(scatter(
+            seed ^ scatter(part.wrapping_add(0x9e37_79b9_7f4a_7c15)),
+        ))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -29,7 +32,8 @@ impl Random {
 
     /// From 0 to below `n`, by multiplication: biased by less than one part in 2^64 / `n`.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        u64::try_from((u128::from(self.next()) * u128::from(n)) >> 64).expect("a product of two u64 shifted by 64 is a u64")
+        u64::try_from((u128::from(self.next()) * u128::from(n)) >> 64)
+            .expect("a product of two u64 shifted by 64 is a u64")
     }
 
     /// Exponential with mean 1.
@@ -43,7 +47,8 @@ impl Random {
     }
 }
 
-/// Draws indices by weight: an exact distribution over any number of items, one binary search a draw.
+/// Draws indices by weight: an exact distribution over any number of items, one binary search a
+/// draw.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighted {
     /// Cumulative sums.
@@ -59,13 +64,17 @@ impl Weighted {
                 Some(*sum)
             })
             .collect();
-        upto.last().is_some_and(|sum| *sum > 0.0).then_some(Self { upto })
+        upto.last()
+            .is_some_and(|sum| *sum > 0.0)
+            .then_some(Self { upto })
     }
 
     pub(crate) fn draw(&self, random: &mut Random) -> usize {
         let total = self.upto.last().copied().unwrap_or(0.0);
         let at = random.unit() * total;
-        self.upto.partition_point(|sum| *sum <= at).min(self.upto.len() - 1)
+        self.upto
+            .partition_point(|sum| *sum <= at)
+            .min(self.upto.len() - 1)
     }
 }
 
@@ -87,7 +96,10 @@ mod tests {
         let mut counts = [0_u32; 6];
         (0..100_000).for_each(|_| counts[drawn.draw(&mut random)] += 1);
         for (count, weight) in counts.into_iter().zip(weights) {
-            assert!(is_near(f64::from(count) / 100_000.0, weight / 100.0, 100_000.0), "{counts:?}");
+            assert!(
+                is_near(f64::from(count) / 100_000.0, weight / 100.0, 100_000.0),
+                "{counts:?}"
+            );
         }
     }
 
@@ -103,7 +115,10 @@ mod tests {
 
     #[test]
     fn nothing_can_be_drawn_from_no_weight() {
-        assert!(Weighted::new([0.0, 0.0].into_iter()).is_none() && Weighted::new(std::iter::empty()).is_none());
+        assert!(
+            Weighted::new([0.0, 0.0].into_iter()).is_none()
+                && Weighted::new(std::iter::empty()).is_none()
+        );
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! One user's side of the protocol: requests on one connection, one at a time.
 //!
-//! Buffers are kept from request to request. The head and what fits of the body leave in one vectored write, straight from the pool of payload;
-//! the response is read into one buffer a thread and judged as it arrives.
+//! Buffers are kept from request to request. The head and what fits of the body leave in one
+//! vectored write, straight from the pool of payload; the response is read into one buffer a thread
+//! and judged as it arrives.
 
 mod aside;
 
@@ -64,8 +65,15 @@ impl Session {
         }
     }
 
-    /// Sends a request and waits for its answer, counts it, and returns how many bytes of content it moved. `intended` is when it should have begun.
-    pub(crate) async fn call(&mut self, call: Call, about: About<'_>, verify: bool, intended: Option<u64>) -> Result<u64, Failure> {
+    /// Sends a request and waits for its answer, counts it, and returns how many bytes of content
+    /// it moved. `intended` is when it should have begun.
+    pub(crate) async fn call(
+        &mut self,
+        call: Call,
+        about: About<'_>,
+        verify: bool,
+        intended: Option<u64>,
+    ) -> Result<u64, Failure> {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
         let take = match (call, about) {
@@ -92,7 +100,15 @@ impl Session {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
                     let bytes = self.content_bytes(call, about);
-                    ledger.succeeded(call, bytes, &Moments { intended, issued: begun, ..moments });
+                    ledger.succeeded(
+                        call,
+                        bytes,
+                        &Moments {
+                            intended,
+                            issued: begun,
+                            ..moments
+                        },
+                    );
                     add(&endpoint.succeeded, 1);
                     if let Take::Verify(_) = take {
                         add(&ledger.verified, 1);
@@ -125,7 +141,10 @@ impl Session {
     /// The failure with its endpoint, where there are several.
     fn placed(&self, mut failure: Failure) -> Failure {
         if let [_, _, ..] = self.thread.peers.as_slice() {
-            failure.what = format!("{} at {}", failure.what, self.thread.peers[self.peer].authority);
+            failure.what = format!(
+                "{} at {}",
+                failure.what, self.thread.peers[self.peer].authority
+            );
         }
         failure
     }
@@ -174,7 +193,8 @@ impl Session {
                 "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
                 habits.field, object.owner, object.number
             );
-            self.tail.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+            self.tail
+                .extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
         }
         if let About::Upload { body, .. } = about {
             self.tail.extend_from_slice(body);
@@ -191,12 +211,27 @@ impl Session {
         self.write_head(method, total, habits, now, object, from, length);
         if call == Call::Post {
             self.head.truncate(self.head.len() - 2);
-            let _infallible = write!(self.head, "content-type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n{form}");
+            let _infallible = write!(
+                self.head,
+                "content-type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n{form}"
+            );
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one call site; a struct would be taken apart at once")]
-    fn write_head(&mut self, method: &str, total: u64, habits: &Habits, now: u64, object: Object, from: u64, length: u64) {
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call site; a struct would be taken apart at once"
+    )]
+    fn write_head(
+        &mut self,
+        method: &str,
+        total: u64,
+        habits: &Habits,
+        now: u64,
+        object: Object,
+        from: u64,
+        length: u64,
+    ) {
         let peer = &self.thread.peers[self.peer];
         self.head.clear();
         let head = &mut self.head;
@@ -213,10 +248,22 @@ impl Session {
         if let Some(signer) = &mut self.signer {
             let payload = match (total, habits.signs_payload) {
                 (0, true) => *EMPTY,
-                (_, true) => digest(habits.payload.pieces(object, from, length).chain([self.tail.as_slice()])),
+                (_, true) => digest(
+                    habits
+                        .payload
+                        .pieces(object, from, length)
+                        .chain([self.tail.as_slice()]),
+                ),
                 (_, false) => *UNSIGNED,
             };
-            let request = Signed { method, path: &self.path, query: &self.query, host: &peer.authority, payload: &payload, further: &[] };
+            let request = Signed {
+                method,
+                path: &self.path,
+                query: &self.query,
+                host: &peer.authority,
+                payload: &payload,
+                further: &[],
+            };
             signer.sign(habits.epoch + now / 1_000_000_000, &request, head);
         }
         if total > 0 || matches!(method, "PUT" | "POST") {
@@ -241,7 +288,9 @@ impl Session {
         };
         self.path.extend_from_slice(base.as_bytes());
         let object = match about {
-            About::Object(object) | About::Part { object, .. } | About::Upload { object, .. } => Some(object),
+            About::Object(object) | About::Part { object, .. } | About::Upload { object, .. } => {
+                Some(object)
+            }
             About::Itself | About::Prefix(_) => None,
         };
         if let Some(object) = object.filter(|_| call != Call::Post) {
@@ -254,27 +303,52 @@ impl Session {
         let query = &mut self.query;
         let _infallible = match (call, about) {
             (Call::List, About::Prefix(prefix)) => {
-                write!(query, "list-type=2&prefix={}p{prefix}%2F", habits.root.replace('/', "%2F"))
+                write!(
+                    query,
+                    "list-type=2&prefix={}p{prefix}%2F",
+                    habits.root.replace('/', "%2F")
+                )
             }
             (Call::MultipartCreate, _) => write!(query, "uploads="),
-            (_, About::Part { upload, number, .. }) => write!(query, "partNumber={number}&uploadId={}", encoded(upload)),
+            (_, About::Part { upload, number, .. }) => {
+                write!(query, "partNumber={number}&uploadId={}", encoded(upload))
+            }
             (_, About::Upload { upload, .. }) => write!(query, "uploadId={}", encoded(upload)),
             _ => Ok(()),
         };
     }
 
     /// One try, from the connection to the judgement of the answer.
-    async fn attempt(&mut self, ledger: &Ledger, call: Call, about: About<'_>, take: Take, issued: u64) -> Result<Moments, Failure> {
+    async fn attempt(
+        &mut self,
+        ledger: &Ledger,
+        call: Call,
+        about: About<'_>,
+        take: Take,
+        issued: u64,
+    ) -> Result<Moments, Failure> {
         let timeout = self.thread.habits.timeout;
         let (object, from, length) = content(call, about);
-        let result = match tokio::time::timeout(timeout, self.exchange(ledger, call, (object, from, length), take, issued)).await {
+        let result = match tokio::time::timeout(
+            timeout,
+            self.exchange(ledger, call, (object, from, length), take, issued),
+        )
+        .await
+        {
             Ok(result) => result,
             Err(_elapsed) => Err(Failure::new(FailureKind::Timeout, "timeout")),
         };
         if result.is_err() || self.response.closes || self.thread.habits.closes {
             self.stream = None;
         }
-        if let (Some(line), Err(Failure { kind: FailureKind::Timeout, .. })) = (&self.line, &result) {
+        if let (
+            Some(line),
+            Err(Failure {
+                kind: FailureKind::Timeout,
+                ..
+            }),
+        ) = (&self.line, &result)
+        {
             line.give_up(issued);
         }
         let moments = result?;
@@ -292,14 +366,36 @@ impl Session {
     ) -> Result<Moments, Failure> {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
-        self.response.begin(if call == Call::Head { Expect::HeadOnly } else { Expect::Body });
+        self.response.begin(if call == Call::Head {
+            Expect::HeadOnly
+        } else {
+            Expect::Body
+        });
         self.body.collected.clear();
         (self.body.at, self.body.wrong) = (0, None);
-        let outgoing = Outgoing { head: &self.head, object: part.0, from: part.1, length: part.2, tail: &self.tail };
+        let outgoing = Outgoing {
+            head: &self.head,
+            object: part.0,
+            from: part.1,
+            length: part.2,
+            tail: &self.tail,
+        };
         if let Some(line) = &self.line {
             let into = (&mut self.response, &mut self.body, take);
-            let Parts { connected, sent, first_byte, done } = line.exchange(&thread, ledger, &outgoing, into).await?;
-            return Ok(Moments { intended: issued, issued, connected, sent, first_byte, done });
+            let Parts {
+                connected,
+                sent,
+                first_byte,
+                done,
+            } = line.exchange(&thread, ledger, &outgoing, into).await?;
+            return Ok(Moments {
+                intended: issued,
+                issued,
+                connected,
+                sent,
+                first_byte,
+                done,
+            });
         }
         if self.stream.as_mut().is_some_and(Stream::is_stale) {
             self.stream = None;
@@ -308,21 +404,36 @@ impl Session {
         if self.stream.is_none() {
             let stream = Stream::connect(&thread.peers[self.peer]).await;
             let endpoint = &ledger.endpoints[self.peer];
-            add(if stream.is_ok() { &endpoint.opened } else { &endpoint.not_opened }, 1);
+            add(
+                if stream.is_ok() {
+                    &endpoint.opened
+                } else {
+                    &endpoint.not_opened
+                },
+                1,
+            );
             self.stream = Some(stream.map_err(|error| Failure::connect(&error))?);
             connected = Some(habits.clock.now());
         }
         let stream = self.stream.as_mut().expect("it was just opened");
         let sending = send(stream, &outgoing, &habits.payload).await;
         let sent = habits.clock.now();
-        // A server that refuses a body answers and closes before it has read it: the answer says more than the broken pipe.
+        // A server that refuses a body answers and closes before it has read it: the answer says
+        // more than the broken pipe.
         let received = receive(stream, &mut self.response, &mut self.body, take, &thread).await;
         let (first_byte, done) = match (sending, received) {
             (_, Ok(received)) => received,
             (Err(error), Err(_)) => return Err(Failure::broken(&error)),
             (Ok(()), Err(failure)) => return Err(failure),
         };
-        Ok(Moments { intended: issued, issued, connected, sent, first_byte, done })
+        Ok(Moments {
+            intended: issued,
+            issued,
+            connected,
+            sent,
+            first_byte,
+            done,
+        })
     }
 
     /// Whether the answer is what the request asked for.
@@ -333,22 +444,38 @@ impl Session {
         }
         let refuse = |what: &str| Err(Failure::new(FailureKind::Content, what));
         if let (Call::Get | Call::Head, About::Object(object)) = (call, about) {
-            let length = if call == Call::Get { Some(self.response.received) } else { self.response.length };
+            let length = if call == Call::Get {
+                Some(self.response.received)
+            } else {
+                self.response.length
+            };
             if length != Some(object.size) {
                 return refuse("the answer has another length than the object");
             }
         }
         if let (Take::Verify(_), Some(offset)) = (take, self.body.wrong) {
             let what = "the bytes are not those that were written";
-            return Err(Failure { kind: FailureKind::Verification, what: what.into(), offset });
+            return Err(Failure {
+                kind: FailureKind::Verification,
+                what: what.into(),
+                offset,
+            });
         }
         let body = self.collected();
         match call {
-            Call::List if !body.trim_ascii_end().ends_with(b"</ListBucketResult>") => refuse("the answer is no listing"),
-            Call::MultipartCreate if element(body, "UploadId").is_none() => refuse("the answer has no UploadId"),
+            Call::List if !body.trim_ascii_end().ends_with(b"</ListBucketResult>") => {
+                refuse("the answer is no listing")
+            }
+            Call::MultipartCreate if element(body, "UploadId").is_none() => {
+                refuse("the answer has no UploadId")
+            }
             // S3 may find out after it has said 200.
-            Call::MultipartComplete if element(body, "ETag").is_none() => Err(Failure::status(status, body)),
-            Call::MultipartPart if self.response.etag.is_empty() => refuse("the answer has no ETag"),
+            Call::MultipartComplete if element(body, "ETag").is_none() => {
+                Err(Failure::status(status, body))
+            }
+            Call::MultipartPart if self.response.etag.is_empty() => {
+                refuse("the answer has no ETag")
+            }
             Call::Put
             | Call::Get
             | Call::Head
@@ -368,7 +495,23 @@ impl Session {
 fn content(call: Call, about: About<'_>) -> (Object, u64, u64) {
     match (call, about) {
         (Call::Put | Call::Post, About::Object(object)) => (object, 0, object.size),
-        (_, About::Part { object, from, length, .. }) => (object, from, length),
-        _ => (Object { owner: 0, number: 0, size: 0 }, 0, 0),
+        (
+            _,
+            About::Part {
+                object,
+                from,
+                length,
+                ..
+            },
+        ) => (object, from, length),
+        _ => (
+            Object {
+                owner: 0,
+                number: 0,
+                size: 0,
+            },
+            0,
+            0,
+        ),
     }
 }

@@ -43,14 +43,29 @@ impl LoadTarget {
             ))
         };
         let (service, urls) = if let Some(rest) = text.strip_prefix("s3://") {
-            let (bucket, urls) = rest.split_once('@').ok_or_else(|| refused("no @ between bucket and endpoint"))?;
-            let may = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+            let (bucket, urls) = rest
+                .split_once('@')
+                .ok_or_else(|| refused("no @ between bucket and endpoint"))?;
+            let may =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
             if !(3..=63).contains(&bucket.len()) || !bucket.chars().all(may) {
-                return Err(refused("a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens"));
+                return Err(refused(
+                    "a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens",
+                ));
             }
-            (Service::S3 { bucket: bucket.to_owned() }, urls)
+            (
+                Service::S3 {
+                    bucket: bucket.to_owned(),
+                },
+                urls,
+            )
         } else {
-            (Service::Http { path: String::new() }, text)
+            (
+                Service::Http {
+                    path: String::new(),
+                },
+                text,
+            )
         };
         let mut endpoints = Vec::new();
         let mut path = None;
@@ -64,14 +79,26 @@ impl LoadTarget {
         }
         let path = path.unwrap_or_default();
         let service = match service {
-            Service::S3 { .. } if !path.is_empty() => return Err(refused("an S3 endpoint has no path")),
+            Service::S3 { .. } if !path.is_empty() => {
+                return Err(refused("an S3 endpoint has no path"));
+            }
             Service::S3 { bucket } => Service::S3 { bucket },
-            Service::Http { .. } if path.bytes().any(|b| b <= b' ' || b >= 127 || b == b'#' || b == b'?') => {
-                return Err(refused("the path has characters that must be percent-encoded, a query or a fragment"));
+            Service::Http { .. }
+                if path
+                    .bytes()
+                    .any(|b| b <= b' ' || b >= 127 || b == b'#' || b == b'?') =>
+            {
+                return Err(refused(
+                    "the path has characters that must be percent-encoded, a query or a fragment",
+                ));
             }
             Service::Http { .. } => Service::Http { path },
         };
-        Ok(Self { text: text.to_owned(), service, endpoints })
+        Ok(Self {
+            text: text.to_owned(),
+            service,
+            endpoints,
+        })
     }
 
     /// Whether objects are addressed and requests signed as S3 does it.
@@ -101,7 +128,9 @@ impl LoadTarget {
 
 /// One URL: its server, and its path.
 fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("{url:?} has no http:// or https://"))?;
+    let (scheme, rest) = url
+        .split_once("://")
+        .ok_or_else(|| format!("{url:?} has no http:// or https://"))?;
     let is_tls = match scheme {
         "http" => false,
         "https" => true,
@@ -113,16 +142,32 @@ fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
     }
     let usual = if is_tls { 443 } else { 80 };
     let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port.parse::<u16>().map_err(|e| format!("port {port:?}: {e}"))?),
+        Some((host, port)) if !port.contains(']') => (
+            host,
+            port.parse::<u16>()
+                .map_err(|e| format!("port {port:?}: {e}"))?,
+        ),
         Some(_) | None => (authority, usual),
     };
     let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
     if host.is_empty() || !host.chars().all(may) || port == 0 {
         return Err(format!("{authority:?} is no host and port"));
     }
-    let shown = if port == usual { host.to_owned() } else { format!("{host}:{port}") };
+    let shown = if port == usual {
+        host.to_owned()
+    } else {
+        format!("{host}:{port}")
+    };
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    Ok((Endpoint { is_tls, host: bare.to_owned(), port, authority: shown }, path))
+    Ok((
+        Endpoint {
+            is_tls,
+            host: bare.to_owned(),
+            port,
+            authority: shown,
+        },
+        path,
+    ))
 }
 
 #[cfg(test)]
@@ -132,16 +177,37 @@ mod tests {
 
     #[test]
     fn an_s3_target_has_a_bucket_and_endpoints() {
-        let target = LoadTarget::parse("s3://my-bucket@http://127.0.0.1:9000,https://[::1]").unwrap();
-        assert_eq!(target.service, Service::S3 { bucket: "my-bucket".into() });
-        let shown: Vec<_> = target.endpoints.iter().map(|e| (e.is_tls, e.host.as_str(), e.port, e.authority.as_str())).collect();
-        assert_eq!(shown, [(false, "127.0.0.1", 9000, "127.0.0.1:9000"), (true, "::1", 443, "[::1]")]);
+        let target =
+            LoadTarget::parse("s3://my-bucket@http://127.0.0.1:9000,https://[::1]").unwrap();
+        assert_eq!(
+            target.service,
+            Service::S3 {
+                bucket: "my-bucket".into()
+            }
+        );
+        let shown: Vec<_> = target
+            .endpoints
+            .iter()
+            .map(|e| (e.is_tls, e.host.as_str(), e.port, e.authority.as_str()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (false, "127.0.0.1", 9000, "127.0.0.1:9000"),
+                (true, "::1", 443, "[::1]")
+            ]
+        );
     }
 
     #[test]
     fn a_plain_target_has_a_path() {
         let target = LoadTarget::parse("http://localhost/api/entry/").unwrap();
-        assert_eq!(target.service, Service::Http { path: "/api/entry".into() });
+        assert_eq!(
+            target.service,
+            Service::Http {
+                path: "/api/entry".into()
+            }
+        );
         assert_eq!(target.endpoints[0].authority, "localhost");
     }
 
@@ -164,7 +230,10 @@ mod tests {
             "http:///x",
         ] {
             let error = LoadTarget::parse(text).unwrap_err();
-            assert!(matches!(&error, LoadError::Asked(said) if said.contains("examples: s3://")), "{text}: {error:?}");
+            assert!(
+                matches!(&error, LoadError::Asked(said) if said.contains("examples: s3://")),
+                "{text}: {error:?}"
+            );
         }
     }
 

@@ -1,8 +1,10 @@
 //! Thresholds: `get.p95<50ms`, `errors<1%`, `put.count>=100`, `get.waiting.p99<20ms`.
 //!
-//! `[KIND.][PHASE.]METRIC OP LIMIT`. KIND is a kind of operation, `iteration`, or nothing for all operations together; PHASE is `connecting`,
-//! `sending`, `waiting` or `receiving`, or nothing for the latency. METRIC is a percentile (`p95`), `mean`, `median`, `min`, `max` (times);
-//! `errors`, `success` (shares, or numbers without %); `count`, `bytes`; `rate` (operations a second), `throughput` (bytes a second).
+//! `[KIND.][PHASE.]METRIC OP LIMIT`. KIND is a kind of operation, `iteration`, or nothing for all
+//! operations together; PHASE is `connecting`, `sending`, `waiting` or `receiving`, or nothing for
+//! the latency. METRIC is a percentile (`p95`), `mean`, `median`, `min`, `max` (times);
+//! `errors`, `success` (shares, or numbers without %); `count`, `bytes`; `rate` (operations a
+//! second), `throughput` (bytes a second).
 
 use crate::LoadError;
 use record::{Histogram, Measurements, Operations, Record, RequestPhases, ThresholdResult};
@@ -53,10 +55,18 @@ enum Comparator {
     AtLeast,
 }
 
-const PARTS: [(&str, Part); 4] =
-    [("connecting", Part::Connecting), ("sending", Part::Sending), ("waiting", Part::Waiting), ("receiving", Part::Receiving)];
-const COMPARATORS: [(&str, Comparator); 4] =
-    [("<=", Comparator::AtMost), (">=", Comparator::AtLeast), ("<", Comparator::Below), (">", Comparator::Above)];
+const PARTS: [(&str, Part); 4] = [
+    ("connecting", Part::Connecting),
+    ("sending", Part::Sending),
+    ("waiting", Part::Waiting),
+    ("receiving", Part::Receiving),
+];
+const COMPARATORS: [(&str, Comparator); 4] = [
+    ("<=", Comparator::AtMost),
+    (">=", Comparator::AtLeast),
+    ("<", Comparator::Below),
+    (">", Comparator::Above),
+];
 
 /// Kinds of operations that a load can have, and turns of users.
 pub(crate) const ITERATION: &str = "iteration";
@@ -80,7 +90,10 @@ impl Threshold {
         let (subject, limit) = (text[..at].trim(), text[at + sign.len()..].trim());
         let mut words: Vec<&str> = split_subject(subject);
         let metric = words.pop().unwrap_or_default();
-        let phase = words.last().and_then(|word| PARTS.iter().find(|(name, _)| name == word)).map(|(_, part)| *part);
+        let phase = words
+            .last()
+            .and_then(|word| PARTS.iter().find(|(name, _)| name == word))
+            .map(|(_, part)| *part);
         if phase.is_some() {
             words.pop();
         }
@@ -88,7 +101,10 @@ impl Threshold {
         if !words.is_empty() {
             return Err(refused("too many dots"));
         }
-        if let Some(kind) = kind.as_deref().filter(|kind| *kind != ITERATION && !crate::calls::NAMES.contains(kind)) {
+        if let Some(kind) = kind
+            .as_deref()
+            .filter(|kind| *kind != ITERATION && !crate::calls::NAMES.contains(kind))
+        {
             return Err(refused(&format!(
                 "{kind:?} is no kind of operation; kinds are {} and {ITERATION}",
                 crate::calls::NAMES.join(", ")
@@ -103,7 +119,14 @@ impl Threshold {
             return Err(refused("phases and iterations have times only"));
         }
         let limit = metric.read(limit).map_err(|why| refused(&why))?;
-        Ok(Self { text: text.trim().to_owned(), kind, phase, metric, comparison, limit })
+        Ok(Self {
+            text: text.trim().to_owned(),
+            kind,
+            phase,
+            metric,
+            comparison,
+            limit,
+        })
     }
 
     /// As it was written.
@@ -112,7 +135,8 @@ impl Threshold {
         &self.text
     }
 
-    /// Holds the record against the threshold. What cannot be computed, for want of any operation, misses.
+    /// Holds the record against the threshold. What cannot be computed, for want of any operation,
+    /// misses.
     #[must_use]
     pub fn judge(&self, record: &Record) -> ThresholdResult {
         let measured = self.measure(record);
@@ -134,7 +158,11 @@ impl Threshold {
                 format!("{}, {by}", self.metric.show(value))
             }
         };
-        ThresholdResult { threshold: self.text.clone(), holds, measured: text }
+        ThresholdResult {
+            threshold: self.text.clone(),
+            holds,
+            measured: text,
+        }
     }
 
     fn measure(&self, record: &Record) -> Option<f64> {
@@ -163,7 +191,9 @@ impl Threshold {
         if self.kind.as_deref() == Some(ITERATION) {
             return load.map(|load| load.iterations.clone());
         }
-        let Some(phase) = self.phase else { return Some(all(&record.operations, self.kind.as_deref()).latency) };
+        let Some(phase) = self.phase else {
+            return Some(all(&record.operations, self.kind.as_deref()).latency);
+        };
         let mut sum = Histogram::default();
         for (kind, phases) in load.into_iter().flat_map(|load| &load.phases) {
             if self.kind.as_ref().is_none_or(|wanted| wanted == kind) {
@@ -177,9 +207,16 @@ impl Threshold {
 /// The words of a subject between dots; the dot of `p99.9` divides nothing.
 fn split_subject(subject: &str) -> Vec<&str> {
     let start = subject.rfind(".p").map_or(0, |at| at + 1);
-    let is_percentile = |text: &str| text.strip_prefix('p').is_some_and(|digits| digits.parse::<f64>().is_ok());
+    let is_percentile = |text: &str| {
+        text.strip_prefix('p')
+            .is_some_and(|digits| digits.parse::<f64>().is_ok())
+    };
     match subject.get(start..).filter(|text| is_percentile(text)) {
-        Some(percentile) => subject[..start].split('.').filter(|word| !word.is_empty()).chain([percentile]).collect(),
+        Some(percentile) => subject[..start]
+            .split('.')
+            .filter(|word| !word.is_empty())
+            .chain([percentile])
+            .collect(),
         None => subject.split('.').collect(),
     }
 }
@@ -195,7 +232,10 @@ fn of_part(phases: &RequestPhases, part: Part) -> &Histogram {
 
 fn all(measured: &Measurements, kind: Option<&str>) -> Operations {
     let mut sum = Operations::default();
-    measured.kinds().filter(|(name, _)| kind.is_none_or(|kind| kind == *name)).for_each(|(_, operations)| sum.merge(operations));
+    measured
+        .kinds()
+        .filter(|(name, _)| kind.is_none_or(|kind| kind == *name))
+        .for_each(|(_, operations)| sum.merge(operations));
     sum
 }
 
@@ -213,7 +253,11 @@ fn measure(word: &str, is_share: bool) -> Option<Measure> {
         ("rate", _) => Measure::Rate,
         ("throughput", _) => Measure::Throughput,
         _ => {
-            let percent: f64 = word.strip_prefix('p')?.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
+            let percent: f64 = word
+                .strip_prefix('p')?
+                .parse()
+                .ok()
+                .filter(|percent| (0.0..=100.0).contains(percent))?;
             Measure::Quantile(percent / 100.0)
         }
     })
@@ -230,9 +274,13 @@ impl Measure {
             Self::Mean => histogram.mean(),
             Self::Min => histogram.min().map(|ns| ns as f64),
             Self::Max => histogram.max().map(|ns| ns as f64),
-            Self::ErrorShare | Self::ErrorCount | Self::SuccessShare | Self::SuccessCount | Self::Bytes | Self::Rate | Self::Throughput => {
-                None
-            }
+            Self::ErrorShare
+            | Self::ErrorCount
+            | Self::SuccessShare
+            | Self::SuccessCount
+            | Self::Bytes
+            | Self::Rate
+            | Self::Throughput => None,
         }
     }
 
@@ -243,21 +291,34 @@ impl Measure {
                 if text.chars().all(|c| c.is_ascii_digit() || c == '.') {
                     return Err(format!("{text:?} has no unit; write 50ms or 0.05s"));
                 }
-                Nanos::parse(text).map(|time| time.0 as f64).map_err(|e| e.to_string())
+                Nanos::parse(text)
+                    .map(|time| time.0 as f64)
+                    .map_err(|e| e.to_string())
             }
-            Self::ErrorShare | Self::SuccessShare => Percent::parse(text).map(|percent| percent.0).map_err(|e| e.to_string()),
-            Self::ErrorCount | Self::SuccessCount => {
-                text.parse::<u64>().map(|n| n as f64).map_err(|_not_a_number| format!("{text:?} is no whole number"))
-            }
-            Self::Bytes => Bytes::parse(text).map(|bytes| bytes.0 as f64).map_err(|e| e.to_string()),
-            Self::Rate => Rate::parse(text).map(|rate| rate.0).map_err(|e| e.to_string()),
-            Self::Throughput => ByteRate::parse(text).map(|rate| rate.0).map_err(|e| e.to_string()),
+            Self::ErrorShare | Self::SuccessShare => Percent::parse(text)
+                .map(|percent| percent.0)
+                .map_err(|e| e.to_string()),
+            Self::ErrorCount | Self::SuccessCount => text
+                .parse::<u64>()
+                .map(|n| n as f64)
+                .map_err(|_not_a_number| format!("{text:?} is no whole number")),
+            Self::Bytes => Bytes::parse(text)
+                .map(|bytes| bytes.0 as f64)
+                .map_err(|e| e.to_string()),
+            Self::Rate => Rate::parse(text)
+                .map(|rate| rate.0)
+                .map_err(|e| e.to_string()),
+            Self::Throughput => ByteRate::parse(text)
+                .map(|rate| rate.0)
+                .map_err(|e| e.to_string()),
         }
     }
 
     fn show(self, value: f64) -> String {
         match self {
-            Self::Quantile(_) | Self::Mean | Self::Min | Self::Max => Nanos(f64_to_u64_saturating(value.round())).to_string(),
+            Self::Quantile(_) | Self::Mean | Self::Min | Self::Max => {
+                Nanos(f64_to_u64_saturating(value.round())).to_string()
+            }
             Self::ErrorShare | Self::SuccessShare => share(value),
             Self::ErrorCount | Self::SuccessCount => format_count(value),
             Self::Bytes => Bytes(f64_to_u64_saturating(value)).to_string(),
@@ -283,15 +344,31 @@ mod tests {
     use record::LoadAccount;
 
     fn record() -> Record {
-        let mut record = Record { elapsed_ns: 2_000_000_000, ..Record::default() };
-        let mut get = Operations { count: 99, bytes: 99 * 4096, errors: 1, ..Operations::default() };
+        let mut record = Record {
+            elapsed_ns: 2_000_000_000,
+            ..Record::default()
+        };
+        let mut get = Operations {
+            count: 99,
+            bytes: 99 * 4096,
+            errors: 1,
+            ..Operations::default()
+        };
         (1..=99).for_each(|ms: u64| get.latency.record(ms * 1_000_000));
         record.operations.insert("get", get);
-        let mut put = Operations { count: 1, bytes: 4096, ..Operations::default() };
+        let mut put = Operations {
+            count: 1,
+            bytes: 4096,
+            ..Operations::default()
+        };
         put.latency.record(500_000_000);
         record.operations.insert("put", put);
         let mut load = LoadAccount::default();
-        load.phases.entry("get".into()).or_default().waiting.record(3_000_000);
+        load.phases
+            .entry("get".into())
+            .or_default()
+            .waiting
+            .record(3_000_000);
         load.iterations.record(700_000_000);
         record.load = Some(load);
         record
@@ -332,10 +409,22 @@ mod tests {
 
     #[test]
     fn a_miss_says_by_how_much() {
-        assert_eq!(judged("put.p95<50ms").measured, "500 ms, 450 ms above the limit");
-        assert_eq!(judged("get.success>=99.5%").measured, "99%, 0.5% below the limit");
-        assert_eq!(judged("rate>50").measured, "50, exactly the limit".replace("50,", &format!("{},", Rate(50.0))));
-        assert_eq!(judged("list.p95<1s").measured, "nothing was measured that it applies to");
+        assert_eq!(
+            judged("put.p95<50ms").measured,
+            "500 ms, 450 ms above the limit"
+        );
+        assert_eq!(
+            judged("get.success>=99.5%").measured,
+            "99%, 0.5% below the limit"
+        );
+        assert_eq!(
+            judged("rate>50").measured,
+            "50, exactly the limit".replace("50,", &format!("{},", Rate(50.0)))
+        );
+        assert_eq!(
+            judged("list.p95<1s").measured,
+            "nothing was measured that it applies to"
+        );
         assert_eq!(judged("put.count>=1").measured, "1");
     }
 
@@ -358,14 +447,23 @@ mod tests {
             "bytes>1KB",
         ] {
             let error = Threshold::parse(text).unwrap_err();
-            assert!(error.to_string().contains("examples: get.p95<50ms"), "{text}: {error}");
+            assert!(
+                error.to_string().contains("examples: get.p95<50ms"),
+                "{text}: {error}"
+            );
         }
     }
 
     #[test]
     fn those_that_limit_failures_are_known() {
         let judges = |text: &str| judged(text).limits_failures();
-        assert!(judges("errors<1%") && judges("success>98%") && judges("get.errors<5") && !judges("count>1") && !judges("p95<1s"));
+        assert!(
+            judges("errors<1%")
+                && judges("success>98%")
+                && judges("get.errors<5")
+                && !judges("count>1")
+                && !judges("p95<1s")
+        );
     }
 
     proptest! {

@@ -5,7 +5,9 @@ use crate::failure::{Failure, FailureKind, element};
 use crate::habits::About;
 use crate::payload::Object;
 use crate::random::{Random, Weighted};
-use crate::scenario::{KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, StepKind, UserStep};
+use crate::scenario::{
+    KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, StepKind, UserStep,
+};
 use crate::session::Session;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -45,7 +47,11 @@ impl SeedSet {
         for seed in seeds {
             for _ in 0..seed.count {
                 let number = units::lossless::to_u64(objects.len());
-                objects.push(Object { owner: Object::SEED, number, size: seed.size });
+                objects.push(Object {
+                    owner: Object::SEED,
+                    number,
+                    size: seed.size,
+                });
                 let rank = match keys {
                     KeyChoice::Uniform => 1.0,
                     KeyChoice::Zipf(theta) => ((number + 1) as f64).powf(-theta),
@@ -53,11 +59,17 @@ impl SeedSet {
                 weights.push(seed.weight * rank);
             }
         }
-        Self { draw: Weighted::new(weights.into_iter()), objects, next: AtomicU64::new(0) }
+        Self {
+            draw: Weighted::new(weights.into_iter()),
+            objects,
+            next: AtomicU64::new(0),
+        }
     }
 
     fn choose(&self, random: &mut Random) -> Option<Object> {
-        self.draw.as_ref().map(|draw| self.objects[draw.draw(random)])
+        self.draw
+            .as_ref()
+            .map(|draw| self.objects[draw.draw(random)])
     }
 
     fn take(&self) -> Option<Object> {
@@ -66,7 +78,9 @@ impl SeedSet {
     }
 
     fn count_taken(&self) -> usize {
-        usize::try_from(self.next.load(Relaxed)).unwrap_or(usize::MAX).min(self.objects.len())
+        usize::try_from(self.next.load(Relaxed))
+            .unwrap_or(usize::MAX)
+            .min(self.objects.len())
     }
 
     /// Those that a DELETE has taken.
@@ -101,7 +115,8 @@ impl Choices {
         };
         Self {
             steps: scenario.steps.iter().map(prepare).collect(),
-            weights: Weighted::new(scenario.steps.iter().map(|step| step.weight)).expect("a checked scenario has weights above 0"),
+            weights: Weighted::new(scenario.steps.iter().map(|step| step.weight))
+                .expect("a checked scenario has weights above 0"),
             prefixes: scenario.prefixes,
             verify: scenario.verify,
         }
@@ -112,7 +127,11 @@ impl Choices {
 pub(crate) fn calls(scenario: &Scenario) -> Vec<Call> {
     let mut out = Vec::new();
     for step in &scenario.steps {
-        out.extend(std::iter::once(step.kind).chain(step.then.iter().map(|follow| follow.kind)).flat_map(calls_of));
+        out.extend(
+            std::iter::once(step.kind)
+                .chain(step.then.iter().map(|follow| follow.kind))
+                .flat_map(calls_of),
+        );
     }
     out
 }
@@ -125,7 +144,12 @@ fn calls_of(kind: StepKind) -> Vec<Call> {
         StepKind::Delete => vec![Call::Delete],
         StepKind::List => vec![Call::List],
         StepKind::Post => vec![Call::Post],
-        StepKind::Multipart => vec![Call::MultipartCreate, Call::MultipartPart, Call::MultipartComplete, Call::MultipartAbort],
+        StepKind::Multipart => vec![
+            Call::MultipartCreate,
+            Call::MultipartPart,
+            Call::MultipartComplete,
+            Call::MultipartAbort,
+        ],
     }
 }
 
@@ -164,16 +188,24 @@ impl User {
     pub(crate) async fn turn(&mut self, intended: Option<u64>) -> Turn {
         let choices = Rc::clone(&self.choices);
         let (step, sizes, sources) = &choices.steps[choices.weights.draw(&mut self.random)];
-        let done = |size: u64| Turn::Done { sleep_ns: step.sleep_ns(size) };
+        let done = |size: u64| Turn::Done {
+            sleep_ns: step.sleep_ns(size),
+        };
         match step.kind {
             StepKind::Fetch => {
-                let _counted = self.session.call(Call::Get, About::Itself, false, intended).await;
+                let _counted = self
+                    .session
+                    .call(Call::Get, About::Itself, false, intended)
+                    .await;
                 done(self.session.received())
             }
             StepKind::List => {
                 let prefix = self.random.below(u64::from(choices.prefixes));
                 let prefix = u32::try_from(prefix).expect("below a u32");
-                let _counted = self.session.call(Call::List, About::Prefix(prefix), false, intended).await;
+                let _counted = self
+                    .session
+                    .call(Call::List, About::Prefix(prefix), false, intended)
+                    .await;
                 done(0)
             }
             StepKind::Put | StepKind::Multipart | StepKind::Post => {
@@ -184,9 +216,20 @@ impl User {
                 done(object.size)
             }
             StepKind::Get | StepKind::Head => {
-                let Some(object) = self.choose(&step.from, sources.as_ref()) else { return Turn::Skipped { sleep_ns: step.sleep_ns(0) } };
-                let call = if step.kind == StepKind::Get { Call::Get } else { Call::Head };
-                let _counted = self.session.call(call, About::Object(object), choices.verify, intended).await;
+                let Some(object) = self.choose(&step.from, sources.as_ref()) else {
+                    return Turn::Skipped {
+                        sleep_ns: step.sleep_ns(0),
+                    };
+                };
+                let call = if step.kind == StepKind::Get {
+                    Call::Get
+                } else {
+                    Call::Head
+                };
+                let _counted = self
+                    .session
+                    .call(call, About::Object(object), choices.verify, intended)
+                    .await;
                 done(object.size)
             }
             StepKind::Delete => {
@@ -199,7 +242,9 @@ impl User {
                         done(object.size)
                     }
                     None if from_seeds => Turn::Exhausted,
-                    None => Turn::Skipped { sleep_ns: step.sleep_ns(0) },
+                    None => Turn::Skipped {
+                        sleep_ns: step.sleep_ns(0),
+                    },
                 }
             }
         }
@@ -208,23 +253,42 @@ impl User {
     fn new_object(&mut self, sizes: &SizeDraw) -> Object {
         let size = sizes.draw(&mut self.random);
         let mut owned = self.owned.borrow_mut();
-        let object = Object { owner: self.index, number: owned.next, size };
+        let object = Object {
+            owner: self.index,
+            number: owned.next,
+            size,
+        };
         owned.next += 1;
         object
     }
 
-    async fn upload(&mut self, step: &UserStep, object: Object, intended: Option<u64>) -> Result<(), Failure> {
+    async fn upload(
+        &mut self,
+        step: &UserStep,
+        object: Object,
+        intended: Option<u64>,
+    ) -> Result<(), Failure> {
         if step.kind == StepKind::Post {
-            self.session.call(Call::Post, About::Object(object), false, intended).await?;
+            self.session
+                .call(Call::Post, About::Object(object), false, intended)
+                .await?;
             self.owned.borrow_mut().posted += 1;
             return Ok(());
         }
         self.owned.borrow_mut().pending = Some(object);
         let result = match step.kind {
             StepKind::Multipart => self.parts(step, object, intended).await,
-            StepKind::Put | StepKind::Get | StepKind::Head | StepKind::Delete | StepKind::List | StepKind::Post | StepKind::Fetch => {
-                self.session.call(Call::Put, About::Object(object), false, intended).await.map(drop)
-            }
+            StepKind::Put
+            | StepKind::Get
+            | StepKind::Head
+            | StepKind::Delete
+            | StepKind::List
+            | StepKind::Post
+            | StepKind::Fetch => self
+                .session
+                .call(Call::Put, About::Object(object), false, intended)
+                .await
+                .map(drop),
         };
         let mut owned = self.owned.borrow_mut();
         owned.pending = None;
@@ -237,46 +301,109 @@ impl User {
     }
 
     /// A multipart upload; aborted where a part fails.
-    async fn parts(&mut self, step: &UserStep, object: Object, intended: Option<u64>) -> Result<(), Failure> {
-        let begin = About::Upload { object, upload: "", body: b"" };
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
+    async fn parts(
+        &mut self,
+        step: &UserStep,
+        object: Object,
+        intended: Option<u64>,
+    ) -> Result<(), Failure> {
+        let begin = About::Upload {
+            object,
+            upload: "",
+            body: b"",
+        };
         let hidden_before = std::mem::replace(&mut self.owned.borrow_mut().may_hide_uploads, true);
-        let created = self.session.call(Call::MultipartCreate, begin, false, intended).await;
-        // A status is an answer; after anything else the server may have begun what nobody was told of.
-        let is_known = matches!(&created, Ok(_) | Err(Failure { kind: FailureKind::Status(_) | FailureKind::Connect, .. }));
+        let created = self
+            .session
+            .call(Call::MultipartCreate, begin, false, intended)
+            .await;
+        // A status is an answer; after anything else the server may have begun what nobody was told
+        // of.
+        let is_known = matches!(
+            &created,
+            Ok(_)
+                | Err(Failure {
+                    kind: FailureKind::Status(_) | FailureKind::Connect,
+                    ..
+                })
+        );
         self.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
         created?;
-        let upload = element(self.session.collected(), "UploadId").unwrap_or_default().to_owned();
-        self.owned.borrow_mut().uploads.push((object, upload.clone()));
+        let upload = element(self.session.collected(), "UploadId")
+            .unwrap_or_default()
+            .to_owned();
+        self.owned
+            .borrow_mut()
+            .uploads
+            .push((object, upload.clone()));
         let mut list = String::from("<CompleteMultipartUpload>");
         let (mut from, mut number) = (0, 1);
         let result = loop {
             let length = (object.size - from).min(step.part_bytes);
-            let about = About::Part { object, upload: &upload, number, from, length };
-            if let Err(failure) = self.session.call(Call::MultipartPart, about, false, None).await {
+            let about = About::Part {
+                object,
+                upload: &upload,
+                number,
+                from,
+                length,
+            };
+            if let Err(failure) = self
+                .session
+                .call(Call::MultipartPart, about, false, None)
+                .await
+            {
                 break Err(failure);
             }
             let etag = String::from_utf8_lossy(self.session.etag()).replace('"', "&quot;");
-            let _infallible = write!(list, "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
+            let _infallible = write!(
+                list,
+                "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"
+            );
             (from, number) = (from + length, number + 1);
             if from >= object.size {
                 list.push_str("</CompleteMultipartUpload>");
-                let complete = About::Upload { object, upload: &upload, body: list.as_bytes() };
-                break self.session.call(Call::MultipartComplete, complete, false, None).await.map(drop);
+                let complete = About::Upload {
+                    object,
+                    upload: &upload,
+                    body: list.as_bytes(),
+                };
+                break self
+                    .session
+                    .call(Call::MultipartComplete, complete, false, None)
+                    .await
+                    .map(drop);
             }
         };
         if result.is_err() {
-            let abort = About::Upload { object, upload: &upload, body: b"" };
-            if self.session.call(Call::MultipartAbort, abort, false, None).await.is_err_and(|failure| !is_gone(&failure)) {
+            let abort = About::Upload {
+                object,
+                upload: &upload,
+                body: b"",
+            };
+            if self
+                .session
+                .call(Call::MultipartAbort, abort, false, None)
+                .await
+                .is_err_and(|failure| !is_gone(&failure))
+            {
                 return result;
             }
         }
-        self.owned.borrow_mut().uploads.retain(|(_, open)| *open != upload);
+        self.owned
+            .borrow_mut()
+            .uploads
+            .retain(|(_, open)| *open != upload);
         result
     }
 
     async fn follow(&mut self, step: &UserStep, object: Object, verify: bool) {
         for follow in &step.then {
-            let is_its_turn = follow.one_in == 1 || self.random.below(u64::from(follow.one_in)) == 0;
+            let is_its_turn =
+                follow.one_in == 1 || self.random.below(u64::from(follow.one_in)) == 0;
             if !is_its_turn || follow.at_most.is_some_and(|most| object.size > most) {
                 continue;
             }
@@ -287,15 +414,26 @@ impl User {
                     continue;
                 }
                 StepKind::Head => Call::Head,
-                StepKind::Put | StepKind::Get | StepKind::List | StepKind::Multipart | StepKind::Post | StepKind::Fetch => Call::Get,
+                StepKind::Put
+                | StepKind::Get
+                | StepKind::List
+                | StepKind::Multipart
+                | StepKind::Post
+                | StepKind::Fetch => Call::Get,
             };
-            let _counted = self.session.call(call, About::Object(object), verify, None).await;
+            let _counted = self
+                .session
+                .call(call, About::Object(object), verify, None)
+                .await;
         }
     }
 
     async fn delete(&mut self, object: Object, intended: Option<u64>) {
         self.owned.borrow_mut().pending = Some(object);
-        let result = self.session.call(Call::Delete, About::Object(object), false, intended).await;
+        let result = self
+            .session
+            .call(Call::Delete, About::Object(object), false, intended)
+            .await;
         let mut owned = self.owned.borrow_mut();
         owned.pending = None;
         if result.is_err() {
@@ -305,21 +443,27 @@ impl User {
 
     /// An object of one of the sources; where the drawn one has none, of another.
     fn choose(&mut self, from: &[ObjectSource], draw: Option<&Weighted>) -> Option<Object> {
-        let Some(draw) = draw else { return self.seeds.choose(&mut self.random) };
+        let Some(draw) = draw else {
+            return self.seeds.choose(&mut self.random);
+        };
         let first = draw.draw(&mut self.random);
         let order = std::iter::once(first).chain((0..from.len()).filter(|index| *index != first));
-        order.map(|index| from[index]).find_map(|source| match source.set {
-            ObjectSet::Seed => self.seeds.choose(&mut self.random),
-            ObjectSet::Own => {
-                let owned = self.owned.borrow();
-                let live = owned.live.len();
-                let last = source.last.map_or(live, |last| (last as usize).min(live));
-                (last > 0).then(|| {
-                    let back = usize::try_from(self.random.below(units::lossless::to_u64(last))).expect("below a usize");
-                    owned.live[live - 1 - back]
-                })
-            }
-        })
+        order
+            .map(|index| from[index])
+            .find_map(|source| match source.set {
+                ObjectSet::Seed => self.seeds.choose(&mut self.random),
+                ObjectSet::Own => {
+                    let owned = self.owned.borrow();
+                    let live = owned.live.len();
+                    let last = source.last.map_or(live, |last| (last as usize).min(live));
+                    (last > 0).then(|| {
+                        let back =
+                            usize::try_from(self.random.below(units::lossless::to_u64(last)))
+                                .expect("below a usize");
+                        owned.live[live - 1 - back]
+                    })
+                }
+            })
     }
 }
 
@@ -329,24 +473,60 @@ mod tests {
 
     #[test]
     fn seeds_are_numbered_through_and_taken_once() {
-        let seeds = [Seed { count: 2, size: 5, weight: 1.0 }, Seed { count: 1, size: 9, weight: 3.0 }];
+        let seeds = [
+            Seed {
+                count: 2,
+                size: 5,
+                weight: 1.0,
+            },
+            Seed {
+                count: 1,
+                size: 9,
+                weight: 3.0,
+            },
+        ];
         let set = SeedSet::new(&seeds, KeyChoice::Uniform);
-        assert_eq!(set.objects.iter().map(|object| (object.number, object.size)).collect::<Vec<_>>(), [(0, 5), (1, 5), (2, 9)]);
+        assert_eq!(
+            set.objects
+                .iter()
+                .map(|object| (object.number, object.size))
+                .collect::<Vec<_>>(),
+            [(0, 5), (1, 5), (2, 9)]
+        );
         assert_eq!(set.take().map(|object| object.number), Some(0));
         assert_eq!(set.left().len(), 2);
         assert_eq!(std::iter::from_fn(|| set.take()).count(), 2);
         assert!(set.take().is_none() && set.left().is_empty() && set.taken().len() == 3);
         set.give_back();
-        assert_eq!((set.taken().len(), set.left().len(), set.take().map(|object| object.number)), (0, 3, Some(0)));
+        assert_eq!(
+            (
+                set.taken().len(),
+                set.left().len(),
+                set.take().map(|object| object.number)
+            ),
+            (0, 3, Some(0))
+        );
     }
 
     #[test]
     fn the_hottest_key_of_a_zipf_choice_is_the_first() {
-        let set = SeedSet::new(&[Seed { count: 100, size: 1, weight: 1.0 }], KeyChoice::Zipf(1.0));
+        let set = SeedSet::new(
+            &[Seed {
+                count: 100,
+                size: 1,
+                weight: 1.0,
+            }],
+            KeyChoice::Zipf(1.0),
+        );
         let mut random = Random::of(1, 1);
-        let firsts = (0..10_000).filter(|_| set.choose(&mut random).unwrap().number == 0).count() as f64;
+        let firsts = (0..10_000)
+            .filter(|_| set.choose(&mut random).unwrap().number == 0)
+            .count() as f64;
         let expected = 1.0 / (1..=100).map(|rank| 1.0 / f64::from(rank)).sum::<f64>();
-        assert!((firsts / 10_000.0 - expected).abs() < 0.02, "{firsts} {expected}");
+        assert!(
+            (firsts / 10_000.0 - expected).abs() < 0.02,
+            "{firsts} {expected}"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The receiving half of HTTP/1.1 (RFC 9112), as a machine that is fed bytes: no I/O, no clock, nothing allocated once it has run.
+//! The receiving half of HTTP/1.1 (RFC 9112), as a machine that is fed bytes: no I/O, no clock,
+//! nothing allocated once it has run.
 
 use units::lossless::{to_u64, to_usize};
 
@@ -64,18 +65,30 @@ impl Response {
     pub(crate) fn begin(&mut self, expect: Expect) {
         self.partial.clear();
         self.etag.clear();
-        (self.state, self.expect, self.status, self.length, self.closes, self.received) = (State::Head, expect, 0, None, false, 0);
+        (
+            self.state,
+            self.expect,
+            self.status,
+            self.length,
+            self.closes,
+            self.received,
+        ) = (State::Head, expect, 0, None, false, 0);
     }
 
     pub(crate) fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Takes the next bytes of the connection; the body goes to `sink` piece by piece, with the status.
+    /// Takes the next bytes of the connection; the body goes to `sink` piece by piece, with the
+    /// status.
     ///
     /// # Errors
     /// What came is no HTTP/1.1 response, or more than one.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(u16, &[u8])) -> Result<(), &'static str> {
+    pub(crate) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        sink: &mut impl FnMut(u16, &[u8]),
+    ) -> Result<(), &'static str> {
         while !bytes.is_empty() {
             bytes = match self.state {
                 State::Head => self.head(bytes)?,
@@ -83,7 +96,11 @@ impl Response {
                     let (body, rest) = bytes.split_at(bytes.len().min(to_usize(left)));
                     self.body(body, sink);
                     let left = left - to_u64(body.len());
-                    self.state = if left == 0 { State::Done } else { State::Length(left) };
+                    self.state = if left == 0 {
+                        State::Done
+                    } else {
+                        State::Length(left)
+                    };
                     rest
                 }
                 State::UntilClose => {
@@ -94,7 +111,11 @@ impl Response {
                     let (body, rest) = bytes.split_at(bytes.len().min(to_usize(left)));
                     self.body(body, sink);
                     let left = left - to_u64(body.len());
-                    self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
+                    self.state = if left == 0 {
+                        State::ChunkEnd
+                    } else {
+                        State::Chunk(left)
+                    };
                     rest
                 }
                 State::ChunkSize | State::ChunkEnd | State::Trailers => self.line(bytes)?,
@@ -133,9 +154,16 @@ impl Response {
     /// # Panics
     /// They are more than [`Response::body_left`] says.
     pub(crate) fn skip(&mut self, bytes: u64) {
-        let left = self.body_left().checked_sub(bytes).expect("no more is thrown away than is left");
+        let left = self
+            .body_left()
+            .checked_sub(bytes)
+            .expect("no more is thrown away than is left");
         self.received += bytes;
-        self.state = if left == 0 { State::Done } else { State::Length(left) };
+        self.state = if left == 0 {
+            State::Done
+        } else {
+            State::Length(left)
+        };
     }
 
     /// Whether any byte has come.
@@ -157,7 +185,11 @@ impl Response {
         let before = self.partial.len();
         self.partial.extend_from_slice(bytes);
         let whole = std::mem::take(&mut self.partial);
-        let parsed = if before == 0 { Ok(None) } else { self.parse(&whole) };
+        let parsed = if before == 0 {
+            Ok(None)
+        } else {
+            self.parse(&whole)
+        };
         self.partial = whole;
         match parsed? {
             Some(used) => {
@@ -188,7 +220,9 @@ impl Response {
         for header in response.headers.iter() {
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             if is("content-length") {
-                let length: Option<u64> = std::str::from_utf8(header.value).ok().and_then(|text| text.trim().parse().ok());
+                let length: Option<u64> = std::str::from_utf8(header.value)
+                    .ok()
+                    .and_then(|text| text.trim().parse().ok());
                 let length = length.ok_or("a content-length that is no number")?;
                 if self.length.is_some_and(|other| other != length) {
                     return Err("two different content-lengths");
@@ -218,7 +252,11 @@ impl Response {
     fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], &'static str> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             self.partial.extend_from_slice(bytes);
-            return if self.partial.len() > MOST_LINE { Err("a chunk line of more than 4 KiB") } else { Ok(&[]) };
+            return if self.partial.len() > MOST_LINE {
+                Err("a chunk line of more than 4 KiB")
+            } else {
+                Ok(&[])
+            };
         };
         self.partial.extend_from_slice(&bytes[..end]);
         let line = std::mem::take(&mut self.partial);
@@ -228,9 +266,20 @@ impl Response {
             State::ChunkEnd => return Err("a chunk longer than it said"),
             State::Trailers if text.is_empty() => State::Done,
             State::Trailers => State::Trailers,
-            State::ChunkSize | State::Head | State::Length(_) | State::UntilClose | State::Chunk(_) | State::Done => {
-                let digits = text.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-                let size = std::str::from_utf8(digits).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
+            State::ChunkSize
+            | State::Head
+            | State::Length(_)
+            | State::UntilClose
+            | State::Chunk(_)
+            | State::Done => {
+                let digits = text
+                    .split(|byte| *byte == b';')
+                    .next()
+                    .unwrap_or_default()
+                    .trim_ascii();
+                let size = std::str::from_utf8(digits)
+                    .ok()
+                    .and_then(|text| u64::from_str_radix(text, 16).ok());
                 match size.ok_or("a chunk size that is no number")? {
                     0 => State::Trailers,
                     size => State::Chunk(size),
@@ -252,7 +301,9 @@ mod tests {
         let mut response = Response::new();
         response.begin(expect);
         let mut body = Vec::new();
-        let result = pieces.iter().try_for_each(|piece| response.feed(piece, &mut |_, bytes| body.extend_from_slice(bytes)));
+        let result = pieces.iter().try_for_each(|piece| {
+            response.feed(piece, &mut |_, bytes| body.extend_from_slice(bytes))
+        });
         (result, response, body)
     }
 
@@ -262,9 +313,15 @@ mod tests {
     #[test]
     fn a_head_alone_ends_where_there_is_no_body() {
         for (expect, head) in [
-            (Expect::HeadOnly, &b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"[..]),
+            (
+                Expect::HeadOnly,
+                &b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"[..],
+            ),
             (Expect::Body, b"HTTP/1.1 204 No Content\r\n\r\n"),
-            (Expect::Body, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            (
+                Expect::Body,
+                b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            ),
         ] {
             assert!(read(expect, &[head]).1.is_done());
         }
@@ -272,8 +329,12 @@ mod tests {
 
     #[test]
     fn an_interim_response_is_passed_over() {
-        let (result, response, body) = read(Expect::Body, &[b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN]);
-        assert_eq!((result, response.status, body.as_slice()), (Ok(()), 200, &b"hello"[..]));
+        let (result, response, body) =
+            read(Expect::Body, &[b"HTTP/1.1 100 Continue\r\n\r\n", PLAIN]);
+        assert_eq!(
+            (result, response.status, body.as_slice()),
+            (Ok(()), 200, &b"hello"[..])
+        );
     }
 
     #[test]
@@ -296,7 +357,10 @@ mod tests {
         let mut response = read(Expect::Body, &[&PLAIN[..PLAIN.len() - 3]]).1;
         assert_eq!(response.body_left(), 3);
         response.skip(2);
-        assert_eq!((response.body_left(), response.is_done(), response.received), (1, false, 4));
+        assert_eq!(
+            (response.body_left(), response.is_done(), response.received),
+            (1, false, 4)
+        );
         response.skip(1);
         assert!(response.is_done() && response.received == 5);
     }
@@ -311,7 +375,11 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
         ] {
-            assert!(read(Expect::Body, &[bytes]).0.is_err(), "{}", String::from_utf8_lossy(bytes));
+            assert!(
+                read(Expect::Body, &[bytes]).0.is_err(),
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! One load thread: a runtime of its own, its share of the users, and, in an open loop, its share of the arrivals.
+//! One load thread: a runtime of its own, its share of the users, and, in an open loop, its share
+//! of the arrivals.
 
 mod harvest;
 mod timer;
@@ -67,7 +68,9 @@ impl Shared {
         if at < self.measured_from {
             return true;
         }
-        self.turns_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+        self.turns_left
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
+            .is_ok()
     }
 }
 
@@ -97,14 +100,27 @@ struct Used {
 
 impl Used {
     fn by_this_thread() -> Self {
-        Self { usage: sys::usage_of_thread(), waited: run_queue_wait() }
+        Self {
+            usage: sys::usage_of_thread(),
+            waited: run_queue_wait(),
+        }
     }
 }
 
 /// Runs a thread's share to its end.
-pub(crate) fn run(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> std::io::Result<Yield> {
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    index: u32,
+    (live, warmup): Live,
+) -> std::io::Result<Yield> {
     sys::precise_sleeps();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let clock = shared.habits.clock;
     let mine = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
     let running = Running::new(shared, index, (live, warmup));
@@ -128,10 +144,14 @@ pub(crate) fn run(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> std
         if let Arrivals::Open { rate, spacing, .. } = &shared.scenario.arrivals {
             let random = Random::of(shared.seed ^ 0xa221_7a15, u64::from(index));
             let schedule = Schedule::new(rate, *spacing, index, shared.threads, random);
-            tasks.push(tokio::task::spawn_local(Rc::clone(&running).dispatch(schedule)));
+            tasks.push(tokio::task::spawn_local(
+                Rc::clone(&running).dispatch(schedule),
+            ));
         }
         if shared.measured_from > shared.start {
-            drop(tokio::task::spawn_local(Rc::clone(&running).begin_measuring()));
+            drop(tokio::task::spawn_local(
+                Rc::clone(&running).begin_measuring(),
+            ));
         }
         running.wait(&tasks).await;
         tasks
@@ -158,7 +178,10 @@ pub(crate) fn run(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> std
         ended_ns: ended.saturating_sub(shared.measured_from),
         user_ns: usage.user_ns,
         system_ns: usage.system_ns,
-        run_queue_wait_ns: after.waited.zip(before.waited).map(|(after, before)| after.saturating_sub(before)),
+        run_queue_wait_ns: after
+            .waited
+            .zip(before.waited)
+            .map(|(after, before)| after.saturating_sub(before)),
         voluntary_switches: usage.voluntary_switches,
         involuntary_switches: usage.involuntary_switches,
         error: panicked,
@@ -170,7 +193,8 @@ pub(crate) fn run(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> std
 
 /// Time this thread was runnable without a CPU, from the kernel's scheduler.
 fn run_queue_wait() -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", sys::thread_id())).ok()?;
+    let text =
+        std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", sys::thread_id())).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -179,14 +203,34 @@ impl Running {
     fn new(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> Rc<Self> {
         let clock = shared.habits.clock;
         let ledger = |live| Ledger::new(live, shared.peers.len());
-        let ledgers = Ledgers { measured: ledger(live), warmup: ledger(warmup), measured_from: shared.measured_from };
-        let thread = Thread::new(Arc::clone(&shared.habits), Arc::clone(&shared.peers), ledgers, (index, shared.threads));
+        let ledgers = Ledgers {
+            measured: ledger(live),
+            warmup: ledger(warmup),
+            measured_from: shared.measured_from,
+        };
+        let thread = Thread::new(
+            Arc::clone(&shared.habits),
+            Arc::clone(&shared.peers),
+            ledgers,
+            (index, shared.threads),
+        );
         let users = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
         Rc::new(Running {
             shared: Arc::clone(shared),
             thread,
-            owned: users.map(|_| Rc::new(RefCell::new(Owned { next: shared.first_object, ..Owned::default() }))).collect(),
-            handoff: Rc::new(Handoff::new(if shared.peers.len() > 1 { Turns::InOrder } else { Turns::NewestFree })),
+            owned: users
+                .map(|_| {
+                    Rc::new(RefCell::new(Owned {
+                        next: shared.first_object,
+                        ..Owned::default()
+                    }))
+                })
+                .collect(),
+            handoff: Rc::new(Handoff::new(if shared.peers.len() > 1 {
+                Turns::InOrder
+            } else {
+                Turns::NewestFree
+            })),
             unsent: RefCell::default(),
             schedule_over: Cell::new(false),
             ended: Notify::new(),
@@ -212,12 +256,16 @@ impl Running {
             }
             let now = self.clock.now();
             // Users that a ramp has yet to bring find no turn left.
-            let is_used_up = self.shared.turns_left.load(Relaxed) == 0 && self.shared.users.load(Relaxed) == 0;
-            let is_past = (is_used_up || now >= self.shared.start + self.shared.total_ns()) && !self.has_arrivals();
+            let is_used_up =
+                self.shared.turns_left.load(Relaxed) == 0 && self.shared.users.load(Relaxed) == 0;
+            let is_past = (is_used_up || now >= self.shared.start + self.shared.total_ns())
+                && !self.has_arrivals();
             if is_past || self.shared.stop.load(Relaxed) {
                 let since = *last.get_or_insert(now);
-                // Users that sleep have nothing to finish; those that act are in flight until their turn is over.
-                let idle = self.thread.ledger.live.in_flight() + self.thread.warmup.live.in_flight() == 0;
+                // Users that sleep have nothing to finish; those that act are in flight until their
+                // turn is over.
+                let idle =
+                    self.thread.ledger.live.in_flight() + self.thread.warmup.live.in_flight() == 0;
                 if self.shared.abort.load(Relaxed) || idle || now - since > self.shared.grace_ns {
                     return;
                 }
@@ -285,7 +333,10 @@ impl Running {
             if sleep_ns > 0 {
                 tokio::time::sleep(Duration::from_nanos(sleep_ns)).await;
             }
-            ledger.iterations.borrow_mut().record(self.clock.now() - now);
+            ledger
+                .iterations
+                .borrow_mut()
+                .record(self.clock.now() - now);
         }
     }
 
@@ -295,7 +346,10 @@ impl Running {
             let ledger = self.thread.ledger_of(at);
             let begun = self.clock.now();
             if in_time {
-                ledger.lateness.borrow_mut().record(begun.saturating_sub(at));
+                ledger
+                    .lateness
+                    .borrow_mut()
+                    .record(begun.saturating_sub(at));
             } else {
                 add(&ledger.queued, 1);
             }
@@ -312,11 +366,15 @@ impl Running {
                     return;
                 }
             }
-            ledger.iterations.borrow_mut().record(self.clock.now() - begun);
+            ledger
+                .iterations
+                .borrow_mut()
+                .record(self.clock.now() - begun);
         }
     }
 
-    /// Gives out arrivals as they become due; a timer of the kernel, since the runtime's own have milliseconds.
+    /// Gives out arrivals as they become due; a timer of the kernel, since the runtime's own have
+    /// milliseconds.
     async fn dispatch(self: Rc<Self>, mut schedule: Schedule) {
         let timer = Timer::new();
         while let Some(due) = schedule.next() {
@@ -350,7 +408,13 @@ impl Running {
     /// What was due and has not begun never will.
     fn close(&self) {
         let now = self.clock.now();
-        let due = self.handoff.close().into_iter().filter(|due| *due >= self.shared.measured_from);
-        self.unsent.borrow_mut().extend(due.map(|due| now.saturating_sub(due)));
+        let due = self
+            .handoff
+            .close()
+            .into_iter()
+            .filter(|due| *due >= self.shared.measured_from);
+        self.unsent
+            .borrow_mut()
+            .extend(due.map(|due| now.saturating_sub(due)));
     }
 }

@@ -30,7 +30,8 @@ pub struct WorkerAccount {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerMeasured {
     pub operations: Measurements,
-    /// Its intervals are those of the record's series; CPU and devices are known of the whole run alone.
+    /// Its intervals are those of the record's series; CPU and devices are known of the whole run
+    /// alone.
     pub series: Vec<Interval>,
 }
 

@@ -1,4 +1,5 @@
-//! The course of a record: when its kinds of operations went on, when nobody worked, and the rates over that.
+//! The course of a record: when its kinds of operations went on, when nobody worked, and the rates
+//! over that.
 
 use crate::Record;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,8 @@ pub struct Span {
     pub elapsed_ns: u64,
 }
 
-/// A time in which the generator stood still: stopped by a signal, frozen, its machine suspended or paused. From the start of the measured time.
+/// A time in which the generator stood still: stopped by a signal, frozen, its machine suspended or
+/// paused. From the start of the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stoppage {
     /// When it was seen to run last.
@@ -26,27 +28,45 @@ pub struct Stoppage {
 }
 
 impl Stoppage {
-    /// A stop from `from` to `to` on a clock by which the measured time began at `start`; `None` if it was over before.
+    /// A stop from `from` to `to` on a clock by which the measured time began at `start`; `None` if
+    /// it was over before.
     #[must_use]
     pub fn since(start: u64, from: u64, to: u64, suspended_ns: u64) -> Option<Self> {
-        (to > start).then(|| Self { start_ns: from.saturating_sub(start), end_ns: to - start, suspended_ns })
+        (to > start).then(|| Self {
+            start_ns: from.saturating_sub(start),
+            end_ns: to - start,
+            suspended_ns,
+        })
     }
 }
 
 impl Record {
-    /// The longest time in which the generator stood still, by its clock or the machine's; 0 without any.
+    /// The longest time in which the generator stood still, by its clock or the machine's; 0
+    /// without any.
     #[must_use]
     pub fn longest_stop_ns(&self) -> u64 {
-        self.stops.iter().map(|stop| stop.end_ns.saturating_sub(stop.start_ns).max(stop.suspended_ns)).max().unwrap_or(0)
+        self.stops
+            .iter()
+            .map(|stop| {
+                stop.end_ns
+                    .saturating_sub(stop.start_ns)
+                    .max(stop.suspended_ns)
+            })
+            .max()
+            .unwrap_or(0)
     }
 
-    /// The time that belonged to a kind of operation: its own where kinds follow each other, else the whole measured time.
+    /// The time that belonged to a kind of operation: its own where kinds follow each other, else
+    /// the whole measured time.
     #[must_use]
     pub fn elapsed_of(&self, kind: &str) -> u64 {
-        self.spans.get(kind).map_or(self.elapsed_ns, |span| span.elapsed_ns)
+        self.spans
+            .get(kind)
+            .map_or(self.elapsed_ns, |span| span.elapsed_ns)
     }
 
-    /// The time that all kinds share; `None` if no time passed, or where kinds follow each other and have no rate in common.
+    /// The time that all kinds share; `None` if no time passed, or where kinds follow each other
+    /// and have no rate in common.
     #[must_use]
     pub fn elapsed_of_all(&self) -> Option<u64> {
         let all = match self.spans.len() {
@@ -60,12 +80,14 @@ impl Record {
     /// Operations of all kinds a second of the time that they share; `None` where they share none.
     #[must_use]
     pub fn operations_per_second(&self) -> Option<f64> {
-        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.count()) * 1e9 / u64_to_f64(ns))
+        self.elapsed_of_all()
+            .map(|ns| u64_to_f64(self.operations.count()) * 1e9 / u64_to_f64(ns))
     }
 
     /// Bytes of all kinds a second of the time that they share; `None` where they share none.
     #[must_use]
     pub fn bytes_per_second(&self) -> Option<f64> {
-        self.elapsed_of_all().map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
+        self.elapsed_of_all()
+            .map(|ns| u64_to_f64(self.operations.bytes()) * 1e9 / u64_to_f64(ns))
     }
 }

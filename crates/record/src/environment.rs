@@ -1,7 +1,8 @@
 //! The circumstances of a trial, as plain data.
 //!
-//! An unknown fact is `None` and is written as null; it is never replaced by a likely value. What changes by
-//! itself from one minute to the next is in [`Moment`], so that two environments can be compared without it.
+//! An unknown fact is `None` and is written as null; it is never replaced by a likely value. What
+//! changes by itself from one minute to the next is in [`Moment`], so that two environments can be
+//! compared without it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,10 +51,12 @@ pub struct SystemFacts {
     pub hypervisor: Option<bool>,
     /// The kernel's own name for the hypervisor (`xen`), where it has one.
     pub hypervisor_name: Option<String>,
-    /// The system vendor of the firmware tables, which names most clouds and virtual machine monitors.
+    /// The system vendor of the firmware tables, which names most clouds and virtual machine
+    /// monitors.
     pub vendor: Option<String>,
     pub product: Option<String>,
-    /// Signs of a container, each naming where it was seen; none seen does not prove that there is none.
+    /// Signs of a container, each naming where it was seen; none seen does not prove that there is
+    /// none.
     pub container_hints: Vec<String>,
     pub clocksource: Option<String>,
     /// 0 for everybody, 1 for the privileged or the io_uring group, 2 for nobody.
@@ -180,15 +183,18 @@ pub struct IoLimit {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct StorageLayer {
-    /// The path at this level: the target, a loop device's backing file, an overlay's upper directory.
+    /// The path at this level: the target, a loop device's backing file, an overlay's upper
+    /// directory.
     pub path: Option<String>,
     /// `None` where the level is a device itself, or where the mount is unknown.
     pub file_system: Option<FileSystem>,
     /// The block device that the file system lies on directly, or that the level is.
     pub device: Option<BlockDevice>,
-    /// What this level is built from: parts of an array or a mapping, a backing file, the members of a pool.
+    /// What this level is built from: parts of an array or a mapping, a backing file, the members
+    /// of a pool.
     pub layers: Vec<StorageLayer>,
-    /// Whether memory (or nothing at all) answers instead of a medium, as far as this machine can see.
+    /// Whether memory (or nothing at all) answers instead of a medium, as far as this machine can
+    /// see.
     pub is_memory: Option<bool>,
 }
 
@@ -199,7 +205,8 @@ pub struct FileSystem {
     pub kind: String,
     pub source: String,
     pub mount_point: String,
-    /// The directory of the file system that is mounted: `/`, a subvolume, or the origin of a bind mount.
+    /// The directory of the file system that is mounted: `/`, a subvolume, or the origin of a bind
+    /// mount.
     pub mount_root: String,
     /// Options of this mount.
     pub options: String,
@@ -268,7 +275,8 @@ pub struct BlockDevice {
     pub zoned: Option<String>,
     pub model: Option<String>,
     pub firmware: Option<String>,
-    /// A hash of the serial number keyed by the machine id: tells devices apart, does not name them.
+    /// A hash of the serial number keyed by the machine id: tells devices apart, does not name
+    /// them.
     pub serial_fingerprint: Option<String>,
     pub transport: Option<Transport>,
     /// The kind of mapping of a dm device: `lvm`, `crypt`, `mpath`, …
@@ -329,7 +337,9 @@ impl FromStr for CpuList {
     type Err = CpuListError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || CpuListError { text: text.to_owned() };
+        let wrong = || CpuListError {
+            text: text.to_owned(),
+        };
         let text = text.trim();
         if text.is_empty() {
             return Ok(Self::default());
@@ -405,10 +415,17 @@ mod tests {
     #[test]
     fn layers_nest_in_a_record() {
         let disk = StorageLayer {
-            device: Some(BlockDevice { transport: Some(Transport::NvmeFabric), ..BlockDevice::default() }),
+            device: Some(BlockDevice {
+                transport: Some(Transport::NvmeFabric),
+                ..BlockDevice::default()
+            }),
             ..StorageLayer::default()
         };
-        let top = StorageLayer { layers: vec![disk], is_memory: Some(false), ..StorageLayer::default() };
+        let top = StorageLayer {
+            layers: vec![disk],
+            is_memory: Some(false),
+            ..StorageLayer::default()
+        };
         let text = serde_json::to_string(&top).unwrap();
         assert!(text.contains(r#""transport":"nvme_fabric""#), "{text}");
         assert_eq!(serde_json::from_str::<StorageLayer>(&text).unwrap(), top);
@@ -424,7 +441,18 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_list_is_refused() {
-        for text in ["x", "3-1", "1,,2", "0-", "-1", "0-65536", "0-4294967295", "1,1", "5,0-3", "0-3,2-4"] {
+        for text in [
+            "x",
+            "3-1",
+            "1,,2",
+            "0-",
+            "-1",
+            "0-65536",
+            "0-4294967295",
+            "1,1",
+            "5,0-3",
+            "0-3,2-4",
+        ] {
             assert!(text.parse::<CpuList>().is_err(), "{text}");
         }
     }

@@ -1,7 +1,9 @@
-//! Log-linear latency histograms: 128 buckets an octave, exact below 256 ns, lossless to store and to merge.
+//! Log-linear latency histograms: 128 buckets an octave, exact below 256 ns, lossless to store and
+//! to merge.
 //!
-//! A bucket is at most 1/128 of its lower edge wide, so a bucket's midpoint is within 1/256 (0.4 %) of every value in it.
-//! The layout is HdrHistogram's idea (G. Tene) with a fixed precision; any `u64` of nanoseconds has a bucket.
+//! A bucket is at most 1/128 of its lower edge wide, so a bucket's midpoint is within 1/256 (0.4 %)
+//! of every value in it. The layout is HdrHistogram's idea (G. Tene) with a fixed precision; any
+//! `u64` of nanoseconds has a bucket.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,7 +19,10 @@ pub const BUCKETS: usize = SUB * (64 - SUB_BITS as usize + 1);
 pub fn bucket_of(value: u64) -> usize {
     let top = 63 - (value | SUB as u64).leading_zeros();
     let shift = top - SUB_BITS;
-    #[allow(clippy::cast_possible_truncation, reason = "the shifted value is below 2 * SUB")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the shifted value is below 2 * SUB"
+    )]
     let sub = (value >> shift) as usize;
     ((shift as usize) << SUB_BITS) + sub
 }
@@ -36,7 +41,8 @@ pub fn bucket_edges(bucket: usize) -> (u64, u64) {
 /// A finished histogram of nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// Bucket and count, ascending, none of them zero: most histograms use few of the buckets, and a store may hold a hundred thousand.
+    /// Bucket and count, ascending, none of them zero: most histograms use few of the buckets, and
+    /// a store may hold a hundred thousand.
     counts: Vec<(usize, u64)>,
     count: u64,
     sum: u128,
@@ -46,13 +52,19 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Vec::new(), count: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self {
+            counts: Vec::new(),
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 }
 
 impl Histogram {
-    /// The most values that a stored histogram may hold: beyond any measurement (two years of a thousand million a second), and 256 of
-    /// them can be merged.
+    /// The most values that a stored histogram may hold: beyond any measurement (two years of a
+    /// thousand million a second), and 256 of them can be merged.
     pub const MOST_VALUES: u64 = u64::MAX >> 8;
 
     /// Adds one value in nanoseconds.
@@ -83,10 +95,19 @@ impl Histogram {
     pub fn merge(&mut self, other: &Self) {
         let mine = std::mem::take(&mut self.counts);
         self.counts.reserve(mine.len().max(other.counts.len()));
-        let (mut mine, mut theirs) = (mine.into_iter().peekable(), other.counts.iter().copied().peekable());
-        while let Some(&(bucket, _)) = mine.peek().into_iter().chain(theirs.peek()).min_by_key(|(bucket, _)| *bucket) {
+        let (mut mine, mut theirs) = (
+            mine.into_iter().peekable(),
+            other.counts.iter().copied().peekable(),
+        );
+        while let Some(&(bucket, _)) = mine
+            .peek()
+            .into_iter()
+            .chain(theirs.peek())
+            .min_by_key(|(bucket, _)| *bucket)
+        {
             let here = |entry: &(usize, u64)| entry.0 == bucket;
-            let count = mine.next_if(here).map_or(0, |(_, n)| n) + theirs.next_if(here).map_or(0, |(_, n)| n);
+            let count = mine.next_if(here).map_or(0, |(_, n)| n)
+                + theirs.next_if(here).map_or(0, |(_, n)| n);
             self.counts.push((bucket, count));
         }
         self.count += other.count;
@@ -97,25 +118,39 @@ impl Histogram {
 
     /// Moves the minimum and the maximum into the first and the last bucket that hold a value.
     fn settle_extremes(&mut self) {
-        let edges = |bucket: Option<usize>| bucket.map(bucket_edges).map(|(low, width)| (low, low + (width - 1)));
+        let edges = |bucket: Option<usize>| {
+            bucket
+                .map(bucket_edges)
+                .map(|(low, width)| (low, low + (width - 1)))
+        };
         let first = edges(self.counts.first().map(|(bucket, _)| *bucket));
         let last = edges(self.counts.last().map(|(bucket, _)| *bucket));
-        let (Some((lowest, low_end)), Some((high_start, highest))) = (first, last) else { return };
-        (self.min, self.max) = (self.min.clamp(lowest, low_end), self.max.clamp(high_start, highest));
+        let (Some((lowest, low_end)), Some((high_start, highest))) = (first, last) else {
+            return;
+        };
+        (self.min, self.max) = (
+            self.min.clamp(lowest, low_end),
+            self.max.clamp(high_start, highest),
+        );
         if self.min > self.max {
             (self.min, self.max) = (lowest, highest);
         }
     }
 
-    /// What was added since `earlier`, a former state of the same histogram. The minimum and maximum of the difference
-    /// are bucket edges, clamped to what the whole histogram has seen.
+    /// What was added since `earlier`, a former state of the same histogram. The minimum and
+    /// maximum of the difference are bucket edges, clamped to what the whole histogram has
+    /// seen.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut out = Self::default();
         let mut former = earlier.counts.iter().copied().peekable();
         for &(bucket, count) in &self.counts {
             while former.next_if(|(at, _)| *at < bucket).is_some() {}
-            let added = count.saturating_sub(former.next_if(|(at, _)| *at == bucket).map_or(0, |(_, n)| n));
+            let added = count.saturating_sub(
+                former
+                    .next_if(|(at, _)| *at == bucket)
+                    .map_or(0, |(_, n)| n),
+            );
             if added > 0 {
                 let (low, width) = bucket_edges(bucket);
                 out.counts.push((bucket, added));
@@ -166,13 +201,17 @@ impl Histogram {
     #[must_use]
     pub fn stddev(&self) -> Option<f64> {
         let mean = self.mean()?;
-        let square_sum: f64 =
-            self.buckets().map(|(low, width, count)| (low as f64 + (width - 1) as f64 / 2.0 - mean).powi(2) * count as f64).sum();
+        let square_sum: f64 = self
+            .buckets()
+            .map(|(low, width, count)| {
+                (low as f64 + (width - 1) as f64 / 2.0 - mean).powi(2) * count as f64
+            })
+            .sum();
         Some((square_sum / self.count as f64).sqrt())
     }
 
-    /// The value below or at which the share `q` (0 to 1) of all values lies, in nanoseconds: linear inside the bucket, never
-    /// outside [min, max]. `None` when empty.
+    /// The value below or at which the share `q` (0 to 1) of all values lies, in nanoseconds:
+    /// linear inside the bucket, never outside [min, max]. `None` when empty.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         if self.count == 0 {
@@ -236,28 +275,43 @@ impl<'de> Deserialize<'de> for Histogram {
         use serde::de::Error;
         let stored = Stored::deserialize(deserializer)?;
         if stored.layout != LAYOUT || stored.unit != "ns" {
-            return Err(D::Error::custom(format!("histogram layout {:?} in {:?}, expected {LAYOUT} in ns", stored.layout, stored.unit)));
+            return Err(D::Error::custom(format!(
+                "histogram layout {:?} in {:?}, expected {LAYOUT} in ns",
+                stored.layout, stored.unit
+            )));
         }
         let mut out = Self::default();
         let mut total = 0_u64;
         for (bucket, count) in stored.buckets {
             if bucket >= BUCKETS {
-                return Err(D::Error::custom(format!("histogram bucket {bucket} is beyond the last, {}", BUCKETS - 1)));
+                return Err(D::Error::custom(format!(
+                    "histogram bucket {bucket} is beyond the last, {}",
+                    BUCKETS - 1
+                )));
             }
             if count == 0 {
                 continue;
             }
-            total = total.checked_add(count).filter(|n| *n <= MOST_VALUES).ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
+            total = total
+                .checked_add(count)
+                .filter(|n| *n <= MOST_VALUES)
+                .ok_or_else(|| D::Error::custom("histogram counts overflow"))?;
             out.add(bucket, count);
         }
         if total != stored.count {
-            return Err(D::Error::custom(format!("histogram buckets hold {total} values, its count says {}", stored.count)));
+            return Err(D::Error::custom(format!(
+                "histogram buckets hold {total} values, its count says {}",
+                stored.count
+            )));
         }
         if stored.sum > u128::from(MOST_VALUES) << u64::BITS {
             return Err(D::Error::custom("histogram sum overflows"));
         }
         if total == 0 {
-            return Ok(Self { sum: stored.sum, ..Self::default() });
+            return Ok(Self {
+                sum: stored.sum,
+                ..Self::default()
+            });
         }
         (out.count, out.sum) = (stored.count, stored.sum);
         let (Some(min), Some(max)) = (stored.min, stored.max) else {
@@ -266,13 +320,16 @@ impl<'de> Deserialize<'de> for Histogram {
         (out.min, out.max) = (min, max);
         out.settle_extremes();
         if (out.min, out.max) != (min, max) {
-            return Err(D::Error::custom(format!("histogram min {min} and max {max} lie outside its buckets")));
+            return Err(D::Error::custom(format!(
+                "histogram min {min} and max {max} lie outside its buckets"
+            )));
         }
         Ok(out)
     }
 }
 
-/// A histogram that one thread writes and others may read while it is written: no lock, no read-modify-write instruction.
+/// A histogram that one thread writes and others may read while it is written: no lock, no
+/// read-modify-write instruction.
 #[derive(Debug)]
 pub struct LiveHistogram {
     cells: Box<[AtomicU64]>,
@@ -298,7 +355,8 @@ impl LiveHistogram {
     pub fn record(&self, value: u64) {
         let cell = &self.cells[bucket_of(value)];
         cell.store(cell.load(Relaxed) + 1, Relaxed);
-        self.sum.store(self.sum.load(Relaxed).wrapping_add(value), Relaxed);
+        self.sum
+            .store(self.sum.load(Relaxed).wrapping_add(value), Relaxed);
         if value < self.min.load(Relaxed) {
             self.min.store(value, Relaxed);
         }
@@ -311,13 +369,20 @@ impl LiveHistogram {
     #[must_use]
     pub fn snapshot(&self) -> Histogram {
         let mut out = Histogram::default();
-        out.counts = self.cells.iter().map(|cell| cell.load(Relaxed)).enumerate().filter(|(_, n)| *n > 0).collect();
+        out.counts = self
+            .cells
+            .iter()
+            .map(|cell| cell.load(Relaxed))
+            .enumerate()
+            .filter(|(_, n)| *n > 0)
+            .collect();
         out.count = out.counts.iter().map(|(_, n)| n).sum();
         if out.count > 0 {
             out.sum = u128::from(self.sum.load(Relaxed));
             out.min = self.min.load(Relaxed);
             out.max = self.max.load(Relaxed);
-            // A value that is being recorded may be counted already and not yet be the minimum or maximum.
+            // A value that is being recorded may be counted already and not yet be the minimum or
+            // maximum.
             out.settle_extremes();
         }
         out
@@ -354,13 +419,23 @@ mod tests {
     #[test]
     fn an_empty_histogram_has_no_quantiles() {
         let empty = Histogram::default();
-        assert_eq!((empty.quantile(0.5), empty.mean(), empty.min()), (None, None, None));
+        assert_eq!(
+            (empty.quantile(0.5), empty.mean(), empty.min()),
+            (None, None, None)
+        );
     }
 
     #[test]
     fn a_foreign_layout_is_refused() {
-        let text = serde_json::to_string(&of(&[1, 2])).unwrap().replace("log-linear/7", "log-linear/9");
-        assert!(serde_json::from_str::<Histogram>(&text).unwrap_err().to_string().contains("log-linear/9"));
+        let text = serde_json::to_string(&of(&[1, 2]))
+            .unwrap()
+            .replace("log-linear/7", "log-linear/9");
+        assert!(
+            serde_json::from_str::<Histogram>(&text)
+                .unwrap_err()
+                .to_string()
+                .contains("log-linear/9")
+        );
     }
 
     #[test]
@@ -371,11 +446,17 @@ mod tests {
             ("\"max\":5000", "\"max\":99", "outside its buckets"),
             ("\"max\":5000", "\"max\":null", "no min and max"),
             ("\"count\":2", "\"count\":3", "its count says 3"),
-            ("\"sum\":5100", "\"sum\":340282366920938463463374607431768211455", "overflows"),
+            (
+                "\"sum\":5100",
+                "\"sum\":340282366920938463463374607431768211455",
+                "overflows",
+            ),
             ("[[100,1]", "[[100,18446744073709551615]", "overflow"),
         ] {
             assert!(text.contains(from), "{text}");
-            let error = serde_json::from_str::<Histogram>(&text.replace(from, to)).unwrap_err().to_string();
+            let error = serde_json::from_str::<Histogram>(&text.replace(from, to))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(reason), "{from} as {to}: {error}");
         }
     }
@@ -385,12 +466,18 @@ mod tests {
         let live = LiveHistogram::default();
         live.cells[bucket_of(5000)].store(1, Relaxed);
         let first = live.snapshot();
-        assert_eq!([first.min(), first.max()].map(|value| value.map(bucket_of)), [Some(bucket_of(5000)); 2]);
+        assert_eq!(
+            [first.min(), first.max()].map(|value| value.map(bucket_of)),
+            [Some(bucket_of(5000)); 2]
+        );
         assert!(first.min() <= first.max() && first.quantile(0.5).is_some());
         live.record(5000);
         live.cells[bucket_of(90_000)].store(1, Relaxed);
         let added = live.snapshot().since(&first);
-        assert_eq!([added.min(), added.max()].map(|value| value.map(bucket_of)), [Some(bucket_of(5000)), Some(bucket_of(90_000))]);
+        assert_eq!(
+            [added.min(), added.max()].map(|value| value.map(bucket_of)),
+            [Some(bucket_of(5000)), Some(bucket_of(90_000))]
+        );
         assert!(added.quantile(1.0).is_some());
     }
 

@@ -1,8 +1,10 @@
-//! The record: one trial, whatever was measured and whoever measured it. The narrow waist between measuring and judging.
+//! The record: one trial, whatever was measured and whoever measured it. The narrow waist between
+//! measuring and judging.
 //!
-//! A record is one JSON line, schema versioned. It holds what was asked and what was effective, the environment, the instrument's own
-//! cost, mergeable counters and histograms, an interval series, errors, and the outcome; a failed trial is a record too. Nothing in this
-//! crate reads a clock or the machine.
+//! A record is one JSON line, schema versioned. It holds what was asked and what was effective, the
+//! environment, the instrument's own cost, mergeable counters and histograms, an interval series,
+//! errors, and the outcome; a failed trial is a record too. Nothing in this crate reads a clock or
+//! the machine.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -21,19 +23,22 @@ mod trial;
 pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
 pub use environment::{
-    BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment, FathomVersion, FileSystem, IoLimit, Limit,
-    MemoryFacts, Moment, NumaNode, ProcessFacts, StorageLayer, SystemFacts, Transport,
+    BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment,
+    FathomVersion, FileSystem, IoLimit, Limit, MemoryFacts, Moment, NumaNode, ProcessFacts,
+    StorageLayer, SystemFacts, Transport,
 };
 pub use histogram::{BUCKETS, Histogram, LiveHistogram, bucket_edges, bucket_of};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
-    EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount, SigningCost, StepResult, ThresholdResult,
+    EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
+    SigningCost, StepResult, ThresholdResult,
 };
 pub use measurements::{Measurements, Operations};
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use record::{
-    Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount, MachineAccount, Outcome, PaceAccount,
-    ProcessAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification, VerificationFailure,
+    Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount,
+    MachineAccount, Outcome, PaceAccount, ProcessAccount, Record, Repeat, Residency, SCHEMA,
+    Status, TargetFact, Verification, VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

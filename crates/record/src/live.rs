@@ -27,7 +27,8 @@ impl LiveOperations {
         }
     }
 
-    /// One successful operation: `latency` from its intended start, `service` from its issue, both in nanoseconds.
+    /// One successful operation: `latency` from its intended start, `service` from its issue, both
+    /// in nanoseconds.
     #[inline]
     pub fn succeeded(&self, bytes: u64, latency: u64, service: u64) {
         self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
@@ -71,11 +72,18 @@ pub struct LiveCounters {
 }
 
 impl LiveCounters {
-    /// Counters for the named kinds; a kind that cannot occur is `false` and costs nothing. `open_loop` keeps service times apart.
+    /// Counters for the named kinds; a kind that cannot occur is `false` and costs nothing.
+    /// `open_loop` keeps service times apart.
     #[must_use]
     pub fn new(kinds: &[(&'static str, bool)], open_loop: bool) -> Self {
-        let kinds = kinds.iter().map(|(name, occurs)| (*name, occurs.then(|| LiveOperations::new(open_loop)))).collect();
-        Self { kinds, in_flight: AtomicU64::new(0) }
+        let kinds = kinds
+            .iter()
+            .map(|(name, occurs)| (*name, occurs.then(|| LiveOperations::new(open_loop))))
+            .collect();
+        Self {
+            kinds,
+            in_flight: AtomicU64::new(0),
+        }
     }
 
     /// The counters of a kind by its index.
@@ -85,7 +93,10 @@ impl LiveCounters {
     #[inline]
     #[must_use]
     pub fn kind(&self, index: usize) -> &LiveOperations {
-        self.kinds[index].1.as_ref().expect("only kinds that occur are counted")
+        self.kinds[index]
+            .1
+            .as_ref()
+            .expect("only kinds that occur are counted")
     }
 
     /// Publishes how many operations are in flight.
@@ -127,7 +138,10 @@ mod tests {
         live.kind(0).failed();
         let read = live.snapshot().kind("read").cloned().unwrap();
         assert_eq!((read.count, read.bytes, read.errors), (2, 12_288, 1));
-        assert_eq!((read.smallest_bytes, read.largest_bytes), (Some(4096), Some(8192)));
+        assert_eq!(
+            (read.smallest_bytes, read.largest_bytes),
+            (Some(4096), Some(8192))
+        );
         assert_eq!(read.latency.sum(), 1200);
         assert_eq!(read.service.unwrap().sum(), 600);
         assert!(live.snapshot().kind("write").is_none());

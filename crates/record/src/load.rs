@@ -26,16 +26,19 @@ pub struct LoadAccount {
     pub connections_opened: u64,
     /// Attempts to connect that failed.
     pub connections_failed: u64,
-    /// In an open loop: how much later than intended operations started for which a connection was free, in nanoseconds. It is the generator's own.
+    /// In an open loop: how much later than intended operations started for which a connection was
+    /// free, in nanoseconds. It is the generator's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Histogram>,
     /// In an open loop: operations that were due while every connection waited for an answer.
     pub queued: u64,
-    /// In an open loop: how long operations that never started had been due at the end, in nanoseconds.
+    /// In an open loop: how long operations that never started had been due at the end, in
+    /// nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsent_age: Option<Histogram>,
     pub signing: SigningCost,
-    /// Requests that made what the load needs, and those that removed it; in none of the other counters.
+    /// Requests that made what the load needs, and those that removed it; in none of the other
+    /// counters.
     pub setup: Measurements,
     pub teardown: Measurements,
     /// Objects that the teardown could not remove, or was told to keep.
@@ -56,7 +59,8 @@ pub struct LoadAccount {
 pub struct EndpointAccount {
     /// Host and port.
     pub address: String,
-    /// Successful requests, and those that failed or were never answered; together they are all of the load's own.
+    /// Successful requests, and those that failed or were never answered; together they are all of
+    /// the load's own.
     pub operations: u64,
     pub errors: u64,
     pub connections_opened: u64,
@@ -67,7 +71,8 @@ pub struct EndpointAccount {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestPhases {
-    /// Of requests that opened a connection, or waited for the one that they share to be opened: until it stood, TLS included.
+    /// Of requests that opened a connection, or waited for the one that they share to be opened:
+    /// until it stood, TLS included.
     pub connecting: Histogram,
     /// Until the last byte of the request was handed to the kernel.
     pub sending: Histogram,
@@ -98,10 +103,13 @@ pub struct ThresholdResult {
 }
 
 impl ThresholdResult {
-    /// Whether it limits failures, so that it says which are tolerable: those on `errors` and on `success` do.
+    /// Whether it limits failures, so that it says which are tolerable: those on `errors` and on
+    /// `success` do.
     #[must_use]
     pub fn limits_failures(&self) -> bool {
-        ["errors", "success"].iter().any(|measure| self.threshold.contains(measure))
+        ["errors", "success"]
+            .iter()
+            .any(|measure| self.threshold.contains(measure))
     }
 }
 
@@ -123,7 +131,11 @@ impl Record {
         let (count, errors) = (self.operations.count(), self.operations.errors());
         let rate_kept = pace.keeps(pace.asked_per_second?, count.saturating_add(errors));
         let fails = errors > 0 && !load.thresholds.iter().any(ThresholdResult::limits_failures);
-        Some(StepResult { rate_kept, fails, holds: rate_kept && !fails && load.thresholds.iter().all(|result| result.holds) })
+        Some(StepResult {
+            rate_kept,
+            fails,
+            holds: rate_kept && !fails && load.thresholds.iter().all(|result| result.holds),
+        })
     }
 }
 
@@ -170,7 +182,8 @@ pub struct ServerAccount {
     pub user_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_ns: Option<u64>,
-    /// Growth of its own counters over the load, warm-up included and setup left out, by their names.
+    /// Growth of its own counters over the load, warm-up included and setup left out, by their
+    /// names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
 }
@@ -189,11 +202,27 @@ mod tests {
 
     #[test]
     fn a_load_survives_its_record() {
-        let mut load = LoadAccount { scenario: "mixed".into(), users: vec![25, 100], queued: 3, ..LoadAccount::default() };
-        load.phases.entry("get".into()).or_default().waiting.record(5_000_000);
+        let mut load = LoadAccount {
+            scenario: "mixed".into(),
+            users: vec![25, 100],
+            queued: 3,
+            ..LoadAccount::default()
+        };
+        load.phases
+            .entry("get".into())
+            .or_default()
+            .waiting
+            .record(5_000_000);
         load.lateness.get_or_insert_default().record(70);
-        load.server = Some(ServerAccount { process: Some(1), counters: [("requests".to_owned(), 7.0)].into(), ..ServerAccount::default() });
-        let record = Record { load: Some(load), ..Record::default() };
+        load.server = Some(ServerAccount {
+            process: Some(1),
+            counters: [("requests".to_owned(), 7.0)].into(),
+            ..ServerAccount::default()
+        });
+        let record = Record {
+            load: Some(load),
+            ..Record::default()
+        };
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
     }

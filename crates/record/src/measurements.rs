@@ -37,15 +37,24 @@ impl Operations {
         self.count += other.count;
         self.bytes += other.bytes;
         self.errors += other.errors;
-        self.smallest_bytes = self.smallest_bytes.into_iter().chain(other.smallest_bytes).min();
+        self.smallest_bytes = self
+            .smallest_bytes
+            .into_iter()
+            .chain(other.smallest_bytes)
+            .min();
         self.largest_bytes = self.largest_bytes.max(other.largest_bytes);
         self.latency.merge(&other.latency);
     }
 
-    /// Whether anything at all was counted. Counters that are read while they are written may be ahead of each other by one operation.
+    /// Whether anything at all was counted. Counters that are read while they are written may be
+    /// ahead of each other by one operation.
     fn is_any(&self) -> bool {
         let of = |histogram: &Histogram| !histogram.is_empty() || histogram.sum() > 0;
-        self.count > 0 || self.errors > 0 || self.bytes > 0 || of(&self.latency) || self.service.as_ref().is_some_and(of)
+        self.count > 0
+            || self.errors > 0
+            || self.bytes > 0
+            || of(&self.latency)
+            || self.service.as_ref().is_some_and(of)
     }
 
     /// What was added since `earlier`, a former state of the same counters.
@@ -58,10 +67,12 @@ impl Operations {
             smallest_bytes: self.smallest_bytes,
             largest_bytes: self.largest_bytes,
             latency: self.latency.since(&earlier.latency),
-            service: self
-                .service
-                .as_ref()
-                .map(|service| earlier.service.as_ref().map_or_else(|| service.clone(), |before| service.since(before))),
+            service: self.service.as_ref().map(|service| {
+                earlier
+                    .service
+                    .as_ref()
+                    .map_or_else(|| service.clone(), |before| service.since(before))
+            }),
         }
     }
 }
@@ -94,7 +105,10 @@ impl Measurements {
     pub fn since(&self, earlier: &Self) -> Self {
         let mut out = Self::default();
         for (kind, operations) in &self.0 {
-            let added = earlier.0.get(kind).map_or_else(|| operations.clone(), |before| operations.since(before));
+            let added = earlier
+                .0
+                .get(kind)
+                .map_or_else(|| operations.clone(), |before| operations.since(before));
             if added.is_any() {
                 out.insert(kind, added);
             }
@@ -109,7 +123,9 @@ impl Measurements {
 
     /// Kinds in alphabetical order.
     pub fn kinds(&self) -> impl Iterator<Item = (&str, &Operations)> {
-        self.0.iter().map(|(kind, operations)| (kind.as_str(), operations))
+        self.0
+            .iter()
+            .map(|(kind, operations)| (kind.as_str(), operations))
     }
 
     /// All kinds as one, latencies included.
@@ -150,25 +166,32 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_operations() -> impl Strategy<Value = Operations> {
-        (prop::collection::vec(1_u64..1 << 40, 0..20), 0_u64..9, any::<bool>()).prop_map(|(values, errors, open)| {
-            let mut latency = Histogram::default();
-            values.iter().for_each(|v| latency.record(*v));
-            Operations {
-                count: latency.count(),
-                bytes: values.iter().sum(),
-                errors,
-                smallest_bytes: values.iter().copied().min(),
-                largest_bytes: values.iter().copied().max(),
-                service: open.then(|| latency.clone()),
-                latency,
-            }
-        })
+        (
+            prop::collection::vec(1_u64..1 << 40, 0..20),
+            0_u64..9,
+            any::<bool>(),
+        )
+            .prop_map(|(values, errors, open)| {
+                let mut latency = Histogram::default();
+                values.iter().for_each(|v| latency.record(*v));
+                Operations {
+                    count: latency.count(),
+                    bytes: values.iter().sum(),
+                    errors,
+                    smallest_bytes: values.iter().copied().min(),
+                    largest_bytes: values.iter().copied().max(),
+                    service: open.then(|| latency.clone()),
+                    latency,
+                }
+            })
     }
 
     fn any_measurements() -> impl Strategy<Value = Measurements> {
         prop::collection::vec((0_usize..3, any_operations()), 0..4).prop_map(|parts| {
             let mut out = Measurements::default();
-            parts.into_iter().for_each(|(kind, operations)| out.insert(["read", "write", "fsync"][kind], operations));
+            parts.into_iter().for_each(|(kind, operations)| {
+                out.insert(["read", "write", "fsync"][kind], operations)
+            });
             out
         })
     }
@@ -179,12 +202,27 @@ mod tests {
             let mut latency = Histogram::default();
             values.iter().for_each(|value| latency.record(*value));
             let mut out = Measurements::default();
-            out.insert("read", Operations { count: latency.count(), bytes, latency, ..Operations::default() });
+            out.insert(
+                "read",
+                Operations {
+                    count: latency.count(),
+                    bytes,
+                    latency,
+                    ..Operations::default()
+                },
+            );
             out
         };
-        let states = [state(4096, &[10]), state(8192, &[10]), state(8192, &[10, 20]), state(12_288, &[10, 20])];
+        let states = [
+            state(4096, &[10]),
+            state(8192, &[10]),
+            state(8192, &[10, 20]),
+            state(12_288, &[10, 20]),
+        ];
         let mut sum = states[0].clone();
-        states.windows(2).for_each(|pair| sum.merge(&pair[1].since(&pair[0])));
+        states
+            .windows(2)
+            .for_each(|pair| sum.merge(&pair[1].since(&pair[0])));
         assert_eq!((sum.count(), sum.bytes()), (2, 12_288));
     }
 

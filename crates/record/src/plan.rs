@@ -4,7 +4,10 @@ use crate::{Role, SCHEMA, Stopping};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
-#[allow(deprecated, reason = "the successor DefaultHasher may change between releases; the name of a plan must not")]
+#[allow(
+    deprecated,
+    reason = "the successor DefaultHasher may change between releases; the name of a plan must not"
+)]
 use std::hash::SipHasher;
 
 /// What a plan's line calls itself; a record has its verb in the same place.
@@ -68,23 +71,31 @@ pub struct PlannedWorkload {
 }
 
 impl PlanFacts {
-    /// Sixteen hexadecimal digits that stand for everything in this plan: SipHash-2-4 (Aumasson and Bernstein 2012) with the zero key over
-    /// its JSON. The same plan has the same hash on every machine and in every version that knows the same options.
+    /// Sixteen hexadecimal digits that stand for everything in this plan: SipHash-2-4 (Aumasson and
+    /// Bernstein 2012) with the zero key over its JSON. The same plan has the same hash on
+    /// every machine and in every version that knows the same options.
     ///
     /// # Panics
-    /// Never: a plan has no value that JSON lacks but a margin that is no number, which no question has.
+    /// Never: a plan has no value that JSON lacks but a margin that is no number, which no question
+    /// has.
     #[must_use]
     #[allow(deprecated, reason = "see the import")]
     pub fn hash(&self) -> String {
         let mut hasher = SipHasher::new_with_keys(0, 0);
-        hasher.write(&serde_json::to_vec(self).expect("a plan is made of texts and finite numbers"));
+        hasher
+            .write(&serde_json::to_vec(self).expect("a plan is made of texts and finite numbers"));
         format!("{:016x}", hasher.finish())
     }
 
     /// The line that holds this plan.
     #[must_use]
     pub fn line(self) -> PlanLine {
-        PlanLine { schema: SCHEMA, kind: KIND.into(), hash: self.hash(), plan: self }
+        PlanLine {
+            schema: SCHEMA,
+            kind: KIND.into(),
+            hash: self.hash(),
+            plan: self,
+        }
     }
 }
 
@@ -98,14 +109,23 @@ mod tests {
             name: "compare".into(),
             most_passes: 40,
             seed: (1 << 53) - 1,
-            question: Some(PlannedQuestion { metric: "operations a second".into(), margin: 0.1 + 0.2 }),
-            rows: vec![PlannedRow { name: "r \u{7f} \"".into(), workloads: vec![PlannedWorkload::default()] }],
+            question: Some(PlannedQuestion {
+                metric: "operations a second".into(),
+                margin: 0.1 + 0.2,
+            }),
+            rows: vec![PlannedRow {
+                name: "r \u{7f} \"".into(),
+                workloads: vec![PlannedWorkload::default()],
+            }],
             ..PlanFacts::default()
         };
         let line = plan.clone().line();
         let again: PlanLine = serde_json::from_str(&serde_json::to_string(&line).unwrap()).unwrap();
         assert_eq!((again.plan.hash(), again.hash.len()), (line.hash, 16));
-        let edited = PlanFacts { most_passes: 9, ..plan };
+        let edited = PlanFacts {
+            most_passes: 9,
+            ..plan
+        };
         assert_ne!(edited.hash(), again.hash);
     }
 }

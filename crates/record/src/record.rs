@@ -1,6 +1,10 @@
-//! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked", never zero.
+//! The data of a record. Times are nanoseconds, sizes bytes; `None` is "unknown" or "not asked",
+//! never zero.
 
-use crate::{DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage, Summary, Trial, WorkerAccount};
+use crate::{
+    DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage,
+    Summary, Trial, WorkerAccount,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -32,7 +36,8 @@ pub struct Record {
     /// From the start of the measured time to the last completion.
     pub elapsed_ns: u64,
     pub operations: Measurements,
-    /// The time of each kind of operation where kinds follow each other; empty where all of them share the measured time.
+    /// The time of each kind of operation where kinds follow each other; empty where all of them
+    /// share the measured time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub spans: BTreeMap<String, Span>,
     /// What was counted before the measured time.
@@ -60,14 +65,17 @@ pub struct Record {
     /// Place in an experiment; `None` for a run on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
-    /// Place among repetitions that were declared without a plan; `None`: nobody says that it repeats another.
+    /// Place among repetitions that were declared without a plan; `None`: nobody says that it
+    /// repeats another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
-    /// Ids of the records of work that ran at the same time: together they are one trial, and none of them had the storage to itself.
+    /// Ids of the records of work that ran at the same time: together they are one trial, and none
+    /// of them had the storage to itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub companions: Vec<String>,
-    /// What another tool says of kinds of operations and of other things that it counts, by its name or ours. Where `operations` has the
-    /// same kind, both are of the same operations. Empty in a record of our own.
+    /// What another tool says of kinds of operations and of other things that it counts, by its
+    /// name or ours. Where `operations` has the same kind, both are of the same operations.
+    /// Empty in a record of our own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub summaries: BTreeMap<String, Summary>,
     /// Where the numbers come from, if not from Fathom.
@@ -78,9 +86,11 @@ pub struct Record {
     pub load: Option<LoadAccount>,
 }
 
-/// Place of a record among fresh starts of one workload, as the source of the record or whoever imported it declares them.
+/// Place of a record among fresh starts of one workload, as the source of the record or whoever
+/// imported it declares them.
 ///
-/// The order is known and was not drawn by lot: what drifts between repetitions is not told from what differs between workloads.
+/// The order is known and was not drawn by lot: what drifts between repetitions is not told from
+/// what differs between workloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeat {
     /// The same in all repetitions of one workload, and in nothing else.
@@ -100,11 +110,13 @@ pub struct Difference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetFact {
     pub path: String,
-    /// `file`, `directory`, `block device`, `nbd`, `none`; of other tools also `command` and `service`.
+    /// `file`, `directory`, `block device`, `nbd`, `none`; of other tools also `command` and
+    /// `service`.
     pub kind: String,
     pub files: u64,
     pub bytes: u64,
-    /// Bytes in holes and unwritten extents when the run was ready, as far as the file system tells; `None` where nobody looked.
+    /// Bytes in holes and unwritten extents when the run was ready, as far as the file system
+    /// tells; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hole_bytes: Option<u64>,
 }
@@ -123,7 +135,8 @@ pub struct Calibration {
     pub sleep_overshoot_ns: Option<u64>,
 }
 
-/// One interval of the series; its true length is `end_ns - start_ns`, from the start of the measured time.
+/// One interval of the series; its true length is `end_ns - start_ns`, from the start of the
+/// measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub start_ns: u64,
@@ -165,7 +178,8 @@ pub struct PaceAccount {
 }
 
 impl PaceAccount {
-    /// A rate is kept if so much of it was achieved, and no more of what was due than this was never begun.
+    /// A rate is kept if so much of it was achieved, and no more of what was due than this was
+    /// never begun.
     const LEAST_KEPT: f64 = 0.95;
     const MOST_UNSENT: f64 = 0.01;
 

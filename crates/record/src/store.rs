@@ -1,4 +1,5 @@
-//! Records on disk: append-only JSON lines, synced as they are written. A torn last line is reported and skipped; nothing else is lost.
+//! Records on disk: append-only JSON lines, synced as they are written. A torn last line is
+//! reported and skipped; nothing else is lost.
 
 use crate::plan::{KIND, PlanLine};
 use crate::{Record, SCHEMA};
@@ -28,7 +29,8 @@ pub struct Damage {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadRecords {
     pub records: Vec<Record>,
-    /// Of the experiments whose plan stands in the file; each record of theirs holds its own as well.
+    /// Of the experiments whose plan stands in the file; each record of theirs holds its own as
+    /// well.
     pub plans: Vec<Arc<PlanLine>>,
     pub damaged: Vec<Damage>,
 }
@@ -51,14 +53,20 @@ impl Store {
             .append(true)
             .create(true)
             .open(path)
-            .map_err(|source| StoreError::Io { path: path.into(), source })?;
+            .map_err(|source| StoreError::Io {
+                path: path.into(),
+                source,
+            })?;
         Ok(Self::on(file, path))
     }
 
     /// Goes on with a file that is open for appending, or with a pipe.
     #[must_use]
     pub fn on(file: File, path: &Path) -> Self {
-        Self { path: path.into(), file }
+        Self {
+            path: path.into(),
+            file,
+        }
     }
 
     /// Appends one record as a line of its own, even after a torn one, and syncs it.
@@ -68,7 +76,10 @@ impl Store {
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.write_line(&line).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+        self.write_line(&line).map_err(|source| StoreError::Io {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Appends the plan of an experiment, before its first record, and syncs it.
@@ -78,7 +89,10 @@ impl Store {
     pub fn append_plan(&mut self, plan: &PlanLine) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(plan)?;
         line.push(b'\n');
-        self.write_line(&line).map_err(|source| StoreError::Io { path: self.path.clone(), source })
+        self.write_line(&line).map_err(|source| StoreError::Io {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
@@ -107,7 +121,8 @@ pub fn are_records(reader: &mut dyn BufRead) -> io::Result<bool> {
     let mut start = Vec::new();
     loop {
         start.clear();
-        if io::Read::take(&mut *reader, BEGINNING.len() as u64).read_until(b'\n', &mut start)? == 0 {
+        if io::Read::take(&mut *reader, BEGINNING.len() as u64).read_until(b'\n', &mut start)? == 0
+        {
             return Ok(true);
         }
         let line = start.trim_ascii();
@@ -118,7 +133,10 @@ pub fn are_records(reader: &mut dyn BufRead) -> io::Result<bool> {
         while !start.ends_with(b"\n") {
             let rest = reader.fill_buf()?;
             let end = rest.iter().position(|byte| *byte == b'\n');
-            let (length, is_last) = (end.map_or(rest.len(), |end| end + 1), end.is_some() || rest.is_empty());
+            let (length, is_last) = (
+                end.map_or(rest.len(), |end| end + 1),
+                end.is_some() || rest.is_empty(),
+            );
             reader.consume(length);
             if is_last {
                 break;
@@ -132,7 +150,10 @@ pub fn are_records(reader: &mut dyn BufRead) -> io::Result<bool> {
 /// # Errors
 /// The file cannot be read; damaged lines are no error but are returned.
 pub fn read_records(path: &Path) -> Result<ReadRecords, StoreError> {
-    let text = std::fs::read(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
+    let text = std::fs::read(path).map_err(|source| StoreError::Io {
+        path: path.into(),
+        source,
+    })?;
     Ok(parse_records(&text))
 }
 
@@ -147,11 +168,22 @@ pub fn parse_records(bytes: &[u8]) -> ReadRecords {
         match parse_line(line) {
             Ok(Line::Record(record)) => out.records.push(*record),
             Ok(Line::Plan(plan)) => out.plans.push(Arc::new(*plan)),
-            Err(reason) => out.damaged.push(Damage { line: index + 1, reason }),
+            Err(reason) => out.damaged.push(Damage {
+                line: index + 1,
+                reason,
+            }),
         }
     }
-    for trial in out.records.iter_mut().filter_map(|record| record.trial.as_mut()) {
-        trial.written_plan = out.plans.iter().find(|plan| plan.hash == trial.plan).cloned();
+    for trial in out
+        .records
+        .iter_mut()
+        .filter_map(|record| record.trial.as_mut())
+    {
+        trial.written_plan = out
+            .plans
+            .iter()
+            .find(|plan| plan.hash == trial.plan)
+            .cloned();
     }
     out
 }
@@ -169,7 +201,8 @@ fn parse_line(line: &[u8]) -> Result<Line, String> {
         #[serde(default)]
         kind: String,
     }
-    let versioned: Versioned = serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
+    let versioned: Versioned =
+        serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
     if versioned.schema != SCHEMA {
         return Err(format!(
             "schema {} is not known here (this version reads schema {SCHEMA}); use the version of fathom that wrote it",
@@ -177,9 +210,13 @@ fn parse_line(line: &[u8]) -> Result<Line, String> {
         ));
     }
     if versioned.kind == KIND {
-        return serde_json::from_slice(line).map(Line::Plan).map_err(|e| format!("not a plan: {e}"));
+        return serde_json::from_slice(line)
+            .map(Line::Plan)
+            .map_err(|e| format!("not a plan: {e}"));
     }
-    serde_json::from_slice(line).map(Line::Record).map_err(|e| format!("not a record: {e}"))
+    serde_json::from_slice(line)
+        .map(Line::Record)
+        .map_err(|e| format!("not a record: {e}"))
 }
 
 #[cfg(test)]
@@ -188,7 +225,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn record(id: &str) -> Record {
-        Record { schema: SCHEMA, id: id.into(), ..Record::default() }
+        Record {
+            schema: SCHEMA,
+            id: id.into(),
+            ..Record::default()
+        }
     }
 
     #[test]
@@ -223,17 +264,35 @@ mod tests {
     fn a_plan_is_no_record_and_each_record_of_its_experiment_holds_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r.jsonl");
-        let plan = crate::PlanFacts { most_passes: 9, ..crate::PlanFacts::default() }.line();
+        let plan = crate::PlanFacts {
+            most_passes: 9,
+            ..crate::PlanFacts::default()
+        }
+        .line();
         let mut of_plan = record("a");
-        of_plan.trial = Some(crate::Trial { plan: plan.hash.clone(), ..crate::Trial::default() });
+        of_plan.trial = Some(crate::Trial {
+            plan: plan.hash.clone(),
+            ..crate::Trial::default()
+        });
         let mut store = Store::open(&path).unwrap();
         store.append_plan(&plan).unwrap();
         store.append(&of_plan).unwrap();
         store.append(&record("b")).unwrap();
         let read = read_records(&path).unwrap();
         assert!(read.damaged.is_empty() && read.records.len() == 2 && *read.plans[0] == plan);
-        assert_eq!(read.records[0].trial.as_ref().unwrap().written_plan.as_deref(), Some(&plan));
-        assert!(std::fs::read(&path).unwrap().starts_with(b"{\"schema\":1,"), "as every line of a file of records");
+        assert_eq!(
+            read.records[0]
+                .trial
+                .as_ref()
+                .unwrap()
+                .written_plan
+                .as_deref(),
+            Some(&plan)
+        );
+        assert!(
+            std::fs::read(&path).unwrap().starts_with(b"{\"schema\":1,"),
+            "as every line of a file of records"
+        );
         let torn = &std::fs::read(&path).unwrap()[..40];
         assert_eq!(parse_records(torn).damaged.len(), 1);
     }
@@ -242,23 +301,39 @@ mod tests {
     fn a_file_of_records_is_told_from_any_other_and_may_be_torn() {
         let are = |text: &str| are_records(&mut text.as_bytes()).unwrap();
         let line = serde_json::to_string(&record("a")).unwrap();
-        for text in
-            [String::new(), "\n".into(), format!("{line}\n"), format!("{line}\n{{\"sche"), format!("{}\n{line}", &line[..line.len() / 2])]
-        {
+        for text in [
+            String::new(),
+            "\n".into(),
+            format!("{line}\n"),
+            format!("{line}\n{{\"sche"),
+            format!("{}\n{line}", &line[..line.len() / 2]),
+        ] {
             assert!(are(&text), "{text}");
         }
         let pretty = serde_json::to_string_pretty(&record("a")).unwrap();
-        for text in ["thesis\n".into(), format!("{line}\nthesis\n"), pretty, "\0\0\0".into(), format!("thesis{line}")] {
+        for text in [
+            "thesis\n".into(),
+            format!("{line}\nthesis\n"),
+            pretty,
+            "\0\0\0".into(),
+            format!("thesis{line}"),
+        ] {
             assert!(!are(&text), "{text}");
         }
     }
 
     #[test]
     fn an_unknown_schema_is_named() {
-        let line = serde_json::to_string(&record("a")).unwrap().replace("\"schema\":1", "\"schema\":99");
+        let line = serde_json::to_string(&record("a"))
+            .unwrap()
+            .replace("\"schema\":1", "\"schema\":99");
         let read = parse_records(line.as_bytes());
         assert!(read.records.is_empty());
-        assert!(read.damaged[0].reason.contains("schema 99"), "{:?}", read.damaged);
+        assert!(
+            read.damaged[0].reason.contains("schema 99"),
+            "{:?}",
+            read.damaged
+        );
     }
 
     proptest! {

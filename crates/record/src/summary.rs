@@ -19,7 +19,8 @@ pub struct Summary {
     /// Operations a second, as the source says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
-    /// Bytes a second, by the unit that the source names, even where its other figures contradict that unit.
+    /// Bytes a second, by the unit that the source names, even where its other figures contradict
+    /// that unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,13 +43,15 @@ pub struct Summary {
     /// Counts of latencies in ranges as wide as the source made them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<LatencyRange>,
-    /// Parts of the latency that the source measures apart, by its own name: they are of the same operations and are none of their own.
+    /// Parts of the latency that the source measures apart, by its own name: they are of the same
+    /// operations and are none of their own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, Summary>,
     /// Other numbers, by the source's own name and in its own unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, f64>,
-    /// Numbers as the source prints them, by the name of the field above: where rounding or the unit is part of the evidence.
+    /// Numbers as the source prints them, by the name of the field above: where rounding or the
+    /// unit is part of the evidence.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub as_written: BTreeMap<String, String>,
 }
@@ -72,7 +75,8 @@ pub struct Source {
     pub file: Option<String>,
     /// `fio`, `k6-summary`, `k6-json`, …
     pub format: String,
-    /// The unit of which the source gives a whole number as the measured time, rounded down; `None` where its time is as exact as ours.
+    /// The unit of which the source gives a whole number as the measured time, rounded down;
+    /// `None` where its time is as exact as ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_step_ns: Option<u64>,
 }
@@ -86,12 +90,19 @@ mod tests {
     #[test]
     fn a_record_of_our_own_is_stored_without_them() {
         let text = serde_json::to_string(&Record::default()).unwrap();
-        assert!(!text.contains("summaries") && !text.contains("\"source\""), "{text}");
+        assert!(
+            !text.contains("summaries") && !text.contains("\"source\""),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_record_from_before_them_is_read() {
-        let text = serde_json::to_string(&Record { name: "old".into(), ..Record::default() }).unwrap();
+        let text = serde_json::to_string(&Record {
+            name: "old".into(),
+            ..Record::default()
+        })
+        .unwrap();
         let record: Record = serde_json::from_str(&text).unwrap();
         assert!(record.summaries.is_empty() && record.source.is_none());
         assert_eq!(record.name, "old");
@@ -99,7 +110,11 @@ mod tests {
 
     #[test]
     fn what_the_source_does_not_say_is_not_written() {
-        let text = serde_json::to_string(&Summary { count: Some(0), ..Summary::default() }).unwrap();
+        let text = serde_json::to_string(&Summary {
+            count: Some(0),
+            ..Summary::default()
+        })
+        .unwrap();
         assert_eq!(text, r#"{"count":0}"#);
     }
 

@@ -4,7 +4,8 @@ use crate::PlanLine;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot of every arm for one row, in random order.
+/// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot
+/// of every arm for one row, in random order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Hash of the plan, written before the first slot.
@@ -23,12 +24,14 @@ pub struct Trial {
     /// When the experiment may end, which decides at which level its intervals hold.
     #[serde(default)]
     pub stopping: Stopping,
-    /// Places of the arm and of the row in the plan's own lists, from 0: reports keep the order of the plan, not that of chance.
+    /// Places of the arm and of the row in the plan's own lists, from 0: reports keep the order of
+    /// the plan, not that of chance.
     #[serde(default)]
     pub arm_number: u32,
     #[serde(default)]
     pub row_number: u32,
-    /// Blocks of each row that the plan has: of a fixed length so many, of an open one at most so many. `None`: nobody says.
+    /// Blocks of each row that the plan has: of a fixed length so many, of an open one at most so
+    /// many. `None`: nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_blocks: Option<u32>,
     /// The plan itself, where the file has it; the same for all records of one plan.

@@ -1,6 +1,9 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
-use analyze::{ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow, RowComparison};
+use analyze::{
+    ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
+    RowComparison,
+};
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,8 +15,18 @@ const ROW_ALPHA: f64 = 0.05;
 
 /// The text of a comparison between two named sides, with what the audit of so many records found.
 #[must_use]
-pub fn comparison_text(base: &str, candidate: &str, found: &Comparison, findings: &[Located], records: usize) -> String {
-    let mut out = format!("{candidate} against {base}: {}, margin {}\n", found.question.metric.name(), percent(found.question.margin));
+pub fn comparison_text(
+    base: &str,
+    candidate: &str,
+    found: &Comparison,
+    findings: &[Located],
+    records: usize,
+) -> String {
+    let mut out = format!(
+        "{candidate} against {base}: {}, margin {}\n",
+        found.question.metric.name(),
+        percent(found.question.margin)
+    );
     for row in &found.rows {
         out.push('\n');
         row_text(&mut out, row, found.question.margin);
@@ -28,7 +41,8 @@ pub fn comparison_text(base: &str, candidate: &str, found: &Comparison, findings
     out
 }
 
-/// The text of an experiment: every candidate over all rows, then row by row, then what the machine did, then the audit.
+/// The text of an experiment: every candidate over all rows, then row by row, then what the machine
+/// did, then the audit.
 #[must_use]
 pub fn arms_text(found: &ArmsComparison) -> String {
     let mut out = String::new();
@@ -36,9 +50,16 @@ pub fn arms_text(found: &ArmsComparison) -> String {
         candidate_text(&mut out, &found.base, candidate);
     }
     if let Some(control) = &found.control {
-        let verb = if control.p < CONTROL_ALPHA { "differ" } else { "agree" };
-        let _infallible =
-            writeln!(out, "control: {} and {} {verb} (p = {:.3}, {} blocks)", found.base, control.arm, control.p, control.blocks);
+        let verb = if control.p < CONTROL_ALPHA {
+            "differ"
+        } else {
+            "agree"
+        };
+        let _infallible = writeln!(
+            out,
+            "control: {} and {} {verb} (p = {:.3}, {} blocks)",
+            found.base, control.arm, control.p, control.blocks
+        );
     }
     found.drift.iter().flat_map(drift_lines).for_each(|line| {
         let _infallible = writeln!(out, "machine: {line}");
@@ -50,13 +71,25 @@ pub fn arms_text(found: &ArmsComparison) -> String {
 
 fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
     let question = &of.comparison.question;
-    let _infallible = writeln!(out, "{} against {base}: {}, margin {}\n", of.candidate, question.metric.name(), percent(question.margin));
+    let _infallible = writeln!(
+        out,
+        "{} against {base}: {}, margin {}\n",
+        of.candidate,
+        question.metric.name(),
+        percent(question.margin)
+    );
     row_text(out, &of.pooled, question.margin);
     if let Some(p) = of.depends_on_row.filter(|p| *p < ROW_ALPHA) {
-        let _infallible = writeln!(out, "  The effect depends on the row (p = {p:.4}): read the rows, not all of them together.");
+        let _infallible = writeln!(
+            out,
+            "  The effect depends on the row (p = {p:.4}): read the rows, not all of them together."
+        );
     }
     if of.comparison.rows.len() > 1 {
-        of.comparison.rows.iter().for_each(|row| row_text(out, row, question.margin));
+        of.comparison
+            .rows
+            .iter()
+            .for_each(|row| row_text(out, row, question.margin));
     }
     differences_text(out, &of.comparison);
     out.push('\n');
@@ -66,10 +99,20 @@ fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
     let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, margin));
     let is_said = matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }));
     if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
-        let _infallible = writeln!(out, "  medians {} and {} over {} blocks", figure(base), figure(candidate), row.blocks);
+        let _infallible = writeln!(
+            out,
+            "  medians {} and {} over {} blocks",
+            figure(base),
+            figure(candidate),
+            row.blocks
+        );
     }
     if let Some(without) = &row.sensitivity {
-        let numbers: Vec<String> = without.outlying.iter().map(|index| (index + 1).to_string()).collect();
+        let numbers: Vec<String> = without
+            .outlying
+            .iter()
+            .map(|index| (index + 1).to_string())
+            .collect();
         let rest = RowComparison {
             blocks: row.blocks - numbers.len(),
             effect: without.effect,
@@ -78,19 +121,40 @@ fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
             interrupted: None,
             ..row.clone()
         };
-        let (noun, these) = if numbers.len() == 1 { ("block", "stands") } else { ("blocks", "stand") };
-        let _infallible = writeln!(out, "  {noun} {} {these} out; without: {}", numbers.join(", "), sentence(&rest, margin));
+        let (noun, these) = if numbers.len() == 1 {
+            ("block", "stands")
+        } else {
+            ("blocks", "stand")
+        };
+        let _infallible = writeln!(
+            out,
+            "  {noun} {} {these} out; without: {}",
+            numbers.join(", "),
+            sentence(&rest, margin)
+        );
     }
     if row.unused_blocks > 0 {
-        let (noun, are) = if row.unused_blocks == 1 { ("block", "is") } else { ("blocks", "are") };
-        let _infallible = writeln!(out, "  {} {noun} after the last permitted look {are} left out", row.unused_blocks);
+        let (noun, are) = if row.unused_blocks == 1 {
+            ("block", "is")
+        } else {
+            ("blocks", "are")
+        };
+        let _infallible = writeln!(
+            out,
+            "  {} {noun} after the last permitted look {are} left out",
+            row.unused_blocks
+        );
     }
 }
 
 /// Rows of one side, a line a side.
 fn lone_rows_text(out: &mut String, sides: [&str; 2], rows: &[LoneRow]) {
     for (name, is_of_base) in sides.into_iter().zip([true, false]) {
-        let of_side: Vec<&str> = rows.iter().filter(|lone| lone.is_of_base == is_of_base).map(|lone| lone.row.as_str()).collect();
+        let of_side: Vec<&str> = rows
+            .iter()
+            .filter(|lone| lone.is_of_base == is_of_base)
+            .map(|lone| lone.row.as_str())
+            .collect();
         let noun = if of_side.len() == 1 { "row" } else { "rows" };
         if !of_side.is_empty() {
             let _infallible = writeln!(out, "\n{noun} only in {name}: {}", of_side.join(", "));
@@ -112,10 +176,19 @@ const SUBJECT: [(&str, &str); 8] = [
 
 /// The facts that say most, by what people call them.
 pub(crate) fn leading_facts(found: &[Disagreement]) -> Vec<(&'static str, &Disagreement)> {
-    SUBJECT.iter().flat_map(|(key, name)| found.iter().filter(move |d| d.key == *key).map(move |d| (*name, d))).collect()
+    SUBJECT
+        .iter()
+        .flat_map(|(key, name)| {
+            found
+                .iter()
+                .filter(move |d| d.key == *key)
+                .map(move |d| (*name, d))
+        })
+        .collect()
 }
 
-/// What comes with the targets or engines that are compared: the facts that say most, and the number of the others.
+/// What comes with the targets or engines that are compared: the facts that say most, and the
+/// number of the others.
 fn subject_text(out: &mut String, found: &[Disagreement]) {
     if found.is_empty() {
         return;
@@ -127,9 +200,15 @@ fn subject_text(out: &mut String, found: &[Disagreement]) {
     }
     let (shown, more) = (leading.len(), found.len() - leading.len());
     if more > 0 {
-        let (noun, and) = (if more == 1 { "fact" } else { "facts" }, if shown > 0 { "and " } else { "" });
-        let _infallible =
-            writeln!(out, "  {and}{more} {}{noun} of the storage, which the records hold", if shown > 0 { "other " } else { "" });
+        let (noun, and) = (
+            if more == 1 { "fact" } else { "facts" },
+            if shown > 0 { "and " } else { "" },
+        );
+        let _infallible = writeln!(
+            out,
+            "  {and}{more} {}{noun} of the storage, which the records hold",
+            if shown > 0 { "other " } else { "" }
+        );
     }
 }
 
@@ -145,7 +224,8 @@ fn left_out_text(out: &mut String, left_out: &[String]) {
     }
 }
 
-/// One entry a rule: the gravest finding speaks for it, with the number of records in which it fires.
+/// One entry a rule: the gravest finding speaks for it, with the number of records in which it
+/// fires.
 fn findings_text(out: &mut String, findings: &[Located], records: usize) {
     let mut rules: Vec<&str> = Vec::new();
     for Located { finding, .. } in findings {
@@ -153,12 +233,26 @@ fn findings_text(out: &mut String, findings: &[Located], records: usize) {
             continue;
         }
         rules.push(finding.rule);
-        let fired: BTreeSet<usize> =
-            findings.iter().filter(|other| other.finding.rule == finding.rule).filter_map(|other| other.record).collect();
-        let share = if fired.is_empty() { String::new() } else { format!(" in {} of {records} records", fired.len()) };
-        let title = if rules.len() == 1 && !out.ends_with("\n\n") { "\n" } else { "" };
-        let _infallible =
-            writeln!(out, "{title}{}[{}]{share}: {}\n  help: {}", finding.severity, finding.rule, finding.message, finding.advice);
+        let fired: BTreeSet<usize> = findings
+            .iter()
+            .filter(|other| other.finding.rule == finding.rule)
+            .filter_map(|other| other.record)
+            .collect();
+        let share = if fired.is_empty() {
+            String::new()
+        } else {
+            format!(" in {} of {records} records", fired.len())
+        };
+        let title = if rules.len() == 1 && !out.ends_with("\n\n") {
+            "\n"
+        } else {
+            ""
+        };
+        let _infallible = writeln!(
+            out,
+            "{title}{}[{}]{share}: {}\n  help: {}",
+            finding.severity, finding.rule, finding.message, finding.advice
+        );
     }
 }
 
@@ -167,21 +261,44 @@ fn drift_lines(drift: &Drift) -> Vec<String> {
     let below = |p: Option<f64>| p.filter(|p| *p < DRIFT_ALPHA);
     let mut out = Vec::new();
     if let Some((change, p)) = drift.change.zip(below(drift.trend_p)) {
-        let not_portable =
-            if change.exp_m1().abs() > PORTABLE_CHANGE { ": ratios are valid, absolute numbers are not portable" } else { "" };
-        out.push(format!("levels moved by {} over the run (p = {p:.4}){not_portable}", signed(change)));
+        let not_portable = if change.exp_m1().abs() > PORTABLE_CHANGE {
+            ": ratios are valid, absolute numbers are not portable"
+        } else {
+            ""
+        };
+        out.push(format!(
+            "levels moved by {} over the run (p = {p:.4}){not_portable}",
+            signed(change)
+        ));
     }
     let says: [(Option<f64>, &str); 5] = [
-        (drift.runs_p, "levels of neighbouring blocks go together: something slow disturbs the machine"),
         (
-            drift.variance_p.filter(|_| drift.variance_ratio.is_some_and(|ratio| ratio > 1.0)),
+            drift.runs_p,
+            "levels of neighbouring blocks go together: something slow disturbs the machine",
+        ),
+        (
+            drift
+                .variance_p
+                .filter(|_| drift.variance_ratio.is_some_and(|ratio| ratio > 1.0)),
             "blocks differ more than slots within a block: pairs take it out",
         ),
-        (drift.position_p, "the place in a block matters: something runs in step with the blocks; longer slots or a longer --settle help"),
-        (drift.spread_p, "the noise changed between the first and the second half"),
-        (drift.predecessor_p, "what ran before matters: carry-over; longer slots or a longer --settle help"),
+        (
+            drift.position_p,
+            "the place in a block matters: something runs in step with the blocks; longer slots or a longer --settle help",
+        ),
+        (
+            drift.spread_p,
+            "the noise changed between the first and the second half",
+        ),
+        (
+            drift.predecessor_p,
+            "what ran before matters: carry-over; longer slots or a longer --settle help",
+        ),
     ];
-    out.extend(says.into_iter().filter_map(|(p, text)| below(p).map(|p| format!("{text} (p = {p:.4})"))));
+    out.extend(
+        says.into_iter()
+            .filter_map(|(p, text)| below(p).map(|p| format!("{text} (p = {p:.4})"))),
+    );
     out
 }
 
@@ -194,14 +311,17 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
     }
 }
 
-/// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned end.
+/// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned
+/// end.
 #[must_use]
 pub fn sentence(row: &RowComparison, margin: f64) -> String {
     let verdict = verdict(row, margin);
     match (&row.verdict, row.interrupted) {
         (Verdict::Invalid(_), _) | (_, None) => verdict,
         (_, Some(Interrupted { complete, planned })) => {
-            format!("{verdict} Interrupted after {complete} of {planned} planned blocks: judged as what may stop at a look.")
+            format!(
+                "{verdict} Interrupted after {complete} of {planned} planned blocks: judged as what may stop at a look."
+            )
         }
     }
 }
@@ -212,15 +332,34 @@ fn verdict(row: &RowComparison, margin: f64) -> String {
         Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, *windows),
         Verdict::Invalid(reason) => format!("No verdict: {}", reason_text(reason)),
         Verdict::Equivalent { different: true } => {
-            format!("Different, but by less than {}: {effect}, {} blocks.", percent(margin), row.blocks)
+            format!(
+                "Different, but by less than {}: {effect}, {} blocks.",
+                percent(margin),
+                row.blocks
+            )
         }
-        Verdict::Equivalent { different: false } => format!("Within {}: {effect}, {} blocks.", percent(margin), row.blocks),
+        Verdict::Equivalent { different: false } => format!(
+            "Within {}: {effect}, {} blocks.",
+            percent(margin),
+            row.blocks
+        ),
         Verdict::Faster { .. } => format!("Faster by {}, {} blocks.", by(row), row.blocks),
         Verdict::Slower { .. } => format!("Slower by {}, {} blocks.", by(row), row.blocks),
         Verdict::Inconclusive { mde, more } => {
-            let more =
-                more.as_ref().map(|more| format!(" About {} to {} more blocks would decide.", more.fewest, more.most)).unwrap_or_default();
-            let seen = if mde.is_finite() { format!(" Would have seen {} or more.", percent(mde.exp_m1())) } else { String::new() };
+            let more = more
+                .as_ref()
+                .map(|more| {
+                    format!(
+                        " About {} to {} more blocks would decide.",
+                        more.fewest, more.most
+                    )
+                })
+                .unwrap_or_default();
+            let seen = if mde.is_finite() {
+                format!(" Would have seen {} or more.", percent(mde.exp_m1()))
+            } else {
+                String::new()
+            };
             format!("Cannot tell: {effect}, {} blocks.{seen}{more}", row.blocks)
         }
     }
@@ -228,21 +367,31 @@ fn verdict(row: &RowComparison, margin: f64) -> String {
 
 const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the error";
 
-/// What is left to say of runs whose order nobody drew: where both sides lie, and in how few stretches of time.
+/// What is left to say of runs whose order nobody drew: where both sides lie, and in how few
+/// stretches of time.
 fn undrawn(row: &RowComparison, [of_base, of_candidate]: [usize; 2]) -> String {
     let levels = row.base.zip(row.candidate).map(|(base, candidate)| {
         let (base_text, candidate_text, ratio) = (figure(base), figure(candidate), candidate / base);
         format!(" Medians {base_text} and {candidate_text}, a ratio of {ratio:.3}, over {of_base} and {of_candidate} windows of time.")
     });
-    format!("No verdict: {NOT_DRAWN}.{} For a verdict: fathom compare --run", levels.unwrap_or_default())
+    format!(
+        "No verdict: {NOT_DRAWN}.{} For a verdict: fathom compare --run",
+        levels.unwrap_or_default()
+    )
 }
 
-/// `24.4 % [23.7 to 25.0]`: how far apart, with the end of the interval that is nearer to no difference first.
+/// `24.4 % [23.7 to 25.0]`: how far apart, with the end of the interval that is nearer to no
+/// difference first.
 fn by(row: &RowComparison) -> String {
     let far = |log: f64| 100.0 * log.exp_m1().abs();
     row.effect.as_ref().map_or_else(String::new, |effect| {
         let (low, high) = (far(effect.low), far(effect.high));
-        format!("{:.1} % [{:.1} to {:.1}]", far(effect.point), low.min(high), low.max(high))
+        format!(
+            "{:.1} % [{:.1} to {:.1}]",
+            far(effect.point),
+            low.min(high),
+            low.max(high)
+        )
     })
 }
 
@@ -311,7 +460,14 @@ mod tests {
     use stats::Method;
 
     fn row(verdict: Verdict) -> RowComparison {
-        let effect = Estimate { point: 0.0797, low: 0.0545, high: 0.1062, level: 0.95, n: 12, method: Method::HodgesLehmann };
+        let effect = Estimate {
+            point: 0.0797,
+            low: 0.0545,
+            high: 0.1062,
+            level: 0.95,
+            n: 12,
+            method: Method::HodgesLehmann,
+        };
         RowComparison {
             row: "r".into(),
             blocks: 12,
@@ -328,16 +484,28 @@ mod tests {
 
     #[test]
     fn verdicts_are_sentences_with_their_interval() {
-        assert_eq!(sentence(&row(Verdict::Faster { by_margin: true }), 0.05), "Faster by 8.3 % [5.6 to 11.2], 12 blocks.");
+        assert_eq!(
+            sentence(&row(Verdict::Faster { by_margin: true }), 0.05),
+            "Faster by 8.3 % [5.6 to 11.2], 12 blocks."
+        );
         assert_eq!(
             sentence(&row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })), 0.05),
             "No verdict: 1 complete pair; an interval needs 6"
         );
         let mut less = row(Verdict::Slower { by_margin: true });
-        less.effect.iter_mut().for_each(|effect| *effect = effect.negated());
-        assert!(sentence(&less, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"), "{}", sentence(&less, 0.05));
+        less.effect
+            .iter_mut()
+            .for_each(|effect| *effect = effect.negated());
+        assert!(
+            sentence(&less, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
+            "{}",
+            sentence(&less, 0.05)
+        );
         let mut broken = row(Verdict::Faster { by_margin: true });
-        broken.interrupted = Some(Interrupted { complete: 13, planned: 60 });
+        broken.interrupted = Some(Interrupted {
+            complete: 13,
+            planned: 60,
+        });
         assert_eq!(
             sentence(&broken, 0.05),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks. Interrupted after 13 of 60 planned blocks: judged as what may stop at a look."
@@ -348,20 +516,44 @@ mod tests {
             sentence(&undrawn, 0.05),
             "No verdict: the order was not drawn by lot: nothing bounds the error. Medians 1.00K and 1.08K, a ratio of 1.083, over 2 and 3 windows of time. For a verdict: fathom compare --run"
         );
-        let unsure = sentence(&row(Verdict::Inconclusive { mde: 0.1_f64.ln_1p(), more: None }), 0.05);
-        assert!(unsure.starts_with("Cannot tell: +8.3 % [+5.6, +11.2], 12 blocks. Would have seen 10.0 % or more."), "{unsure}");
+        let unsure = sentence(
+            &row(Verdict::Inconclusive {
+                mde: 0.1_f64.ln_1p(),
+                more: None,
+            }),
+            0.05,
+        );
+        assert!(
+            unsure.starts_with(
+                "Cannot tell: +8.3 % [+5.6, +11.2], 12 blocks. Would have seen 10.0 % or more."
+            ),
+            "{unsure}"
+        );
     }
 
     fn located(record: Option<usize>, rule: &'static str) -> Located {
-        let finding = Finding { rule, severity: Severity::Warning, message: "said".into(), advice: "do".into() };
+        let finding = Finding {
+            rule,
+            severity: Severity::Warning,
+            message: "said".into(),
+            advice: "do".into(),
+        };
         Located { record, finding }
     }
 
     fn question() -> Question {
-        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::new() }
+        Question {
+            metric: Metric::OperationsPerSecond,
+            margin: 0.05,
+            factors: BTreeSet::new(),
+        }
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
     fn an_experiment_reads_from_its_verdict_to_its_audit() {
         let comparison = Comparison {
             question: question(),
@@ -374,8 +566,11 @@ mod tests {
         };
         let mut pooled = row(Verdict::Faster { by_margin: false });
         (pooled.base, pooled.candidate, pooled.unused_blocks) = (None, None, 2);
-        pooled.sensitivity =
-            Some(Sensitivity { outlying: vec![4], effect: pooled.effect, verdict: Verdict::Equivalent { different: false } });
+        pooled.sensitivity = Some(Sensitivity {
+            outlying: vec![4],
+            effect: pooled.effect,
+            verdict: Verdict::Equivalent { different: false },
+        });
         let drift = Drift {
             variance_ratio: Some(3.0),
             variance_p: Some(0.5),
@@ -389,10 +584,23 @@ mod tests {
         let found = ArmsComparison {
             question: question(),
             base: "a".into(),
-            candidates: vec![ArmComparison { candidate: "b".into(), pooled, comparison, depends_on_row: Some(0.01) }],
-            control: Some(ControlCheck { arm: "a (control)".into(), p: 0.4, blocks: 24 }),
+            candidates: vec![ArmComparison {
+                candidate: "b".into(),
+                pooled,
+                comparison,
+                depends_on_row: Some(0.01),
+            }],
+            control: Some(ControlCheck {
+                arm: "a (control)".into(),
+                p: 0.4,
+                blocks: 24,
+            }),
             drift: Some(drift),
-            findings: vec![located(Some(1), "x"), located(Some(2), "x"), located(None, "y")],
+            findings: vec![
+                located(Some(1), "x"),
+                located(Some(2), "x"),
+                located(None, "y"),
+            ],
             records: 90,
             left_out: vec!["one".into()],
         };
@@ -426,12 +634,28 @@ warning[y]: said
 
     #[test]
     fn what_comes_with_a_target_is_listed_and_a_lone_row_is_one_line() {
-        let differs = |key: &str| Disagreement { key: key.into(), base: "ext4".into(), candidate: "xfs".into() };
+        let differs = |key: &str| Disagreement {
+            key: key.into(),
+            base: "ext4".into(),
+            candidate: "xfs".into(),
+        };
         let found = Comparison {
             question: question(),
             rows: vec![],
-            lone_rows: vec![LoneRow { row: "q".into(), is_of_base: true }, LoneRow { row: "s".into(), is_of_base: true }],
-            with_subject: vec![differs("storage.device.minor"), differs("storage.file_system.kind")],
+            lone_rows: vec![
+                LoneRow {
+                    row: "q".into(),
+                    is_of_base: true,
+                },
+                LoneRow {
+                    row: "s".into(),
+                    is_of_base: true,
+                },
+            ],
+            with_subject: vec![
+                differs("storage.device.minor"),
+                differs("storage.file_system.kind"),
+            ],
             environment: vec![],
             workload: vec![],
             left_out: vec![],
@@ -445,8 +669,18 @@ warning[y]: said
 
     #[test]
     fn an_interval_without_ends_is_not_printed_as_one() {
-        let mut unsure = row(Verdict::Inconclusive { mde: f64::INFINITY, more: None });
-        unsure.effect = unsure.effect.map(|effect| Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..effect });
-        assert_eq!(sentence(&unsure, 0.05), "Cannot tell: +8.3 % [no interval yet], 12 blocks.");
+        let mut unsure = row(Verdict::Inconclusive {
+            mde: f64::INFINITY,
+            more: None,
+        });
+        unsure.effect = unsure.effect.map(|effect| Estimate {
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+            ..effect
+        });
+        assert_eq!(
+            sentence(&unsure, 0.05),
+            "Cannot tell: +8.3 % [no interval yet], 12 blocks."
+        );
     }
 }

@@ -1,9 +1,11 @@
 //! Records as CSV (RFC 4180 quoting, one line feed a row), for spreadsheets and data frames.
 //!
-//! [`csv`] is the series: one row an interval and kind of operation, every kind in every interval, so that a stall is a row of zeros and
-//! not a gap. The columns from `in_flight` on describe the whole interval and repeat on each of its rows: do not add them up over kinds.
-//! [`csv_summary`] is the totals: one row a record and kind; `elapsed_s` is the kind's own time where kinds follow each other. Times are nanoseconds unless the name ends in `_s`; a cell is empty where a
-//! value is unknown or there was no operation to have a latency.
+//! [`csv`] is the series: one row an interval and kind of operation, every kind in every interval,
+//! so that a stall is a row of zeros and not a gap. The columns from `in_flight` on describe the
+//! whole interval and repeat on each of its rows: do not add them up over kinds. [`csv_summary`] is
+//! the totals: one row a record and kind; `elapsed_s` is the kind's own time where kinds follow
+//! each other. Times are nanoseconds unless the name ends in `_s`; a cell is empty where a value is
+//! unknown or there was no operation to have a latency.
 
 use crate::per_second;
 use analyze::Effective;
@@ -22,7 +24,12 @@ pub fn csv(records: &[Record]) -> String {
     let mut out = format!("{SERIES}\n");
     for record in records {
         let mut kinds: BTreeSet<&str> = record.operations.kinds().map(|(kind, _)| kind).collect();
-        kinds.extend(record.series.iter().flat_map(|interval| interval.operations.kinds().map(|(kind, _)| kind)));
+        kinds.extend(
+            record
+                .series
+                .iter()
+                .flat_map(|interval| interval.operations.kinds().map(|(kind, _)| kind)),
+        );
         for interval in &record.series {
             for kind in &kinds {
                 push_row(&mut out, &series_row(record, interval, kind));
@@ -48,29 +55,61 @@ fn series_row(record: &Record, interval: &Interval, kind: &str) -> Vec<String> {
     let none = Operations::default();
     let operations = interval.operations.kind(kind).unwrap_or(&none);
     let length = interval.end_ns.saturating_sub(interval.start_ns);
-    let mut row = vec![record.name.clone(), seconds(interval.start_ns), seconds(interval.end_ns), kind.to_owned()];
+    let mut row = vec![
+        record.name.clone(),
+        seconds(interval.start_ns),
+        seconds(interval.end_ns),
+        kind.to_owned(),
+    ];
     row.extend(counts(operations, length));
     row.push(decimal(operations.latency.mean()));
     row.extend(tail(&operations.latency));
     row.extend([interval.in_flight.to_string(), interval.cpu_ns.to_string()]);
-    row.extend([whole(interval.device_read_bytes), whole(interval.device_written_bytes)]);
-    row.push(interval.steal_share.map_or_else(String::new, |share| format!("{share:.6}")));
+    row.extend([
+        whole(interval.device_read_bytes),
+        whole(interval.device_written_bytes),
+    ]);
+    row.push(
+        interval
+            .steal_share
+            .map_or_else(String::new, |share| format!("{share:.6}")),
+    );
     row
 }
 
 fn summary_row(record: &Record, kind: &str, operations: &Operations) -> Vec<String> {
     let effective = Effective::of(record);
     let text = |key| effective.text(key).unwrap_or_default().to_owned();
-    let targets: Vec<&str> = record.targets.iter().map(|target| target.path.as_str()).collect();
-    let mut row = vec![record.name.clone(), record.id.clone(), record.started_at.clone(), targets.join(" ")];
+    let targets: Vec<&str> = record
+        .targets
+        .iter()
+        .map(|target| target.path.as_str())
+        .collect();
+    let mut row = vec![
+        record.name.clone(),
+        record.id.clone(),
+        record.started_at.clone(),
+        targets.join(" "),
+    ];
     row.extend(["engine", "block-size", "queue-depth", "threads"].map(text));
-    row.extend([seconds(record.elapsed_of(kind)), status(record.outcome.status).to_owned(), kind.to_owned()]);
+    row.extend([
+        seconds(record.elapsed_of(kind)),
+        status(record.outcome.status).to_owned(),
+        kind.to_owned(),
+    ]);
     row.extend(counts(operations, record.elapsed_of(kind)));
     let latency = &operations.latency;
-    row.extend([whole(latency.min()), decimal(latency.mean()), decimal(latency.stddev())]);
+    row.extend([
+        whole(latency.min()),
+        decimal(latency.mean()),
+        decimal(latency.stddev()),
+    ]);
     row.extend(tail(latency));
     let service = operations.service.as_ref();
-    row.extend([decimal(service.and_then(Histogram::mean)), rounded(service.and_then(|s| s.quantile(0.99)))]);
+    row.extend([
+        decimal(service.and_then(Histogram::mean)),
+        rounded(service.and_then(|s| s.quantile(0.99))),
+    ]);
     row
 }
 
@@ -86,7 +125,13 @@ fn counts(operations: &Operations, length_ns: u64) -> [String; 5] {
 
 fn tail(latency: &Histogram) -> [String; 5] {
     let quantile = |q| rounded(latency.quantile(q));
-    [quantile(0.5), quantile(0.9), quantile(0.99), quantile(0.999), whole(latency.max())]
+    [
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        quantile(0.999),
+        whole(latency.max()),
+    ]
 }
 
 fn status(status: Status) -> &'static str {
@@ -140,7 +185,8 @@ mod tests {
 
     /// Splits one CSV text into rows of cells, quotes resolved.
     fn parse(text: &str) -> Vec<Vec<String>> {
-        let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+        let (mut rows, mut row, mut cell, mut quoted) =
+            (Vec::new(), Vec::new(), String::new(), false);
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
             match c {
@@ -194,9 +240,15 @@ mod tests {
         let mut record = example::oltp();
         record.series[1].operations = record::Measurements::default();
         let rows = parse(&csv(&[record]));
-        let stalled: Vec<_> =
-            rows.iter().filter(|row| row[1] == "0.500000000").map(|row| (row[3].as_str(), row[4].as_str(), row[9].as_str())).collect();
-        assert_eq!(stalled, [("fsync", "0", ""), ("read", "0", ""), ("write", "0", "")]);
+        let stalled: Vec<_> = rows
+            .iter()
+            .filter(|row| row[1] == "0.500000000")
+            .map(|row| (row[3].as_str(), row[4].as_str(), row[9].as_str()))
+            .collect();
+        assert_eq!(
+            stalled,
+            [("fsync", "0", ""), ("read", "0", ""), ("write", "0", "")]
+        );
     }
 
     #[test]

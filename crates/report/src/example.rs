@@ -1,9 +1,10 @@
 //! A record made by hand, in which every account has something to say.
 
 use record::{
-    Coverage, CpuList, DeviceAccount, Difference, Environment, ErrorCount, FathomVersion, Fill, Histogram, Interval, LockAccount,
-    LoopAccount, MachineAccount, Measurements, Operations, Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, Status, TargetFact,
-    Verification, VerificationFailure, WorkerAccount,
+    Coverage, CpuList, DeviceAccount, Difference, Environment, ErrorCount, FathomVersion, Fill,
+    Histogram, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, Operations,
+    Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, Status, TargetFact, Verification,
+    VerificationFailure, WorkerAccount,
 };
 use std::collections::BTreeMap;
 
@@ -12,7 +13,9 @@ const GIB: u64 = 1 << 30;
 
 fn latencies(pairs: &[(u64, u64)]) -> Histogram {
     let mut out = Histogram::default();
-    pairs.iter().for_each(|(ns, count)| out.record_many(*ns, *count));
+    pairs
+        .iter()
+        .for_each(|(ns, count)| out.record_many(*ns, *count));
     out
 }
 
@@ -20,20 +23,37 @@ fn latencies(pairs: &[(u64, u64)]) -> Histogram {
 fn blocks(pairs: &[(u64, u64)], bytes: u64) -> Operations {
     let latency = latencies(pairs);
     let count = latency.count();
-    Operations { count, bytes: count * bytes, smallest_bytes: Some(bytes), largest_bytes: Some(bytes), latency, ..Operations::default() }
+    Operations {
+        count,
+        bytes: count * bytes,
+        smallest_bytes: Some(bytes),
+        largest_bytes: Some(bytes),
+        latency,
+        ..Operations::default()
+    }
 }
 
 fn quarter(stalled: bool) -> Measurements {
     let mut out = Measurements::default();
-    let reads: &[(u64, u64)] = if stalled { &[(84_000, 900), (9_000_000, 20)] } else { &[(81_000, 4000), (112_000, 380), (400_000, 7)] };
+    let reads: &[(u64, u64)] = if stalled {
+        &[(84_000, 900), (9_000_000, 20)]
+    } else {
+        &[(81_000, 4000), (112_000, 380), (400_000, 7)]
+    };
     out.insert("read", blocks(reads, 4096));
-    out.insert("write", blocks(&[(21_000, 1500), (30_500, 390), (1_200_000, 3)], 4096));
+    out.insert(
+        "write",
+        blocks(&[(21_000, 1500), (30_500, 390), (1_200_000, 3)], 4096),
+    );
     out.insert("fsync", blocks(&[(2_400_000, 4)], 0));
     out
 }
 
 fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 const EFFECTIVE: &[(&str, &str)] = &[
@@ -112,12 +132,27 @@ fn verification() -> Verification {
 }
 
 fn coverage() -> Coverage {
-    let buckets: Vec<u64> = (0..128).map(|i| if i >= 120 { 0 } else { 4000 / (i + 1) }).collect();
-    Coverage { block_bytes: 4096, blocks: 2_097_152, touched: 9_911, uses: buckets.iter().sum(), hottest_fifth_share: 0.714, buckets }
+    let buckets: Vec<u64> = (0..128)
+        .map(|i| if i >= 120 { 0 } else { 4000 / (i + 1) })
+        .collect();
+    Coverage {
+        block_bytes: 4096,
+        blocks: 2_097_152,
+        touched: 9_911,
+        uses: buckets.iter().sum(),
+        hottest_fifth_share: 0.714,
+        buckets,
+    }
 }
 
 fn environment() -> Environment {
-    let mut out = Environment { fathom: FathomVersion { version: "0.1.0".into(), commit: None }, ..Environment::default() };
+    let mut out = Environment {
+        fathom: FathomVersion {
+            version: "0.1.0".into(),
+            commit: None,
+        },
+        ..Environment::default()
+    };
     out.cpu.online = Some(CpuList::from_iter([0, 1]));
     out
 }
@@ -151,12 +186,25 @@ fn device() -> DeviceAccount {
     }
 }
 
-/// Two workers on a file, 70 % reads, verified and locked, with a stall, an error, and two corrupt blocks.
+/// Two workers on a file, 70 % reads, verified and locked, with a stall, an error, and two corrupt
+/// blocks.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 pub(crate) fn oltp() -> Record {
     let series = series();
     let mut operations = Measurements::default();
-    series.iter().for_each(|interval| operations.merge(&interval.operations));
-    operations.insert("read", Operations { errors: 3, ..Operations::default() });
+    series
+        .iter()
+        .for_each(|interval| operations.merge(&interval.operations));
+    operations.insert(
+        "read",
+        Operations {
+            errors: 3,
+            ..Operations::default()
+        },
+    );
     let mut asked = texts(EFFECTIVE);
     asked.insert("engine".into(), "sync".into());
     let lock_wait = latencies(&[(350, 21_000), (48_000, 600)]);
@@ -175,7 +223,13 @@ pub(crate) fn oltp() -> Record {
             reason: "sync has one operation in flight, and a queue depth of 4 was asked for".into(),
         }],
         notices: vec!["the file system has no DIOALIGN: alignment assumed from the device".into()],
-        targets: vec![TargetFact { path: "/data/oltp.dat".into(), kind: "file".into(), files: 1, bytes: 8 * GIB, ..TargetFact::default() }],
+        targets: vec![TargetFact {
+            path: "/data/oltp.dat".into(),
+            kind: "file".into(),
+            files: 1,
+            bytes: 8 * GIB,
+            ..TargetFact::default()
+        }],
         environment: environment(),
         elapsed_ns: 2000 * MS,
         operations,
@@ -191,13 +245,30 @@ pub(crate) fn oltp() -> Record {
             reaps_to_empty: 90,
             abandoned: 0,
         },
-        pace: Some(PaceAccount { asked_per_second: None, asked_bytes_per_second: None, achieved_per_second: 10_843.5, unsent: 0 }),
+        pace: Some(PaceAccount {
+            asked_per_second: None,
+            asked_bytes_per_second: None,
+            achieved_per_second: 10_843.5,
+            unsent: 0,
+        }),
         verification: Some(verification()),
         coverage: Some(coverage()),
-        locks: Some(LockAccount { mode: "range".into(), wait: lock_wait }),
-        fill: Some(Fill { bytes: 8 * GIB, elapsed_ns: 4_130 * MS, reason: "the file was missing".into() }),
+        locks: Some(LockAccount {
+            mode: "range".into(),
+            wait: lock_wait,
+        }),
+        fill: Some(Fill {
+            bytes: 8 * GIB,
+            elapsed_ns: 4_130 * MS,
+            reason: "the file was missing".into(),
+        }),
         process: process(),
-        machine: MachineAccount { busy_share: Some(0.47), iowait_share: Some(0.11), steal_share: Some(0.002), ..MachineAccount::default() },
+        machine: MachineAccount {
+            busy_share: Some(0.47),
+            iowait_share: Some(0.11),
+            steal_share: Some(0.002),
+            ..MachineAccount::default()
+        },
         devices: vec![device()],
         errors: vec![ErrorCount {
             operation: "read".into(),
@@ -206,7 +277,11 @@ pub(crate) fn oltp() -> Record {
             first_file: "/data/oltp.dat".into(),
             first_offset: 7_340_032,
         }],
-        outcome: Outcome { status: Status::Failed, exit_code: 1, message: Some("2 blocks failed verification, 3 reads failed".into()) },
+        outcome: Outcome {
+            status: Status::Failed,
+            exit_code: 1,
+            message: Some("2 blocks failed verification, 3 reads failed".into()),
+        },
         ..Record::default()
     }
 }

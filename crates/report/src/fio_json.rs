@@ -1,16 +1,23 @@
-//! Records as the document that `fio --output-format=json` writes, for the tools that read it (fio-plot, kubestr, scripts with jq).
+//! Records as the document that `fio --output-format=json` writes, for the tools that read it
+//! (fio-plot, kubestr, scripts with jq).
 //!
-//! Units and types are fio's: `bw` in KiB/s, `runtime` in ms, latencies in ns, whole numbers where fio has whole numbers, options as texts.
-//! An entry of `jobs` is a record, one of its workers, or a group of records that ran together, as [`Entries`] says. Where the two tools differ
+//! Units and types are fio's: `bw` in KiB/s, `runtime` in ms, latencies in ns, whole numbers where
+//! fio has whole numbers, options as texts. An entry of `jobs` is a record, one of its workers, or
+//! a group of records that ran together, as [`Entries`] says. Where the two tools differ
 //! in what they know:
-//! * `lat_ns` counts from the intended start; `clat_ns` from the issue. Submission is inside `clat_ns`, `slat_ns` is empty: on a target that
-//!   completes inline fio's own `clat` misses the whole operation.
-//! * `bw_*` and `iops_*` are from the intervals of the record, an interval without operations included.
-//! * Of queue depths a record knows means, so `iodepth_level`, `iodepth_submit` and `iodepth_complete` say 100 % at the measured mean.
-//! * `usr_cpu` and `sys_cpu` are of the whole process, kernel workers of io_uring included, over the time of all workers.
-//! * Operations that fio has no place for (open, stat, …) are left out; what a record does not know about devices is 0, since
-//!   typed readers take nothing but numbers.
-//! * `fio version` is `fio-3.0-fathom-VERSION`: 3.0 is the layout (the first with nanoseconds), and readers in use check for `fio-`.
+//! * `lat_ns` counts from the intended start; `clat_ns` from the issue. Submission is inside
+//!   `clat_ns`, `slat_ns` is empty: on a target that completes inline fio's own `clat` misses the
+//!   whole operation.
+//! * `bw_*` and `iops_*` are from the intervals of the record, an interval without operations
+//!   included.
+//! * Of queue depths a record knows means, so `iodepth_level`, `iodepth_submit` and
+//!   `iodepth_complete` say 100 % at the measured mean.
+//! * `usr_cpu` and `sys_cpu` are of the whole process, kernel workers of io_uring included, over
+//!   the time of all workers.
+//! * Operations that fio has no place for (open, stat, …) are left out; what a record does not know
+//!   about devices is 0, since typed readers take nothing but numbers.
+//! * `fio version` is `fio-3.0-fathom-VERSION`: 3.0 is the layout (the first with nanoseconds), and
+//!   readers in use check for `fio-`.
 
 use crate::{moment, per_second};
 use entries::{Entry, entries, group};
@@ -30,7 +37,8 @@ pub use terse::fio_terse;
 /// What a fio document says beyond its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FioOptions {
-    /// Options as typed, for each record in order; those that readers need and nobody typed are added from what was effective.
+    /// Options as typed, for each record in order; those that readers need and nobody typed are
+    /// added from what was effective.
     pub job_options: Vec<BTreeMap<String, String>>,
     pub global_options: BTreeMap<String, String>,
     /// Adds the latency bins of `json+`.
@@ -60,9 +68,18 @@ pub fn fio_version(fathom: &str) -> String {
 /// The fio document of `records`.
 #[must_use]
 pub fn fio_json(records: &[Record], options: &FioOptions) -> Value {
-    let ended_ms = records.iter().map(|record| started_ms(record).saturating_add(record.elapsed_ns / 1_000_000)).max().unwrap_or(0);
-    let version = records.first().map_or("", |record| record.environment.fathom.version.as_str());
-    let jobs: Vec<Value> = entries(records, options).iter().map(|entry| job(entry, options)).collect();
+    let ended_ms = records
+        .iter()
+        .map(|record| started_ms(record).saturating_add(record.elapsed_ns / 1_000_000))
+        .max()
+        .unwrap_or(0);
+    let version = records
+        .first()
+        .map_or("", |record| record.environment.fathom.version.as_str());
+    let jobs: Vec<Value> = entries(records, options)
+        .iter()
+        .map(|entry| job(entry, options))
+        .collect();
     let notices: BTreeSet<&String> = records.iter().flat_map(|record| &record.notices).collect();
     json!({
         "fio version": fio_version(version),
@@ -85,7 +102,9 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
     let runtime_ms = record.elapsed_ns / 1_000_000;
     let workers = record.workers.len().max(1) as u64;
     let process = &record.process;
-    let depth = analyze::Effective::of(record).number("queue-depth").unwrap_or(1);
+    let depth = analyze::Effective::of(record)
+        .number("queue-depth")
+        .unwrap_or(1);
     let mut out = json!({
         "jobname": record.name,
         "groupid": entry.group,
@@ -124,7 +143,9 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
 fn exit_code(record: &Record) -> i32 {
     match record.outcome.status {
         Status::Ok => 0,
-        Status::Failed | Status::Interrupted | Status::Incomplete => record.outcome.exit_code.max(1),
+        Status::Failed | Status::Interrupted | Status::Incomplete => {
+            record.outcome.exit_code.max(1)
+        }
     }
 }
 
@@ -133,25 +154,62 @@ fn cpu_percent(cpu_ns: u64, elapsed_ns: u64, workers: u64) -> f64 {
 }
 
 fn depths(generator: &LoopAccount) -> Map<String, Value> {
-    let mean = |whole: f64, parts: f64| if parts > 0.0 { (whole / parts).round() } else { 0.0 };
+    let mean = |whole: f64, parts: f64| {
+        if parts > 0.0 {
+            (whole / parts).round()
+        } else {
+            0.0
+        }
+    };
     let in_flight = mean(generator.in_flight_ns as f64, generator.worker_ns as f64);
     let submitted = mean(generator.submitted as f64, generator.submissions as f64);
     let reaped = mean(generator.submitted as f64, generator.reaps as f64);
-    let level: [(&str, f64); 7] = [("1", 1.0), ("2", 2.0), ("4", 4.0), ("8", 8.0), ("16", 16.0), ("32", 32.0), (">=64", 64.0)];
+    let level: [(&str, f64); 7] = [
+        ("1", 1.0),
+        ("2", 2.0),
+        ("4", 4.0),
+        ("8", 8.0),
+        ("16", 16.0),
+        ("32", 32.0),
+        (">=64", 64.0),
+    ];
     // Labels of batches are upper bounds.
-    let batch: [(&str, f64); 7] = [("0", 0.0), ("4", 1.0), ("8", 5.0), ("16", 9.0), ("32", 17.0), ("64", 33.0), (">=64", 65.0)];
+    let batch: [(&str, f64); 7] = [
+        ("0", 0.0),
+        ("4", 1.0),
+        ("8", 5.0),
+        ("16", 9.0),
+        ("32", 17.0),
+        ("64", 33.0),
+        (">=64", 65.0),
+    ];
     let distribution = |least: &[(&str, f64)], mean: f64, some: bool| -> Value {
-        let at = least.iter().rposition(|(_, least)| mean >= *least).unwrap_or(0);
-        let shares =
-            least.iter().enumerate().map(|(i, (label, _))| ((*label).to_owned(), Value::from(if some && i == at { 100.0 } else { 0.0 })));
+        let at = least
+            .iter()
+            .rposition(|(_, least)| mean >= *least)
+            .unwrap_or(0);
+        let shares = least.iter().enumerate().map(|(i, (label, _))| {
+            (
+                (*label).to_owned(),
+                Value::from(if some && i == at { 100.0 } else { 0.0 }),
+            )
+        });
         Value::Object(shares.collect())
     };
     let some = generator.submitted > 0;
-    let fields = [("iodepth_level", &level, in_flight), ("iodepth_submit", &batch, submitted), ("iodepth_complete", &batch, reaped)];
-    fields.into_iter().map(|(name, least, mean)| (name.to_owned(), distribution(least, mean, some))).collect()
+    let fields = [
+        ("iodepth_level", &level, in_flight),
+        ("iodepth_submit", &batch, submitted),
+        ("iodepth_complete", &batch, reaped),
+    ];
+    fields
+        .into_iter()
+        .map(|(name, least, mean)| (name.to_owned(), distribution(least, mean, some)))
+        .collect()
 }
 
-/// One entry a device over all groups. The records of a group saw the same device at the same time, so the longest speaks for all.
+/// One entry a device over all groups. The records of a group saw the same device at the same time,
+/// so the longest speaks for all.
 fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     let mut longest: BTreeMap<usize, &Record> = BTreeMap::new();
     for (index, record) in records.iter().enumerate() {
@@ -172,7 +230,9 @@ fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
             }
         }
     }
-    sums.iter().map(|(device, elapsed_ns)| disk(device, *elapsed_ns)).collect()
+    sums.iter()
+        .map(|(device, elapsed_ns)| disk(device, *elapsed_ns))
+        .collect()
 }
 
 fn add(sum: &mut DeviceAccount, device: &DeviceAccount) {
@@ -216,7 +276,8 @@ mod tests {
     use crate::example;
     use record::{Histogram, Operations};
 
-    /// What fio-plot reads of a job (`fio_plot/fiolib/jsonparsing_support.py`) and what other readers of the format declare.
+    /// What fio-plot reads of a job (`fio_plot/fiolib/jsonparsing_support.py`) and what other
+    /// readers of the format declare.
     const READ_BY_CONSUMERS: &[&str] = &[
         "/fio version",
         "/timestamp",
@@ -293,7 +354,10 @@ mod tests {
     fn every_field_that_consumers_read_is_there() {
         let document = document(example::oltp());
         for path in READ_BY_CONSUMERS {
-            assert!(document.pointer(path).is_some_and(|value| !value.is_null()), "{path}");
+            assert!(
+                document.pointer(path).is_some_and(|value| !value.is_null()),
+                "{path}"
+            );
         }
     }
 
@@ -301,8 +365,16 @@ mod tests {
     fn lines(document: &Value) -> String {
         let line = |(key, value): (&String, &Value)| format!("{key} = {value}");
         let job = document["jobs"][0].as_object().unwrap();
-        let around = document.as_object().unwrap().iter().filter(|(key, _)| *key != "jobs");
-        around.map(line).chain(job.iter().map(|field| format!("  {}", line(field)))).collect::<Vec<_>>().join("\n")
+        let around = document
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(key, _)| *key != "jobs");
+        around
+            .map(line)
+            .chain(job.iter().map(|field| format!("  {}", line(field))))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]
@@ -351,25 +423,65 @@ mod tests {
     #[test]
     fn a_device_is_one_entry_of_numbers_over_all_groups() {
         let records = [example::oltp(), example::oltp(), example::oltp()];
-        let options = FioOptions { groups: vec![0, 0, 1], ..FioOptions::default() };
+        let options = FioOptions {
+            groups: vec![0, 0, 1],
+            ..FioOptions::default()
+        };
         let document = fio_json(&records, &options);
         let disks = document["disk_util"].as_array().unwrap();
-        assert_eq!((disks.len(), &disks[0]["read_ios"], &disks[0]["write_merges"]), (1, &json!(28_200), &json!(24)));
-        let unknown = Record { devices: vec![DeviceAccount::default()], ..Record::default() };
+        assert_eq!(
+            (
+                disks.len(),
+                &disks[0]["read_ios"],
+                &disks[0]["write_merges"]
+            ),
+            (1, &json!(28_200), &json!(24))
+        );
+        let unknown = Record {
+            devices: vec![DeviceAccount::default()],
+            ..Record::default()
+        };
         let disk = &fio_json(&[unknown], &options)["disk_util"][0];
-        assert!(disk.as_object().unwrap().iter().all(|(key, value)| key == "name" || value.is_number()), "{disk}");
+        assert!(
+            disk.as_object()
+                .unwrap()
+                .iter()
+                .all(|(key, value)| key == "name" || value.is_number()),
+            "{disk}"
+        );
     }
 
     #[test]
     fn units_are_those_of_fio() {
-        let mut record = Record { elapsed_ns: 2_000_000_000, ..Record::default() };
+        let mut record = Record {
+            elapsed_ns: 2_000_000_000,
+            ..Record::default()
+        };
         let mut latency = Histogram::default();
         latency.record_many(250, 2048);
-        record.operations.insert("read", Operations { count: 2048, bytes: 2048 * 4096, latency, ..Operations::default() });
+        record.operations.insert(
+            "read",
+            Operations {
+                count: 2048,
+                bytes: 2048 * 4096,
+                latency,
+                ..Operations::default()
+            },
+        );
         let read = &document(record)["jobs"][0]["read"];
         assert_eq!(
-            (&read["bw_bytes"], &read["bw"], &read["iops"], &read["runtime"]),
-            (&json!(4_194_304), &json!(4096), &json!(1024.0), &json!(2000))
+            (
+                &read["bw_bytes"],
+                &read["bw"],
+                &read["iops"],
+                &read["runtime"]
+            ),
+            (
+                &json!(4_194_304),
+                &json!(4096),
+                &json!(1024.0),
+                &json!(2000)
+            )
         );
         assert_eq!(
             read["lat_ns"],
@@ -379,22 +491,52 @@ mod tests {
 
     #[test]
     fn bins_are_for_json_plus_alone_and_add_up() {
-        let with = fio_json(&[example::oltp()], &FioOptions { bins: true, ..FioOptions::default() });
-        let bins = with["jobs"][0]["read"]["clat_ns"]["bins"].as_object().unwrap();
+        let with = fio_json(
+            &[example::oltp()],
+            &FioOptions {
+                bins: true,
+                ..FioOptions::default()
+            },
+        );
+        let bins = with["jobs"][0]["read"]["clat_ns"]["bins"]
+            .as_object()
+            .unwrap();
         let total: u64 = bins.values().map(|count| count.as_u64().unwrap()).sum();
-        assert_eq!(Some(total), with["jobs"][0]["read"]["clat_ns"]["N"].as_u64());
+        assert_eq!(
+            Some(total),
+            with["jobs"][0]["read"]["clat_ns"]["N"].as_u64()
+        );
         assert!(bins.keys().all(|ns| ns.parse::<u64>().is_ok()));
-        assert!(document(example::oltp())["jobs"][0]["read"]["clat_ns"].get("bins").is_none());
+        assert!(
+            document(example::oltp())["jobs"][0]["read"]["clat_ns"]
+                .get("bins")
+                .is_none()
+        );
     }
 
     #[test]
     fn a_depth_says_the_measured_mean() {
-        let generator =
-            LoopAccount { in_flight_ns: 31_700, worker_ns: 1000, submissions: 10, submitted: 40, reaps: 8, ..LoopAccount::default() };
-        let record = Record { generator, ..Record::default() };
+        let generator = LoopAccount {
+            in_flight_ns: 31_700,
+            worker_ns: 1000,
+            submissions: 10,
+            submitted: 40,
+            reaps: 8,
+            ..LoopAccount::default()
+        };
+        let record = Record {
+            generator,
+            ..Record::default()
+        };
         let job = &document(record)["jobs"][0];
-        assert_eq!((&job["iodepth_level"]["32"], &job["iodepth_level"]["1"]), (&json!(100.0), &json!(0.0)));
-        assert_eq!((&job["iodepth_submit"]["4"], &job["iodepth_complete"]["8"]), (&json!(100.0), &json!(100.0)));
+        assert_eq!(
+            (&job["iodepth_level"]["32"], &job["iodepth_level"]["1"]),
+            (&json!(100.0), &json!(0.0))
+        );
+        assert_eq!(
+            (&job["iodepth_submit"]["4"], &job["iodepth_complete"]["8"]),
+            (&json!(100.0), &json!(100.0))
+        );
     }
 
     #[test]
@@ -407,7 +549,10 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_still_a_document() {
-        assert_eq!(document(Record::default())["jobs"][0]["read"]["lat_ns"]["N"], 0);
+        assert_eq!(
+            document(Record::default())["jobs"][0]["read"]["lat_ns"]["N"],
+            0
+        );
         assert_eq!(fio_json(&[], &FioOptions::default())["jobs"], json!([]));
     }
 }

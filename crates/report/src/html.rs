@@ -1,9 +1,11 @@
-//! A study as one HTML file: opens from disk, asks nobody for anything, and shows everything without its script.
+//! A study as one HTML file: opens from disk, asks nobody for anything, and shows everything
+//! without its script.
 //!
-//! Environments come first, then findings, then a table and intervals for every row, then the plots over time, and the method last; the
-//! order within is that of the study, never that of the results. Style and script stand in the file, and its content security policy
-//! permits no other source. All text of records is foreign text and is escaped. The script hides and shows what is there; it formats no
-//! number, so that a number reads the same with and without it.
+//! Environments come first, then findings, then a table and intervals for every row, then the plots
+//! over time, and the method last; the order within is that of the study, never that of the
+//! results. Style and script stand in the file, and its content security policy permits no other
+//! source. All text of records is foreign text and is escaped. The script hides and shows what is
+//! there; it formats no number, so that a number reads the same with and without it.
 
 mod environment;
 mod findings;
@@ -24,8 +26,7 @@ use std::fmt::Write as _;
 const ALL: &str = "all";
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 /// The page of a study; `records` are those that the study was made from, in the same order.
 #[must_use]
@@ -56,16 +57,31 @@ pub fn html(study: &Study, records: &[Record]) -> String {
     section("method", "Method", Some(method::section(study, records)));
     write_header(&mut out, study, records, &contents);
     write_tools(&mut out, study);
-    let _infallible = write!(out, "<main>\n{body}</main>\n<footer>Written by Fathom from records alone.</footer>\n");
-    let _infallible = write!(out, "<div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    let _infallible = write!(
+        out,
+        "<main>\n{body}</main>\n<footer>Written by Fathom from records alone.</footer>\n"
+    );
+    let _infallible = write!(
+        out,
+        "<div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    );
     out
 }
 
 /// Names of arms, as far as a title has room.
 fn title(study: &Study) -> String {
     const MOST: usize = 4;
-    let names: Vec<&str> = study.arms.iter().take(MOST).map(|arm| arm.name.as_str()).collect();
-    let more = if study.arms.len() > MOST { format!(" and {} more", study.arms.len() - MOST) } else { String::new() };
+    let names: Vec<&str> = study
+        .arms
+        .iter()
+        .take(MOST)
+        .map(|arm| arm.name.as_str())
+        .collect();
+    let more = if study.arms.len() > MOST {
+        format!(" and {} more", study.arms.len() - MOST)
+    } else {
+        String::new()
+    };
     match names.as_slice() {
         [] => "Storage report".to_owned(),
         _ => escape(&format!("Storage report: {}{more}", names.join(", "))),
@@ -83,7 +99,10 @@ fn write_header(out: &mut String, study: &Study, records: &[Record], contents: &
         counted(study.records, "record"),
         measured(records)
     );
-    if let (Some(baseline), true) = (study.baseline.and_then(|arm| study.arms.get(arm)), study.arms.len() > 1) {
+    if let (Some(baseline), true) = (
+        study.baseline.and_then(|arm| study.arms.get(arm)),
+        study.arms.len() > 1,
+    ) {
         let _infallible = writeln!(
             out,
             "<p>Compared with the baseline {} by {}; differences below {} do not matter.</p>",
@@ -93,7 +112,11 @@ fn write_header(out: &mut String, study: &Study, records: &[Record], contents: &
         );
     }
     if !study.left_out.is_empty() {
-        let _infallible = writeln!(out, "<p>{} left out: see <a href=\"#method\">method</a>.</p>", counted(study.left_out.len(), "record"));
+        let _infallible = writeln!(
+            out,
+            "<p>{} left out: see <a href=\"#method\">method</a>.</p>",
+            counted(study.left_out.len(), "record")
+        );
     }
     out.push_str("<nav aria-label=\"Contents\"><ul>");
     for (id, name) in contents {
@@ -104,9 +127,22 @@ fn write_header(out: &mut String, study: &Study, records: &[Record], contents: &
 
 /// Between which days the records were measured.
 fn measured(records: &[Record]) -> String {
-    let day = |record: &Record| record.started_at.split('T').next().filter(|day| !day.is_empty()).map(escape);
-    let first = records.iter().min_by(|a, b| a.started_at.cmp(&b.started_at)).and_then(day);
-    let last = records.iter().max_by(|a, b| a.started_at.cmp(&b.started_at)).and_then(day);
+    let day = |record: &Record| {
+        record
+            .started_at
+            .split('T')
+            .next()
+            .filter(|day| !day.is_empty())
+            .map(escape)
+    };
+    let first = records
+        .iter()
+        .min_by(|a, b| a.started_at.cmp(&b.started_at))
+        .and_then(day);
+    let last = records
+        .iter()
+        .max_by(|a, b| a.started_at.cmp(&b.started_at))
+        .and_then(day);
     match (first, last) {
         (Some(first), Some(last)) if first == last => format!(", measured on {first}"),
         (Some(first), Some(last)) => format!(", measured from {first} to {last}"),
@@ -121,7 +157,10 @@ fn write_tools(out: &mut String, study: &Study) {
     let metrics = rows::metrics_with_figures(study);
     if metrics.len() > 1 {
         out.push_str("<fieldset><legend>Metric</legend>");
-        let first = metrics.iter().position(|metric| *metric == study.metric).unwrap_or(0);
+        let first = metrics
+            .iter()
+            .position(|metric| *metric == study.metric)
+            .unwrap_or(0);
         for (index, metric) in metrics.iter().enumerate() {
             let _infallible = write!(
                 out,
@@ -157,7 +196,13 @@ fn legend(study: &Study) -> String {
     }
     let mut out = String::from("<ul class=\"keys\">");
     for (index, arm) in study.arms.iter().enumerate() {
-        let _infallible = write!(out, "<li data-arm=\"{index}\">{} {}{}</li>", key(index), words::name(&arm.name), role(study, index));
+        let _infallible = write!(
+            out,
+            "<li data-arm=\"{index}\">{} {}{}</li>",
+            key(index),
+            words::name(&arm.name),
+            role(study, index)
+        );
     }
     out.push_str("</ul>\n");
     out
@@ -168,7 +213,10 @@ fn role(study: &Study, arm: usize) -> &'static str {
     if study.arms.len() < 2 {
         return "";
     }
-    let control = study.arms.get(arm).is_some_and(|arm| arm.role == Some(Role::Control));
+    let control = study
+        .arms
+        .get(arm)
+        .is_some_and(|arm| arm.role == Some(Role::Control));
     match study.baseline == Some(arm) {
         true => " <span class=\"badge\">baseline</span>",
         false if control => " <span class=\"badge\">control</span>",
@@ -176,15 +224,26 @@ fn role(study: &Study, arm: usize) -> &'static str {
     }
 }
 
-/// All kinds of operations together where they are counted together, else the first kind that has the metric.
+/// All kinds of operations together where they are counted together, else the first kind that has
+/// the metric.
 fn leading_kind<'a>(row: &'a StudyRow, metric: &Metric) -> Option<&'a str> {
-    let has =
-        |kind: &&String| row.cells.iter().flatten().any(|cell| cell.figure(kind, metric).is_some_and(|figure| figure.point.is_some()));
+    let has = |kind: &&String| {
+        row.cells.iter().flatten().any(|cell| {
+            cell.figure(kind, metric)
+                .is_some_and(|figure| figure.point.is_some())
+        })
+    };
     let known = || row.operations.iter().filter(has).map(String::as_str);
     known().find(|kind| *kind == ALL).or_else(|| known().next())
 }
 
 /// Metrics that have an interval plot of their own.
 fn plotted() -> [Metric; 5] {
-    [Metric::BytesPerSecond, Metric::OperationsPerSecond, Metric::MeanLatency, Metric::LatencyPercentile(99.0), Metric::CpuPerOperation]
+    [
+        Metric::BytesPerSecond,
+        Metric::OperationsPerSecond,
+        Metric::MeanLatency,
+        Metric::LatencyPercentile(99.0),
+        Metric::CpuPerOperation,
+    ]
 }

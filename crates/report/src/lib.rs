@@ -1,11 +1,12 @@
 //! Records as text: for people, for spreadsheets, and in the formats that other tools read.
 //!
-//! Every function takes records and gives text; none reads a clock, a file or the environment, so the same records give the same bytes.
-//! Nothing is judged here: findings come in as data from `analyze`. What a record does not know is empty or null in the machine formats
-//! and left out of the text for people; it is never zero.
+//! Every function takes records and gives text; none reads a clock, a file or the environment, so
+//! the same records give the same bytes. Nothing is judged here: findings come in as data from
+//! `analyze`. What a record does not know is empty or null in the machine formats and left out of
+//! the text for people; it is never zero.
 //!
-//! One file a format. Deliberately absent: averages over records. A mean of percentiles is no percentile, and several records need an
-//! interval, which is a matter of statistics.
+//! One file a format. Deliberately absent: averages over records. A mean of percentiles is no
+//! percentile, and several records need an interval, which is a matter of statistics.
 #![forbid(unsafe_code)]
 
 mod comparison;
@@ -35,9 +36,15 @@ pub use json::{histograms_json, json};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
 pub use terminal::{Page, TerminalOptions, study_text, terminal};
-pub use verdicts::{Gate, GateOutcome, Verdicts, is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown};
+pub use verdicts::{
+    Gate, GateOutcome, Verdicts, is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,
+};
 
 /// `amount` in `elapsed_ns` as a rate a second; 0 if no time passed.
 fn per_second(amount: u64, elapsed_ns: u64) -> f64 {
-    if elapsed_ns == 0 { 0.0 } else { amount as f64 * 1e9 / elapsed_ns as f64 }
+    if elapsed_ns == 0 {
+        0.0
+    } else {
+        amount as f64 * 1e9 / elapsed_ns as f64
+    }
 }

@@ -1,8 +1,9 @@
-//! Loads on object stores and HTTP services as tables: who succeeded, how long the parts of a request took, what users did, what it cost,
-//! and the arms side by side.
+//! Loads on object stores and HTTP services as tables: who succeeded, how long the parts of a
+//! request took, what users did, what it cost, and the arms side by side.
 //!
-//! The rows are those that people who measure with k6 or warp write by hand. Rates and latencies are the study's own figures; what only a
-//! load has is read from its records here. A failure is always shown as a number, beside a success that is not rounded to all of it.
+//! The rows are those that people who measure with k6 or warp write by hand. Rates and latencies
+//! are the study's own figures; what only a load has is read from its records here. A failure is
+//! always shown as a number, beside a success that is not rounded to all of it.
 
 use crate::plot::Unit;
 use crate::study::Table;
@@ -25,8 +26,18 @@ pub(crate) struct Titled {
 
 /// Whether a row is a load: one of ours, or one of which a source tells the parts of requests.
 pub(crate) fn is_load(row: &StudyRow, records: &[Record]) -> bool {
-    let told = |record: &Record| record.load.is_some() || record.summaries.keys().any(|kind| readings::part_of(kind).is_some());
-    row.cells.iter().flatten().flat_map(|cell| of(cell, records)).any(told)
+    let told = |record: &Record| {
+        record.load.is_some()
+            || record
+                .summaries
+                .keys()
+                .any(|kind| readings::part_of(kind).is_some())
+    };
+    row.cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| of(cell, records))
+        .any(told)
 }
 
 /// The tables of one row; none where it is no load.
@@ -43,56 +54,106 @@ pub(crate) fn tables(study: &Study, row: &StudyRow, records: &[Record]) -> Vec<T
         Some(tables::thresholds(study, row, records)),
         Some(tables::errors(study, row, records)),
     ];
-    found.into_iter().flatten().filter(|titled| titled.table.lines.len() > 1).collect()
+    found
+        .into_iter()
+        .flatten()
+        .filter(|titled| titled.table.lines.len() > 1)
+        .collect()
 }
 
 /// The tables over all rows of several arms; none where there is only one.
 pub(crate) fn overall_tables(study: &Study, records: &[Record]) -> Vec<Titled> {
-    let loads: Vec<&StudyRow> = study.rows.iter().filter(|row| is_load(row, records) && !is_step(row, records)).collect();
+    let loads: Vec<&StudyRow> = study
+        .rows
+        .iter()
+        .filter(|row| is_load(row, records) && !is_step(row, records))
+        .collect();
     if study.arms.len() < 2 || loads.len() < 2 {
         return Vec::new();
     }
-    let found = [sides::overview(study, &loads), sides::throughput(study, &loads, records), sides::iterations(study, &loads, records)];
-    found.into_iter().filter(|titled| titled.table.lines.len() > 1).collect()
+    let found = [
+        sides::overview(study, &loads),
+        sides::throughput(study, &loads, records),
+        sides::iterations(study, &loads, records),
+    ];
+    found
+        .into_iter()
+        .filter(|titled| titled.table.lines.len() > 1)
+        .collect()
 }
 
 /// Whether a row is one of several arrival rates, which the curve shows.
 pub(crate) fn is_step(row: &StudyRow, records: &[Record]) -> bool {
-    let mut of_row = row.cells.iter().flatten().flat_map(|cell| of(cell, records)).peekable();
-    of_row.peek().is_some() && of_row.all(|record| curve::scenario_of_step(record).is_some_and(|scenario| scenario != row.name))
+    let mut of_row = row
+        .cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| of(cell, records))
+        .peekable();
+    of_row.peek().is_some()
+        && of_row.all(|record| {
+            curve::scenario_of_step(record).is_some_and(|scenario| scenario != row.name)
+        })
 }
 
 /// The records of a cell, in the order of their blocks.
 fn of<'a>(cell: &Cell, records: &'a [Record]) -> Vec<&'a Record> {
-    cell.records.iter().filter_map(|index| records.get(*index)).collect()
+    cell.records
+        .iter()
+        .filter_map(|index| records.get(*index))
+        .collect()
 }
 
 /// Arms that have a cell in a row.
-fn measured<'a>(study: &'a Study, row: &'a StudyRow, records: &'a [Record]) -> impl Iterator<Item = (&'a str, &'a Cell, Vec<&'a Record>)> {
+fn measured<'a>(
+    study: &'a Study,
+    row: &'a StudyRow,
+    records: &'a [Record],
+) -> impl Iterator<Item = (&'a str, &'a Cell, Vec<&'a Record>)> {
     let cells = study.arms.iter().zip(&row.cells);
-    cells.filter_map(move |(arm, cell)| Some((arm.name.as_str(), cell.as_ref()?, of(cell.as_ref()?, records))))
+    cells.filter_map(move |(arm, cell)| {
+        Some((
+            arm.name.as_str(),
+            cell.as_ref()?,
+            of(cell.as_ref()?, records),
+        ))
+    })
 }
 
-/// A share of successes that is 100 % only without a failure, with as many digits as the failures need.
+/// A share of successes that is 100 % only without a failure, with as many digits as the failures
+/// need.
 pub(crate) fn success_text(succeeded: u64, failed: u64) -> String {
     const MOST_DIGITS: usize = 6;
     if failed == 0 {
-        return if succeeded == 0 { crate::study::NOTHING.to_owned() } else { "100 %".to_owned() };
+        return if succeeded == 0 {
+            crate::study::NOTHING.to_owned()
+        } else {
+            "100 %".to_owned()
+        };
     }
     let share = 100.0 * failed as f64 / succeeded.saturating_add(failed) as f64;
     (1..=MOST_DIGITS)
         .find(|digits| share >= 10_f64.powi(-i32::try_from(*digits).expect("six digits at most")))
-        .map_or_else(|| "under 100 %".to_owned(), |digits| format!("{:.digits$} %", 100.0 - share))
+        .map_or_else(
+            || "under 100 %".to_owned(),
+            |digits| format!("{:.digits$} %", 100.0 - share),
+        )
 }
 
 /// A value with its unit, or that nobody knows it.
 fn value_text(unit: Unit, value: Option<f64>) -> String {
-    value.map_or_else(|| crate::study::NOTHING.to_owned(), |value| unit.text(value))
+    value.map_or_else(
+        || crate::study::NOTHING.to_owned(),
+        |value| unit.text(value),
+    )
 }
 
 #[cfg(test)]
 pub(crate) mod example {
-    use record::{Histogram, LoadAccount, Operations, PaceAccount, Record, RequestPhases, SCHEMA, Source, ThresholdResult};
+    use record::{
+        Histogram, LoadAccount, Operations, PaceAccount, Record, RequestPhases, SCHEMA, Source,
+        ThresholdResult,
+    };
 
     fn of(ns: u64, count: u64) -> Histogram {
         let mut out = Histogram::default();
@@ -100,11 +161,17 @@ pub(crate) mod example {
         out
     }
 
-    /// `gets` downloads of 10 KiB at `ns` each for 10 s, and half as many uploads, by users of whom most sleep.
+    /// `gets` downloads of 10 KiB at `ns` each for 10 s, and half as many uploads, by users of whom
+    /// most sleep.
     pub(crate) fn load(name: &str, gets: u64, ns: u64, failed: u64) -> Record {
         let seconds = 10;
-        let operations =
-            |count: u64, errors| Operations { count, bytes: count * 10_240, errors, latency: of(ns, count), ..Operations::default() };
+        let operations = |count: u64, errors| Operations {
+            count,
+            bytes: count * 10_240,
+            errors,
+            latency: of(ns, count),
+            ..Operations::default()
+        };
         let phases = |count| RequestPhases {
             connecting: of(ns / 50, 5),
             sending: of(ns / 100, count),
@@ -120,12 +187,24 @@ pub(crate) mod example {
             load: Some(LoadAccount {
                 scenario: name.into(),
                 users: vec![25, 50, 50, 25],
-                phases: [("get".to_owned(), phases(gets)), ("put".to_owned(), phases(gets / 2))].into(),
+                phases: [
+                    ("get".to_owned(), phases(gets)),
+                    ("put".to_owned(), phases(gets / 2)),
+                ]
+                .into(),
                 iterations: of(ns + 500_000_000, gets),
                 connections_opened: 50,
                 thresholds: vec![
-                    ThresholdResult { threshold: "get.p95<1s".into(), holds: true, measured: "80 ms".into() },
-                    ThresholdResult { threshold: "put.p95<10ms".into(), holds: false, measured: "80 ms, 70 ms above the limit".into() },
+                    ThresholdResult {
+                        threshold: "get.p95<1s".into(),
+                        holds: true,
+                        measured: "80 ms".into(),
+                    },
+                    ThresholdResult {
+                        threshold: "put.p95<10ms".into(),
+                        holds: false,
+                        measured: "80 ms, 70 ms above the limit".into(),
+                    },
                 ],
                 ..LoadAccount::default()
             }),
@@ -135,7 +214,11 @@ pub(crate) mod example {
         record.operations.insert("put", operations(gets / 2, 0));
         record.generator.in_flight_ns = u128::from(ns) * u128::from(gets + gets / 2);
         record.process.user_ns = 100_000 * (gets + gets / 2);
-        for (key, value) in [("users", "50"), ("mix", "get 50, put 25"), ("scenario", name)] {
+        for (key, value) in [
+            ("users", "50"),
+            ("mix", "get 50, put 25"),
+            ("scenario", name),
+        ] {
             record.effective.insert(key.into(), value.into());
         }
         if failed > 0 {
@@ -160,11 +243,19 @@ pub(crate) mod example {
         gets.count += 30;
         record.operations = record::Measurements::default();
         record.operations.insert("get", gets);
-        record.pace = Some(PaceAccount { asked_per_second: Some(rate), achieved_per_second: rate, ..PaceAccount::default() });
+        record.pace = Some(PaceAccount {
+            asked_per_second: Some(rate),
+            achieved_per_second: rate,
+            ..PaceAccount::default()
+        });
         record.effective.remove("users");
         let load = record.load.get_or_insert_default();
         load.lateness = Some(of(50_000, 1000));
-        load.thresholds = vec![ThresholdResult { threshold: "p99<50ms".into(), holds, measured: "x".into() }];
+        load.thresholds = vec![ThresholdResult {
+            threshold: "p99<50ms".into(),
+            holds,
+            measured: "x".into(),
+        }];
         record
     }
 
@@ -172,7 +263,11 @@ pub(crate) mod example {
     pub(crate) fn told(arm: &str, row: &str) -> Record {
         Record {
             name: format!("{arm} | {row}"),
-            source: Some(Source { tool: "document".into(), format: "document".into(), ..Source::default() }),
+            source: Some(Source {
+                tool: "document".into(),
+                format: "document".into(),
+                ..Source::default()
+            }),
             ..Record::default()
         }
     }
@@ -198,7 +293,10 @@ mod tests {
             assert_eq!(success_text(succeeded, failed), text);
         }
         for failed in 1..2000 {
-            assert!(!success_text(1_000_000, failed).starts_with("100"), "{failed}");
+            assert!(
+                !success_text(1_000_000, failed).starts_with("100"),
+                "{failed}"
+            );
         }
     }
 }

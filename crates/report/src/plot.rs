@@ -1,10 +1,12 @@
 //! Plots as inline SVG: numbers in, text out.
 //!
-//! An arm is told from its neighbours by colour (the Okabe–Ito palette, made for colour-blind eyes), by marker and by dashes: there are seven
-//! dashes and eight markers, so that a grey print of many arms can still be read. Colours are custom properties of the page's style sheet; a plot names
-//! classes only. Every plot scales with its view box and says in its label what it shows.
+//! An arm is told from its neighbours by colour (the Okabe–Ito palette, made for colour-blind
+//! eyes), by marker and by dashes: there are seven dashes and eight markers, so that a grey print
+//! of many arms can still be read. Colours are custom properties of the page's style sheet; a plot
+//! names classes only. Every plot scales with its view box and says in its label what it shows.
 //!
-//! Values that are not finite are not drawn. A plot that would be empty is `None`, so that nobody frames nothing.
+//! Values that are not finite are not drawn. A plot that would be empty is `None`, so that nobody
+//! frames nothing.
 
 mod axis;
 mod depth;

@@ -1,7 +1,7 @@
 //! A study as text: what Markdown and the terminal share.
 //!
-//! Circumstances stand before results, results in the order of the records, findings and limits after them. No arm is marked as the best:
-//! a verdict is a sentence with its interval.
+//! Circumstances stand before results, results in the order of the records, findings and limits
+//! after them. No arm is marked as the best: a verdict is a sentence with its interval.
 
 use crate::load::is_told_apart;
 use crate::sentence;
@@ -36,7 +36,10 @@ const HTML_MARK: &str = "<footer>Written by Fathom from records alone.</footer>"
 /// Whether a text is a study in one of its forms, which may be written anew without asking.
 #[must_use]
 pub fn is_study(text: &str) -> bool {
-    text.starts_with(MARKDOWN_MARK) || text.contains(HTML_MARK) || csv::is_study_csv(text) || json::is_study_json(text)
+    text.starts_with(MARKDOWN_MARK)
+        || text.contains(HTML_MARK)
+        || csv::is_study_csv(text)
+        || json::is_study_json(text)
 }
 
 /// A table: a header and lines of as many cells.
@@ -86,19 +89,41 @@ pub(crate) fn row_table(study: &Study, row: &StudyRow) -> Table {
     let mut lines = Vec::new();
     for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
         for (arm, cell) in study.arms.iter().zip(&row.cells) {
-            if cell.as_ref().is_some_and(|cell| cell.figures.iter().any(|figure| figure.kind == *kind)) {
-                lines.push(Line { labels: vec![kind.clone(), arm.name.clone()], cell: cell.as_ref(), kind, is_load: is_load(row) });
+            if cell
+                .as_ref()
+                .is_some_and(|cell| cell.figures.iter().any(|figure| figure.kind == *kind))
+            {
+                lines.push(Line {
+                    labels: vec![kind.clone(), arm.name.clone()],
+                    cell: cell.as_ref(),
+                    kind,
+                    is_load: is_load(row),
+                });
             }
         }
     }
-    let absent: Vec<String> =
-        study.arms.iter().zip(&row.cells).filter(|(_, cell)| cell.is_none()).map(|(arm, _)| arm.name.clone()).collect();
+    let absent: Vec<String> = study
+        .arms
+        .iter()
+        .zip(&row.cells)
+        .filter(|(_, cell)| cell.is_none())
+        .map(|(arm, _)| arm.name.clone())
+        .collect();
     if row.operations.len() == 1 {
-        lines.iter_mut().for_each(|line| drop(line.labels.remove(0)));
+        lines
+            .iter_mut()
+            .for_each(|line| drop(line.labels.remove(0)));
     }
-    let headings: &[&str] = if row.operations.len() == 1 { &["Arm"] } else { &["Operation", "Arm"] };
+    let headings: &[&str] = if row.operations.len() == 1 {
+        &["Arm"]
+    } else {
+        &["Operation", "Arm"]
+    };
     let mut out = table(study, headings, &lines);
-    out.notes.extend((!absent.is_empty()).then(|| format!("without a record that counts here: {}", some(&absent))));
+    out.notes.extend(
+        (!absent.is_empty())
+            .then(|| format!("without a record that counts here: {}", some(&absent))),
+    );
     out
 }
 
@@ -108,7 +133,12 @@ pub(crate) fn one_arm_table(study: &Study) -> Table {
     for row in &study.rows {
         for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
             let cell = row.cells.iter().flatten().next();
-            lines.push(Line { labels: vec![row.name.clone(), kind.clone()], cell, kind, is_load: is_load(row) });
+            lines.push(Line {
+                labels: vec![row.name.clone(), kind.clone()],
+                cell,
+                kind,
+                is_load: is_load(row),
+            });
         }
     }
     let first = lines.first().map(|line| line.kind);
@@ -119,17 +149,41 @@ pub(crate) fn one_arm_table(study: &Study) -> Table {
     table(study, &["Row", "Operation"], &lines)
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
-    let figure = |line: &Line<'_>, metric: &Metric| line.cell.and_then(|cell| cell.figure(line.kind, metric)).cloned();
-    let is_known = |metric: &Metric| lines.iter().any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()));
+    let figure = |line: &Line<'_>, metric: &Metric| {
+        line.cell
+            .and_then(|cell| cell.figure(line.kind, metric))
+            .cloned()
+    };
+    let is_known = |metric: &Metric| {
+        lines
+            .iter()
+            .any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()))
+    };
     let columns = columns(is_known, lines.iter().any(|line| line.is_load));
     let measure = interval_metric(study, is_known);
-    let measured = || lines.iter().filter_map(|line| line.cell.and_then(|cell| Some((cell, cell.figure(line.kind, &measure)?))));
-    let mut header: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
+    let measured = || {
+        lines.iter().filter_map(|line| {
+            line.cell
+                .and_then(|cell| Some((cell, cell.figure(line.kind, &measure)?)))
+        })
+    };
+    let mut header: Vec<String> = headings
+        .iter()
+        .map(|heading| (*heading).to_owned())
+        .collect();
     for metric in &columns {
         header.push(metric_name(metric));
         if *metric == measure {
-            header.push(format!("{} ({})", bounds::heading(measured().map(|(_, figure)| figure)), metric_name(metric)));
+            header.push(format!(
+                "{} ({})",
+                bounds::heading(measured().map(|(_, figure)| figure)),
+                metric_name(metric)
+            ));
         }
     }
     header.push("n".to_owned());
@@ -139,23 +193,46 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
         let mut cells = line.labels.clone();
         for metric in &columns {
             let figure = figure(line, metric);
-            cells.push(figure.as_ref().and_then(|figure| figure.point).map_or_else(|| NOTHING.into(), |point| value_text(metric, point)));
+            cells.push(
+                figure
+                    .as_ref()
+                    .and_then(|figure| figure.point)
+                    .map_or_else(|| NOTHING.into(), |point| value_text(metric, point)),
+            );
             if *metric == measure {
-                cells.push(figure.as_ref().map_or_else(|| NOTHING.into(), interval_cell));
+                cells.push(
+                    figure
+                        .as_ref()
+                        .map_or_else(|| NOTHING.into(), interval_cell),
+                );
             }
-            if let Some(note) = figure.filter(|figure| figure.point.is_none()).and_then(|figure| figure.note) {
+            if let Some(note) = figure
+                .filter(|figure| figure.point.is_none())
+                .and_then(|figure| figure.note)
+            {
                 match missing.iter_mut().find(|(known, _)| *known == note) {
                     Some((_, whose)) => whose.push(line.labels.join(" ")),
                     None => missing.push((note, vec![line.labels.join(" ")])),
                 }
             }
         }
-        cells.push(line.cell.map_or_else(|| "0".to_owned(), |cell| cell.blocks.to_string()));
+        cells.push(
+            line.cell
+                .map_or_else(|| "0".to_owned(), |cell| cell.blocks.to_string()),
+        );
         out.push(cells);
     }
     let mut notes = bounds::remarks(measured());
-    notes.extend(missing.into_iter().map(|(note, whose)| format!("{note}: {}", some(&whose))));
-    Table { labels: headings.len(), lines: out, notes }
+    notes.extend(
+        missing
+            .into_iter()
+            .map(|(note, whose)| format!("{note}: {}", some(&whose))),
+    );
+    Table {
+        labels: headings.len(),
+        lines: out,
+        notes,
+    }
 }
 
 /// Whether a row is a load of users or arrivals, whose readers ask for percentiles.
@@ -163,15 +240,24 @@ fn is_load(row: &StudyRow) -> bool {
     row.workload.iter().any(|fact| fact.key == "scenario")
 }
 
-/// The columns of a table: always those of the usual comparison table; percentiles instead of a mean that nobody knows, and of loads.
+/// The columns of a table: always those of the usual comparison table; percentiles instead of a
+/// mean that nobody knows, and of loads.
 fn columns(is_known: impl Fn(&Metric) -> bool, is_load: bool) -> Vec<Metric> {
-    let mut out = vec![Metric::BytesPerSecond, Metric::OperationsPerSecond, Metric::MeanLatency];
+    let mut out = vec![
+        Metric::BytesPerSecond,
+        Metric::OperationsPerSecond,
+        Metric::MeanLatency,
+    ];
     let tails: &[f64] = match (is_load, is_known(&Metric::MeanLatency)) {
         (true, _) => &[50.0, 95.0, 99.0, 100.0],
         (false, true) => &[99.0],
         (false, false) => &[50.0, 95.0, 99.0, 99.9, 100.0],
     };
-    let percentiles: Vec<Metric> = tails.iter().map(|percent| Metric::LatencyPercentile(*percent)).filter(&is_known).collect();
+    let percentiles: Vec<Metric> = tails
+        .iter()
+        .map(|percent| Metric::LatencyPercentile(*percent))
+        .filter(&is_known)
+        .collect();
     if !percentiles.is_empty() && !is_known(&Metric::MeanLatency) {
         out.pop();
     }
@@ -182,13 +268,24 @@ fn columns(is_known: impl Fn(&Metric) -> bool, is_load: bool) -> Vec<Metric> {
 
 /// The metric whose interval is shown: what is compared, else the first that is known.
 fn interval_metric(study: &Study, is_known: impl Fn(&Metric) -> bool) -> Metric {
-    let others = [Metric::OperationsPerSecond, Metric::BytesPerSecond, Metric::MeanLatency, Metric::LatencyPercentile(50.0)];
+    let others = [
+        Metric::OperationsPerSecond,
+        Metric::BytesPerSecond,
+        Metric::MeanLatency,
+        Metric::LatencyPercentile(50.0),
+    ];
     let candidates = std::iter::once(study.metric.clone()).chain(others);
-    candidates.into_iter().find(is_known).unwrap_or(Metric::OperationsPerSecond)
+    candidates
+        .into_iter()
+        .find(is_known)
+        .unwrap_or(Metric::OperationsPerSecond)
 }
 
 fn interval_cell(figure: &Figure) -> String {
-    let bounds = figure.point.zip(figure.bounds.as_ref()).map(|(point, bounds)| bounds_text(&figure.metric, point, bounds));
+    let bounds = figure
+        .point
+        .zip(figure.bounds.as_ref())
+        .map(|(point, bounds)| bounds_text(&figure.metric, point, bounds));
     match (bounds, &figure.note) {
         (Some(text), None) => text,
         (Some(text), Some(note)) => format!("{text} ({note})"),
@@ -200,15 +297,26 @@ fn interval_cell(figure: &Figure) -> String {
 /// Up to four names, and how many more.
 pub(crate) fn some(names: &[String]) -> String {
     const MOST: usize = 4;
-    let shown = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > MOST { format!("{shown} and {} more", names.len() - MOST) } else { shown }
+    let shown = names
+        .iter()
+        .take(MOST)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > MOST {
+        format!("{shown} and {} more", names.len() - MOST)
+    } else {
+        shown
+    }
 }
 
 /// The verdicts of a row against the baseline, arms with one verdict together.
 pub(crate) fn verdicts(study: &Study, row: &StudyRow) -> Vec<(Vec<String>, String)> {
     let mut out: Vec<(Vec<String>, String)> = Vec::new();
     for (arm, comparison) in study.arms.iter().zip(&row.comparisons) {
-        let Some(comparison) = comparison else { continue };
+        let Some(comparison) = comparison else {
+            continue;
+        };
         let text = sentence(comparison, study.margin);
         match out.iter_mut().find(|(_, known)| *known == text) {
             Some((arms, _)) => arms.push(arm.name.clone()),
@@ -221,14 +329,24 @@ pub(crate) fn verdicts(study: &Study, row: &StudyRow) -> Vec<(Vec<String>, Strin
 /// The verdicts over all rows together, by arm.
 pub(crate) fn overall(study: &Study) -> Vec<String> {
     let arms = study.arms.iter().zip(&study.overall);
-    arms.filter_map(|(arm, found)| Some(format!("{} over all rows: {}", arm.name, sentence(found.as_ref()?, study.margin)))).collect()
+    arms.filter_map(|(arm, found)| {
+        Some(format!(
+            "{} over all rows: {}",
+            arm.name,
+            sentence(found.as_ref()?, study.margin)
+        ))
+    })
+    .collect()
 }
 
 /// Which records a finding is about.
 pub(crate) fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
     let example = finding.example?;
     let row = study.rows.iter().find_map(|row| {
-        let arm = row.cells.iter().position(|cell| cell.as_ref().is_some_and(|cell| cell.records.contains(&example)))?;
+        let arm = row.cells.iter().position(|cell| {
+            cell.as_ref()
+                .is_some_and(|cell| cell.records.contains(&example))
+        })?;
         let arm = Some(&study.arms[arm].name).filter(|_| study.arms.len() > 1);
         Some(arm.map_or_else(|| row.name.clone(), |arm| format!("{} of {arm}", row.name)))
     });
@@ -241,8 +359,12 @@ pub(crate) fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
 
 /// The one verdict of all comparisons, where they have only one.
 pub(crate) fn only_verdict(study: &Study) -> Option<String> {
-    let all: Vec<String> =
-        study.rows.iter().flat_map(|row| row.comparisons.iter().flatten()).map(|comparison| sentence(comparison, study.margin)).collect();
+    let all: Vec<String> = study
+        .rows
+        .iter()
+        .flat_map(|row| row.comparisons.iter().flatten())
+        .map(|comparison| sentence(comparison, study.margin))
+        .collect();
     let first = all.first()?;
     (all.len() > 1 && all.iter().all(|text| text == first)).then(|| first.clone())
 }
@@ -261,7 +383,15 @@ pub(crate) fn comparison_head(study: &Study) -> Option<String> {
 /// Facts on which the arms agree, in one sentence.
 pub(crate) fn agreeing(facts: &[Fact]) -> String {
     let same = facts.iter().filter(|fact| !fact.differs);
-    same.filter_map(|fact| Some(format!("{} {}", fact.key, fact.values.iter().flatten().next()?))).collect::<Vec<_>>().join("; ")
+    same.filter_map(|fact| {
+        Some(format!(
+            "{} {}",
+            fact.key,
+            fact.values.iter().flatten().next()?
+        ))
+    })
+    .collect::<Vec<_>>()
+    .join("; ")
 }
 
 /// The options that say what a row does.
@@ -289,19 +419,50 @@ const MOST_BY_ARM: usize = 4;
 pub(crate) fn work(study: &Study, row: &StudyRow) -> [Option<String>; 2] {
     let same: Vec<String> = TELLING
         .iter()
-        .filter_map(|key| row.workload.iter().find(|fact| fact.key == **key && !fact.differs))
-        .filter_map(|fact| Some(format!("{} {}", fact.key, fact.values.iter().flatten().next()?)))
+        .filter_map(|key| {
+            row.workload
+                .iter()
+                .find(|fact| fact.key == **key && !fact.differs)
+        })
+        .filter_map(|fact| {
+            Some(format!(
+                "{} {}",
+                fact.key,
+                fact.values.iter().flatten().next()?
+            ))
+        })
         .collect();
     let present = |fact: &Fact| -> String {
-        let arms = study.arms.iter().zip(&row.cells).zip(&fact.values).filter(|((_, cell), _)| cell.is_some());
-        let values: Vec<(&str, &str)> = arms.map(|((arm, _), text)| (arm.name.as_str(), text.as_deref().unwrap_or("unknown"))).collect();
+        let arms = study
+            .arms
+            .iter()
+            .zip(&row.cells)
+            .zip(&fact.values)
+            .filter(|((_, cell), _)| cell.is_some());
+        let values: Vec<(&str, &str)> = arms
+            .map(|((arm, _), text)| (arm.name.as_str(), text.as_deref().unwrap_or("unknown")))
+            .collect();
         if values.len() <= MOST_BY_ARM {
-            return values.iter().map(|(arm, value)| format!("{arm}: {value}")).collect::<Vec<_>>().join(", ");
+            return values
+                .iter()
+                .map(|(arm, value)| format!("{arm}: {value}"))
+                .collect::<Vec<_>>()
+                .join(", ");
         }
-        values.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" | ")
+        values
+            .iter()
+            .map(|(_, value)| *value)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+            .join(" | ")
     };
-    let differing: Vec<String> =
-        row.workload.iter().filter(|fact| fact.differs).map(|fact| format!("{} ({})", fact.key, present(fact))).collect();
+    let differing: Vec<String> = row
+        .workload
+        .iter()
+        .filter(|fact| fact.differs)
+        .map(|fact| format!("{} ({})", fact.key, present(fact)))
+        .collect();
     [same, differing].map(|parts| Some(parts.join(", ")).filter(|text| !text.is_empty()))
 }
 
@@ -312,7 +473,10 @@ pub(crate) fn drift_text(row: &StudyRow) -> Option<String> {
     let is_seen = |p: Option<f64>| p.is_some_and(|p| p < SEEN);
     let mut seen = Vec::new();
     if let Some(change) = drift.change.filter(|_| is_seen(drift.trend_p)) {
-        seen.push(format!("the level changed by {:+.1} % over the blocks", 100.0 * change.exp_m1()));
+        seen.push(format!(
+            "the level changed by {:+.1} % over the blocks",
+            100.0 * change.exp_m1()
+        ));
     }
     let others = [
         (drift.runs_p, "blocks resemble their neighbours"),
@@ -320,15 +484,33 @@ pub(crate) fn drift_text(row: &StudyRow) -> Option<String> {
         (drift.spread_p, "the spread changed"),
         (drift.predecessor_p, "what ran before matters"),
     ];
-    seen.extend(others.into_iter().filter(|(p, _)| is_seen(*p)).map(|(_, text)| text.to_owned()));
-    (!seen.is_empty()).then(|| format!("drift: {}; comparisons within blocks stand, levels are of this session", seen.join(", ")))
+    seen.extend(
+        others
+            .into_iter()
+            .filter(|(p, _)| is_seen(*p))
+            .map(|(_, text)| text.to_owned()),
+    );
+    (!seen.is_empty()).then(|| {
+        format!(
+            "drift: {}; comparisons within blocks stand, levels are of this session",
+            seen.join(", ")
+        )
+    })
 }
 
 /// How the numbers came about, and what they cannot show.
 pub(crate) fn method(study: &Study) -> Vec<String> {
-    let figures = || study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| &cell.figures);
-    let methods: BTreeSet<String> =
-        figures().filter_map(|figure| figure.interval().copied()).map(|estimate| level_method(estimate.method)).collect();
+    let figures = || {
+        study
+            .rows
+            .iter()
+            .flat_map(|row| row.cells.iter().flatten())
+            .flat_map(|cell| &cell.figures)
+    };
+    let methods: BTreeSet<String> = figures()
+        .filter_map(|figure| figure.interval().copied())
+        .map(|estimate| level_method(estimate.method))
+        .collect();
     let mut out = vec![UNITS.to_owned()];
     out.push(
         "n is the number of blocks (fresh runs in an order drawn by lot), or of repeated records where there is no plan. Operations within a run are not \
@@ -359,7 +541,9 @@ pub(crate) fn method(study: &Study) -> Vec<String> {
 fn level_method(method: Method) -> String {
     match method {
         Method::HodgesLehmann => "Hodges-Lehmann with the exact signed-rank interval".to_owned(),
-        Method::PairedT | Method::PooledT => "mean with Student's t interval at five blocks".to_owned(),
+        Method::PairedT | Method::PooledT => {
+            "mean with Student's t interval at five blocks".to_owned()
+        }
         Method::OrderStatistics => method.to_string(),
     }
 }
@@ -367,8 +551,17 @@ fn level_method(method: Method) -> String {
 /// What a report says of the number of its records.
 pub(crate) fn counted(study: &Study) -> String {
     let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
-    let of = [plural(study.records, "record"), plural(study.arms.len(), "arm"), plural(study.rows.len(), "row")].join(", ");
-    if study.left_out.is_empty() { of } else { format!("{of}; {} left out", study.left_out.len()) }
+    let of = [
+        plural(study.records, "record"),
+        plural(study.arms.len(), "arm"),
+        plural(study.rows.len(), "row"),
+    ]
+    .join(", ");
+    if study.left_out.is_empty() {
+        of
+    } else {
+        format!("{of}; {} left out", study.left_out.len())
+    }
 }
 
 #[cfg(test)]
@@ -382,7 +575,14 @@ mod tests {
         let mut latency = Histogram::default();
         latency.record_many(latency_ns, count - count / 100);
         latency.record_many(latency_ns * 20, count / 100);
-        Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), latency, ..Operations::default() }
+        Operations {
+            count,
+            bytes: count * 4096,
+            smallest_bytes: Some(4096),
+            largest_bytes: Some(4096),
+            latency,
+            ..Operations::default()
+        }
     }
 
     /// One slot: the candidate does a tenth more, and everything wanders a little.
@@ -408,16 +608,28 @@ mod tests {
         };
         record.operations.insert("read", operations(count, 90_000));
         if row == 1 {
-            record.operations.insert("write", operations(count / 2, 30_000));
+            record
+                .operations
+                .insert("write", operations(count / 2, 30_000));
         }
         record.process.user_ns = 3_000 * count;
-        for (key, value) in [("engine", "io_uring"), ("block-size", "4k"), ("random", "true"), ("direct", "true"), ("threads", "1")] {
+        for (key, value) in [
+            ("engine", "io_uring"),
+            ("block-size", "4k"),
+            ("random", "true"),
+            ("direct", "true"),
+            ("threads", "1"),
+        ] {
             record.effective.insert(key.into(), value.into());
         }
         let depth = [1_u64, 16][row];
-        record.effective.insert("queue-depth".into(), depth.to_string());
-        (record.generator.worker_ns, record.generator.in_flight_ns) =
-            (u128::from(record.elapsed_ns), u128::from(depth * record.elapsed_ns));
+        record
+            .effective
+            .insert("queue-depth".into(), depth.to_string());
+        (record.generator.worker_ns, record.generator.in_flight_ns) = (
+            u128::from(record.elapsed_ns),
+            u128::from(depth * record.elapsed_ns),
+        );
         record.machine.steal_share = (row == 1).then_some(0.03);
         record.environment.system.kernel_release = Some(["6.1.0", "6.12.0"][arm].into());
         record.environment.cpu.model = Some("Some CPU".into());
@@ -426,7 +638,16 @@ mod tests {
 
     /// Two arms, two rows and eight blocks.
     fn experiment() -> Vec<Record> {
-        const ORDER: [[usize; 2]; 8] = [[0, 1], [1, 0], [1, 0], [0, 1], [1, 0], [0, 1], [0, 1], [1, 0]];
+        const ORDER: [[usize; 2]; 8] = [
+            [0, 1],
+            [1, 0],
+            [1, 0],
+            [0, 1],
+            [1, 0],
+            [0, 1],
+            [0, 1],
+            [1, 0],
+        ];
         let mut out = Vec::new();
         for (block, order) in (0_u32..).zip(ORDER) {
             for row in [0, 1] {
@@ -518,7 +739,10 @@ mod tests {
     #[test]
     fn an_experiment_in_the_terminal() {
         let text = study_text(&golden());
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
         insta::assert_snapshot!(text, @r##"
         32 records, 2 arms, 2 rows.
 
@@ -572,15 +796,34 @@ mod tests {
 
     #[test]
     fn one_arm_has_one_table_with_a_line_a_row() {
-        let one: Vec<Record> = experiment().into_iter().filter(|record| record.trial.as_ref().is_some_and(|t| t.arm == "after")).collect();
+        let one: Vec<Record> = experiment()
+            .into_iter()
+            .filter(|record| record.trial.as_ref().is_some_and(|t| t.arm == "after"))
+            .collect();
         let study = study(&one, &StudyOptions::default());
         let table = one_arm_table(&study);
-        let names: Vec<[&str; 2]> = table.lines.iter().map(|line| [line[0].as_str(), line[1].as_str()]).collect();
+        let names: Vec<[&str; 2]> = table
+            .lines
+            .iter()
+            .map(|line| [line[0].as_str(), line[1].as_str()])
+            .collect();
         assert_eq!(
             names,
-            [["Row", "Operation"], ["RND4K Q1T1 read", "read"], ["MIX 70/30", "read"], ["MIX 70/30", "write"], ["MIX 70/30", "all"]]
+            [
+                ["Row", "Operation"],
+                ["RND4K Q1T1 read", "read"],
+                ["MIX 70/30", "read"],
+                ["MIX 70/30", "write"],
+                ["MIX 70/30", "all"]
+            ]
         );
-        assert_eq!(study_markdown(&study, &one).lines().filter(|line| line.starts_with("| ---")).count(), 1);
+        assert_eq!(
+            study_markdown(&study, &one)
+                .lines()
+                .filter(|line| line.starts_with("| ---"))
+                .count(),
+            1
+        );
     }
 
     #[test]
@@ -590,39 +833,75 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
         let read = &value["rows"][0]["cells"][1]["figures"][1];
         assert_eq!(
-            (read["metric"].as_str(), read["unit"].as_str(), read["by_block"].as_array().map(Vec::len)),
+            (
+                read["metric"].as_str(),
+                read["unit"].as_str(),
+                read["by_block"].as_array().map(Vec::len)
+            ),
             (Some("operations"), Some("1/s"), Some(8))
         );
         assert!(read["estimate"]["low"].as_f64().unwrap() < read["value"].as_f64().unwrap());
         let csv = study_csv(&study, &records);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert_eq!(columns, 20);
-        assert!(csv.lines().any(|line| line.contains("RND4K Q1T1 read,after,read,operations") && line.contains("Faster")), "{csv}");
-        for text in [csv, study_json(&study, &records), study_markdown(&study, &records)] {
+        assert!(
+            csv.lines().any(
+                |line| line.contains("RND4K Q1T1 read,after,read,operations")
+                    && line.contains("Faster")
+            ),
+            "{csv}"
+        );
+        for text in [
+            csv,
+            study_json(&study, &records),
+            study_markdown(&study, &records),
+        ] {
             assert!(is_study(&text), "{}", &text[..60]);
         }
         assert!(!is_study("# My notes") && !is_study(&crate::json(&experiment()[..1])));
     }
 
     #[test]
-    fn where_runs_depend_on_when_they_ran_every_form_shows_a_range_and_none_says_95_percent_of_it() {
+    fn where_runs_depend_on_when_they_ran_every_form_shows_a_range_and_none_says_95_percent_of_it()
+    {
         let mut records = experiment();
-        records.iter_mut().zip(0..).for_each(|(record, number)| record.elapsed_ns += number * 20_000_000);
+        records
+            .iter_mut()
+            .zip(0..)
+            .for_each(|(record, number)| record.elapsed_ns += number * 20_000_000);
         let study = study(&records, &StudyOptions::default());
         let at = study_markdown(&study, &records);
         let texts = [at, study_text(&study), crate::html(&study, &records)];
         for text in texts {
-            assert!(text.contains("range [") && text.contains("A range stands where the runs"), "{text}");
-            assert!(!text.contains("95 % interval:") && !text.contains("95 % interval ("), "{text}");
+            assert!(
+                text.contains("range [") && text.contains("A range stands where the runs"),
+                "{text}"
+            );
+            assert!(
+                !text.contains("95 % interval:") && !text.contains("95 % interval ("),
+                "{text}"
+            );
         }
         let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
         let cell = &value["rows"][0]["cells"][1];
         let rate = &cell["figures"][1];
-        assert!(rate["estimate"].is_null() && rate["range"]["n"] == 8, "{rate}");
-        assert_eq!(rate["range"]["why"], "the level rose or fell from run to run");
+        assert!(
+            rate["estimate"].is_null() && rate["range"]["n"] == 8,
+            "{rate}"
+        );
+        assert_eq!(
+            rate["range"]["why"],
+            "the level rose or fell from run to run"
+        );
         assert!(cell["span_ns"].as_u64().unwrap() > 28_000_000_000, "{cell}");
         let csv = study_csv(&study, &records);
-        let line = csv.lines().find(|line| line.contains("RND4K Q1T1 read,after,read,operations")).unwrap();
-        assert!(line.contains(",,least and greatest: the level rose") && line.contains(",range,"), "{line}");
+        let line = csv
+            .lines()
+            .find(|line| line.contains("RND4K Q1T1 read,after,read,operations"))
+            .unwrap();
+        assert!(
+            line.contains(",,least and greatest: the level rose") && line.contains(",range,"),
+            "{line}"
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! The summary that people read after a run.
 //!
-//! First what was measured, on what, and where that differs from what was asked; then rates and latencies by kind; then every account that
-//! the record has; last the findings. One unit system: bytes in powers of 1024, counts in powers of 1000. A percentile with fewer than ten
-//! samples above it is starred. Text from outside (paths, messages) is shown without control characters.
+//! First what was measured, on what, and where that differs from what was asked; then rates and
+//! latencies by kind; then every account that the record has; last the findings. One unit system:
+//! bytes in powers of 1024, counts in powers of 1000. A percentile with fewer than ten
+//! samples above it is starred. Text from outside (paths, messages) is shown without control
+//! characters.
 
 use analyze::Finding;
 use record::Record;
@@ -31,7 +33,8 @@ pub struct TerminalOptions {
     pub per_worker: bool,
 }
 
-/// The summary of one record and what an audit found in it; lines of at most 100 columns unless a word is longer.
+/// The summary of one record and what an audit found in it; lines of at most 100 columns unless a
+/// word is longer.
 #[must_use]
 pub fn terminal(record: &Record, findings: &[Finding], options: &TerminalOptions) -> String {
     let mut page = Page::default();
@@ -126,7 +129,12 @@ mod tests {
 
     #[test]
     fn all_that_can_be_shown() {
-        let options = TerminalOptions { show_latency: true, show_histogram: true, show_percentiles: vec![50.0, 99.0], per_worker: true };
+        let options = TerminalOptions {
+            show_latency: true,
+            show_histogram: true,
+            show_percentiles: vec![50.0, 99.0],
+            per_worker: true,
+        };
         let text = terminal(&example::oltp(), &[], &options);
         insta::assert_snapshot!(text, @r#"
         oltp: random zipf(1.2) 70% reads and 30% writes of 4 KiB on /data/oltp.dat (file, 8 GiB)
@@ -195,41 +203,101 @@ mod tests {
     #[test]
     fn an_open_loop_shows_service_times_apart() {
         let mut record = example::oltp();
-        let service = record.operations.kind("read").map(|reads| reads.latency.clone());
+        let service = record
+            .operations
+            .kind("read")
+            .map(|reads| reads.latency.clone());
         record.operations = record::Measurements::default();
-        let mut late = Operations { count: 10, bytes: 40_960, service, ..Operations::default() };
+        let mut late = Operations {
+            count: 10,
+            bytes: 40_960,
+            service,
+            ..Operations::default()
+        };
         late.latency.record_many(900_000_000, 10);
         record.operations.insert("read", late);
-        record.pace =
-            Some(record::PaceAccount { asked_per_second: Some(10.0), achieved_per_second: 5.0, unsent: 10, ..Default::default() });
+        record.pace = Some(record::PaceAccount {
+            asked_per_second: Some(10.0),
+            achieved_per_second: 5.0,
+            unsent: 10,
+            ..Default::default()
+        });
         let text = shown(&record, &TerminalOptions::default());
-        let [late, service] = ["\nread  ", "\n  service"].map(|start| text.rfind(start).map(|at| text[at + 1..].lines().next().unwrap()));
-        assert!(late.unwrap().contains("900 ms") && service.unwrap().contains("81.2 µs"), "{text}");
-        assert!(text.contains("pace          asked 10 /s, achieved 5 /s; 10 operations never started"), "{text}");
+        let [late, service] = ["\nread  ", "\n  service"].map(|start| {
+            text.rfind(start)
+                .map(|at| text[at + 1..].lines().next().unwrap())
+        });
+        assert!(
+            late.unwrap().contains("900 ms") && service.unwrap().contains("81.2 µs"),
+            "{text}"
+        );
+        assert!(
+            text.contains("pace          asked 10 /s, achieved 5 /s; 10 operations never started"),
+            "{text}"
+        );
     }
 
     #[test]
     fn success_is_never_rounded_up_to_all() {
         for (operations, failures, expected) in [
-            (1_000_000, 0, "Verification: Operations: 1000000, Failures: 0, Success: 100.00%"),
-            (1_000_000, 1, "Verification: Operations: 1000000, Failures: 1, Success: 99.99%"),
-            (3, 2, "Verification: Operations: 3, Failures: 2, Success: 33.33%"),
-            (u64::MAX, 1, "Verification: Operations: 18446744073709551615, Failures: 1, Success: 99.99%"),
-            (0, 0, "Verification: Operations: 0, Failures: 0, Success: n/a (written for a later check)"),
+            (
+                1_000_000,
+                0,
+                "Verification: Operations: 1000000, Failures: 0, Success: 100.00%",
+            ),
+            (
+                1_000_000,
+                1,
+                "Verification: Operations: 1000000, Failures: 1, Success: 99.99%",
+            ),
+            (
+                3,
+                2,
+                "Verification: Operations: 3, Failures: 2, Success: 33.33%",
+            ),
+            (
+                u64::MAX,
+                1,
+                "Verification: Operations: 18446744073709551615, Failures: 1, Success: 99.99%",
+            ),
+            (
+                0,
+                0,
+                "Verification: Operations: 0, Failures: 0, Success: n/a (written for a later check)",
+            ),
         ] {
-            let record =
-                Record { verification: Some(Verification { operations, failures, ..Verification::default() }), ..Record::default() };
+            let record = Record {
+                verification: Some(Verification {
+                    operations,
+                    failures,
+                    ..Verification::default()
+                }),
+                ..Record::default()
+            };
             let text = terminal(&record, &[], &TerminalOptions::default());
-            assert!(text.lines().any(|line| line == expected), "{expected}\n{text}");
+            assert!(
+                text.lines().any(|line| line == expected),
+                "{expected}\n{text}"
+            );
         }
     }
 
     #[test]
     fn the_last_lines_are_the_findings() {
         let text = shown(&example::oltp(), &TerminalOptions::default());
-        assert!(text.contains("note[single_observation]: single observation: no interval\n  help: "));
-        let finding = Finding { rule: "starved", severity: Severity::Warning, message: "m".into(), advice: "a".into() };
-        assert!(terminal(&Record::default(), &[finding], &TerminalOptions::default()).ends_with("\nwarning[starved]: m\n  help: a\n"));
+        assert!(
+            text.contains("note[single_observation]: single observation: no interval\n  help: ")
+        );
+        let finding = Finding {
+            rule: "starved",
+            severity: Severity::Warning,
+            message: "m".into(),
+            advice: "a".into(),
+        };
+        assert!(
+            terminal(&Record::default(), &[finding], &TerminalOptions::default())
+                .ends_with("\nwarning[starved]: m\n  help: a\n")
+        );
     }
 
     #[test]
@@ -242,21 +310,43 @@ mod tests {
 
     #[test]
     fn lines_fit_a_hundred_columns() {
-        let options = TerminalOptions { show_latency: true, show_histogram: true, per_worker: true, ..TerminalOptions::default() };
-        let many = TerminalOptions { show_percentiles: (0..20).map(|i| f64::from(i) * 5.0).collect(), ..options.clone() };
+        let options = TerminalOptions {
+            show_latency: true,
+            show_histogram: true,
+            per_worker: true,
+            ..TerminalOptions::default()
+        };
+        let many = TerminalOptions {
+            show_percentiles: (0..20).map(|i| f64::from(i) * 5.0).collect(),
+            ..options.clone()
+        };
         for options in [options, many] {
             for line in shown(&example::oltp(), &options).lines() {
-                assert!(line.chars().count() <= 100 && !line.ends_with(' '), "{line}");
+                assert!(
+                    line.chars().count() <= 100 && !line.ends_with(' '),
+                    "{line}"
+                );
             }
         }
     }
 
     #[test]
     fn empty_records_and_empty_histograms_are_no_reason_to_panic() {
-        let options =
-            TerminalOptions { show_latency: true, show_histogram: true, show_percentiles: vec![f64::NAN, -1.0, 200.0], per_worker: true };
+        let options = TerminalOptions {
+            show_latency: true,
+            show_histogram: true,
+            show_percentiles: vec![f64::NAN, -1.0, 200.0],
+            per_worker: true,
+        };
         let mut hollow = example::oltp();
-        hollow.operations.insert("stat", Operations { count: 5, service: Some(Histogram::default()), ..Operations::default() });
+        hollow.operations.insert(
+            "stat",
+            Operations {
+                count: 5,
+                service: Some(Histogram::default()),
+                ..Operations::default()
+            },
+        );
         hollow.elapsed_ns = 0;
         for record in [Record::default(), hollow] {
             assert!(shown(&record, &options).contains("single observation"));

@@ -1,7 +1,8 @@
-//! The verdicts of a comparison for other programs: JSON, Markdown for the summary of a job, JUnit XML.
+//! The verdicts of a comparison for other programs: JSON, Markdown for the summary of a job, JUnit
+//! XML.
 //!
-//! All three say the same of the same entries. What a verdict means for a gate is decided here and nowhere else, so that a file and the
-//! exit code beside it agree.
+//! All three say the same of the same entries. What a verdict means for a gate is decided here and
+//! nowhere else, so that a file and the exit code beside it agree.
 
 mod json;
 mod junit;
@@ -11,11 +12,15 @@ pub use json::verdicts_json;
 pub use junit::verdicts_junit;
 pub use markdown::verdicts_markdown;
 
-use analyze::{ArmsComparison, Comparison, ControlCheck, Disagreement, Located, LoneRow, Question, RowComparison};
+use analyze::{
+    ArmsComparison, Comparison, ControlCheck, Disagreement, Located, LoneRow, Question,
+    RowComparison,
+};
 use record::Record;
 use stats::Verdict;
 
-/// Which verdicts fail a gate. That a loss passes where not knowing does not is nobody's wish, hence the order.
+/// Which verdicts fail a gate. That a loss passes where not knowing does not is nobody's wish,
+/// hence the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gate {
     #[default]
@@ -78,7 +83,8 @@ impl GateOutcome {
 struct Entry<'a> {
     found: &'a RowComparison,
     is_over_all_rows: bool,
-    /// Whether the experiment was to decide this: what it says of single rows besides cannot be undecided in a gate's eyes.
+    /// Whether the experiment was to decide this: what it says of single rows besides cannot be
+    /// undecided in a gate's eyes.
     is_decisive: bool,
 }
 
@@ -106,12 +112,26 @@ pub struct Verdicts<'a> {
 impl<'a> Verdicts<'a> {
     /// Of two sets of records, each with its name.
     #[must_use]
-    pub fn of_sides(names: [&str; 2], found: &'a Comparison, findings: &'a [Located], records: Vec<&'a Record>, gate: Gate) -> Self {
-        let entry = |row| Entry { found: row, is_over_all_rows: false, is_decisive: true };
+    pub fn of_sides(
+        names: [&str; 2],
+        found: &'a Comparison,
+        findings: &'a [Located],
+        records: Vec<&'a Record>,
+        gate: Gate,
+    ) -> Self {
+        let entry = |row| Entry {
+            found: row,
+            is_over_all_rows: false,
+            is_decisive: true,
+        };
         let entries = found.rows.iter().map(entry).collect();
         Self {
             base: names[0].to_owned(),
-            arms: vec![ArmEntries { name: names[1].to_owned(), entries, comparison: found }],
+            arms: vec![ArmEntries {
+                name: names[1].to_owned(),
+                entries,
+                comparison: found,
+            }],
             question: &found.question,
             control: None,
             findings,
@@ -127,8 +147,16 @@ impl<'a> Verdicts<'a> {
         let arms = found.candidates.iter().map(|candidate| {
             let rows = candidate.comparison.rows.iter();
             let has_rows = rows.len() > 1;
-            let pooled = Entry { found: &candidate.pooled, is_over_all_rows: has_rows, is_decisive: true };
-            let rows = rows.filter(|_| has_rows).map(|row| Entry { found: row, is_over_all_rows: false, is_decisive: false });
+            let pooled = Entry {
+                found: &candidate.pooled,
+                is_over_all_rows: has_rows,
+                is_decisive: true,
+            };
+            let rows = rows.filter(|_| has_rows).map(|row| Entry {
+                found: row,
+                is_over_all_rows: false,
+                is_decisive: false,
+            });
             ArmEntries {
                 name: candidate.candidate.clone(),
                 entries: std::iter::once(pooled).chain(rows).collect(),
@@ -150,21 +178,41 @@ impl<'a> Verdicts<'a> {
     /// What all verdicts together mean for the gate: the gravest.
     #[must_use]
     pub fn outcome(&self) -> GateOutcome {
-        self.arms.iter().map(|arm| self.outcome_of(arm)).max().unwrap_or(GateOutcome::NoVerdict)
+        self.arms
+            .iter()
+            .map(|arm| self.outcome_of(arm))
+            .max()
+            .unwrap_or(GateOutcome::NoVerdict)
     }
 
     fn outcome_of(&self, arm: &ArmEntries<'_>) -> GateOutcome {
-        let lone = arm.comparison.lone_rows.first().map(|_| GateOutcome::NoVerdict);
-        // A single row without a verdict of its own, beside one over all rows, takes nothing from that.
-        let counts = |entry: &&Entry<'_>| entry.is_decisive || self.judge(entry) == GateOutcome::Failed;
-        arm.entries.iter().filter(counts).map(|entry| self.judge(entry)).chain(lone).max().unwrap_or(GateOutcome::NoVerdict)
+        let lone = arm
+            .comparison
+            .lone_rows
+            .first()
+            .map(|_| GateOutcome::NoVerdict);
+        // A single row without a verdict of its own, beside one over all rows, takes nothing from
+        // that.
+        let counts =
+            |entry: &&Entry<'_>| entry.is_decisive || self.judge(entry) == GateOutcome::Failed;
+        arm.entries
+            .iter()
+            .filter(counts)
+            .map(|entry| self.judge(entry))
+            .chain(lone)
+            .max()
+            .unwrap_or(GateOutcome::NoVerdict)
     }
 
     fn judge(&self, entry: &Entry<'_>) -> GateOutcome {
         match entry.found.verdict {
             Verdict::Invalid(_) => GateOutcome::NoVerdict,
             Verdict::Slower { .. } => GateOutcome::Failed,
-            Verdict::Inconclusive { .. } if entry.is_decisive && self.gate == Gate::SlowerOrUndecided => GateOutcome::Failed,
+            Verdict::Inconclusive { .. }
+                if entry.is_decisive && self.gate == Gate::SlowerOrUndecided =>
+            {
+                GateOutcome::Failed
+            }
             Verdict::Inconclusive { .. } => GateOutcome::Undecided,
             Verdict::Faster { .. } | Verdict::Equivalent { .. } => GateOutcome::Passed,
         }
@@ -172,7 +220,11 @@ impl<'a> Verdicts<'a> {
 
     /// The side that has a row alone.
     fn only_in<'b>(&'b self, arm: &'b ArmEntries<'_>, lone: &LoneRow) -> &'b str {
-        if lone.is_of_base { &self.base } else { &arm.name }
+        if lone.is_of_base {
+            &self.base
+        } else {
+            &arm.name
+        }
     }
 
     fn margin(&self) -> f64 {
@@ -201,7 +253,10 @@ fn word(verdict: &Verdict) -> &'static str {
 fn grouped(findings: &[Located]) -> Vec<(&Located, Vec<usize>)> {
     let mut out: Vec<(&Located, Vec<usize>)> = Vec::new();
     for located in findings {
-        match out.iter_mut().find(|(first, _)| first.finding.rule == located.finding.rule) {
+        match out
+            .iter_mut()
+            .find(|(first, _)| first.finding.rule == located.finding.rule)
+        {
             Some((_, records)) => records.extend(located.record),
             None => out.push((located, located.record.into_iter().collect())),
         }
@@ -226,7 +281,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn row(name: &str, verdict: Verdict) -> RowComparison {
-        let effect = Estimate { point: -0.28, low: -0.2877, high: -0.2705, level: 0.95, n: 10, method: Method::HodgesLehmann };
+        let effect = Estimate {
+            point: -0.28,
+            low: -0.2877,
+            high: -0.2705,
+            level: 0.95,
+            n: 10,
+            method: Method::HodgesLehmann,
+        };
         RowComparison {
             row: name.into(),
             blocks: 10,
@@ -242,7 +304,11 @@ mod tests {
     }
 
     fn question() -> Question {
-        Question { metric: Metric::parse("get.p99").unwrap(), margin: 0.05, factors: BTreeSet::new() }
+        Question {
+            metric: Metric::parse("get.p99").unwrap(),
+            margin: 0.05,
+            factors: BTreeSet::new(),
+        }
     }
 
     pub(super) fn sides(rows: Vec<RowComparison>) -> Comparison {
@@ -250,7 +316,11 @@ mod tests {
             question: question(),
             rows,
             lone_rows: vec![],
-            with_subject: vec![Disagreement { key: "storage.file_system.kind".into(), base: "ext4".into(), candidate: "xfs".into() }],
+            with_subject: vec![Disagreement {
+                key: "storage.file_system.kind".into(),
+                base: "ext4".into(),
+                candidate: "xfs".into(),
+            }],
             environment: vec![],
             workload: vec![],
             left_out: vec!["one".into()],
@@ -261,18 +331,36 @@ mod tests {
         vec![
             row("RND4K <Q1>", Verdict::Slower { by_margin: true }),
             row("a|b", Verdict::Equivalent { different: false }),
-            row("c", Verdict::Inconclusive { mde: 0.1_f64.ln_1p(), more: None }),
+            row(
+                "c",
+                Verdict::Inconclusive {
+                    mde: 0.1_f64.ln_1p(),
+                    more: None,
+                },
+            ),
             row("d", Verdict::Invalid(Reason::TooFewBlocks { n: 3 })),
         ]
     }
 
     pub(super) fn finding() -> Located {
-        let finding = Finding { rule: "starved", severity: Severity::Warning, message: "few <CPUs>".into(), advice: "wait".into() };
-        Located { record: Some(1), finding }
+        let finding = Finding {
+            rule: "starved",
+            severity: Severity::Warning,
+            message: "few <CPUs>".into(),
+            advice: "wait".into(),
+        };
+        Located {
+            record: Some(1),
+            finding,
+        }
     }
 
     pub(super) fn record() -> Record {
-        let mut record = Record { started_at: "2026-01-01T00:00:05.250Z".into(), elapsed_ns: 1_500_000_000, ..Record::default() };
+        let mut record = Record {
+            started_at: "2026-01-01T00:00:05.250Z".into(),
+            elapsed_ns: 1_500_000_000,
+            ..Record::default()
+        };
         record.environment.system.hostname = Some("host \"x\"".into());
         record
     }
@@ -284,17 +372,40 @@ mod tests {
     #[test]
     fn the_gravest_verdict_is_that_of_the_gate() {
         let rows = rows();
-        let of = |numbers: &[usize], gate| outcome(numbers.iter().map(|number| rows[*number].clone()).collect(), gate);
+        let of = |numbers: &[usize], gate| {
+            outcome(
+                numbers.iter().map(|number| rows[*number].clone()).collect(),
+                gate,
+            )
+        };
         assert_eq!(of(&[1], Gate::Slower), GateOutcome::Passed);
-        assert_eq!((of(&[1, 2], Gate::Slower), of(&[1, 2], Gate::SlowerOrUndecided)), (GateOutcome::Undecided, GateOutcome::Failed));
+        assert_eq!(
+            (
+                of(&[1, 2], Gate::Slower),
+                of(&[1, 2], Gate::SlowerOrUndecided)
+            ),
+            (GateOutcome::Undecided, GateOutcome::Failed)
+        );
         assert_eq!(of(&[0, 1, 2], Gate::Slower), GateOutcome::Failed);
         assert_eq!(of(&[0, 3], Gate::Slower), GateOutcome::NoVerdict);
         assert_eq!(of(&[], Gate::Slower), GateOutcome::NoVerdict);
-        let codes = [GateOutcome::Passed, GateOutcome::Undecided, GateOutcome::Failed, GateOutcome::NoVerdict].map(GateOutcome::exit_code);
+        let codes = [
+            GateOutcome::Passed,
+            GateOutcome::Undecided,
+            GateOutcome::Failed,
+            GateOutcome::NoVerdict,
+        ]
+        .map(GateOutcome::exit_code);
         assert_eq!(codes, [0, 0, 3, 4]);
         let mut lone = sides(vec![rows[1].clone()]);
-        lone.lone_rows.push(LoneRow { row: "x".into(), is_of_base: true });
-        assert_eq!(Verdicts::of_sides(["a", "b"], &lone, &[], vec![], Gate::Slower).outcome(), GateOutcome::NoVerdict);
+        lone.lone_rows.push(LoneRow {
+            row: "x".into(),
+            is_of_base: true,
+        });
+        assert_eq!(
+            Verdicts::of_sides(["a", "b"], &lone, &[], vec![], Gate::Slower).outcome(),
+            GateOutcome::NoVerdict
+        );
     }
 
     #[test]
@@ -315,20 +426,49 @@ mod tests {
             records: 0,
             left_out: vec![],
         };
-        let outcome = |found: &ArmsComparison| Verdicts::of_arms(found, vec![], Gate::SlowerOrUndecided).outcome();
-        assert_eq!(outcome(&arms(&rows[1], &[&rows[1], &rows[2]])), GateOutcome::Passed);
-        assert_eq!(outcome(&arms(&rows[1], &[&rows[1], &rows[0]])), GateOutcome::Failed);
-        assert_eq!(outcome(&arms(&rows[2], &[&rows[2]])), GateOutcome::Failed, "the one row is what is decided");
-        assert_eq!(outcome(&arms(&rows[3], &[&rows[1], &rows[1]])), GateOutcome::NoVerdict);
+        let outcome = |found: &ArmsComparison| {
+            Verdicts::of_arms(found, vec![], Gate::SlowerOrUndecided).outcome()
+        };
+        assert_eq!(
+            outcome(&arms(&rows[1], &[&rows[1], &rows[2]])),
+            GateOutcome::Passed
+        );
+        assert_eq!(
+            outcome(&arms(&rows[1], &[&rows[1], &rows[0]])),
+            GateOutcome::Failed
+        );
+        assert_eq!(
+            outcome(&arms(&rows[2], &[&rows[2]])),
+            GateOutcome::Failed,
+            "the one row is what is decided"
+        );
+        assert_eq!(
+            outcome(&arms(&rows[3], &[&rows[1], &rows[1]])),
+            GateOutcome::NoVerdict
+        );
     }
 
     #[test]
     fn every_form_is_known_again_and_nothing_else_is() {
         let (found, records) = (sides(rows()), [record()]);
-        let verdicts = Verdicts::of_sides(["a", "b"], &found, &[], records.iter().collect(), Gate::Slower);
-        for text in [verdicts_json(&verdicts), verdicts_markdown(&verdicts), verdicts_junit(&verdicts)] {
+        let verdicts = Verdicts::of_sides(
+            ["a", "b"],
+            &found,
+            &[],
+            records.iter().collect(),
+            Gate::Slower,
+        );
+        for text in [
+            verdicts_json(&verdicts),
+            verdicts_markdown(&verdicts),
+            verdicts_junit(&verdicts),
+        ] {
             assert!(is_verdicts(&text), "{text}");
         }
-        assert!(!is_verdicts("# notes") && !is_verdicts("{\"schema\":1}") && !is_verdicts("<?xml version=\"1.0\"?><testsuites/>"));
+        assert!(
+            !is_verdicts("# notes")
+                && !is_verdicts("{\"schema\":1}")
+                && !is_verdicts("<?xml version=\"1.0\"?><testsuites/>")
+        );
     }
 }

@@ -2,8 +2,9 @@
 
 use analyze::{StudyOptions, study};
 use record::{
-    Calibration, Coverage, Environment, ErrorCount, Histogram, Interval, LoadAccount, Measurements, Operations, Outcome, PaceAccount,
-    Record, RequestPhases, Role, SCHEMA, Status, Stopping, TargetFact, ThresholdResult, Trial,
+    Calibration, Coverage, Environment, ErrorCount, Histogram, Interval, LoadAccount, Measurements,
+    Operations, Outcome, PaceAccount, Record, RequestPhases, Role, SCHEMA, Status, Stopping,
+    TargetFact, ThresholdResult, Trial,
 };
 use report::html;
 use stats::rng::Rng;
@@ -34,7 +35,10 @@ fn latencies(rng: &mut Rng, median_ns: f64, count: u64) -> Histogram {
         let share = count / DRAWS + u64::from(draw < count % DRAWS);
         out.record_many(whole(median_ns * (0.25 * rng.normal()).exp()), share);
     }
-    out.record_many(whole(median_ns * 20.0 * (0.4 * rng.normal()).exp()), count / 1000);
+    out.record_many(
+        whole(median_ns * 20.0 * (0.4 * rng.normal()).exp()),
+        count / 1000,
+    );
     out
 }
 
@@ -50,22 +54,52 @@ fn operations(rng: &mut Rng, bytes: u64, median_ns: f64, count: u64) -> Operatio
     }
 }
 
-/// One slot: the first seconds are faster, arm 1 stalls for two seconds, and in some blocks of arm 2 the level drops.
+/// One slot: the first seconds are faster, arm 1 stalls for two seconds, and in some blocks of arm
+/// 2 the level drops.
 fn slot(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Record {
     let mut rng = Rng::of(&[row as u64, arm as u64, u64::from(block)]);
     let bytes = if row.is_multiple_of(3) { 1 << 20 } else { 4096 };
-    let level = 3000.0 * (1.0 + row as f64) * (1.0 + 0.07 * arm as f64) * (1.0 + 0.01 * f64::from(block)) * (0.02 * rng.normal()).exp();
-    let mut record = Record { interval_ns: SECOND, elapsed_ns: shape.seconds * SECOND, ..place(shape, row, arm, block, position) };
+    let level = 3000.0
+        * (1.0 + row as f64)
+        * (1.0 + 0.07 * arm as f64)
+        * (1.0 + 0.01 * f64::from(block))
+        * (0.02 * rng.normal()).exp();
+    let mut record = Record {
+        interval_ns: SECOND,
+        elapsed_ns: shape.seconds * SECOND,
+        ..place(shape, row, arm, block, position)
+    };
     for second in 0..shape.seconds {
         let burst = if second < 5 { 1.6 } else { 1.0 };
-        let drop = if arm == 2 && second > shape.seconds / 2 { 0.6 } else { 1.0 };
+        let drop = if arm == 2 && second > shape.seconds / 2 {
+            0.6
+        } else {
+            1.0
+        };
         let stalled = arm == 1 && (18..20).contains(&second);
-        let count = if stalled { 0 } else { whole(level * burst * drop * (0.03 * rng.normal()).exp()) };
-        let mut interval = Interval { start_ns: second * SECOND, end_ns: (second + 1) * SECOND, in_flight: 8, ..Interval::default() };
+        let count = if stalled {
+            0
+        } else {
+            whole(level * burst * drop * (0.03 * rng.normal()).exp())
+        };
+        let mut interval = Interval {
+            start_ns: second * SECOND,
+            end_ns: (second + 1) * SECOND,
+            in_flight: 8,
+            ..Interval::default()
+        };
         let read = operations(&mut rng, bytes, 8e9 / level, count);
         record.operations.insert("read", read.clone());
-        // Later blocks keep counts alone: a whole matrix of histograms by second would not fit in the memory of a small machine.
-        let kept = if block == 0 { read } else { Operations { latency: Histogram::default(), ..read } };
+        // Later blocks keep counts alone: a whole matrix of histograms by second would not fit in
+        // the memory of a small machine.
+        let kept = if block == 0 {
+            read
+        } else {
+            Operations {
+                latency: Histogram::default(),
+                ..read
+            }
+        };
         interval.operations.insert("read", kept);
         record.series.push(interval);
     }
@@ -73,15 +107,26 @@ fn slot(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Rec
     record
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Record {
     let mut environment = Environment::default();
     environment.fathom.version = "0.1.0".into();
     environment.system.hostname = Some("bench-1".into());
     environment.system.kernel_release = Some("6.12.4".into());
     environment.cpu.model = Some("Made-up CPU @ 3 GHz".into());
-    environment.cpu.governor = Some(if arm == 1 { "powersave".into() } else { "performance".into() });
+    environment.cpu.governor = Some(if arm == 1 {
+        "powersave".into()
+    } else {
+        "performance".into()
+    });
     let effective: BTreeMap<String, String> = [
-        ("block-size", if row.is_multiple_of(3) { "1m" } else { "4k" }.to_owned()),
+        (
+            "block-size",
+            if row.is_multiple_of(3) { "1m" } else { "4k" }.to_owned(),
+        ),
         ("queue-depth", (1 << (row % 8)).to_string()),
         ("threads", "1".to_owned()),
         ("random", "true".to_owned()),
@@ -104,9 +149,19 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
         ),
         asked: effective.clone(),
         effective,
-        targets: vec![TargetFact { path: "/data/t".into(), kind: "file".into(), files: 1, bytes: 8 << 30, ..TargetFact::default() }],
+        targets: vec![TargetFact {
+            path: "/data/t".into(),
+            kind: "file".into(),
+            files: 1,
+            bytes: 8 << 30,
+            ..TargetFact::default()
+        }],
         environment,
-        calibration: Calibration { clock: "tsc".into(), clock_read_ns: 18.0, ..Calibration::default() },
+        calibration: Calibration {
+            clock: "tsc".into(),
+            clock_read_ns: 18.0,
+            ..Calibration::default()
+        },
         operations: Measurements::default(),
         coverage: Some(Coverage {
             block_bytes: 4096,
@@ -116,14 +171,21 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
             hottest_fifth_share: 0.7,
             buckets: (0..100).map(|bucket| 4000 / (1 + bucket)).collect(),
         }),
-        outcome: Outcome { status: Status::Ok, ..Outcome::default() },
+        outcome: Outcome {
+            status: Status::Ok,
+            ..Outcome::default()
+        },
         trial: Some(Trial {
             plan: "made-up".into(),
             arm: shape.arms[arm].clone(),
             row: shape.rows[row].clone(),
             block,
             slot: position,
-            role: if arm == 0 { Role::Baseline } else { Role::Candidate },
+            role: if arm == 0 {
+                Role::Baseline
+            } else {
+                Role::Candidate
+            },
             stopping: Stopping::Fixed,
             arm_number: u32::try_from(arm).expect("few arms"),
             row_number: u32::try_from(row).expect("few rows"),
@@ -156,8 +218,20 @@ fn texts(items: &[&str]) -> Vec<String> {
 }
 
 fn small() -> Shape {
-    let rows = texts(&["SEQ1M Q1T1", "RND4K Q2T1", "RND4K Q4T1", "SEQ1M Q8T1", "RND4K Q16T1", "RND4K Q32T1"]);
-    Shape { arms: texts(&["sync", "io_uring", "io_uring with registered buffers"]), rows, blocks: 8, seconds: 40 }
+    let rows = texts(&[
+        "SEQ1M Q1T1",
+        "RND4K Q2T1",
+        "RND4K Q4T1",
+        "SEQ1M Q8T1",
+        "RND4K Q16T1",
+        "RND4K Q32T1",
+    ]);
+    Shape {
+        arms: texts(&["sync", "io_uring", "io_uring with registered buffers"]),
+        rows,
+        blocks: 8,
+        seconds: 40,
+    }
 }
 
 fn page(records: &[Record]) -> String {
@@ -167,33 +241,72 @@ fn page(records: &[Record]) -> String {
 #[test]
 fn a_matrix_of_140_cells_stays_below_two_megabytes() {
     let arms = (0..7).map(|arm| format!("branch-{arm}")).collect();
-    let rows = (0..20).map(|row| format!("upload of {row} MiB files by 4 users")).collect();
-    let records = experiment(&Shape { arms, rows, blocks: 10, seconds: 20 });
+    let rows = (0..20)
+        .map(|row| format!("upload of {row} MiB files by 4 users"))
+        .collect();
+    let records = experiment(&Shape {
+        arms,
+        rows,
+        blocks: 10,
+        seconds: 20,
+    });
     assert_eq!(records.len(), 1400);
     let page = page(&records);
     assert_eq!(page.matches("<article").count(), 20);
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
     let (said, console) = in_browser(&browser, "matrix.html", &page, 1280, LAYOUT);
     assert_eq!(console, "");
-    let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
-    assert_eq!((said["wide"].as_array().map(Vec::len), said["clipped"].as_array().map(Vec::len)), (Some(0), Some(0)), "{said}");
-    say(&format!("{} bytes, laid out {} ms after the start of the navigation", page.len(), said["loaded_ms"]));
+    let said: serde_json::Value =
+        serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert_eq!(
+        (
+            said["wide"].as_array().map(Vec::len),
+            said["clipped"].as_array().map(Vec::len)
+        ),
+        (Some(0), Some(0)),
+        "{said}"
+    );
+    say(&format!(
+        "{} bytes, laid out {} ms after the start of the navigation",
+        page.len(),
+        said["loaded_ms"]
+    ));
 }
 
 #[test]
 fn the_same_records_give_the_same_bytes() {
-    let shape = Shape { blocks: 2, seconds: 6, ..small() };
+    let shape = Shape {
+        blocks: 2,
+        seconds: 6,
+        ..small()
+    };
     assert_eq!(page(&experiment(&shape)), page(&experiment(&shape)));
 }
 
 #[test]
 fn every_part_of_a_report_is_there_in_its_order() {
     let page = page(&experiment(&small()));
-    let at: Vec<usize> = ["environments", "findings", "overview", "rows", "latency", "series", "drift", "heat", "places", "method"]
-        .iter()
-        .map(|id| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("no section {id}")))
-        .collect();
+    let at: Vec<usize> = [
+        "environments",
+        "findings",
+        "overview",
+        "rows",
+        "latency",
+        "series",
+        "drift",
+        "heat",
+        "places",
+        "method",
+    ]
+    .iter()
+    .map(|id| {
+        page.find(&format!("<section id=\"{id}\""))
+            .unwrap_or_else(|| panic!("no section {id}"))
+    })
+    .collect();
     assert!(at.is_sorted(), "{at:?}");
     for needed in [
         "≠ differs",
@@ -218,14 +331,20 @@ fn every_part_of_a_report_is_there_in_its_order() {
 /// Names that would do something if they were not text.
 fn hostile() -> Vec<Record> {
     let mut records = experiment(&Shape {
-        arms: texts(&["<script>window.pwned=1</script>", "\"><img src=x onerror=window.pwned=1>"]),
+        arms: texts(&[
+            "<script>window.pwned=1</script>",
+            "\"><img src=x onerror=window.pwned=1>",
+        ]),
         rows: texts(&["a'b\"c</article>\n& \u{202e}txt.exe", "שלום 4K"]),
         blocks: 6,
         seconds: 6,
     });
     for record in &mut records {
         record.environment.cpu.model = Some("</td></table><script>window.pwned=1</script>".into());
-        record.effective.insert("engine\"><script>".into(), "</code><script>window.pwned=1</script>".into());
+        record.effective.insert(
+            "engine\"><script>".into(),
+            "</code><script>window.pwned=1</script>".into(),
+        );
     }
     records
 }
@@ -234,8 +353,15 @@ fn hostile() -> Vec<Record> {
 fn hostile_names_stay_text() {
     let page = page(&hostile());
     assert_eq!(page.matches("<script").count(), 1);
-    assert!(!page.contains("<img") && !page.contains('\u{202e}') && page.contains("&lt;script&gt;window.pwned=1"));
-    assert_eq!(page.matches("<article").count(), page.matches("</article>").count());
+    assert!(
+        !page.contains("<img")
+            && !page.contains('\u{202e}')
+            && page.contains("&lt;script&gt;window.pwned=1")
+    );
+    assert_eq!(
+        page.matches("<article").count(),
+        page.matches("</article>").count()
+    );
 }
 
 fn times(ns: u64, count: u64) -> Histogram {
@@ -245,6 +371,10 @@ fn times(ns: u64, count: u64) -> Histogram {
 }
 
 /// A load of users of whom most sleep; `rate`: of arrivals instead.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
     let mut record = place(&small(), 0, 0, 0, 0);
     let count = rate.map_or(3000, |rate| whole(rate * 10.0));
@@ -254,8 +384,11 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
         waiting: times(ns, count),
         receiving: times(ns / 5, count),
     };
-    let threshold =
-        |text: &str, holds| ThresholdResult { threshold: text.into(), holds, measured: "91.2 ms, 41.2 ms above the limit".into() };
+    let threshold = |text: &str, holds| ThresholdResult {
+        threshold: text.into(),
+        holds,
+        measured: "91.2 ms, 41.2 ms above the limit".into(),
+    };
     record.trial = None;
     record.coverage = None;
     (record.name, record.id) = (name.into(), format!("{name}-{ns}"));
@@ -264,23 +397,44 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
     record.elapsed_ns = 10_000_000_000;
     record.generator.in_flight_ns = u128::from(count * ns);
     record.process.user_ns = count * 90_000;
-    record.effective = [("scenario", name), ("mix", "get 50, put 40"), ("target", "s3://bench@http://127.0.0.1:9000")]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into();
+    record.effective = [
+        ("scenario", name),
+        ("mix", "get 50, put 40"),
+        ("target", "s3://bench@http://127.0.0.1:9000"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into();
     record.load = Some(LoadAccount {
-        scenario: if rate.is_some() { "get".into() } else { name.into() },
+        scenario: if rate.is_some() {
+            "get".into()
+        } else {
+            name.into()
+        },
         users: vec![25, 100, 100, 25],
-        phases: kinds.iter().map(|kind| ((*kind).to_owned(), phases.clone())).collect(),
+        phases: kinds
+            .iter()
+            .map(|kind| ((*kind).to_owned(), phases.clone()))
+            .collect(),
         iterations: times(300_000_000, count),
-        thresholds: vec![threshold("get.p95<1s", true), threshold("p99<50ms", rate.is_some_and(|rate| rate <= 400.0))],
+        thresholds: vec![
+            threshold("get.p95<1s", true),
+            threshold("p99<50ms", rate.is_some_and(|rate| rate <= 400.0)),
+        ],
         lateness: rate.map(|_| times(20_000, count)),
         ..LoadAccount::default()
     });
     for kind in kinds {
         let latency = times(ns * 6 / 5, count);
-        record
-            .operations
-            .insert(kind, Operations { count, bytes: count * 10_240, errors: u64::from(rate.is_none()), latency, ..Operations::default() });
+        record.operations.insert(
+            kind,
+            Operations {
+                count,
+                bytes: count * 10_240,
+                errors: u64::from(rate.is_none()),
+                latency,
+                ..Operations::default()
+            },
+        );
     }
     let error = |kind: &&str| ErrorCount {
         operation: (*kind).to_owned(),
@@ -292,7 +446,11 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
     record.errors = kinds.iter().filter(|_| rate.is_none()).map(error).collect();
     match rate {
         Some(rate) => {
-            record.pace = Some(PaceAccount { asked_per_second: Some(rate), achieved_per_second: rate, ..PaceAccount::default() });
+            record.pace = Some(PaceAccount {
+                asked_per_second: Some(rate),
+                achieved_per_second: rate,
+                ..PaceAccount::default()
+            });
         }
         None => drop(record.effective.insert("users".into(), "100".into())),
     }
@@ -300,10 +458,22 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
 }
 
 fn loads() -> Vec<Record> {
-    let scenarios = [("upload", &["put"][..]), ("mixed", &["delete", "get", "list", "put"][..])];
-    let mut out: Vec<Record> = scenarios.iter().map(|(name, kinds)| load(name, kinds, 5_000_000, None)).collect();
-    let steps =
-        [100.0, 200.0, 400.0, 800.0].map(|rate| load(&format!("get@{rate}/s"), &["get"], 1_000_000 + whole(rate * rate), Some(rate)));
+    let scenarios = [
+        ("upload", &["put"][..]),
+        ("mixed", &["delete", "get", "list", "put"][..]),
+    ];
+    let mut out: Vec<Record> = scenarios
+        .iter()
+        .map(|(name, kinds)| load(name, kinds, 5_000_000, None))
+        .collect();
+    let steps = [100.0, 200.0, 400.0, 800.0].map(|rate| {
+        load(
+            &format!("get@{rate}/s"),
+            &["get"],
+            1_000_000 + whole(rate * rate),
+            Some(rate),
+        )
+    });
     out.extend(steps);
     out
 }
@@ -315,9 +485,27 @@ fn loads_of_two() -> (Vec<Record>, StudyOptions) {
         record.environment.system.hostname = Some("bench-2".into());
         record
     };
-    let records: Vec<Record> = loads().into_iter().chain(loads().into_iter().map(slower)).collect();
-    let labels = (0..records.len()).map(|at| if at < records.len() / 2 { "notebook" } else { "server" }.to_owned()).collect();
-    (records, StudyOptions { labels, ..StudyOptions::default() })
+    let records: Vec<Record> = loads()
+        .into_iter()
+        .chain(loads().into_iter().map(slower))
+        .collect();
+    let labels = (0..records.len())
+        .map(|at| {
+            if at < records.len() / 2 {
+                "notebook"
+            } else {
+                "server"
+            }
+            .to_owned()
+        })
+        .collect();
+    (
+        records,
+        StudyOptions {
+            labels,
+            ..StudyOptions::default()
+        },
+    )
 }
 
 #[test]
@@ -339,23 +527,39 @@ fn a_load_shows_its_failures_parts_thresholds_and_knee() {
     ] {
         assert!(page.contains(needed), "{needed}");
     }
-    assert_eq!(page.matches("<bdi>100 %</bdi>").count(), 8, "of the steps alone, in their own tables and in that of the curve");
+    assert_eq!(
+        page.matches("<bdi>100 %</bdi>").count(),
+        8,
+        "of the steps alone, in their own tables and in that of the curve"
+    );
     let (records, options) = loads_of_two();
     let both = html(&study(&records, &options), &records);
-    assert!(both.contains("server (bench-2) against notebook (bench-1)") && both.contains("one run a side"));
+    assert!(
+        both.contains("server (bench-2) against notebook (bench-1)")
+            && both.contains("one run a side")
+    );
     assert!(both.contains("<section id=\"scenarios\""));
 }
 
 #[test]
 fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
-    let Some(browser) = chromium() else { return say(NO_BROWSER) };
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
     let (records, options) = loads_of_two();
-    for (name, page) in [("load.html", page(&loads())), ("loads.html", html(&study(&records, &options), &records))] {
+    for (name, page) in [
+        ("load.html", page(&loads())),
+        ("loads.html", html(&study(&records, &options), &records)),
+    ] {
         for width in [1280, 390] {
             let (said, console) = in_browser(&browser, name, &page, width, LAYOUT);
             assert_eq!(console, "", "{name} {width}");
-            let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
-            assert!(said["scroll"].as_u64() <= said["width"].as_u64(), "{name} {width}: {said}");
+            let said: serde_json::Value =
+                serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+            assert!(
+                said["scroll"].as_u64() <= said["width"].as_u64(),
+                "{name} {width}: {said}"
+            );
             let found = [&said["wide"], &said["clipped"]].map(|list| list.as_array().map(Vec::len));
             assert_eq!(found, [Some(0), Some(0)], "{name} {width}: {said}");
         }
@@ -368,13 +572,32 @@ fn few_or_strange_records_are_no_reason_to_panic() {
     odd.elapsed_ns = 0;
     odd.trial = None;
     odd.series[3].end_ns = 0;
-    odd.coverage = Some(Coverage { blocks: u64::MAX, block_bytes: u64::MAX, buckets: vec![u64::MAX, 1], ..Coverage::default() });
-    let failed = Record { outcome: Outcome { status: Status::Failed, message: Some("<b>".into()), ..Outcome::default() }, ..odd.clone() };
-    for records in
-        [vec![], vec![Record::default()], vec![odd.clone()], vec![odd.clone(), failed.clone()], vec![failed], vec![odd.clone(), odd]]
-    {
+    odd.coverage = Some(Coverage {
+        blocks: u64::MAX,
+        block_bytes: u64::MAX,
+        buckets: vec![u64::MAX, 1],
+        ..Coverage::default()
+    });
+    let failed = Record {
+        outcome: Outcome {
+            status: Status::Failed,
+            message: Some("<b>".into()),
+            ..Outcome::default()
+        },
+        ..odd.clone()
+    };
+    for records in [
+        vec![],
+        vec![Record::default()],
+        vec![odd.clone()],
+        vec![odd.clone(), failed.clone()],
+        vec![failed],
+        vec![odd.clone(), odd],
+    ] {
         let page = page(&records);
-        assert!(page.ends_with("</html>\n") && page.contains("id=\"method\"") && !page.contains("NaN"));
+        assert!(
+            page.ends_with("</html>\n") && page.contains("id=\"method\"") && !page.contains("NaN")
+        );
     }
 }
 
@@ -393,11 +616,22 @@ fn keep(name: &str, page: &str) -> PathBuf {
 fn chromium() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
-    named.or_else(|| std::env::split_paths(&path).flat_map(|dir| names.map(|name| dir.join(name))).find(|file| file.is_file()))
+    let names = [
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+        "chrome",
+    ];
+    named.or_else(|| {
+        std::env::split_paths(&path)
+            .flat_map(|dir| names.map(|name| dir.join(name)))
+            .find(|file| file.is_file())
+    })
 }
 
-/// What a browser makes of a page of this width in which `probe` runs once it is loaded: the text that the probe returns, and the console.
+/// What a browser makes of a page of this width in which `probe` runs once it is loaded: the text
+/// that the probe returns, and the console.
 fn in_browser(browser: &Path, name: &str, page: &str, width: u32, probe: &str) -> (String, String) {
     let hook = format!(
         "<script>addEventListener('load', () => {{ let said; try {{ said = JSON.stringify((() => {{ {probe} }})()); }} \
@@ -407,7 +641,14 @@ fn in_browser(browser: &Path, name: &str, page: &str, width: u32, probe: &str) -
     let path = keep(name, &page.replace("</body>", &hook));
     let profile = file(&format!("{name}.profile"));
     let out = Command::new(browser)
-        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions"])
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-extensions",
+        ])
         .args(["--enable-logging=stderr", "--v=0", "--dump-dom"])
         .arg(format!("--window-size={width},900"))
         .arg(format!("--user-data-dir={}", profile.display()))
@@ -416,13 +657,21 @@ fn in_browser(browser: &Path, name: &str, page: &str, width: u32, probe: &str) -
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&out.stdout).into_owned();
     let log = String::from_utf8_lossy(&out.stderr).into_owned();
-    let console: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    let console: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .collect();
     let said = dom
         .split("<pre id=\"probe\">")
         .nth(1)
         .and_then(|rest| rest.split("</pre>").next())
         .unwrap_or_else(|| panic!("no probe in:\n{log}"));
-    (said.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"), console.join("\n"))
+    (
+        said.replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&"),
+        console.join("\n"),
+    )
 }
 
 const CONTROLS: &str = r#"
@@ -476,7 +725,10 @@ return { width: innerWidth, scroll: document.documentElement.scrollWidth, wide: 
   pwned: window.pwned || 0, loaded_ms: Math.round(loaded) };
 "#;
 
-#[allow(clippy::print_stdout, reason = "a skipped test is counted by its line, and a time is shown and not judged")]
+#[allow(
+    clippy::print_stdout,
+    reason = "a skipped test is counted by its line, and a time is shown and not judged"
+)]
 fn say(text: &str) {
     println!("{text}");
 }
@@ -485,10 +737,19 @@ const NO_BROWSER: &str = "SKIPPED: needs Chromium (apt-get install chromium, or 
 
 #[test]
 fn the_controls_work_in_a_browser_without_a_word_on_its_console() {
-    let Some(browser) = chromium() else { return say(NO_BROWSER) };
-    let (said, console) = in_browser(&browser, "controls.html", &page(&experiment(&small())), 1280, CONTROLS);
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
+    let (said, console) = in_browser(
+        &browser,
+        "controls.html",
+        &page(&experiment(&small())),
+        1280,
+        CONTROLS,
+    );
     assert_eq!(console, "");
-    let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let said: serde_json::Value =
+        serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
     let expected = serde_json::json!({
         "tools": true, "filtered": ["RND4K Q32T1"], "none": [0, true], "all": 6, "hidden_arm": [0, true], "shown_arm": true, "metrics": ["p99"],
         "themes": true, "fold": true, "tip": 4, "no_native_titles": 0, "copies": 6, "resources": 0,
@@ -498,13 +759,31 @@ fn the_controls_work_in_a_browser_without_a_word_on_its_console() {
 
 #[test]
 fn a_page_is_no_wider_than_a_phone_and_hostile_names_run_nothing() {
-    let Some(browser) = chromium() else { return say(NO_BROWSER) };
-    for (name, records) in [("phone.html", experiment(&small())), ("hostile.html", hostile())] {
+    let Some(browser) = chromium() else {
+        return say(NO_BROWSER);
+    };
+    for (name, records) in [
+        ("phone.html", experiment(&small())),
+        ("hostile.html", hostile()),
+    ] {
         let (said, console) = in_browser(&browser, name, &page(&records), 390, LAYOUT);
         assert_eq!(console, "", "{name}");
-        let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
-        assert!(said["width"].as_u64() <= Some(500) && said["scroll"].as_u64() <= said["width"].as_u64(), "{name}: {said}");
-        assert_eq!((&said["pwned"], said["wide"].as_array().map(Vec::len)), (&serde_json::json!(0), Some(0)), "{name}: {said}");
-        assert_eq!(said["clipped"].as_array().map(Vec::len), Some(0), "{name}: {said}");
+        let said: serde_json::Value =
+            serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
+        assert!(
+            said["width"].as_u64() <= Some(500)
+                && said["scroll"].as_u64() <= said["width"].as_u64(),
+            "{name}: {said}"
+        );
+        assert_eq!(
+            (&said["pwned"], said["wide"].as_array().map(Vec::len)),
+            (&serde_json::json!(0), Some(0)),
+            "{name}: {said}"
+        );
+        assert_eq!(
+            said["clipped"].as_array().map(Vec::len),
+            Some(0),
+            "{name}: {said}"
+        );
     }
 }

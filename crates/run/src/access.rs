@@ -1,4 +1,5 @@
-//! Which block comes next: the blocks of a worker, their order, and how operations are drawn from them.
+//! Which block comes next: the blocks of a worker, their order, and how operations are drawn from
+//! them.
 
 pub(crate) mod gaussian;
 pub(crate) mod pareto;
@@ -23,8 +24,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Files of the given usable byte counts, cut into blocks of `unit` bytes from byte `offset` on; a tail shorter than a block is left
-    /// out.
+    /// Files of the given usable byte counts, cut into blocks of `unit` bytes from byte `offset`
+    /// on; a tail shorter than a block is left out.
     #[must_use]
     pub(crate) fn new(bytes: &[u64], offset: u64, unit: u64) -> Self {
         let mut starts = Vec::with_capacity(bytes.len() + 1);
@@ -34,7 +35,11 @@ impl Space {
             next += len.saturating_sub(offset) / unit;
             starts.push(next);
         }
-        Self { starts, offset, unit }
+        Self {
+            starts,
+            offset,
+            unit,
+        }
     }
 
     /// Blocks over all files.
@@ -43,18 +48,26 @@ impl Space {
         *self.starts.last().expect("starts is never empty")
     }
 
-    /// File and byte offset of an operation of `len` bytes at block `index`, moved back where it would cross the end of its file.
+    /// File and byte offset of an operation of `len` bytes at block `index`, moved back where it
+    /// would cross the end of its file.
     #[inline]
     #[must_use]
     pub(crate) fn place(&self, index: u64, len: u64) -> (u32, u64) {
-        let file = if self.starts.len() == 2 { 0 } else { self.starts.partition_point(|start| *start <= index) - 1 };
+        let file = if self.starts.len() == 2 {
+            0
+        } else {
+            self.starts.partition_point(|start| *start <= index) - 1
+        };
         let start = self.starts[file];
         let mut block = index - start;
         if len > self.unit {
             let fit = (self.starts[file + 1] - start).saturating_sub(len / self.unit);
             block = block.min(fit);
         }
-        #[allow(clippy::cast_possible_truncation, reason = "fewer files than u32::MAX are ever open")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "fewer files than u32::MAX are ever open"
+        )]
         let file = file as u32;
         (file, self.offset + block * self.unit)
     }
@@ -79,8 +92,13 @@ impl Share {
     /// Part `index` of `of` equal, disjoint parts that cover `blocks`.
     #[must_use]
     pub(crate) fn part(blocks: u64, index: u32, of: u32) -> Self {
-        let cut = |i: u32| u64::try_from(u128::from(blocks) * u128::from(i) / u128::from(of)).unwrap_or(blocks);
-        Self { low: cut(index), high: cut(index + 1) }
+        let cut = |i: u32| {
+            u64::try_from(u128::from(blocks) * u128::from(i) / u128::from(of)).unwrap_or(blocks)
+        };
+        Self {
+            low: cut(index),
+            high: cut(index + 1),
+        }
     }
 
     #[must_use]
@@ -98,7 +116,8 @@ pub(crate) enum Draw {
     Gaussian(Gaussian),
 }
 
-/// Random orders of the same blocks, one after the other: no block comes again before all have come.
+/// Random orders of the same blocks, one after the other: no block comes again before all have
+/// come.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     blocks: u64,
@@ -112,7 +131,12 @@ impl Rounds {
     /// If there are no blocks.
     #[must_use]
     pub(crate) fn new(blocks: u64, seed: u64) -> Self {
-        Self { blocks, next: 0, seed, order: Permutation::new(blocks, seed) }
+        Self {
+            blocks,
+            next: 0,
+            seed,
+            order: Permutation::new(blocks, seed),
+        }
     }
 
     #[inline]
@@ -139,15 +163,25 @@ pub(crate) enum Order {
     /// One after the other, from `start` around the share.
     Sequential { share: Share, next: u64 },
     /// Drawn with repetition; `scatter` spreads the hot set by a bijection.
-    Random { share: Share, draw: Draw, scatter: Option<Permutation> },
+    Random {
+        share: Share,
+        draw: Draw,
+        scatter: Option<Permutation>,
+    },
     /// Each block of the share once a round, in an order of its own for each round.
     Rounds { share: Share, rounds: Rounds },
-    /// Each block of the share once: `next` counts up; `shuffle` permutes the blocks from its base on, all of the space or the share alone.
-    Once { share: Share, next: u64, shuffle: Option<(Permutation, u64)> },
+    /// Each block of the share once: `next` counts up; `shuffle` permutes the blocks from its base
+    /// on, all of the space or the share alone.
+    Once {
+        share: Share,
+        next: u64,
+        shuffle: Option<(Permutation, u64)>,
+    },
 }
 
 impl Order {
-    /// Index of the next block for an operation of `units` blocks; `None` when a complete order is at its end.
+    /// Index of the next block for an operation of `units` blocks; `None` when a complete order is
+    /// at its end.
     #[inline]
     pub(crate) fn next(&mut self, rng: &mut Rng, units: u64) -> Option<u64> {
         match self {
@@ -159,23 +193,38 @@ impl Order {
                 *next += units;
                 Some(index)
             }
-            Self::Random { share, draw, scatter } => {
+            Self::Random {
+                share,
+                draw,
+                scatter,
+            } => {
                 let rank = match draw {
                     Draw::Uniform => rng.below(share.len()),
                     Draw::Zipf(zipf) => zipf.sample(rng),
                     Draw::Pareto(pareto) => pareto.sample(rng),
                     Draw::Gaussian(gaussian) => gaussian.sample(rng),
                 };
-                Some(share.low + scatter.as_ref().map_or(rank, |permutation| permutation.at(rank)))
+                Some(
+                    share.low
+                        + scatter
+                            .as_ref()
+                            .map_or(rank, |permutation| permutation.at(rank)),
+                )
             }
             Self::Rounds { share, rounds } => Some(share.low + rounds.next()),
-            Self::Once { share, next, shuffle } => {
+            Self::Once {
+                share,
+                next,
+                shuffle,
+            } => {
                 if share.low + *next >= share.high {
                     return None;
                 }
                 let index = share.low + *next;
                 *next += 1;
-                Some(shuffle.as_ref().map_or(index, |(permutation, base)| base + permutation.at(index - base)))
+                Some(shuffle.as_ref().map_or(index, |(permutation, base)| {
+                    base + permutation.at(index - base)
+                }))
             }
         }
     }
@@ -201,7 +250,11 @@ mod tests {
         for shuffle in [None, Some((Permutation::new(1000, 7), 0))] {
             let mut seen = vec![0; 1000];
             for worker in 0..7 {
-                let mut order = Order::Once { share: Share::part(1000, worker, 7), next: 0, shuffle: shuffle.clone() };
+                let mut order = Order::Once {
+                    share: Share::part(1000, worker, 7),
+                    next: 0,
+                    shuffle: shuffle.clone(),
+                };
                 while let Some(index) = order.next(&mut Rng::new(1, 1), 1) {
                     seen[usize::try_from(index).unwrap()] += 1;
                 }
@@ -212,8 +265,18 @@ mod tests {
 
     #[test]
     fn each_round_takes_every_block_once_in_an_order_of_its_own() {
-        let mut order = Order::Rounds { share: Share { low: 100, high: 1100 }, rounds: Rounds::new(1000, 3) };
-        let mut round = || -> Vec<u64> { (0..1000).filter_map(|_| order.next(&mut Rng::new(1, 1), 1)).collect() };
+        let mut order = Order::Rounds {
+            share: Share {
+                low: 100,
+                high: 1100,
+            },
+            rounds: Rounds::new(1000, 3),
+        };
+        let mut round = || -> Vec<u64> {
+            (0..1000)
+                .filter_map(|_| order.next(&mut Rng::new(1, 1), 1))
+                .collect()
+        };
         let rounds = [round(), round(), round()];
         for blocks in &rounds {
             let mut sorted = blocks.clone();
@@ -225,8 +288,13 @@ mod tests {
 
     #[test]
     fn sequential_order_wraps_at_the_end_of_its_share() {
-        let mut order = Order::Sequential { share: Share { low: 5, high: 8 }, next: 7 };
-        let got: Vec<u64> = (0..5).filter_map(|_| order.next(&mut Rng::new(1, 1), 1)).collect();
+        let mut order = Order::Sequential {
+            share: Share { low: 5, high: 8 },
+            next: 7,
+        };
+        let got: Vec<u64> = (0..5)
+            .filter_map(|_| order.next(&mut Rng::new(1, 1), 1))
+            .collect();
         assert_eq!(got, [7, 5, 6, 7, 5]);
     }
 

@@ -4,7 +4,9 @@ mod outcome;
 mod targets;
 
 use crate::execute::Context;
-use crate::machine::{CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo};
+use crate::machine::{
+    CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo,
+};
 use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
@@ -15,9 +17,9 @@ use crate::verify::MismatchClass;
 use engine::Standstill;
 use engine::sys::{self, Usage};
 use record::{
-    Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, PaceAccount,
-    ProcessAccount, Record, Residency, SCHEMA, Span, Stoppage, StorageLayer, Verification, VerificationFailure, WorkerAccount,
-    WorkerMeasured,
+    Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount,
+    MachineAccount, Measurements, PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Span,
+    Stoppage, StorageLayer, Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -48,7 +50,8 @@ pub(crate) struct Accounts {
     pub(crate) warm_until: Option<u64>,
     /// Times in which this process stood still.
     pub(crate) stops: Vec<Stoppage>,
-    /// From when to when the workers' counters were looked at, on their clock; `None` in virtual time.
+    /// From when to when the workers' counters were looked at, on their clock; `None` in virtual
+    /// time.
     pub(crate) watched: Option<(u64, u64)>,
 }
 
@@ -78,12 +81,16 @@ impl Accounts {
 
     /// The process stood still; in virtual time nothing was lost by it.
     pub(crate) fn note_stop(&mut self, still: Option<Standstill>) {
-        let stop = |(still, (start, _)): (Standstill, (u64, u64))| Stoppage::since(start, still.from, still.to, still.suspended_ns);
+        let stop = |(still, (start, _)): (Standstill, (u64, u64))| {
+            Stoppage::since(start, still.from, still.to, still.suspended_ns)
+        };
         self.stops.extend(still.zip(self.watched).and_then(stop));
     }
 
     pub(crate) fn first_device(&self) -> Option<(u32, u32)> {
-        self.devices.first().map(|(_, major, minor)| (*major, *minor))
+        self.devices
+            .first()
+            .map(|(_, major, minor)| (*major, *minor))
     }
 
     pub(crate) fn end(&mut self, machine: &Machine) {
@@ -92,7 +99,12 @@ impl Accounts {
 
     fn process(&self) -> ProcessAccount {
         let usage = self.after.usage.since(&self.before.usage);
-        let io = self.after.io.as_ref().zip(self.before.io.as_ref()).and_then(|(after, before)| after.since(before));
+        let io = self
+            .after
+            .io
+            .as_ref()
+            .zip(self.before.io.as_ref())
+            .and_then(|(after, before)| after.since(before));
         ProcessAccount {
             user_ns: usage.user_ns,
             system_ns: usage.system_ns,
@@ -114,8 +126,16 @@ impl Accounts {
             .zip(self.before.cpu.as_ref())
             .map(|(after, before)| after.since(before).total)
             .filter(|ticks| ticks.elapsed() > 0);
-        let share = |part: fn(&crate::machine::CpuTicks) -> u64| cpu.as_ref().map(|ticks| part(ticks) as f64 / ticks.elapsed() as f64);
-        let pressure = self.after.pressure.as_ref().zip(self.before.pressure.as_ref()).map(|(after, before)| after.since(before));
+        let share = |part: fn(&crate::machine::CpuTicks) -> u64| {
+            cpu.as_ref()
+                .map(|ticks| part(ticks) as f64 / ticks.elapsed() as f64)
+        };
+        let pressure = self
+            .after
+            .pressure
+            .as_ref()
+            .zip(self.before.pressure.as_ref())
+            .map(|(after, before)| after.since(before));
         let memory = self.after.memory.as_ref().zip(self.before.memory.as_ref());
         MachineAccount {
             busy_share: share(crate::machine::CpuTicks::busy),
@@ -133,12 +153,17 @@ impl Accounts {
                 .map(|t| t.throttled_ns),
             dirty_before_bytes: memory.and_then(|(_, before)| dirty(before)),
             dirty_after_bytes: memory.and_then(|(after, _)| dirty(after)),
-            swapped_pages: memory.map(|(after, before)| after.since(before)).and_then(|m| Some(m.swapped_in_pages? + m.swapped_out_pages?)),
+            swapped_pages: memory
+                .map(|(after, before)| after.since(before))
+                .and_then(|m| Some(m.swapped_in_pages? + m.swapped_out_pages?)),
         }
     }
 
     fn devices(&self) -> Vec<DeviceAccount> {
-        let both = self.devices.iter().zip(self.after.disks.iter().zip(&self.before.disks));
+        let both = self
+            .devices
+            .iter()
+            .zip(self.after.disks.iter().zip(&self.before.disks));
         both.filter_map(|((name, _, _), (after, before))| {
             let counters = (*after)?.since(&(*before)?)?;
             Some(DeviceAccount {
@@ -165,7 +190,9 @@ fn dirty(memory: &MemoryPressure) -> Option<u64> {
 }
 
 fn some_ns(stalls: Option<&crate::machine::Stalls>) -> Option<u64> {
-    stalls.and_then(|stalls| stalls.some.as_ref()).map(|some| some.total_us * 1000)
+    stalls
+        .and_then(|stalls| stalls.some.as_ref())
+        .map(|some| some.total_us * 1000)
 }
 
 impl Reading {
@@ -177,19 +204,31 @@ impl Reading {
             pressure: machine.pressure(),
             throttle: machine.throttle(),
             memory: machine.memory_pressure(),
-            disks: devices.iter().map(|(_, major, minor)| machine.disk_counters(*major, *minor)).collect(),
+            disks: devices
+                .iter()
+                .map(|(_, major, minor)| machine.disk_counters(*major, *minor))
+                .collect(),
         }
     }
 }
 
 fn collect_devices(layer: &StorageLayer, out: &mut Vec<(String, u32, u32)>) {
     if let Some(device) = &layer.device {
-        let name = device.name.clone().unwrap_or_else(|| format!("{}:{}", device.major, device.minor));
-        if !out.iter().any(|(_, major, minor)| (*major, *minor) == (device.major, device.minor)) {
+        let name = device
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("{}:{}", device.major, device.minor));
+        if !out
+            .iter()
+            .any(|(_, major, minor)| (*major, *minor) == (device.major, device.minor))
+        {
             out.push((name, device.major, device.minor));
         }
     }
-    layer.layers.iter().for_each(|below| collect_devices(below, out));
+    layer
+        .layers
+        .iter()
+        .for_each(|below| collect_devices(below, out));
 }
 
 /// What a run hands over to become a record.
@@ -215,11 +254,15 @@ impl Ended<'_> {
         let operations = sum(&self.shared.measured);
         let elapsed_ns = self.elapsed_ns();
         let mut generator = LoopAccount::default();
-        self.reports.iter().for_each(|(_, report)| report.tally.add_to(&mut generator));
+        self.reports
+            .iter()
+            .for_each(|(_, report)| report.tally.add_to(&mut generator));
         let verification = self.verification();
         let errors = self.errors();
         let outcome = self.outcome(&operations, verification.as_ref(), &errors);
-        let workers = (0..self.resolved.effective.threads).map(|index| self.worker(index)).collect();
+        let workers = (0..self.resolved.effective.threads)
+            .map(|index| self.worker(index))
+            .collect();
         let started = humantime::format_rfc3339_millis(self.started_at).to_string();
         Record {
             schema: SCHEMA,
@@ -230,9 +273,18 @@ impl Ended<'_> {
             asked: shown(&self.phase.workload),
             effective: shown(&self.resolved.effective),
             differences: self.resolved.differences.clone(),
-            notices: self.resolved.notices.iter().chain(&self.prepared.notices).cloned().collect(),
+            notices: self
+                .resolved
+                .notices
+                .iter()
+                .chain(&self.prepared.notices)
+                .cloned()
+                .collect(),
             targets: targets(self.resolved, self.prepared),
-            calibration: Calibration { clock_drift_ns: Some(self.context.clock.drift_ns()), ..self.context.calibration.clone() },
+            calibration: Calibration {
+                clock_drift_ns: Some(self.context.clock.drift_ns()),
+                ..self.context.calibration.clone()
+            },
             elapsed_ns,
             pace: self.pace(&operations, elapsed_ns),
             operations,
@@ -259,14 +311,32 @@ impl Ended<'_> {
     }
 
     fn tallies(&self) -> impl Iterator<Item = &Tally> {
-        self.reports.iter().map(|(_, report)| &report.tally).filter(|tally| tally.started > 0 || tally.ended > 0)
+        self.reports
+            .iter()
+            .map(|(_, report)| &report.tally)
+            .filter(|tally| tally.started > 0 || tally.ended > 0)
     }
 
-    /// From the first worker's start to the last worker's end. A worker that was given up has counted as long as it was looked at.
+    /// From the first worker's start to the last worker's end. A worker that was given up has
+    /// counted as long as it was looked at.
     fn elapsed_ns(&self) -> u64 {
-        let given_up = if self.reports.len() < self.shared.measured.len() { self.accounts.watched } else { None };
-        let start = self.tallies().map(|tally| tally.started).chain(given_up.map(|(from, _)| from)).min().unwrap_or(0);
-        let end = self.tallies().map(|tally| tally.ended).chain(given_up.map(|(_, to)| to)).max().unwrap_or(0);
+        let given_up = if self.reports.len() < self.shared.measured.len() {
+            self.accounts.watched
+        } else {
+            None
+        };
+        let start = self
+            .tallies()
+            .map(|tally| tally.started)
+            .chain(given_up.map(|(from, _)| from))
+            .min()
+            .unwrap_or(0);
+        let end = self
+            .tallies()
+            .map(|tally| tally.ended)
+            .chain(given_up.map(|(_, to)| to))
+            .max()
+            .unwrap_or(0);
         end.saturating_sub(start)
     }
 
@@ -278,24 +348,47 @@ impl Ended<'_> {
             elapsed_ns: time.elapsed,
         };
         let times = together(self.tallies().flat_map(|tally| &tally.kind_times));
-        times.into_iter().map(|time| (time.op.name().to_owned(), span(time))).collect()
+        times
+            .into_iter()
+            .map(|time| (time.op.name().to_owned(), span(time)))
+            .collect()
     }
 
     fn worker(&self, index: u32) -> WorkerAccount {
-        let placement = self.resolved.placement.get(index as usize).cloned().unwrap_or_default();
+        let placement = self
+            .resolved
+            .placement
+            .get(index as usize)
+            .cloned()
+            .unwrap_or_default();
         let counted = self.shared.measured[index as usize].snapshot();
-        let series = self.accounts.worker_series.get(index as usize).cloned().unwrap_or_default();
+        let series = self
+            .accounts
+            .worker_series
+            .get(index as usize)
+            .cloned()
+            .unwrap_or_default();
         let base = WorkerAccount {
             index,
             cpus: placement.cpus,
             nodes: placement.nodes,
             operations: counted.count(),
             bytes: counted.bytes(),
-            measured: self.shared.workload.worker_series.then_some(WorkerMeasured { operations: counted, series }),
+            measured: self
+                .shared
+                .workload
+                .worker_series
+                .then_some(WorkerMeasured {
+                    operations: counted,
+                    series,
+                }),
             ..WorkerAccount::default()
         };
         let Some((_, report)) = self.reports.iter().find(|(i, _)| *i == index) else {
-            return WorkerAccount { error: Some("the worker did not end in time and was given up".into()), ..base };
+            return WorkerAccount {
+                error: Some("the worker did not end in time and was given up".into()),
+                ..base
+            };
         };
         let start = self.tallies().map(|tally| tally.started).min().unwrap_or(0);
         WorkerAccount {
@@ -318,8 +411,16 @@ impl Ended<'_> {
             return None;
         }
         let is_paced = |kind: &str| !matches!(kind, "fsync" | "fdatasync");
-        let paced: u64 = operations.kinds().filter(|(kind, _)| is_paced(kind)).map(|(_, kind)| kind.count + kind.errors).sum();
-        let achieved = if elapsed_ns > 0 { paced as f64 * 1e9 / elapsed_ns as f64 } else { 0.0 };
+        let paced: u64 = operations
+            .kinds()
+            .filter(|(kind, _)| is_paced(kind))
+            .map(|(_, kind)| kind.count + kind.errors)
+            .sum();
+        let achieved = if elapsed_ns > 0 {
+            paced as f64 * 1e9 / elapsed_ns as f64
+        } else {
+            0.0
+        };
         Some(PaceAccount {
             asked_per_second: pace.rate_iops.map(|rate| rate.0),
             asked_bytes_per_second: pace.rate_bytes.map(|rate| rate.0),
@@ -330,7 +431,11 @@ impl Ended<'_> {
 
     fn file_name(&self, worker: u32, file: u32) -> String {
         let (group, _, _) = self.shared.group_of(worker);
-        group.files.get(file as usize).map(|file| file.path.display().to_string()).unwrap_or_default()
+        group
+            .files
+            .get(file as usize)
+            .map(|file| file.path.display().to_string())
+            .unwrap_or_default()
     }
 
     fn verification(&self) -> Option<Verification> {
@@ -339,13 +444,24 @@ impl Ended<'_> {
             return None;
         }
         let mut log = crate::verify::FailureLog::new();
-        self.tallies().for_each(|tally| log.merge(&tally.verification));
-        let name = |id: u32| self.prepared.files.get(id as usize).map(|file| file.path.display().to_string()).unwrap_or_default();
+        self.tallies()
+            .for_each(|tally| log.merge(&tally.verification));
+        let name = |id: u32| {
+            self.prepared
+                .files
+                .get(id as usize)
+                .map(|file| file.path.display().to_string())
+                .unwrap_or_default()
+        };
         Some(Verification {
             pattern: pattern_label(workload),
             operations: log.operations(),
             failures: log.failures(),
-            by_kind: MismatchClass::ALL.iter().map(|class| (class.name().to_owned(), log.count(*class))).filter(|(_, n)| *n > 0).collect(),
+            by_kind: MismatchClass::ALL
+                .iter()
+                .map(|class| (class.name().to_owned(), log.count(*class)))
+                .filter(|(_, n)| *n > 0)
+                .collect(),
             first: log
                 .first()
                 .iter()
@@ -361,17 +477,25 @@ impl Ended<'_> {
     }
 
     fn coverage(&self) -> Option<Coverage> {
-        let parts: Vec<Coverage> =
-            self.shared.groups.iter().filter_map(|group| group.heat.as_ref().map(crate::heat::Heat::coverage)).collect();
+        let parts: Vec<Coverage> = self
+            .shared
+            .groups
+            .iter()
+            .filter_map(|group| group.heat.as_ref().map(crate::heat::Heat::coverage))
+            .collect();
         let (first, rest) = parts.split_first()?;
         let mut sum = first.clone();
         for part in rest {
             sum.blocks += part.blocks;
             sum.touched += part.touched;
-            sum.hottest_fifth_share = (sum.hottest_fifth_share * sum.uses as f64 + part.hottest_fifth_share * part.uses as f64)
+            sum.hottest_fifth_share = (sum.hottest_fifth_share * sum.uses as f64
+                + part.hottest_fifth_share * part.uses as f64)
                 / ((sum.uses + part.uses).max(1)) as f64;
             sum.uses += part.uses;
-            sum.buckets.iter_mut().zip(&part.buckets).for_each(|(mine, theirs)| *mine += theirs);
+            sum.buckets
+                .iter_mut()
+                .zip(&part.buckets)
+                .for_each(|(mine, theirs)| *mine += theirs);
         }
         Some(sum)
     }
@@ -381,8 +505,14 @@ impl Ended<'_> {
         if mode == LockMode::None {
             return None;
         }
-        let mut account = LockAccount { mode: mode.word().into(), ..LockAccount::default() };
-        self.reports.iter().filter_map(|(_, report)| report.lock_wait.as_ref()).for_each(|wait| account.wait.merge(wait));
+        let mut account = LockAccount {
+            mode: mode.word().into(),
+            ..LockAccount::default()
+        };
+        self.reports
+            .iter()
+            .filter_map(|(_, report)| report.lock_wait.as_ref())
+            .for_each(|wait| account.wait.merge(wait));
         Some(account)
     }
 }

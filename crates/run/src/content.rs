@@ -28,8 +28,9 @@ pub(crate) struct VerifiedFile {
     pub(crate) lineage: Lineage,
 }
 
-/// Whose writes a file holds: all blocks are at least of generation `oldest` and at most of `newest`, of run `holding` where that is known;
-/// this run writes generation `writing` as run `writing_run`.
+/// Whose writes a file holds: all blocks are at least of generation `oldest` and at most of
+/// `newest`, of run `holding` where that is known; this run writes generation `writing` as run
+/// `writing_run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lineage {
     pub(crate) holding: Option<u64>,
@@ -42,19 +43,33 @@ pub(crate) struct Lineage {
 impl Lineage {
     /// The lineage in a later pass of the same run.
     fn after(self, passes: u64) -> Self {
-        Self { writing: self.writing + passes, ..self }
+        Self {
+            writing: self.writing + passes,
+            ..self
+        }
     }
 
     fn expected(&self, overlap: &Overlap) -> Expected {
         let run = self.holding.map_or(ExpectedRun::Any, ExpectedRun::This);
         match overlap {
-            Overlap::WrittenHere => {
-                Expected { oldest: self.writing, newest: self.writing, run: ExpectedRun::This(self.writing_run), tearing: Tearing::Fault }
-            }
-            Overlap::MayBeInFlight => {
-                Expected { oldest: self.oldest, newest: self.newest.max(self.writing), run, tearing: Tearing::Allowed }
-            }
-            Overlap::ReadOnly => Expected { oldest: self.oldest, newest: self.newest, run, tearing: Tearing::Fault },
+            Overlap::WrittenHere => Expected {
+                oldest: self.writing,
+                newest: self.writing,
+                run: ExpectedRun::This(self.writing_run),
+                tearing: Tearing::Fault,
+            },
+            Overlap::MayBeInFlight => Expected {
+                oldest: self.oldest,
+                newest: self.newest.max(self.writing),
+                run,
+                tearing: Tearing::Allowed,
+            },
+            Overlap::ReadOnly => Expected {
+                oldest: self.oldest,
+                newest: self.newest,
+                run,
+                tearing: Tearing::Fault,
+            },
         }
     }
 }
@@ -84,7 +99,13 @@ impl<'a> Content<'a> {
         verified: Option<Verified<'a>>,
         heat: Option<&'a Heat>,
     ) -> Self {
-        Self { unit_bytes, space, fresh, verified, heat }
+        Self {
+            unit_bytes,
+            space,
+            fresh,
+            verified,
+            heat,
+        }
     }
 
     /// Bytes of the smallest operation.
@@ -118,7 +139,14 @@ impl<'a> Content<'a> {
     pub(crate) fn prepare(&mut self, buffer: &mut [u8], _slot: Slot, drawn: &Drawn) {
         if let Some(verified) = &self.verified {
             let file = &verified.files[drawn.file as usize];
-            file.verifier.fill(buffer, BlockAddress { file: file.id, offset: drawn.offset }, file.lineage.after(verified.passes).writing);
+            file.verifier.fill(
+                buffer,
+                BlockAddress {
+                    file: file.id,
+                    offset: drawn.offset,
+                },
+                file.lineage.after(verified.passes).writing,
+            );
         } else if let Some(filler) = &mut self.fresh {
             filler.fill_fresh(buffer);
         }
@@ -133,18 +161,30 @@ impl<'a> Content<'a> {
     }
 
     fn expect_verified(&mut self, slot: Slot, drawn: &Drawn) {
-        let Some(verified) = &mut self.verified else { return };
+        let Some(verified) = &mut self.verified else {
+            return;
+        };
         let overlap = match verified.written {
             None => Overlap::ReadOnly,
-            Some(written) if blocks_of(self.space, drawn).all(|block| written.is_set(block)) => Overlap::WrittenHere,
+            Some(written) if blocks_of(self.space, drawn).all(|block| written.is_set(block)) => {
+                Overlap::WrittenHere
+            }
             Some(_) => Overlap::MayBeInFlight,
         };
-        verified.expected[slot as usize] = verified.files[drawn.file as usize].lineage.after(verified.passes).expected(&overlap);
+        verified.expected[slot as usize] = verified.files[drawn.file as usize]
+            .lineage
+            .after(verified.passes)
+            .expected(&overlap);
     }
 
     /// An operation succeeded; of a verified read, what the check found.
     #[inline]
-    pub(crate) fn ended(&mut self, buffer: &[u8], slot: Slot, drawn: &Drawn) -> Option<Result<(), Mismatch>> {
+    pub(crate) fn ended(
+        &mut self,
+        buffer: &[u8],
+        slot: Slot,
+        drawn: &Drawn,
+    ) -> Option<Result<(), Mismatch>> {
         if let Some(heat) = self.heat
             && drawn.op.transfers()
         {
@@ -154,8 +194,15 @@ impl<'a> Content<'a> {
         let verified = self.verified.as_ref()?;
         if drawn.op == Op::Read {
             let file = &verified.files[drawn.file as usize];
-            let at = BlockAddress { file: file.id, offset: drawn.offset };
-            return Some(file.verifier.check(&buffer[..drawn.len as usize], at, verified.expected[slot as usize]));
+            let at = BlockAddress {
+                file: file.id,
+                offset: drawn.offset,
+            };
+            return Some(file.verifier.check(
+                &buffer[..drawn.len as usize],
+                at,
+                verified.expected[slot as usize],
+            ));
         }
         if let Some(written) = verified.written.filter(|_| drawn.op == Op::Write) {
             blocks_of(self.space, drawn).for_each(|block| written.set(block));

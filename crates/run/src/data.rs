@@ -1,4 +1,5 @@
-//! What writes carry: content that is fresh for every write, and content that its address alone determines.
+//! What writes carry: content that is fresh for every write, and content that its address alone
+//! determines.
 
 mod fresh;
 mod words;
@@ -6,7 +7,8 @@ mod words;
 pub(crate) use fresh::{DataSpec, Filler};
 pub(crate) use words::{WordField, scramble, within};
 
-/// Sequential content from byte value 0 on, twice its period long, so that a whole period can be taken at any phase.
+/// Sequential content from byte value 0 on, twice its period long, so that a whole period can be
+/// taken at any phase.
 const RAMP: [u8; 2 * RAMP_PERIOD] = ramp();
 const RAMP_PERIOD: usize = 256;
 
@@ -23,10 +25,11 @@ pub(crate) enum Fill {
     Random,
 }
 
-/// Fills `buf` with the content of the addresses from `byte_offset` on, the same bytes whatever the block size.
+/// Fills `buf` with the content of the addresses from `byte_offset` on, the same bytes whatever the
+/// block size.
 ///
-/// Sequential content is the absolute offset modulo 256. Random content is a function of `seed` and the absolute
-/// offset, with a period of 2^64 words; the other contents ignore `seed`.
+/// Sequential content is the absolute offset modulo 256. Random content is a function of `seed` and
+/// the absolute offset, with a period of 2^64 words; the other contents ignore `seed`.
 pub(crate) fn fill_addressed(buf: &mut [u8], fill: Fill, seed: u64, byte_offset: u64) {
     match fill {
         Fill::Zeros => buf.fill(0x00),
@@ -48,14 +51,21 @@ pub(crate) fn matches_addressed(buf: &[u8], fill: Fill, seed: u64, byte_offset: 
         Fill::Ones => is_all(buf, 0xff),
         Fill::Sequential => {
             let phase = within(byte_offset, RAMP_PERIOD);
-            buf.chunks(RAMP_PERIOD).all(|part| *part == RAMP[phase..phase + part.len()])
+            buf.chunks(RAMP_PERIOD)
+                .all(|part| *part == RAMP[phase..phase + part.len()])
         }
         Fill::Random => addressed_words(seed).matches_bytes(buf, byte_offset),
     }
 }
 
-/// The first index at which `buf` is not what [`fill_addressed`] writes, with the byte that belongs there.
-pub(crate) fn first_difference(buf: &[u8], fill: Fill, seed: u64, byte_offset: u64) -> Option<(usize, u8)> {
+/// The first index at which `buf` is not what [`fill_addressed`] writes, with the byte that belongs
+/// there.
+pub(crate) fn first_difference(
+    buf: &[u8],
+    fill: Fill,
+    seed: u64,
+    byte_offset: u64,
+) -> Option<(usize, u8)> {
     let words = addressed_words(seed);
     let belongs = |at: u64| match fill {
         Fill::Zeros => 0x00,
@@ -64,14 +74,20 @@ pub(crate) fn first_difference(buf: &[u8], fill: Fill, seed: u64, byte_offset: u
         Fill::Random => words.byte(at),
     };
     let wanted = (byte_offset..).map(belongs);
-    buf.iter().zip(wanted).enumerate().find(|(_, (found, wanted))| *found != wanted).map(|(i, (_, wanted))| (i, wanted))
+    buf.iter()
+        .zip(wanted)
+        .enumerate()
+        .find(|(_, (found, wanted))| *found != wanted)
+        .map(|(i, (_, wanted))| (i, wanted))
 }
 
 /// Whether every byte of `buf` is `value`.
 pub(crate) fn is_all(buf: &[u8], value: u8) -> bool {
     let wanted = u64::from_ne_bytes([value; 8]);
     let (words, rest) = buf.as_chunks::<8>();
-    let differing = words.iter().fold(0, |seen, word| seen | (u64::from_ne_bytes(*word) ^ wanted));
+    let differing = words
+        .iter()
+        .fold(0, |seen, word| seen | (u64::from_ne_bytes(*word) ^ wanted));
     differing == 0 && rest.iter().all(|byte| *byte == value)
 }
 

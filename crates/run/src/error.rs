@@ -23,7 +23,11 @@ pub enum RunError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error("{what} {}: {source}{}", path.display(), remedy(source))]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error(
         "stopped by signal {signal} while preparing the target; what was made for this run is removed, and what was there is Fathom's as before"
     )]
@@ -31,21 +35,41 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }
     }
 
-    /// Exit code as the style document fixes them: 2 for what the user can mend, 1 for failures of the machine.
+    /// Exit code as the style document fixes them: 2 for what the user can mend, 1 for failures of
+    /// the machine.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Io { source, .. } | Self::Mark(MarkError::Io { source, .. }) => {
-                use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
-                let mendable = [InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem];
-                if mendable.contains(&source.kind()) { 2 } else { 1 }
+                use io::ErrorKind::{
+                    InvalidFilename, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+                };
+                let mendable = [
+                    InvalidFilename,
+                    NotADirectory,
+                    NotFound,
+                    PermissionDenied,
+                    ReadOnlyFilesystem,
+                ];
+                if mendable.contains(&source.kind()) {
+                    2
+                } else {
+                    1
+                }
             }
-            Self::Spec(_) | Self::Unsuitable(_) | Self::Refused(_) | Self::Mark(_) | Self::Engine(_) => 2,
+            Self::Spec(_)
+            | Self::Unsuitable(_)
+            | Self::Refused(_)
+            | Self::Mark(_)
+            | Self::Engine(_) => 2,
             Self::Interrupted { signal } => 128 + signal,
         }
     }

@@ -75,23 +75,39 @@ pub fn dry_run(phase: &Phase, context: &Context) -> Result<Resolved, RunError> {
 ///
 /// # Errors
 /// The run did not start: nothing was measured.
-pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Result<Record, RunError> {
+pub fn execute(
+    phase: &Phase,
+    context: &Context,
+    watch: &mut dyn Watch,
+) -> Result<Record, RunError> {
     let mut turn = Turn(context.together.clone());
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
-    let mut prepared = prepare(&resolved, &|| clock.now(), &mut |done, to_do| watch.filling(done, to_do))?;
+    let mut prepared = prepare(&resolved, &|| clock.now(), &mut |done, to_do| {
+        watch.filling(done, to_do)
+    })?;
     let environment = environment(&resolved, context);
     let shared = Shared::new(&resolved, &prepared)?;
-    let run = Run { context, resolved: &resolved, shared: &shared };
+    let run = Run {
+        context,
+        resolved: &resolved,
+        shared: &shared,
+    };
     let started_at = engine::clock::wall_time();
     let (accounts, reports) = run.measure(&mut turn, watch)?;
     prepared.undo.keep();
     let completed = finished(&shared, &reports);
-    // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed says that the run did not end.
+    // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
+    // says that the run did not end.
     if reports.len() == resolved.effective.threads as usize {
-        seal(&mut prepared, &resolved.effective, completed, write_passes(&reports));
+        seal(
+            &mut prepared,
+            &resolved.effective,
+            completed,
+            write_passes(&reports),
+        );
     } else {
         leave_unsealed(&mut prepared);
     }
@@ -116,7 +132,11 @@ pub fn execute(phase: &Phase, context: &Context, watch: &mut dyn Watch) -> Resul
 #[must_use]
 pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
     let started_at = humantime::format_rfc3339_millis(engine::clock::wall_time()).to_string();
-    let status = if sys::caught_signal().is_some() { Status::Interrupted } else { Status::Failed };
+    let status = if sys::caught_signal().is_some() {
+        Status::Interrupted
+    } else {
+        Status::Failed
+    };
     Record {
         schema: SCHEMA,
         id: format!("{started_at}-{}", std::process::id()),
@@ -124,35 +144,63 @@ pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
         name: phase.name.clone(),
         started_at,
         asked: shown(&phase.workload),
-        environment: context.machine.environment(phase.workload.targets.first().map(AsRef::as_ref), context.fathom.clone()),
+        environment: context.machine.environment(
+            phase.workload.targets.first().map(AsRef::as_ref),
+            context.fathom.clone(),
+        ),
         calibration: context.calibration.clone(),
-        outcome: Outcome { status, exit_code: error.exit_code(), message: Some(error.to_string()) },
+        outcome: Outcome {
+            status,
+            exit_code: error.exit_code(),
+            message: Some(error.to_string()),
+        },
         ..Record::default()
     }
 }
 
-/// Whether every block was written: a complete run that nothing cut short, or passes of which one has ended.
+/// Whether every block was written: a complete run that nothing cut short, or passes of which one
+/// has ended.
 fn finished(shared: &Shared, reports: &[(u32, WorkerReport)]) -> bool {
     let workload = &shared.workload;
     let whole = reports.len() == workload.threads as usize
-        && reports.iter().all(|(_, report)| report.error.is_none() && report.tally.failures() == 0 && report.tally.abandoned == 0);
+        && reports.iter().all(|(_, report)| {
+            report.error.is_none() && report.tally.failures() == 0 && report.tally.abandoned == 0
+        });
     let passed = workload.reads_back() && write_passes(reports).ended > 0;
-    let ended =
-        workload.stop.complete && workload.stop.duration.is_none() && workload.stop.total_bytes.is_none() && !shared.halt.load(Relaxed);
+    let ended = workload.stop.complete
+        && workload.stop.duration.is_none()
+        && workload.stop.total_bytes.is_none()
+        && !shared.halt.load(Relaxed);
     whole && use_of(workload).writes && (passed || ended)
 }
 
 /// Passes of writes that some worker has begun, and those that every worker has ended.
 fn write_passes(reports: &[(u32, WorkerReport)]) -> WritePasses {
     let of = || reports.iter().map(|(_, report)| report.tally.write_passes);
-    WritePasses { begun: of().map(|passes| passes.begun).max().unwrap_or(0), ended: of().map(|passes| passes.ended).min().unwrap_or(0) }
+    WritePasses {
+        begun: of().map(|passes| passes.begun).max().unwrap_or(0),
+        ended: of().map(|passes| passes.ended).min().unwrap_or(0),
+    }
 }
 
 fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
     let files = resolved.layout.files.len() as u64;
     let workload = &resolved.effective;
-    let shared_by = if resolved.layout.files.first().is_some_and(|file| file.owner.is_some()) { 1 } else { u64::from(workload.threads) };
-    let locks = if workload.lock_mode == workload::LockMode::None { 1 } else { 2 };
+    let shared_by = if resolved
+        .layout
+        .files
+        .first()
+        .is_some_and(|file| file.owner.is_some())
+    {
+        1
+    } else {
+        u64::from(workload.threads)
+    };
+    let locks = if workload.lock_mode == workload::LockMode::None {
+        1
+    } else {
+        2
+    };
     // One more is open as long as the run lasts.
     let needed = files * (shared_by * locks + 1) + 64;
     if needed > limit && workload.files.meta.is_empty() {
@@ -165,11 +213,18 @@ fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
 }
 
 fn environment(resolved: &Resolved, context: &Context) -> Environment {
-    let target = resolved.layout.files.first().map(|file| file.path.as_path());
-    context.machine.environment(target.map(|path: &Path| path), context.fathom.clone())
+    let target = resolved
+        .layout
+        .files
+        .first()
+        .map(|file| file.path.as_path());
+    context
+        .machine
+        .environment(target.map(|path: &Path| path), context.fathom.clone())
 }
 
-/// A run's place among those that start together: taken when it is ready, or given up when it cannot start, so that the others do not wait.
+/// A run's place among those that start together: taken when it is ready, or given up when it
+/// cannot start, so that the others do not wait.
 struct Turn(Option<Arc<Barrier>>);
 
 impl Turn {
@@ -198,7 +253,11 @@ enum Message {
 }
 
 impl Run<'_> {
-    fn measure(&self, turn: &mut Turn, watch: &mut dyn Watch) -> Result<(Accounts, Vec<(u32, WorkerReport)>), RunError> {
+    fn measure(
+        &self,
+        turn: &mut Turn,
+        watch: &mut dyn Watch,
+    ) -> Result<(Accounts, Vec<(u32, WorkerReport)>), RunError> {
         let workers = self.resolved.effective.threads;
         let (send, receive) = channel();
         let mut gates = Vec::new();
@@ -227,22 +286,39 @@ impl Run<'_> {
         accounts.warm_until = (warmup > 0 && !virtual_time).then_some(start + warmup);
         let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
         accounts.end(&self.context.machine);
-        accounts.watched = accounts.watched.map(|(from, _)| (from, self.context.clock.now()));
+        accounts.watched = accounts
+            .watched
+            .map(|(from, _)| (from, self.context.clock.now()));
         (accounts.series, accounts.worker_series) = if virtual_time {
             let mut each = vec![Vec::new(); workers as usize];
-            reports.iter().for_each(|(index, report)| each[*index as usize].clone_from(&report.series));
-            (crate::observe::merge_series(each.iter().map(Vec::as_slice)), each)
+            reports
+                .iter()
+                .for_each(|(index, report)| each[*index as usize].clone_from(&report.series));
+            (
+                crate::observe::merge_series(each.iter().map(Vec::as_slice)),
+                each,
+            )
         } else {
             observer.finish(self.context.clock.now())
         };
         Ok((accounts, reports))
     }
 
-    fn spawn(&self, index: u32, send: Sender<Message>, gate: Receiver<Gate>) -> Result<(), RunError> {
+    fn spawn(
+        &self,
+        index: u32,
+        send: Sender<Message>,
+        gate: Receiver<Gate>,
+    ) -> Result<(), RunError> {
         let task = WorkerTask {
             shared: Arc::clone(self.shared),
             index,
-            placement: self.resolved.placement.get(index as usize).cloned().unwrap_or_default(),
+            placement: self
+                .resolved
+                .placement
+                .get(index as usize)
+                .cloned()
+                .unwrap_or_default(),
             clock: self.context.clock,
             interval_ns: self.context.interval_ns,
         };
@@ -251,11 +327,18 @@ impl Run<'_> {
                 let _observer_waits = send.send(Message::Ready);
                 gate.recv().unwrap_or(Gate::Cancelled)
             };
-            let outcome = catch_unwind(AssertUnwindSafe(|| task.run(ready))).unwrap_or_else(|panic| {
-                task.shared.halt.store(true, Relaxed);
-                let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-                Ok(WorkerReport { error: Some(format!("the worker panicked: {}", text.unwrap_or_default())), ..WorkerReport::default() })
-            });
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| task.run(ready))).unwrap_or_else(|panic| {
+                    task.shared.halt.store(true, Relaxed);
+                    let text = panic
+                        .downcast_ref::<String>()
+                        .cloned()
+                        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+                    Ok(WorkerReport {
+                        error: Some(format!("the worker panicked: {}", text.unwrap_or_default())),
+                        ..WorkerReport::default()
+                    })
+                });
             let _observer_may_have_given_up = send.send(Message::Done(index, Box::new(outcome)));
         };
         std::thread::Builder::new()
@@ -266,7 +349,8 @@ impl Run<'_> {
             .map_err(|e| RunError::Unsuitable(format!("cannot start worker {index}: {e}; lower --threads or raise the limit of processes")))
     }
 
-    /// Watches the workers until all have ended, or until those that were told to stop have had their time.
+    /// Watches the workers until all have ended, or until those that were told to stop have had
+    /// their time.
     fn observe(
         &self,
         receive: &Receiver<Message>,
@@ -321,9 +405,15 @@ fn wait_until_ready(receive: &Receiver<Message>, workers: u32) -> Result<(), Run
             Ok(Message::Ready) => ready += 1,
             Ok(Message::Done(_, outcome)) => {
                 (*outcome)?;
-                return Err(RunError::Unsuitable("a worker ended before it began".into()));
+                return Err(RunError::Unsuitable(
+                    "a worker ended before it began".into(),
+                ));
             }
-            Err(_) => return Err(RunError::Unsuitable("the workers ended before they began".into())),
+            Err(_) => {
+                return Err(RunError::Unsuitable(
+                    "the workers ended before they began".into(),
+                ));
+            }
         }
     }
     Ok(())

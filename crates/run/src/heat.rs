@@ -10,7 +10,11 @@ pub(crate) struct Bitmap(Vec<AtomicU64>);
 impl Bitmap {
     #[must_use]
     pub(crate) fn new(blocks: u64) -> Self {
-        Self((0..blocks.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+        Self(
+            (0..blocks.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect(),
+        )
     }
 
     #[inline]
@@ -31,7 +35,10 @@ impl Bitmap {
     /// Blocks that are set.
     #[must_use]
     pub(crate) fn count(&self) -> u64 {
-        self.0.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
+        self.0
+            .iter()
+            .map(|word| u64::from(word.load(Relaxed).count_ones()))
+            .sum()
     }
 }
 
@@ -48,14 +55,20 @@ impl Heat {
     #[must_use]
     pub(crate) fn new(blocks: u64, block_bytes: u64, buckets: u32) -> Self {
         let buckets = u64::from(buckets).min(blocks.max(1));
-        Self { blocks, block_bytes, touched: Bitmap::new(blocks), buckets: (0..buckets).map(|_| AtomicU64::new(0)).collect() }
+        Self {
+            blocks,
+            block_bytes,
+            touched: Bitmap::new(blocks),
+            buckets: (0..buckets).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
     /// One use of each of `units` blocks from `block` on.
     pub(crate) fn used(&self, block: u64, units: u64) {
         for block in block..(block + units).min(self.blocks) {
             self.touched.set(block);
-            let bucket = u128::from(block) * self.buckets.len() as u128 / u128::from(self.blocks.max(1));
+            let bucket =
+                u128::from(block) * self.buckets.len() as u128 / u128::from(self.blocks.max(1));
             self.buckets[usize::try_from(bucket).unwrap_or(0)].fetch_add(1, Relaxed);
         }
     }
@@ -63,12 +76,20 @@ impl Heat {
     /// The counts so far. The hottest fifth is that of the buckets, rounded up to whole buckets.
     #[must_use]
     pub(crate) fn coverage(&self) -> Coverage {
-        let buckets: Vec<u64> = self.buckets.iter().map(|bucket| bucket.load(Relaxed)).collect();
+        let buckets: Vec<u64> = self
+            .buckets
+            .iter()
+            .map(|bucket| bucket.load(Relaxed))
+            .collect();
         let uses: u64 = buckets.iter().sum();
         let mut sorted = buckets.clone();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
         let hottest: u64 = sorted.iter().take(sorted.len().div_ceil(5)).sum();
-        let share = if uses == 0 { 0.0 } else { hottest as f64 / uses as f64 };
+        let share = if uses == 0 {
+            0.0
+        } else {
+            hottest as f64 / uses as f64
+        };
         Coverage {
             block_bytes: self.block_bytes,
             blocks: self.blocks,

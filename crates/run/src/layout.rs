@@ -34,8 +34,15 @@ pub(crate) enum Shape {
 #[must_use]
 pub(crate) fn shape(workload: &Workload) -> Shape {
     let files = &workload.files;
-    let counts = files.num_files.is_some() || files.num_dirs.is_some() || files.dir_depth.is_some() || files.dir_width.is_some();
-    if counts || files.total_files.is_some() || files.layout_manifest.is_some() || !files.meta.is_empty() {
+    let counts = files.num_files.is_some()
+        || files.num_dirs.is_some()
+        || files.dir_depth.is_some()
+        || files.dir_width.is_some();
+    if counts
+        || files.total_files.is_some()
+        || files.layout_manifest.is_some()
+        || !files.meta.is_empty()
+    {
         Shape::Tree
     } else {
         Shape::Files
@@ -47,16 +54,26 @@ pub(crate) fn shape(workload: &Workload) -> Shape {
 /// # Errors
 /// Counts that contradict each other, or a manifest that cannot be read.
 pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
-    let owners: Vec<Option<u32>> =
-        if workload.files.sharing == FileSharing::PerWorker { (0..workload.threads).map(Some).collect() } else { vec![None] };
+    let owners: Vec<Option<u32>> = if workload.files.sharing == FileSharing::PerWorker {
+        (0..workload.threads).map(Some).collect()
+    } else {
+        vec![None]
+    };
     let bytes = workload.files.size.map(|size| size.0);
     let mut out = Layout::default();
     for target in &workload.targets {
         for &owner in &owners {
             match shape(workload) {
-                Shape::Files => out.files.push(FileSpec { path: worker_path(target, owner, &workload.files), bytes, owner }),
+                Shape::Files => out.files.push(FileSpec {
+                    path: worker_path(target, owner, &workload.files),
+                    bytes,
+                    owner,
+                }),
                 Shape::Tree => {
-                    let root = owner.map_or_else(|| target.clone(), |worker| target.join(format!("worker{worker}")));
+                    let root = owner.map_or_else(
+                        || target.clone(),
+                        |worker| target.join(format!("worker{worker}")),
+                    );
                     out.dirs.push(target.clone());
                     tree(&root, &workload.files, owner, &mut out)?;
                 }
@@ -67,9 +84,12 @@ pub(crate) fn layout(workload: &Workload) -> Result<Layout, RunError> {
     Ok(out)
 }
 
-/// The name of a worker's own file: `NAME.workerN`, or the name with the number in the place of its placeholder.
+/// The name of a worker's own file: `NAME.workerN`, or the name with the number in the place of its
+/// placeholder.
 pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> PathBuf {
-    let Some(worker) = owner else { return target.to_path_buf() };
+    let Some(worker) = owner else {
+        return target.to_path_buf();
+    };
     if let (Some(placeholder), Some(path)) = (&files.worker_placeholder, target.to_str()) {
         return path.replace(placeholder, &worker.to_string()).into();
     }
@@ -78,14 +98,25 @@ pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> P
     name.into()
 }
 
-/// What a workload reads or writes, as far as it has names: its targets, and the files that lie in them. No engine is asked for more.
+/// What a workload reads or writes, as far as it has names: its targets, and the files that lie in
+/// them. No engine is asked for more.
 #[must_use]
 pub fn files_of(workload: &Workload) -> Vec<PathBuf> {
-    if matches!(workload.engine, EngineName::Null | EngineName::Sim | EngineName::Nbd) {
+    if matches!(
+        workload.engine,
+        EngineName::Null | EngineName::Sim | EngineName::Nbd
+    ) {
         return Vec::new();
     }
-    let below = layout(workload).map(|found| found.files).unwrap_or_default();
-    workload.targets.iter().cloned().chain(below.into_iter().map(|file| file.path)).collect()
+    let below = layout(workload)
+        .map(|found| found.files)
+        .unwrap_or_default();
+    workload
+        .targets
+        .iter()
+        .cloned()
+        .chain(below.into_iter().map(|file| file.path))
+        .collect()
 }
 
 fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
@@ -104,7 +135,11 @@ fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Res
     };
     for (index, leaf) in leaves.iter().enumerate() {
         for number in 0..per_leaf(index) {
-            out.files.push(FileSpec { path: leaf.join(format!("file.{number:06}")), bytes: files.size.map(|s| s.0), owner });
+            out.files.push(FileSpec {
+                path: leaf.join(format!("file.{number:06}")),
+                bytes: files.size.map(|s| s.0),
+                owner,
+            });
         }
     }
     Ok(())
@@ -114,10 +149,14 @@ fn tree(root: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Res
 fn directories(root: &Path, files: &Files, out: &mut Layout) -> Result<Vec<PathBuf>, RunError> {
     let conflict = |text: &str| Err(RunError::Spec(SpecError::Conflict(text.into())));
     if files.total_files.is_some() && files.num_files.is_some() {
-        return conflict("--total-files and --num-files (a directory) both count files; give one of them");
+        return conflict(
+            "--total-files and --num-files (a directory) both count files; give one of them",
+        );
     }
     if files.num_dirs.is_some() && (files.dir_depth.is_some() || files.dir_width.is_some()) {
-        return conflict("--num-dirs lays directories side by side, --dir-depth and --dir-width make a tree; give one kind");
+        return conflict(
+            "--num-dirs lays directories side by side, --dir-depth and --dir-width make a tree; give one kind",
+        );
     }
     out.dirs.push(root.to_path_buf());
     let (depth, width) = match (files.num_dirs, files.dir_depth, files.dir_width) {
@@ -127,9 +166,14 @@ fn directories(root: &Path, files: &Files, out: &mut Layout) -> Result<Vec<PathB
     };
     let mut level = vec![root.to_path_buf()];
     for _ in 0..depth {
-        let next: Vec<PathBuf> = level.iter().flat_map(|dir| (0..width).map(move |n| dir.join(format!("dir.{n:04}")))).collect();
+        let next: Vec<PathBuf> = level
+            .iter()
+            .flat_map(|dir| (0..width).map(move |n| dir.join(format!("dir.{n:04}"))))
+            .collect();
         if out.dirs.len() + next.len() > 1 << 20 {
-            return conflict("the tree has more than 1,048,576 directories; lower --dir-depth or --dir-width");
+            return conflict(
+                "the tree has more than 1,048,576 directories; lower --dir-depth or --dir-width",
+            );
         }
         out.dirs.extend(next.iter().cloned());
         level = next;
@@ -137,21 +181,33 @@ fn directories(root: &Path, files: &Files, out: &mut Layout) -> Result<Vec<PathB
     Ok(level)
 }
 
-fn from_manifest(root: &Path, manifest: &Path, files: &Files, owner: Option<u32>, out: &mut Layout) -> Result<(), RunError> {
-    let text = std::fs::read_to_string(manifest).map_err(RunError::io("cannot read the layout manifest", manifest))?;
+fn from_manifest(
+    root: &Path,
+    manifest: &Path,
+    files: &Files,
+    owner: Option<u32>,
+    out: &mut Layout,
+) -> Result<(), RunError> {
+    let text = std::fs::read_to_string(manifest)
+        .map_err(RunError::io("cannot read the layout manifest", manifest))?;
     for (name, size) in parse_manifest(&text, manifest)? {
         let path = root.join(name);
         if let Some(parent) = path.parent() {
             out.dirs.push(parent.to_path_buf());
         }
-        out.files.push(FileSpec { path, bytes: size.or(files.size.map(|s| s.0)), owner });
+        out.files.push(FileSpec {
+            path,
+            bytes: size.or(files.size.map(|s| s.0)),
+            owner,
+        });
     }
     out.dirs.sort();
     out.dirs.dedup();
     Ok(())
 }
 
-/// Reads `PATH` or `PATH<TAB>BYTES` lines; `#` begins a comment. Paths are relative to the target and stay below it.
+/// Reads `PATH` or `PATH<TAB>BYTES` lines; `#` begins a comment. Paths are relative to the target
+/// and stay below it.
 fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>, RunError> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
@@ -160,11 +216,28 @@ fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let bad = |reason: &str| SpecError::Syntax { file: file.display().to_string(), line: index + 1, reason: reason.into() };
-        let (name, size) = line.split_once('\t').map_or((line, None), |(name, size)| (name, Some(size)));
-        let size = size.map(|s| s.trim().parse().ok().ok_or_else(|| bad("the size after the tab is not a number of bytes"))).transpose()?;
+        let bad = |reason: &str| SpecError::Syntax {
+            file: file.display().to_string(),
+            line: index + 1,
+            reason: reason.into(),
+        };
+        let (name, size) = line
+            .split_once('\t')
+            .map_or((line, None), |(name, size)| (name, Some(size)));
+        let size = size
+            .map(|s| {
+                s.trim()
+                    .parse()
+                    .ok()
+                    .ok_or_else(|| bad("the size after the tab is not a number of bytes"))
+            })
+            .transpose()?;
         let path = PathBuf::from(name);
-        if path.is_absolute() || path.components().any(|c| !matches!(c, std::path::Component::Normal(_))) {
+        if path.is_absolute()
+            || path
+                .components()
+                .any(|c| !matches!(c, std::path::Component::Normal(_)))
+        {
             return Err(bad("the path must be relative, without `..`").into());
         }
         if name.is_empty() || name.ends_with('/') {
@@ -176,7 +249,12 @@ fn parse_manifest(text: &str, file: &Path) -> Result<Vec<(PathBuf, Option<u64>)>
         out.push((path, size));
     }
     if out.is_empty() {
-        return Err(SpecError::Syntax { file: file.display().to_string(), line: 1, reason: "no file is listed".into() }.into());
+        return Err(SpecError::Syntax {
+            file: file.display().to_string(),
+            line: 1,
+            reason: "no file is listed".into(),
+        }
+        .into());
     }
     Ok(out)
 }
@@ -201,7 +279,10 @@ mod tests {
     use units::Bytes;
 
     fn workload(settings: &[(&str, &str)]) -> Workload {
-        let mut out = Workload { targets: vec!["/d".into()], ..Workload::default() };
+        let mut out = Workload {
+            targets: vec!["/d".into()],
+            ..Workload::default()
+        };
         for (key, value) in settings {
             workload::settings::apply(&mut out, key, value).unwrap();
         }
@@ -210,11 +291,30 @@ mod tests {
 
     #[test]
     fn a_tree_has_exactly_the_asked_files_spread_evenly() {
-        let layout = layout(&workload(&[("dir-depth", "2"), ("dir-width", "3"), ("total-files", "20")])).unwrap();
+        let layout = layout(&workload(&[
+            ("dir-depth", "2"),
+            ("dir-width", "3"),
+            ("total-files", "20"),
+        ]))
+        .unwrap();
         assert_eq!(layout.files.len(), 20);
-        assert_eq!(layout.files.iter().map(|f| &f.path).collect::<BTreeSet<_>>().len(), 20);
+        assert_eq!(
+            layout
+                .files
+                .iter()
+                .map(|f| &f.path)
+                .collect::<BTreeSet<_>>()
+                .len(),
+            20
+        );
         assert_eq!(layout.dirs.len(), 1 + 3 + 9);
-        assert!(layout.files.iter().all(|f| f.path.components().count() == 5), "files lie on the deepest level");
+        assert!(
+            layout
+                .files
+                .iter()
+                .all(|f| f.path.components().count() == 5),
+            "files lie on the deepest level"
+        );
     }
 
     #[test]
@@ -225,30 +325,64 @@ mod tests {
 
     #[test]
     fn per_worker_files_are_named_after_their_worker() {
-        let layout = layout(&workload(&[("file-distribution", "per-worker"), ("threads", "2")])).unwrap();
-        assert_eq!(layout.files[1], FileSpec { path: "/d.worker1".into(), bytes: None, owner: Some(1) });
+        let layout = layout(&workload(&[
+            ("file-distribution", "per-worker"),
+            ("threads", "2"),
+        ]))
+        .unwrap();
+        assert_eq!(
+            layout.files[1],
+            FileSpec {
+                path: "/d.worker1".into(),
+                bytes: None,
+                owner: Some(1)
+            }
+        );
     }
 
     #[test]
     fn a_workers_number_takes_the_place_of_the_placeholder() {
-        let mut asked = workload(&[("file-distribution", "per-worker"), ("threads", "2"), ("worker-placeholder", "{}")]);
+        let mut asked = workload(&[
+            ("file-distribution", "per-worker"),
+            ("threads", "2"),
+            ("worker-placeholder", "{}"),
+        ]);
         asked.targets = vec!["/d/job.{}.0".into(), "/d/job.{}.1".into()];
-        let paths: Vec<PathBuf> = layout(&asked).unwrap().files.into_iter().map(|file| file.path).collect();
-        assert_eq!(paths, ["/d/job.0.0", "/d/job.1.0", "/d/job.0.1", "/d/job.1.1"].map(PathBuf::from));
+        let paths: Vec<PathBuf> = layout(&asked)
+            .unwrap()
+            .files
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        assert_eq!(
+            paths,
+            ["/d/job.0.0", "/d/job.1.0", "/d/job.0.1", "/d/job.1.1"].map(PathBuf::from)
+        );
     }
 
     #[test]
     fn a_manifest_round_trips() {
-        let files = vec![(PathBuf::from("/d/a/b c"), 5), (PathBuf::from("/d/x"), 4096)];
+        let files = vec![
+            (PathBuf::from("/d/a/b c"), 5),
+            (PathBuf::from("/d/x"), 4096),
+        ];
         let text = manifest(Path::new("/d"), &files);
         let read = parse_manifest(&text, Path::new("m")).unwrap();
-        assert_eq!(read, [(PathBuf::from("a/b c"), Some(5)), (PathBuf::from("x"), Some(4096))]);
+        assert_eq!(
+            read,
+            [
+                (PathBuf::from("a/b c"), Some(5)),
+                (PathBuf::from("x"), Some(4096))
+            ]
+        );
     }
 
     #[test]
     fn a_manifest_cannot_leave_its_target() {
         for line in ["/etc/passwd", "../x", "a/../../b"] {
-            let error = parse_manifest(line, Path::new("m")).unwrap_err().to_string();
+            let error = parse_manifest(line, Path::new("m"))
+                .unwrap_err()
+                .to_string();
             assert_eq!(error, "m:1: the path must be relative, without `..`");
         }
     }
@@ -260,7 +394,12 @@ mod tests {
             ("a/\n", "m:1: the path must name a file"),
             ("a/b\n# again\na//b\t5\n", "m:3: the path is listed twice"),
         ] {
-            assert_eq!(parse_manifest(text, Path::new("m")).unwrap_err().to_string(), expected);
+            assert_eq!(
+                parse_manifest(text, Path::new("m"))
+                    .unwrap_err()
+                    .to_string(),
+                expected
+            );
         }
     }
 

@@ -1,8 +1,10 @@
-//! Running a workload: preparing its target, the worker loop, pacing, data, verification, observers and machine facts.
+//! Running a workload: preparing its target, the worker loop, pacing, data, verification, observers
+//! and machine facts.
 //!
-//! [`execute`] takes workloads and returns records; it is the only way in. Everything that decides is pure and takes time as an argument
-//! (`pace`, `source`, `access`, `verify`); everything that touches the machine is at the edge (`prepare`, `machine`, `safety`).
-//! Deliberately absent: judging. A record says what happened; what it means is decided elsewhere, from records alone.
+//! [`execute`] takes workloads and returns records; it is the only way in. Everything that decides
+//! is pure and takes time as an argument (`pace`, `source`, `access`, `verify`); everything that
+//! touches the machine is at the edge (`prepare`, `machine`, `safety`). Deliberately absent:
+//! judging. A record says what happened; what it means is decided elsewhere, from records alone.
 #![forbid(unsafe_code)]
 
 mod access;

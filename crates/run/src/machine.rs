@@ -1,10 +1,12 @@
 //! Facts about the machine, from /proc and /sys as text.
 //!
-//! Nothing is guessed: what cannot be read is `None`. A root other than `/` stands for another machine, which is
-//! how every reader is tested. The readers for observers come in two forms: `disk_counters` and its like read once;
-//! `watch_disk` and its like keep the files open for reading again and again.
+//! Nothing is guessed: what cannot be read is `None`. A root other than `/` stands for another
+//! machine, which is how every reader is tested. The readers for observers come in two forms:
+//! `disk_counters` and its like read once; `watch_disk` and its like keep the files open for
+//! reading again and again.
 //!
-//! Absent on purpose: sizes that need statvfs, which the caller adds, and anything that needs a device to be opened.
+//! Absent on purpose: sizes that need statvfs, which the caller adds, and anything that needs a
+//! device to be opened.
 
 mod cgroup;
 mod counters;
@@ -45,7 +47,9 @@ impl Machine {
     /// The machine under `root`; `/` is the one that this process runs on.
     #[must_use]
     pub fn at(root: &Path) -> Self {
-        Self { tree: Tree::at(root) }
+        Self {
+            tree: Tree::at(root),
+        }
     }
 
     /// Everything that a number measured on `target` may depend on.
@@ -77,7 +81,12 @@ impl Machine {
     }
 
     fn stack(&self, mounts: &[Mount], key: Option<Fingerprint>, place: &Place) -> StorageLayer {
-        Stack { tree: &self.tree, mounts, key }.at(place)
+        Stack {
+            tree: &self.tree,
+            mounts,
+            key,
+        }
+        .at(place)
     }
 
     /// The online NUMA nodes by id; empty where the kernel exposes none.
@@ -186,7 +195,10 @@ impl Machine {
     #[must_use]
     pub fn watch_throttle(&self) -> Option<Probe<CgroupThrottle>> {
         let mounts = mount::mounts(&self.tree);
-        Probe::open(&self.tree, &Groups::new(&self.tree, &mounts).throttle_paths())
+        Probe::open(
+            &self.tree,
+            &Groups::new(&self.tree, &mounts).throttle_paths(),
+        )
     }
 
     /// What the page cache holds and what memory shortage has cost.
@@ -214,34 +226,67 @@ mod tests {
     const FILES: [(&str, &str); 30] = [
         ("etc/machine-id", "0123456789abcdef0123456789abcdef\n"),
         ("etc/os-release", "PRETTY_NAME=\"An OS\"\n"),
-        ("proc/cpuinfo", "processor : 0\nmodel name : A CPU\nflags : constant_tsc hypervisor\n"),
+        (
+            "proc/cpuinfo",
+            "processor : 0\nmodel name : A CPU\nflags : constant_tsc hypervisor\n",
+        ),
         ("proc/loadavg", "0.1 0.2 0.3 1/2 3\n"),
-        ("proc/meminfo", "MemTotal: 8 kB\nMemAvailable: 4 kB\nDirty: 1 kB\n"),
-        ("proc/pressure/io", "some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n"),
+        (
+            "proc/meminfo",
+            "MemTotal: 8 kB\nMemAvailable: 4 kB\nDirty: 1 kB\n",
+        ),
+        (
+            "proc/pressure/io",
+            "some avg10=1.00 avg60=0.00 avg300=0.00 total=5\n",
+        ),
         ("proc/self/auxv", "\u{6}\0\0\0\0\0\0\0\0\u{10}\0\0\0\0\0\0"),
         ("proc/self/cgroup", "0::/a/b\n"),
-        ("proc/self/io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n"),
-        ("proc/self/limits", "Max open files            1024   4096   files\n"),
+        (
+            "proc/self/io",
+            "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n",
+        ),
+        (
+            "proc/self/limits",
+            "Max open files            1024   4096   files\n",
+        ),
         ("proc/self/mountinfo", MOUNTS),
-        ("proc/self/stat", "7 (x) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 0 1 0\n"),
+        (
+            "proc/self/stat",
+            "7 (x) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 0 1 0\n",
+        ),
         ("proc/self/status", "Seccomp:\t0\nCpus_allowed_list:\t0-1\n"),
         ("proc/self/task/7/schedstat", "1 2 3\n"),
-        ("proc/self/task/7/stat", "7 (x) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 0 1 0\n"),
-        ("proc/stat", "cpu 1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
+        (
+            "proc/self/task/7/stat",
+            "7 (x) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 0 1 0\n",
+        ),
+        (
+            "proc/stat",
+            "cpu 1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+        ),
         ("proc/uptime", "5.5 1.1\n"),
         ("proc/vmstat", "pswpin 1\npswpout 2\npgmajfault 3\n"),
         ("sys/devices/system/cpu/online", "0-1\n"),
-        ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0\n"),
+        (
+            "sys/devices/system/cpu/cpu0/topology/thread_siblings_list",
+            "0\n",
+        ),
         ("sys/devices/system/cpu/cpu0/cache/index0/size", "32K\n"),
         ("sys/devices/system/node/online", "0\n"),
         ("sys/devices/system/node/node0/cpulist", "0-1\n"),
         ("sys/dev/block/259:2/dev", "259:2\n"),
         ("sys/dev/block/259:2/size", "100\n"),
-        ("sys/dev/block/259:2/stat", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n"),
+        (
+            "sys/dev/block/259:2/stat",
+            "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n",
+        ),
         ("sys/dev/block/259:2/queue/scheduler", "[none] kyber\n"),
         ("sys/fs/cgroup/a/cpu.max", "50000 100000\n"),
         ("sys/fs/cgroup/a/io.max", "8:0 rbps=1 wbps=max\n"),
-        ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 1\nnr_throttled 2\nthrottled_usec 3\n"),
+        (
+            "sys/fs/cgroup/a/b/cpu.stat",
+            "nr_periods 1\nnr_throttled 2\nthrottled_usec 3\n",
+        ),
     ];
 
     const CGROUP_MOUNT: &str = "30 22 0:60 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
@@ -267,10 +312,18 @@ mod tests {
             machine.memory_pressure().is_some(),
         ];
         let mut environment = machine.environment(None, FathomVersion::default());
-        let place = Place { path: "/home/x".into(), device: None, node: None };
+        let place = Place {
+            path: "/home/x".into(),
+            device: None,
+            node: None,
+        };
         let mounts = mount::mounts(&machine.tree);
-        environment.storage = Some(machine.stack(&mounts, Fingerprint::of_machine(&machine.tree), &place));
-        (environment, readings.into_iter().filter(|read| *read).count())
+        environment.storage =
+            Some(machine.stack(&mounts, Fingerprint::of_machine(&machine.tree), &place));
+        (
+            environment,
+            readings.into_iter().filter(|read| *read).count(),
+        )
     }
 
     #[test]
@@ -278,16 +331,32 @@ mod tests {
         let fixture = machine();
         let (environment, readings) = read_all(&Machine::at(fixture.root()));
         assert_eq!(readings, 7);
-        assert_eq!(environment.system.machine_fingerprint.as_ref().map(String::len), Some(16));
+        assert_eq!(
+            environment
+                .system
+                .machine_fingerprint
+                .as_ref()
+                .map(String::len),
+            Some(16)
+        );
         assert_eq!(environment.cpu.model.as_deref(), Some("A CPU"));
         assert_eq!(environment.memory.total_bytes, Some(8192));
         assert_eq!(environment.nodes.len(), 1);
-        assert_eq!(environment.cgroup.as_ref().and_then(|group| group.cpu_period_us), Some(100_000));
+        assert_eq!(
+            environment
+                .cgroup
+                .as_ref()
+                .and_then(|group| group.cpu_period_us),
+            Some(100_000)
+        );
         assert_eq!(environment.moment.uptime_seconds, Some(5));
         let storage = environment.storage.as_ref().unwrap();
         assert_eq!(storage.device.as_ref().unwrap().size_bytes, Some(51_200));
         let text = serde_json::to_string(&environment).unwrap();
-        assert_eq!(serde_json::from_str::<Environment>(&text).unwrap(), environment);
+        assert_eq!(
+            serde_json::from_str::<Environment>(&text).unwrap(),
+            environment
+        );
     }
 
     #[test]
@@ -296,10 +365,19 @@ mod tests {
         let machine = Machine::at(fixture.root());
         let (mut environment, readings) = read_all(&machine);
         assert_eq!(readings, 0);
-        assert_eq!((machine.online_cpus(), machine.allowed_cpus()), (None, None));
-        let expected = StorageLayer { path: Some("/home/x".to_owned()), ..StorageLayer::default() };
+        assert_eq!(
+            (machine.online_cpus(), machine.allowed_cpus()),
+            (None, None)
+        );
+        let expected = StorageLayer {
+            path: Some("/home/x".to_owned()),
+            ..StorageLayer::default()
+        };
         assert_eq!(environment.storage.take(), Some(expected));
-        assert_eq!(environment.system.architecture.take().as_deref(), Some(std::env::consts::ARCH));
+        assert_eq!(
+            environment.system.architecture.take().as_deref(),
+            Some(std::env::consts::ARCH)
+        );
         assert_eq!(environment, Environment::default());
     }
 
@@ -311,7 +389,15 @@ mod tests {
         let stat = "sys/dev/block/259:2/stat";
         fixture.file(stat, "4 2 11 4 5 6 7 8 2 10 11 12 13 14 15 16 17\n");
         let grown = probe.read().unwrap().since(&earlier).unwrap();
-        assert_eq!((grown.reads, grown.bytes_read(), grown.writes, grown.in_flight), (3, 8 * 512, 0, 2));
+        assert_eq!(
+            (
+                grown.reads,
+                grown.bytes_read(),
+                grown.writes,
+                grown.in_flight
+            ),
+            (3, 8 * 512, 0, 2)
+        );
         fixture.file(stat, "");
         assert_eq!(probe.read(), None);
     }
@@ -335,7 +421,8 @@ mod tests {
         }
     }
 
-    /// Bytes that are no text, and text of the words and signs that the readers look for, with extreme numbers.
+    /// Bytes that are no text, and text of the words and signs that the readers look for, with
+    /// extreme numbers.
     fn garbage() -> impl Strategy<Value = Vec<u8>> {
         let words = prop::sample::select(vec![
             " ",
@@ -367,7 +454,8 @@ mod tests {
             "total=",
             " - ",
         ]);
-        let text = proptest::collection::vec(words, 0..40).prop_map(|words| words.concat().into_bytes());
+        let text =
+            proptest::collection::vec(words, 0..40).prop_map(|words| words.concat().into_bytes());
         prop_oneof![proptest::collection::vec(any::<u8>(), 0..200), text]
     }
 
@@ -375,7 +463,10 @@ mod tests {
     fn this_machine_agrees_with_itself() {
         let machine = Machine::at(Path::new("/"));
         let directory = tempfile::tempdir().unwrap();
-        let fathom = FathomVersion { version: "1".to_owned(), commit: Some("abc".to_owned()) };
+        let fathom = FathomVersion {
+            version: "1".to_owned(),
+            commit: Some("abc".to_owned()),
+        };
         let environment = machine.environment(Some(directory.path()), fathom.clone());
         assert_eq!(environment.fathom, fathom);
         let online = machine.online_cpus().unwrap();
@@ -384,11 +475,29 @@ mod tests {
         assert!(allowed.ids().iter().all(|cpu| online.ids().contains(cpu)));
         let cpu = &environment.cpu;
         assert!(cpu.logical.unwrap() as usize >= online.ids().len());
-        assert!(cpu.cores.is_none_or(|cores| cores as usize <= online.ids().len()));
-        assert!(environment.memory.total_bytes.unwrap() >= environment.moment.memory_available_bytes.unwrap());
-        assert!(environment.nodes.iter().flat_map(|node| node.cpus.ids()).all(|cpu| online.ids().contains(cpu)));
+        assert!(
+            cpu.cores
+                .is_none_or(|cores| cores as usize <= online.ids().len())
+        );
+        assert!(
+            environment.memory.total_bytes.unwrap()
+                >= environment.moment.memory_available_bytes.unwrap()
+        );
+        assert!(
+            environment
+                .nodes
+                .iter()
+                .flat_map(|node| node.cpus.ids())
+                .all(|cpu| online.ids().contains(cpu))
+        );
         let storage = environment.storage.unwrap();
-        assert!(directory.path().canonicalize().unwrap().starts_with(storage.file_system.unwrap().mount_point));
+        assert!(
+            directory
+                .path()
+                .canonicalize()
+                .unwrap()
+                .starts_with(storage.file_system.unwrap().mount_point)
+        );
         assert!(machine.cpu_times().unwrap().cpus.len() <= online.ids().len());
     }
 

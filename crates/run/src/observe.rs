@@ -7,7 +7,8 @@ use crate::setup::Shared;
 use engine::sys;
 use record::{Interval, Measurements};
 
-/// Beyond this many intervals neighbours are merged, so that memory does not grow with the length of a run.
+/// Beyond this many intervals neighbours are merged, so that memory does not grow with the length
+/// of a run.
 const MOST_INTERVALS: usize = 2048;
 
 /// Whether progress was told.
@@ -43,7 +44,13 @@ struct State {
 }
 
 impl<'a> Observer<'a> {
-    pub(crate) fn new(context: &Context, shared: &'a Shared, accounts: &Accounts, start: u64, asleep: bool) -> Self {
+    pub(crate) fn new(
+        context: &Context,
+        shared: &'a Shared,
+        accounts: &Accounts,
+        start: u64,
+        asleep: bool,
+    ) -> Self {
         let start = start + shared.workload.stop.warmup.0;
         let device = accounts.first_device();
         let mut out = Self {
@@ -61,19 +68,30 @@ impl<'a> Observer<'a> {
             cpu: context.machine.watch_cpu_times(),
             asleep,
         };
-        // The workers have begun, so what they have counted by now belongs to the first interval: counters start empty.
-        out.last = State { total: Measurements::default(), ..out.state(start) };
+        // The workers have begun, so what they have counted by now belongs to the first interval:
+        // counters start empty.
+        out.last = State {
+            total: Measurements::default(),
+            ..out.state(start)
+        };
         out
     }
 
     /// The warm-up has ended: what it used belongs to no interval.
     pub(crate) fn begin_again(&mut self) {
-        self.last = State { total: Measurements::default(), ..self.state(self.start) };
+        self.last = State {
+            total: Measurements::default(),
+            ..self.state(self.start)
+        };
     }
 
     /// Nanoseconds until the next edge.
     pub(crate) fn until_edge(&self, now: u64) -> u64 {
-        if self.asleep { u64::MAX } else { self.next_edge.min(self.live_edge).saturating_sub(now) }
+        if self.asleep {
+            u64::MAX
+        } else {
+            self.next_edge.min(self.live_edge).saturating_sub(now)
+        }
     }
 
     /// Takes what edges have passed; an interval is as long as it really was.
@@ -110,7 +128,8 @@ impl<'a> Observer<'a> {
         told
     }
 
-    /// The series with its last, shorter interval, which ends at `now`; and those of each worker, if they are kept.
+    /// The series with its last, shorter interval, which ends at `now`; and those of each worker,
+    /// if they are kept.
     pub(crate) fn finish(mut self, now: u64) -> (Vec<Interval>, Vec<Vec<Interval>>) {
         if !self.total().since(&self.last.total).is_empty() {
             self.take(now.max(self.last.at + 1));
@@ -120,12 +139,19 @@ impl<'a> Observer<'a> {
 
     fn total(&self) -> Measurements {
         let mut sum = Measurements::default();
-        self.shared.measured.iter().for_each(|live| sum.merge(&live.snapshot()));
+        self.shared
+            .measured
+            .iter()
+            .for_each(|live| sum.merge(&live.snapshot()));
         sum
     }
 
     fn in_flight(&self) -> u64 {
-        self.shared.measured.iter().map(record::LiveCounters::in_flight).sum()
+        self.shared
+            .measured
+            .iter()
+            .map(record::LiveCounters::in_flight)
+            .sum()
     }
 
     fn state(&mut self, at: u64) -> State {
@@ -143,23 +169,43 @@ impl<'a> Observer<'a> {
         let state = self.state(now);
         let last = std::mem::replace(&mut self.last, state);
         let state = &self.last;
-        let disk = state.disk.zip(last.disk).and_then(|(now, before)| now.since(&before));
-        let cpu = state.cpu.as_ref().zip(last.cpu.as_ref()).map(|(now, before)| now.since(before).total);
+        let disk = state
+            .disk
+            .zip(last.disk)
+            .and_then(|(now, before)| now.since(&before));
+        let cpu = state
+            .cpu
+            .as_ref()
+            .zip(last.cpu.as_ref())
+            .map(|(now, before)| now.since(before).total);
         self.series.push(Interval {
             start_ns: last.at.saturating_sub(self.start),
             end_ns: now.saturating_sub(self.start),
             operations: state.total.since(&last.total),
-            in_flight: self.shared.measured.iter().map(record::LiveCounters::in_flight).sum(),
+            in_flight: self
+                .shared
+                .measured
+                .iter()
+                .map(record::LiveCounters::in_flight)
+                .sum(),
             cpu_ns: state.cpu_ns.saturating_sub(last.cpu_ns),
             device_read_bytes: disk.map(|d| d.bytes_read()),
             device_written_bytes: disk.map(|d| d.bytes_written()),
-            steal_share: cpu.filter(|c| c.elapsed() > 0).map(|c| c.steal as f64 / c.elapsed() as f64),
+            steal_share: cpu
+                .filter(|c| c.elapsed() > 0)
+                .map(|c| c.steal as f64 / c.elapsed() as f64),
         });
-        let span = (last.at.saturating_sub(self.start), now.saturating_sub(self.start));
+        let span = (
+            last.at.saturating_sub(self.start),
+            now.saturating_sub(self.start),
+        );
         self.workers.take(self.shared, span);
         if self.series.len() >= MOST_INTERVALS {
             self.series = coarser(std::mem::take(&mut self.series));
-            self.workers.series.iter_mut().for_each(|series| *series = coarser(std::mem::take(series)));
+            self.workers
+                .series
+                .iter_mut()
+                .for_each(|series| *series = coarser(std::mem::take(series)));
             self.interval_ns *= 2;
         }
     }
@@ -173,16 +219,34 @@ struct WorkerSeries {
 
 impl WorkerSeries {
     fn new(shared: &Shared) -> Self {
-        let workers = if shared.workload.worker_series { shared.measured.len() } else { 0 };
-        Self { last: vec![Measurements::default(); workers], series: vec![Vec::new(); workers] }
+        let workers = if shared.workload.worker_series {
+            shared.measured.len()
+        } else {
+            0
+        };
+        Self {
+            last: vec![Measurements::default(); workers],
+            series: vec![Vec::new(); workers],
+        }
     }
 
     fn take(&mut self, shared: &Shared, (start_ns, end_ns): (u64, u64)) {
-        for ((live, last), series) in shared.measured.iter().zip(&mut self.last).zip(&mut self.series) {
+        for ((live, last), series) in shared
+            .measured
+            .iter()
+            .zip(&mut self.last)
+            .zip(&mut self.series)
+        {
             let now = live.snapshot();
             let operations = now.since(last);
             *last = now;
-            series.push(Interval { start_ns, end_ns, operations, in_flight: live.in_flight(), ..Interval::default() });
+            series.push(Interval {
+                start_ns,
+                end_ns,
+                operations,
+                in_flight: live.in_flight(),
+                ..Interval::default()
+            });
         }
     }
 }
@@ -200,13 +264,22 @@ fn coarser(series: Vec<Interval>) -> Vec<Interval> {
 }
 
 fn join(left: &mut Interval, right: &Interval) {
-    left.steal_share = left.steal_share.zip(right.steal_share).map(|(a, b)| (a + b) / 2.0);
+    left.steal_share = left
+        .steal_share
+        .zip(right.steal_share)
+        .map(|(a, b)| (a + b) / 2.0);
     left.end_ns = right.end_ns;
     left.operations.merge(&right.operations);
     left.in_flight = right.in_flight;
     left.cpu_ns += right.cpu_ns;
-    left.device_read_bytes = left.device_read_bytes.zip(right.device_read_bytes).map(|(a, b)| a + b);
-    left.device_written_bytes = left.device_written_bytes.zip(right.device_written_bytes).map(|(a, b)| a + b);
+    left.device_read_bytes = left
+        .device_read_bytes
+        .zip(right.device_read_bytes)
+        .map(|(a, b)| a + b);
+    left.device_written_bytes = left
+        .device_written_bytes
+        .zip(right.device_written_bytes)
+        .map(|(a, b)| a + b);
 }
 
 /// Series of several workers under virtual clocks, interval by interval.
@@ -234,13 +307,28 @@ mod tests {
 
     fn interval(start_ns: u64, end_ns: u64, count: u64) -> Interval {
         let mut operations = Measurements::default();
-        operations.insert("read", Operations { count, ..Operations::default() });
-        Interval { start_ns, end_ns, operations, ..Interval::default() }
+        operations.insert(
+            "read",
+            Operations {
+                count,
+                ..Operations::default()
+            },
+        );
+        Interval {
+            start_ns,
+            end_ns,
+            operations,
+            ..Interval::default()
+        }
     }
 
     #[test]
     fn coarser_intervals_lose_no_operation() {
-        let out = coarser(vec![interval(0, 1, 5), interval(1, 2, 6), interval(2, 3, 7)]);
+        let out = coarser(vec![
+            interval(0, 1, 5),
+            interval(1, 2, 6),
+            interval(2, 3, 7),
+        ]);
         assert_eq!(out, [interval(0, 2, 11), interval(2, 3, 7)]);
     }
 }

@@ -1,4 +1,5 @@
-//! When the next operation is due: pure state, no clock. Times are nanoseconds of the worker's clock.
+//! When the next operation is due: pure state, no clock. Times are nanoseconds of the worker's
+//! clock.
 
 use crate::access::Rng;
 
@@ -65,24 +66,42 @@ impl Pace {
     /// As fast as completions allow.
     #[must_use]
     pub(crate) fn closed() -> Self {
-        Self { open: None, think: None }
+        Self {
+            open: None,
+            think: None,
+        }
     }
 
-    /// Starts at intended times whatever happens to earlier operations. The first is due `phase` of an interval after `start`.
+    /// Starts at intended times whatever happens to earlier operations. The first is due `phase` of
+    /// an interval after `start`.
     #[must_use]
     pub(crate) fn open(start: u64, tempo: Tempo, spacing: Spacing, phase: f64, rng: Rng) -> Self {
-        let mut open = OpenLoop { next: start, fraction: 0.0, tempo, spacing, rng };
+        let mut open = OpenLoop {
+            next: start,
+            fraction: 0.0,
+            tempo,
+            spacing,
+            rng,
+        };
         if let Tempo::PerOperation(gap) = tempo {
             open.add(gap * phase);
         }
-        Self { open: Some(open), think: None }
+        Self {
+            open: Some(open),
+            think: None,
+        }
     }
 
     /// Adds pauses after completions.
     #[must_use]
     pub(crate) fn thinking(mut self, time: ThinkTime) -> Self {
         if time.pause_ns > 0 || time.adaptive > 0.0 {
-            self.think = Some(Thinking { time, completed: 0, debt: 0.0, resume_at: 0 });
+            self.think = Some(Thinking {
+                time,
+                completed: 0,
+                debt: 0.0,
+                resume_at: 0,
+            });
         }
         self
     }
@@ -110,7 +129,9 @@ impl Pace {
         }
         match &self.open {
             None => Due::Now { intended: now },
-            Some(open) if open.next <= now => Due::Now { intended: open.next },
+            Some(open) if open.next <= now => Due::Now {
+                intended: open.next,
+            },
             Some(open) => Due::At(open.next),
         }
     }
@@ -131,10 +152,13 @@ impl Pace {
         }
     }
 
-    /// Operations whose intended start lies before `end` and that were not started, at most `limit`.
+    /// Operations whose intended start lies before `end` and that were not started, at most
+    /// `limit`.
     #[must_use]
     pub(crate) fn unsent(&self, end: u64, bytes: u64, limit: u64) -> u64 {
-        let Some(mut open) = self.open.clone() else { return 0 };
+        let Some(mut open) = self.open.clone() else {
+            return 0;
+        };
         let mut count = 0;
         while open.next < end && count < limit {
             open.advance(bytes);
@@ -156,7 +180,10 @@ impl OpenLoop {
     fn advance(&mut self, bytes: u64) {
         let gap = match self.tempo {
             Tempo::PerOperation(gap) => gap,
-            Tempo::PerByte { byte_ns, operation_ns } => (byte_ns * bytes as f64).max(operation_ns),
+            Tempo::PerByte {
+                byte_ns,
+                operation_ns,
+            } => (byte_ns * bytes as f64).max(operation_ns),
         };
         let gap = match self.spacing {
             Spacing::Constant => gap,
@@ -172,7 +199,10 @@ impl Thinking {
         self.completed += 1;
         if self.completed >= self.time.every {
             self.completed = 0;
-            let pause = self.time.pause_ns.saturating_add(units::lossless::f64_to_u64_saturating(self.debt));
+            let pause = self
+                .time
+                .pause_ns
+                .saturating_add(units::lossless::f64_to_u64_saturating(self.debt));
             self.debt = 0.0;
             self.resume_at = self.resume_at.max(now).saturating_add(pause);
         }
@@ -187,30 +217,60 @@ mod tests {
 
     #[test]
     fn a_constant_rate_does_not_drift() {
-        let mut pace = Pace::open(1000, Tempo::PerOperation(1e9 / 3.0), Spacing::Constant, 0.0, Rng::new(1, 1));
+        let mut pace = Pace::open(
+            1000,
+            Tempo::PerOperation(1e9 / 3.0),
+            Spacing::Constant,
+            0.0,
+            Rng::new(1, 1),
+        );
         for _ in 0..3_000_000 {
             pace.started(4096);
         }
-        let Due::At(next) = pace.due(0) else { panic!("time has passed") };
-        assert!(next.abs_diff(1000 + 1_000_000 * 1_000_000_000) < 1000, "off by more than 1 µs in 11 days: {next}");
+        let Due::At(next) = pace.due(0) else {
+            panic!("time has passed")
+        };
+        assert!(
+            next.abs_diff(1000 + 1_000_000 * 1_000_000_000) < 1000,
+            "off by more than 1 µs in 11 days: {next}"
+        );
     }
 
     #[test]
     fn a_poisson_rate_keeps_its_mean_at_half_a_million_a_second() {
-        let mut pace = Pace::open(0, Tempo::PerOperation(2000.0), Spacing::Poisson, 0.0, Rng::new(7, 1));
+        let mut pace = Pace::open(
+            0,
+            Tempo::PerOperation(2000.0),
+            Spacing::Poisson,
+            0.0,
+            Rng::new(7, 1),
+        );
         let n = 2_000_000;
         (0..n).for_each(|_| pace.started(4096));
-        let Due::At(end) = pace.due(0) else { panic!("time has passed") };
+        let Due::At(end) = pace.due(0) else {
+            panic!("time has passed")
+        };
         let ratio = end as f64 / (2000.0 * f64::from(n));
-        assert!((ratio - 1.0).abs() < 5.0 / f64::from(n).sqrt(), "ratio {ratio}");
+        assert!(
+            (ratio - 1.0).abs() < 5.0 / f64::from(n).sqrt(),
+            "ratio {ratio}"
+        );
     }
 
     #[test]
     fn what_a_stall_held_back_is_due_at_its_intended_times() {
-        let mut pace = Pace::open(0, Tempo::PerOperation(1e6), Spacing::Constant, 0.0, Rng::new(1, 1));
+        let mut pace = Pace::open(
+            0,
+            Tempo::PerOperation(1e6),
+            Spacing::Constant,
+            0.0,
+            Rng::new(1, 1),
+        );
         let mut late = Vec::new();
         for _ in 0..3 {
-            let Due::Now { intended } = pace.due(10_000_000) else { panic!("late") };
+            let Due::Now { intended } = pace.due(10_000_000) else {
+                panic!("late")
+            };
             late.push(intended);
             pace.started(1);
         }
@@ -220,26 +280,47 @@ mod tests {
 
     #[test]
     fn byte_rates_count_bytes() {
-        let mut pace = Pace::open(0, Tempo::PerByte { byte_ns: 1.0, operation_ns: 0.0 }, Spacing::Constant, 0.0, Rng::new(1, 1));
+        let mut pace = Pace::open(
+            0,
+            Tempo::PerByte {
+                byte_ns: 1.0,
+                operation_ns: 0.0,
+            },
+            Spacing::Constant,
+            0.0,
+            Rng::new(1, 1),
+        );
         pace.started(4096);
         assert_eq!(pace.due(0), Due::At(4096));
     }
 
     #[test]
     fn think_time_adds_up_over_overlapping_operations() {
-        let think = ThinkTime { pause_ns: 50, every: 1, adaptive: 0.5 };
+        let think = ThinkTime {
+            pause_ns: 50,
+            every: 1,
+            adaptive: 0.5,
+        };
         let mut pace = Pace::closed().thinking(think);
         assert_eq!(pace.due(0), Due::Now { intended: 0 });
         pace.ended(1000, 100);
         assert_eq!(pace.due(1000), Due::At(1100));
         pace.ended(1000, 100);
-        assert_eq!(pace.due(1100), Due::At(1200), "two operations ended, two pauses are owed");
+        assert_eq!(
+            pace.due(1100),
+            Due::At(1200),
+            "two operations ended, two pauses are owed"
+        );
         assert_eq!(pace.due(1200), Due::Now { intended: 1200 });
     }
 
     #[test]
     fn think_time_every_n_waits_once_for_n() {
-        let mut pace = Pace::closed().thinking(ThinkTime { pause_ns: 50, every: 3, adaptive: 0.0 });
+        let mut pace = Pace::closed().thinking(ThinkTime {
+            pause_ns: 50,
+            every: 3,
+            adaptive: 0.0,
+        });
         pace.ended(10, 1);
         pace.ended(20, 1);
         assert_eq!(pace.due(20), Due::Now { intended: 20 });

@@ -1,4 +1,5 @@
-//! From resolved files to files that a run can measure: approved, created, sized, filled, cached as asked, and marked as Fathom's.
+//! From resolved files to files that a run can measure: approved, created, sized, filled, cached as
+//! asked, and marked as Fathom's.
 
 mod fill;
 mod fill_plan;
@@ -37,7 +38,8 @@ pub(crate) struct ReadyFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) owner: Option<u32>,
-    /// Bytes without data, as far as the file system tells; `None` where nothing is read, and of devices.
+    /// Bytes without data, as far as the file system tells; `None` where nothing is read, and of
+    /// devices.
     pub(crate) hole_bytes: Option<u64>,
     pub(crate) content: FileContent,
     pub(crate) approval: Approval,
@@ -76,14 +78,22 @@ pub(crate) struct Use {
 
 pub(crate) fn use_of(workload: &Workload) -> Use {
     let read = workload.access.read_percent.map_or(100.0, |p| p.0);
-    Use { reads: read > 0.0, writes: read < 100.0 }
+    Use {
+        reads: read > 0.0,
+        writes: read < 100.0,
+    }
 }
 
 /// Approves every file before touching the first, then makes each ready.
 ///
 /// # Errors
-/// A refusal or unsuitable target before anything is touched; an I/O failure while filling, after which new files are removed.
-pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress: Progress<'_>) -> Result<Prepared, RunError> {
+/// A refusal or unsuitable target before anything is touched; an I/O failure while filling, after
+/// which new files are removed.
+pub(crate) fn prepare(
+    resolved: &Resolved,
+    clock_ns: &dyn Fn() -> u64,
+    progress: Progress<'_>,
+) -> Result<Prepared, RunError> {
     let workload = &resolved.effective;
     let mut out = Prepared::default();
     if !workload.files.meta.is_empty() {
@@ -99,20 +109,45 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
         let mut tell = |bytes: u64| progress(done + bytes, to_do);
         let ready = make_ready(plan, workload, &mut out.undo, &mut tell)?;
         done += ready.1;
-        out.notices.extend(ready.0.approval.notes.iter().map(ToString::to_string));
-        out.notices.extend(ready.0.announced.as_ref().and_then(|announced| announced.note.clone()));
-        out.notices.extend(ready.0.content.remark(&ready.0.path).filter(|_| workload.verify.on && !use_of(workload).writes));
+        out.notices
+            .extend(ready.0.approval.notes.iter().map(ToString::to_string));
+        out.notices.extend(
+            ready
+                .0
+                .announced
+                .as_ref()
+                .and_then(|announced| announced.note.clone()),
+        );
+        out.notices.extend(
+            ready
+                .0
+                .content
+                .remark(&ready.0.path)
+                .filter(|_| workload.verify.on && !use_of(workload).writes),
+        );
         out.files.push(ready.0);
     }
     if done > 0 {
-        out.fill = Some(Fill { bytes: done, elapsed_ns: clock_ns().saturating_sub(before), reason: fill_reason(workload).into() });
+        out.fill = Some(Fill {
+            bytes: done,
+            elapsed_ns: clock_ns().saturating_sub(before),
+            reason: fill_reason(workload).into(),
+        });
     }
     out.residency_before = settle_cache(workload, &mut out)?;
     if let Some(place) = &workload.files.export_layout_manifest {
-        let files: Vec<(PathBuf, u64)> = out.files.iter().map(|f| (f.path.clone(), f.bytes)).collect();
-        let root = workload.targets.first().map_or(Path::new(""), PathBuf::as_path);
+        let files: Vec<(PathBuf, u64)> = out
+            .files
+            .iter()
+            .map(|f| (f.path.clone(), f.bytes))
+            .collect();
+        let root = workload
+            .targets
+            .first()
+            .map_or(Path::new(""), PathBuf::as_path);
         let mut file = manifest_file(place, resolved).open()?;
-        file.write_all(manifest(root, &files).as_bytes()).map_err(RunError::io("cannot write the layout manifest", place))?;
+        file.write_all(manifest(root, &files).as_bytes())
+            .map_err(RunError::io("cannot write the layout manifest", place))?;
     }
     Ok(out)
 }
@@ -122,14 +157,20 @@ pub(crate) fn prepare(resolved: &Resolved, clock_ns: &dyn Fn() -> u64, progress:
 /// # Errors
 /// What [`prepare`] would refuse.
 pub(crate) fn check(resolved: &Resolved) -> Result<u64, RunError> {
-    if resolved.effective.files.meta.is_empty() { Ok(plans(resolved)?.iter().map(FilePlan::bytes_to_write).sum()) } else { Ok(0) }
+    if resolved.effective.files.meta.is_empty() {
+        Ok(plans(resolved)?.iter().map(FilePlan::bytes_to_write).sum())
+    } else {
+        Ok(0)
+    }
 }
 
 fn plans(resolved: &Resolved) -> Result<Vec<FilePlan>, RunError> {
     let place = resolved.effective.files.export_layout_manifest.as_deref();
     place.map_or(Ok(()), |place| manifest_file(place, resolved).check())?;
-    let plans: Vec<FilePlan> =
-        (0..).zip(&resolved.layout.files).map(|(index, spec)| plan(index, spec, resolved)).collect::<Result<_, _>>()?;
+    let plans: Vec<FilePlan> = (0..)
+        .zip(&resolved.layout.files)
+        .map(|(index, spec)| plan(index, spec, resolved))
+        .collect::<Result<_, _>>()?;
     space::check_space(&plans)?;
     Ok(plans)
 }
@@ -164,15 +205,29 @@ struct FilePlan {
 
 impl FilePlan {
     fn bytes_to_write(&self) -> u64 {
-        if self.fill == FillPlan::Nothing { 0 } else { self.bytes }
+        if self.fill == FillPlan::Nothing {
+            0
+        } else {
+            self.bytes
+        }
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, RunError> {
     let workload = &resolved.effective;
     let io = use_of(workload);
     let present = safety::open_present(&spec.path)?;
-    let facts = present.as_ref().map(|file| file.metadata().map_err(RunError::io("cannot look at", &spec.path))).transpose()?;
+    let facts = present
+        .as_ref()
+        .map(|file| {
+            file.metadata()
+                .map_err(RunError::io("cannot look at", &spec.path))
+        })
+        .transpose()?;
     let is_device = resolved.kind == TargetKind::BlockDevice;
     let has = match (&present, &facts) {
         (Some(file), _) if is_device => device_bytes(file, &spec.path)?,
@@ -192,7 +247,10 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         None => DEFAULT_FILE_BYTES,
     };
     if !is_device && i64::try_from(bytes).is_err() {
-        return Err(RunError::Unsuitable(format!("--file-size {bytes}: no file is longer than {} bytes; give a smaller one", i64::MAX)));
+        return Err(RunError::Unsuitable(format!(
+            "--file-size {bytes}: no file is longer than {} bytes; give a smaller one",
+            i64::MAX
+        )));
     }
     let smallest = workload.blocks.largest().0 + workload.files.offset.0;
     if bytes < smallest {
@@ -204,23 +262,54 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         )));
     }
     let content = FileContent::read(present.as_ref().filter(|_| !is_device), &spec.path)?;
-    let fill = fill_plan(spec, workload, io, &Present { file: present.as_ref(), bytes: has, is_device }, bytes, &content)?;
+    let fill = fill_plan(
+        spec,
+        workload,
+        io,
+        &Present {
+            file: present.as_ref(),
+            bytes: has,
+            is_device,
+        },
+        bytes,
+        &content,
+    )?;
     if let Some(file) = present.as_ref().filter(|_| fill == FillPlan::Nothing) {
         foreign::check(file, &spec.path, index, &content, workload)?;
     }
     let grows = !is_device && bytes > has;
-    let will_be_written =
-        io.writes || fill != FillPlan::Nothing || grows || workload.files.fill.preallocate || workload.files.fill.truncate;
-    let access = if will_be_written { Access::Write } else { Access::Read };
+    let will_be_written = io.writes
+        || fill != FillPlan::Nothing
+        || grows
+        || workload.files.fill.preallocate
+        || workload.files.fill.truncate;
+    let access = if will_be_written {
+        Access::Write
+    } else {
+        Access::Read
+    };
     let approval = safety::check(
-        &WriteRequest { path: &creatable(&spec.path, resolved), access, allow_destroy: &workload.files.allow_destroy },
+        &WriteRequest {
+            path: &creatable(&spec.path, resolved),
+            access,
+            allow_destroy: &workload.files.allow_destroy,
+        },
         Path::new("/"),
         &RealProbe,
     )?;
     // What was looked at until here is what was approved.
-    present.as_ref().map_or(Ok(()), |file| safety::recheck(file, &approval))?;
-    present.as_ref().map_or(Ok(()), |file| check_direct(file, &spec.path, workload))?;
-    let new_bytes = space::new_bytes(workload, fill, bytes, facts.as_ref().map_or(0, |facts| facts.blocks() * 512));
+    present
+        .as_ref()
+        .map_or(Ok(()), |file| safety::recheck(file, &approval))?;
+    present
+        .as_ref()
+        .map_or(Ok(()), |file| check_direct(file, &spec.path, workload))?;
+    let new_bytes = space::new_bytes(
+        workload,
+        fill,
+        bytes,
+        facts.as_ref().map_or(0, |facts| facts.blocks() * 512),
+    );
     Ok(FilePlan {
         path: spec.path.clone(),
         index,
@@ -235,14 +324,23 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
     })
 }
 
-/// A file in a directory that is still to be made is judged as if it lay in the deepest one that exists.
+/// A file in a directory that is still to be made is judged as if it lay in the deepest one that
+/// exists.
 fn creatable(path: &Path, resolved: &Resolved) -> PathBuf {
     if resolved.kind != TargetKind::Directory || path.exists() {
         return path.to_path_buf();
     }
-    let existing = path.ancestors().skip(1).find(|dir| dir.is_dir() || dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let existing = path
+        .ancestors()
+        .skip(1)
+        .find(|dir| dir.is_dir() || dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let parent = path.parent().unwrap_or(Path::new(""));
-    if existing == parent { path.to_path_buf() } else { existing.join(".fathom-new-file") }
+    if existing == parent {
+        path.to_path_buf()
+    } else {
+        existing.join(".fathom-new-file")
+    }
 }
 
 /// O_DIRECT needs the alignment that the file itself reports.
@@ -250,12 +348,23 @@ fn check_direct(file: &File, path: &Path, workload: &Workload) -> Result<(), Run
     if !workload.durability.open.direct {
         return Ok(());
     }
-    let Some((_, align)) = sys::direct_alignment(file) else { return Ok(()) };
+    let Some((_, align)) = sys::direct_alignment(file) else {
+        return Ok(());
+    };
     if align == 0 {
-        return Err(RunError::Unsuitable(format!("{}: its file system has no direct I/O; drop --direct", path.display())));
+        return Err(RunError::Unsuitable(format!(
+            "{}: its file system has no direct I/O; drop --direct",
+            path.display()
+        )));
     }
     let align = u64::from(align);
-    for (what, bytes) in workload.blocks.0.iter().map(|(size, _)| ("--block-size", size.0)).chain([("--offset", workload.files.offset.0)]) {
+    for (what, bytes) in workload
+        .blocks
+        .0
+        .iter()
+        .map(|(size, _)| ("--block-size", size.0))
+        .chain([("--offset", workload.files.offset.0)])
+    {
         if bytes % align != 0 {
             return Err(RunError::Unsuitable(format!(
                 "{what} {bytes} is not a multiple of {align} bytes, which direct I/O on {} needs",
@@ -276,42 +385,120 @@ fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
     }
 }
 
-fn make_ready(plan: FilePlan, workload: &Workload, undo: &mut Undo, tell: &mut dyn FnMut(u64)) -> Result<(ReadyFile, u64), RunError> {
-    let FilePlan { path, index, owner, approval, is_device, bytes, mut content, fill, will_be_written, .. } = plan;
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
+fn make_ready(
+    plan: FilePlan,
+    workload: &Workload,
+    undo: &mut Undo,
+    tell: &mut dyn FnMut(u64),
+) -> Result<(ReadyFile, u64), RunError> {
+    let FilePlan {
+        path,
+        index,
+        owner,
+        approval,
+        is_device,
+        bytes,
+        mut content,
+        fill,
+        will_be_written,
+        ..
+    } = plan;
     let mut written = 0;
     let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
-    let facts = file.metadata().map_err(RunError::io("cannot look at", &path))?;
+    let facts = file
+        .metadata()
+        .map_err(RunError::io("cannot look at", &path))?;
     if will_be_written && approval.is_new() {
         undo.made(&path, FileId::of(&facts));
     }
-    let access = if will_be_written { Access::Write } else { Access::Read };
-    let announced = if is_device { None } else { Some(safety::announce(&file, &path, access)?) };
+    let access = if will_be_written {
+        Access::Write
+    } else {
+        Access::Read
+    };
+    let announced = if is_device {
+        None
+    } else {
+        Some(safety::announce(&file, &path, access)?)
+    };
     let mut unsealed = None;
     if will_be_written {
         if !is_device {
-            unsealed = Some(Unsealed::mark(&file, &path, content.begin(bytes.max(facts.len()), workload))?);
+            unsealed = Some(Unsealed::mark(
+                &file,
+                &path,
+                content.begin(bytes.max(facts.len()), workload),
+            )?);
             size_file(&file, &path, bytes, workload)?;
         }
         if fill != FillPlan::Nothing {
-            let ranges = if fill == FillPlan::Whole { vec![(0, bytes)] } else { fill::holes(&file, bytes) };
-            written = fill_file(&file, &path, &ranges, content.filler(workload, index, fill == FillPlan::Whole)?, tell)?;
-            file.sync_all().map_err(RunError::io("cannot sync", &path))?;
+            let ranges = if fill == FillPlan::Whole {
+                vec![(0, bytes)]
+            } else {
+                fill::holes(&file, bytes)
+            };
+            written = fill_file(
+                &file,
+                &path,
+                &ranges,
+                content.filler(workload, index, fill == FillPlan::Whole)?,
+                tell,
+            )?;
+            file.sync_all()
+                .map_err(RunError::io("cannot sync", &path))?;
             content.filled(workload, fill == FillPlan::Whole || written == bytes);
         }
-        let keeps_content = fill != FillPlan::Nothing || file.metadata().is_ok_and(|after| after.len() == facts.len());
-        unsealed.iter_mut().filter(|_| keeps_content).for_each(|unsealed| unsealed.now_holds(&content));
+        let keeps_content = fill != FillPlan::Nothing
+            || file
+                .metadata()
+                .is_ok_and(|after| after.len() == facts.len());
+        unsealed
+            .iter_mut()
+            .filter(|_| keeps_content)
+            .for_each(|unsealed| unsealed.now_holds(&content));
     }
     let referent = Referent::of(&facts);
     let is_asked = use_of(workload).reads && !is_device;
-    let hole_bytes = is_asked.then(|| fill::holes(&file, bytes).iter().map(|(start, end)| end - start).sum());
-    Ok((ReadyFile { path, bytes, owner, hole_bytes, content, approval, referent, file, unsealed, announced }, written))
+    let hole_bytes = is_asked.then(|| {
+        fill::holes(&file, bytes)
+            .iter()
+            .map(|(start, end)| end - start)
+            .sum()
+    });
+    Ok((
+        ReadyFile {
+            path,
+            bytes,
+            owner,
+            hole_bytes,
+            content,
+            approval,
+            referent,
+            file,
+            unsealed,
+            announced,
+        },
+        written,
+    ))
 }
 
 fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<File, RunError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(to_write).create_new(to_write && approval.is_new());
-    let what = if to_write { "cannot open for writing" } else { "cannot open" };
-    let file = sys::open_without_waiting(&mut options, 0, path).map_err(RunError::io(what, path))?;
+    options
+        .read(true)
+        .write(to_write)
+        .create_new(to_write && approval.is_new());
+    let what = if to_write {
+        "cannot open for writing"
+    } else {
+        "cannot open"
+    };
+    let file =
+        sys::open_without_waiting(&mut options, 0, path).map_err(RunError::io(what, path))?;
     if !approval.is_new() {
         safety::recheck(&file, approval)?;
     }
@@ -319,9 +506,13 @@ fn open_approved(path: &Path, approval: &Approval, to_write: bool) -> Result<Fil
 }
 
 fn size_file(file: &File, path: &Path, bytes: u64, workload: &Workload) -> Result<(), RunError> {
-    let has = file.metadata().map_err(RunError::io("cannot look at", path))?.size();
+    let has = file
+        .metadata()
+        .map_err(RunError::io("cannot look at", path))?
+        .size();
     if has < bytes || (workload.files.fill.truncate && has > bytes) {
-        file.set_len(bytes).map_err(RunError::io("cannot size", path))?;
+        file.set_len(bytes)
+            .map_err(RunError::io("cannot size", path))?;
     }
     if workload.files.fill.preallocate {
         sys::fallocate(file, 0, bytes).map_err(RunError::io("cannot preallocate", path))?;
@@ -331,17 +522,22 @@ fn size_file(file: &File, path: &Path, bytes: u64, workload: &Workload) -> Resul
 
 /// Brings the page cache into the asked state and returns how much of the files it then holds.
 fn settle_cache(workload: &Workload, prepared: &mut Prepared) -> Result<Option<u64>, RunError> {
-    let evict = workload.cache == Cache::Cold || (workload.durability.open.direct && prepared.fill.is_some());
+    let evict = workload.cache == Cache::Cold
+        || (workload.durability.open.direct && prepared.fill.is_some());
     let (mut resident, mut total) = (0, 0);
     for ready in &prepared.files {
         let file = &ready.file;
         if evict {
-            file.sync_all().map_err(RunError::io("cannot sync", &ready.path))?;
-            sys::fadvise(file, sys::Advice::DontNeed).map_err(RunError::io("cannot evict", &ready.path))?;
+            file.sync_all()
+                .map_err(RunError::io("cannot sync", &ready.path))?;
+            sys::fadvise(file, sys::Advice::DontNeed)
+                .map_err(RunError::io("cannot evict", &ready.path))?;
         } else if workload.cache == Cache::Warm {
             fill::read_whole(file, &ready.path, ready.bytes)?;
         }
-        let Ok(bytes) = sys::resident_bytes(file, ready.bytes) else { return Ok(None) };
+        let Ok(bytes) = sys::resident_bytes(file, ready.bytes) else {
+            return Ok(None);
+        };
         resident += bytes;
         total += ready.bytes;
     }
@@ -358,7 +554,11 @@ pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
     if prepared.files.is_empty() {
         return None;
     }
-    let after = prepared.files.iter().map(|f| sys::resident_bytes(&f.file, f.bytes).ok()).sum();
+    let after = prepared
+        .files
+        .iter()
+        .map(|f| sys::resident_bytes(&f.file, f.bytes).ok())
+        .sum();
     Some(Residency {
         total_bytes: prepared.files.iter().map(|f| f.bytes).sum(),
         before_bytes: prepared.residency_before,
@@ -366,17 +566,32 @@ pub(crate) fn residency(prepared: &Prepared) -> Option<Residency> {
     })
 }
 
-/// Opens a file as the workload says, with access times left alone where that is permitted, unless it is not the one that was approved.
-pub(crate) fn open_for_run(path: &Path, referent: Option<Referent>, workload: &Workload) -> Result<File, RunError> {
+/// Opens a file as the workload says, with access times left alone where that is permitted, unless
+/// it is not the one that was approved.
+pub(crate) fn open_for_run(
+    path: &Path,
+    referent: Option<Referent>,
+    workload: &Workload,
+) -> Result<File, RunError> {
     let open = &workload.durability.open;
     let mut flags = 0;
-    for (on, flag) in [(open.direct, sys::direct_flag()), (open.sync, sys::sync_flag()), (open.dsync, sys::dsync_flag())] {
+    for (on, flag) in [
+        (open.direct, sys::direct_flag()),
+        (open.sync, sys::sync_flag()),
+        (open.dsync, sys::dsync_flag()),
+    ] {
         flags |= if on { flag } else { 0 };
     }
     let io = use_of(workload);
     let writable = io.writes;
     let readable = io.reads || workload.reads_back() || workload.engine == EngineName::Mmap;
-    let open = |flags: i32| sys::open_without_waiting(OpenOptions::new().read(readable).write(writable), flags, path);
+    let open = |flags: i32| {
+        sys::open_without_waiting(
+            OpenOptions::new().read(readable).write(writable),
+            flags,
+            path,
+        )
+    };
     let file = match open(flags | sys::noatime_flag()) {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => open(flags),
         other => other,

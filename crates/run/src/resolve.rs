@@ -1,5 +1,5 @@
-//! From what was asked to what will happen on this machine: refuses what cannot work before anything is touched, fills in what was left
-//! open, and notes every difference.
+//! From what was asked to what will happen on this machine: refuses what cannot work before
+//! anything is touched, fills in what was left open, and notes every difference.
 
 mod combinations;
 mod engine_choice;
@@ -76,7 +76,11 @@ pub fn resolve(asked: &Workload, machine: &Machine) -> Result<Resolved, RunError
     resolve_for(asked, machine, &ThisProcess)
 }
 
-fn resolve_for(asked: &Workload, machine: &Machine, permits: &dyn Permits) -> Result<Resolved, RunError> {
+fn resolve_for(
+    asked: &Workload,
+    machine: &Machine,
+    permits: &dyn Permits,
+) -> Result<Resolved, RunError> {
     let mut effective = asked.clone();
     let mut changes = Changes::default();
     combinations::check(asked)?;
@@ -91,22 +95,44 @@ fn resolve_for(asked: &Workload, machine: &Machine, permits: &dyn Permits) -> Re
     let read = effective.read_percent()?;
     effective.access.read_percent = Some(units::Percent(read));
     effective.access.write_percent = Some(units::Percent(100.0 - read));
-    let storage = asked.targets.first().filter(|_| matches!(kind, TargetKind::File | TargetKind::Directory | TargetKind::BlockDevice));
+    let storage = asked.targets.first().filter(|_| {
+        matches!(
+            kind,
+            TargetKind::File | TargetKind::Directory | TargetKind::BlockDevice
+        )
+    });
     let storage = storage.map(|target| machine.storage(target));
     check_storage(&mut effective, storage.as_ref(), &mut changes)?;
     let placement = placement::place(&mut effective, machine, permits, &mut changes)?;
-    let layout = if kind == TargetKind::Nothing || kind == TargetKind::Nbd { Layout::default() } else { layout(&effective)? };
+    let layout = if kind == TargetKind::Nothing || kind == TargetKind::Nbd {
+        Layout::default()
+    } else {
+        layout(&effective)?
+    };
     if kind == TargetKind::Nbd {
         measure_nbd(&mut effective, &mut changes)?;
     }
     if kind == TargetKind::Nothing {
-        effective.files.size.get_or_insert(Bytes(DEFAULT_FILE_BYTES));
+        effective
+            .files
+            .size
+            .get_or_insert(Bytes(DEFAULT_FILE_BYTES));
         if !asked.targets.is_empty() {
             let (names, engine) = (target_names(&asked.targets), effective.engine.word());
-            changes.notices.push(format!("the target {names} is not used by engine {engine}: nothing is opened or made"));
+            changes.notices.push(format!(
+                "the target {names} is not used by engine {engine}: nothing is opened or made"
+            ));
         }
     }
-    Ok(Resolved { effective, kind, layout, differences: changes.differences, notices: changes.notices, storage, placement })
+    Ok(Resolved {
+        effective,
+        kind,
+        layout,
+        differences: changes.differences,
+        notices: changes.notices,
+        storage,
+        placement,
+    })
 }
 
 /// Differences and notices as they come up.
@@ -117,13 +143,29 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    pub(crate) fn differ(&mut self, key: &str, asked: String, effective: String, reason: impl Into<String>) {
-        self.differences.push(Difference { key: key.into(), asked: Some(asked), effective: Some(effective), reason: reason.into() });
+    pub(crate) fn differ(
+        &mut self,
+        key: &str,
+        asked: String,
+        effective: String,
+        reason: impl Into<String>,
+    ) {
+        self.differences.push(Difference {
+            key: key.into(),
+            asked: Some(asked),
+            effective: Some(effective),
+            reason: reason.into(),
+        });
     }
 
     /// An option that has no effect here at all.
     pub(crate) fn leave_out(&mut self, key: &str, asked: String, reason: impl Into<String>) {
-        self.differences.push(Difference { key: key.into(), asked: Some(asked), effective: None, reason: reason.into() });
+        self.differences.push(Difference {
+            key: key.into(),
+            asked: Some(asked),
+            effective: None,
+            reason: reason.into(),
+        });
     }
 }
 
@@ -138,18 +180,27 @@ fn target_kind(asked: &Workload) -> Result<TargetKind, RunError> {
     if asked.targets.is_empty() {
         return unsuitable("no target; name a file, a directory, a block device or an nbd:// URL");
     }
-    let kinds: Vec<TargetKind> = asked.targets.iter().map(|target| kind_of(target, asked)).collect::<Result<_, _>>()?;
+    let kinds: Vec<TargetKind> = asked
+        .targets
+        .iter()
+        .map(|target| kind_of(target, asked))
+        .collect::<Result<_, _>>()?;
     if kinds.iter().any(|kind| *kind != kinds[0]) {
         return unsuitable("several targets must be of one kind: files, or block devices");
     }
     if kinds.len() > 1 && matches!(kinds[0], TargetKind::Nbd | TargetKind::Directory) {
-        return unsuitable(format!("only one {} can be used at a time", kinds[0].word()));
+        return unsuitable(format!(
+            "only one {} can be used at a time",
+            kinds[0].word()
+        ));
     }
     Ok(kinds[0])
 }
 
 fn kind_of(target: &Path, asked: &Workload) -> Result<TargetKind, RunError> {
-    if target.as_os_str().to_string_lossy().starts_with("nbd") && target.as_os_str().to_string_lossy().contains(':') {
+    if target.as_os_str().to_string_lossy().starts_with("nbd")
+        && target.as_os_str().to_string_lossy().contains(':')
+    {
         return Ok(TargetKind::Nbd);
     }
     let tree = shape(asked) == Shape::Tree;
@@ -161,19 +212,36 @@ fn kind_of(target: &Path, asked: &Workload) -> Result<TargetKind, RunError> {
             target.join("fathom.dat").display()
         )),
         Ok(facts) if tree => {
-            let what = if facts.file_type().is_block_device() { "a block device" } else { "a file" };
-            unsuitable(format!("{} is {what}, and --num-files, --num-dirs, --meta and their like need a directory", target.display()))
+            let what = if facts.file_type().is_block_device() {
+                "a block device"
+            } else {
+                "a file"
+            };
+            unsuitable(format!(
+                "{} is {what}, and --num-files, --num-dirs, --meta and their like need a directory",
+                target.display()
+            ))
         }
         Ok(facts) if facts.file_type().is_block_device() => Ok(TargetKind::BlockDevice),
-        Ok(facts) => safety::check_kind(target, &facts).map(|()| TargetKind::File).map_err(RunError::from),
-        Err(error) if sys::is_symlink_loop(&error) => Err(Refusal::SymlinkLoop { path: target.into() }.into()),
+        Ok(facts) => safety::check_kind(target, &facts)
+            .map(|()| TargetKind::File)
+            .map_err(RunError::from),
+        Err(error) if sys::is_symlink_loop(&error) => Err(Refusal::SymlinkLoop {
+            path: target.into(),
+        }
+        .into()),
         Err(_) if tree => Ok(TargetKind::Directory),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(TargetKind::File),
-        Err(source) => Err(RunError::Io { what: "cannot look at", path: target.into(), source }),
+        Err(source) => Err(RunError::Io {
+            what: "cannot look at",
+            path: target.into(),
+            source,
+        }),
     }
 }
 
-/// io_uring's registered buffers and files: on unless the limit of locked memory forbids them (docs/decisions/registered-buffers.md).
+/// io_uring's registered buffers and files: on unless the limit of locked memory forbids them
+/// (docs/decisions/registered-buffers.md).
 fn decide_registration(effective: &mut Workload, machine: &Machine, changes: &mut Changes) {
     let fixed = &mut effective.ring.fixed;
     if effective.engine != EngineName::IoUring {
@@ -182,7 +250,9 @@ fn decide_registration(effective: &mut Workload, machine: &Machine, changes: &mu
     }
     fixed.files.get_or_insert(true);
     if fixed.buffers.is_none() {
-        let needed = u64::from(effective.threads) * u64::from(effective.queue_depth) * effective.blocks.largest().0.next_multiple_of(4096);
+        let needed = u64::from(effective.threads)
+            * u64::from(effective.queue_depth)
+            * effective.blocks.largest().0.next_multiple_of(4096);
         let limit = machine.lockable_bytes();
         let fits = limit.is_none_or(|limit| needed <= limit / 2);
         fixed.buffers = Some(fits);
@@ -211,28 +281,54 @@ fn decide_end(effective: &mut Workload) {
 
 /// The server that the target names.
 pub(crate) fn nbd_url(workload: &Workload) -> Result<NbdUrl, RunError> {
-    let target = workload.targets.first().map(|target| target.to_string_lossy().into_owned()).unwrap_or_default();
+    let target = workload
+        .targets
+        .first()
+        .map(|target| target.to_string_lossy().into_owned())
+        .unwrap_or_default();
     Ok(NbdUrl::parse(&target)?)
 }
 
 /// Asks the server for the size of its export, and for permission to write where that is wanted.
 fn measure_nbd(effective: &mut Workload, changes: &mut Changes) -> Result<(), RunError> {
     let url = nbd_url(effective)?;
-    let export = NbdEngine::connect(&url, 1, units::lossless::to_usize(effective.blocks.largest().0))?;
-    fits_alignment(effective, &url.to_string(), export.block_sizes().minimum.into())?;
-    changes.notices.extend(flush_of_one_connection(effective, export.can_multi_conn()));
+    let export = NbdEngine::connect(
+        &url,
+        1,
+        units::lossless::to_usize(effective.blocks.largest().0),
+    )?;
+    fits_alignment(
+        effective,
+        &url.to_string(),
+        export.block_sizes().minimum.into(),
+    )?;
+    changes
+        .notices
+        .extend(flush_of_one_connection(effective, export.can_multi_conn()));
     let size = effective.files.size.unwrap_or(Bytes(export.size()));
     if size.0 > export.size() {
-        return unsuitable(format!("{url} has {} bytes, --file-size {} is beyond its end", export.size(), size.exact()));
+        return unsuitable(format!(
+            "{url} has {} bytes, --file-size {} is beyond its end",
+            export.size(),
+            size.exact()
+        ));
     }
     if size.0 < effective.blocks.largest().0 + effective.files.offset.0 {
-        return unsuitable(format!("{url} has {} bytes, less than one block of {}", export.size(), effective.blocks.largest()));
+        return unsuitable(format!(
+            "{url} has {} bytes, less than one block of {}",
+            export.size(),
+            effective.blocks.largest()
+        ));
     }
     if effective.access.read_percent.is_none_or(|p| p.0 < 100.0) {
         if export.read_only() {
             return unsuitable(format!("{url} is read-only; use --read-percent 100"));
         }
-        if !effective.targets.first().is_some_and(|target| effective.files.allow_destroy.contains(target)) {
+        if !effective
+            .targets
+            .first()
+            .is_some_and(|target| effective.files.allow_destroy.contains(target))
+        {
             return unsuitable(format!(
                 "{url} is a block device; if its content may be destroyed, add --allow-destroy {}",
                 target_names(&effective.targets)
@@ -245,12 +341,20 @@ fn measure_nbd(effective: &mut Workload, changes: &mut Changes) -> Result<(), Ru
 
 /// Refuses blocks and offsets that the server would.
 fn fits_alignment(workload: &Workload, server: &str, alignment: u64) -> Result<(), RunError> {
-    let sizes = workload.blocks.0.iter().map(|(size, _)| ("--block-size", *size));
-    match sizes.chain([("--offset", workload.files.offset)]).find(|(_, bytes)| bytes.0 % alignment != 0) {
+    let sizes = workload
+        .blocks
+        .0
+        .iter()
+        .map(|(size, _)| ("--block-size", *size));
+    match sizes
+        .chain([("--offset", workload.files.offset)])
+        .find(|(_, bytes)| bytes.0 % alignment != 0)
+    {
         None => Ok(()),
-        Some((option, bytes)) => {
-            unsuitable(format!("{option} {} is not a multiple of {alignment} bytes, which {server} asks for", bytes.exact()))
-        }
+        Some((option, bytes)) => unsuitable(format!(
+            "{option} {} is not a multiple of {alignment} bytes, which {server} asks for",
+            bytes.exact()
+        )),
     }
 }
 
@@ -263,9 +367,18 @@ fn flush_of_one_connection(workload: &Workload, covers_all: bool) -> Option<Stri
     })
 }
 
-fn check_storage(effective: &mut Workload, storage: Option<&StorageLayer>, changes: &mut Changes) -> Result<(), RunError> {
-    let Some(storage) = storage else { return Ok(()) };
-    let file_system = storage.file_system.as_ref().map_or("", |fs| fs.kind.as_str());
+fn check_storage(
+    effective: &mut Workload,
+    storage: Option<&StorageLayer>,
+    changes: &mut Changes,
+) -> Result<(), RunError> {
+    let Some(storage) = storage else {
+        return Ok(());
+    };
+    let file_system = storage
+        .file_system
+        .as_ref()
+        .map_or("", |fs| fs.kind.as_str());
     let in_memory = matches!(file_system, "tmpfs" | "ramfs" | "devtmpfs");
     if effective.durability.open.direct && in_memory {
         return unsuitable(format!(
@@ -274,17 +387,34 @@ fn check_storage(effective: &mut Workload, storage: Option<&StorageLayer>, chang
     }
     if effective.cache == Cache::Cold && in_memory {
         effective.cache = Cache::AsIs;
-        changes.differ("cache", "cold".into(), "as-is".into(), format!("{file_system} is memory: there is nothing to evict to"));
+        changes.differ(
+            "cache",
+            "cold".into(),
+            "as-is".into(),
+            format!("{file_system} is memory: there is nothing to evict to"),
+        );
     }
-    if effective.ring.iopoll && storage.device.as_ref().is_some_and(|device| device.polling == Some(false)) {
+    if effective.ring.iopoll
+        && storage
+            .device
+            .as_ref()
+            .is_some_and(|device| device.polling == Some(false))
+    {
         return unsuitable(
             "--iopoll: the device under the target has no poll queues (nvme.poll_queues, virtio_blk.poll_queues); drop --iopoll",
         );
     }
-    let sector = storage.device.as_ref().and_then(|device| device.logical_block_bytes);
+    let sector = storage
+        .device
+        .as_ref()
+        .and_then(|device| device.logical_block_bytes);
     if let Some(sector) = sector.filter(|_| effective.durability.open.direct) {
-        for (what, bytes) in
-            effective.blocks.0.iter().map(|(size, _)| ("--block-size", *size)).chain([("--offset", effective.files.offset)])
+        for (what, bytes) in effective
+            .blocks
+            .0
+            .iter()
+            .map(|(size, _)| ("--block-size", *size))
+            .chain([("--offset", effective.files.offset)])
         {
             if bytes.0 % sector != 0 {
                 return unsuitable(format!(
@@ -305,7 +435,11 @@ pub(crate) fn is_best_effort(workload: &Workload) -> bool {
 /// Every path of the targets, for messages.
 #[must_use]
 pub(crate) fn target_names(targets: &[PathBuf]) -> String {
-    targets.iter().map(|target| target.display().to_string()).collect::<Vec<_>>().join(", ")
+    targets
+        .iter()
+        .map(|target| target.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Every option of a workload that has a value.
@@ -324,12 +458,19 @@ mod tests {
     use super::*;
 
     fn resolved(workload: &Workload, forbidden: &[EngineName]) -> Result<Resolved, RunError> {
-        let permits = Forbidden { engines: forbidden.to_vec(), ..Forbidden::default() };
+        let permits = Forbidden {
+            engines: forbidden.to_vec(),
+            ..Forbidden::default()
+        };
         resolve_for(workload, &Machine::at(Path::new("/")), &permits)
     }
 
     fn deep(target: &Path) -> Workload {
-        let mut workload = Workload { targets: vec![target.into()], queue_depth: 32, ..Workload::default() };
+        let mut workload = Workload {
+            targets: vec![target.into()],
+            queue_depth: 32,
+            ..Workload::default()
+        };
         workload.files.size = Some(Bytes(1 << 20));
         workload
     }
@@ -340,8 +481,18 @@ mod tests {
         let target = place.path().join("f");
         let chosen = |forbidden: &[EngineName]| {
             let resolved = resolved(&deep(&target), forbidden).unwrap();
-            let reason = resolved.differences.iter().find(|difference| difference.key == "engine").unwrap().reason.clone();
-            (resolved.effective.engine, resolved.effective.queue_depth, reason)
+            let reason = resolved
+                .differences
+                .iter()
+                .find(|difference| difference.key == "engine")
+                .unwrap()
+                .reason
+                .clone();
+            (
+                resolved.effective.engine,
+                resolved.effective.queue_depth,
+                reason,
+            )
         };
         let (engine, depth, reason) = chosen(&[]);
         assert_eq!((engine, depth), (EngineName::IoUring, 32));
@@ -357,13 +508,35 @@ mod tests {
     #[test]
     fn a_depth_that_the_last_engine_cannot_hold_is_a_difference_too() {
         let place = tempfile::tempdir().unwrap();
-        let asked = Workload { submit_batch: Some(16), reap_batch: Some(4), ..deep(&place.path().join("f")) };
+        let asked = Workload {
+            submit_batch: Some(16),
+            reap_batch: Some(4),
+            ..deep(&place.path().join("f"))
+        };
         let resolved = resolved(&asked, &[EngineName::IoUring, EngineName::Libaio]).unwrap();
         let effective = &resolved.effective;
-        assert_eq!((effective.queue_depth, effective.submit_batch, effective.reap_batch), (1, Some(1), Some(1)));
-        for (key, asked) in [("queue-depth", "32"), ("submit-batch", "16"), ("reap-batch", "4")] {
-            let difference = resolved.differences.iter().find(|difference| difference.key == key).unwrap();
-            assert_eq!((difference.asked.as_deref(), difference.effective.as_deref()), (Some(asked), Some("1")));
+        assert_eq!(
+            (
+                effective.queue_depth,
+                effective.submit_batch,
+                effective.reap_batch
+            ),
+            (1, Some(1), Some(1))
+        );
+        for (key, asked) in [
+            ("queue-depth", "32"),
+            ("submit-batch", "16"),
+            ("reap-batch", "4"),
+        ] {
+            let difference = resolved
+                .differences
+                .iter()
+                .find(|difference| difference.key == key)
+                .unwrap();
+            assert_eq!(
+                (difference.asked.as_deref(), difference.effective.as_deref()),
+                (Some(asked), Some("1"))
+            );
         }
     }
 
@@ -372,29 +545,57 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let all = [EngineName::IoUring, EngineName::Libaio];
         for named in all {
-            let asked = Workload { engine: named, ..deep(&place.path().join("f")) };
+            let asked = Workload {
+                engine: named,
+                ..deep(&place.path().join("f"))
+            };
             let resolved = resolved(&asked, &all).unwrap();
-            assert_eq!((resolved.effective.engine, resolved.differences), (named, Vec::new()));
+            assert_eq!(
+                (resolved.effective.engine, resolved.differences),
+                (named, Vec::new())
+            );
         }
         let mut asked = deep(&place.path().join("f"));
         asked.ring.sqpoll = true;
-        assert_eq!(resolved(&asked, &all).unwrap().effective.engine, EngineName::IoUring, "--sqpoll is io_uring's alone");
+        assert_eq!(
+            resolved(&asked, &all).unwrap().effective.engine,
+            EngineName::IoUring,
+            "--sqpoll is io_uring's alone"
+        );
     }
 
     #[test]
     fn blocks_that_a_server_would_refuse_are_refused_before_the_run() {
-        let mut workload = Workload { blocks: workload::BlockSizes(vec![(Bytes(512), 50), (Bytes(1024), 50)]), ..Workload::default() };
+        let mut workload = Workload {
+            blocks: workload::BlockSizes(vec![(Bytes(512), 50), (Bytes(1024), 50)]),
+            ..Workload::default()
+        };
         fits_alignment(&workload, "nbd://host", 512).unwrap();
         let error = fits_alignment(&workload, "nbd://host", 4096).unwrap_err();
-        assert_eq!(error.to_string(), "--block-size 512 is not a multiple of 4096 bytes, which nbd://host asks for");
+        assert_eq!(
+            error.to_string(),
+            "--block-size 512 is not a multiple of 4096 bytes, which nbd://host asks for"
+        );
         workload.files.offset = Bytes(100);
-        assert!(fits_alignment(&workload, "nbd://host", 512).unwrap_err().to_string().starts_with("--offset 100 "));
+        assert!(
+            fits_alignment(&workload, "nbd://host", 512)
+                .unwrap_err()
+                .to_string()
+                .starts_with("--offset 100 ")
+        );
     }
 
     #[test]
     fn a_flush_that_covers_one_worker_alone_is_noticed() {
-        let mut workload = Workload { threads: 2, ..Workload::default() };
-        assert_eq!(flush_of_one_connection(&workload, false), None, "nothing is flushed");
+        let mut workload = Workload {
+            threads: 2,
+            ..Workload::default()
+        };
+        assert_eq!(
+            flush_of_one_connection(&workload, false),
+            None,
+            "nothing is flushed"
+        );
         workload.durability.end_fsync = true;
         assert!(flush_of_one_connection(&workload, false).is_some());
         assert_eq!(flush_of_one_connection(&workload, true), None);
@@ -405,11 +606,25 @@ mod tests {
     #[test]
     fn a_target_that_the_engine_does_not_use_is_noticed() {
         for (engine, name) in [(EngineName::Null, "null"), (EngineName::Sim, "sim")] {
-            let with_target = Workload { engine, ..deep(Path::new("/no/such/directory/f")) };
+            let with_target = Workload {
+                engine,
+                ..deep(Path::new("/no/such/directory/f"))
+            };
             let notices = resolved(&with_target, &[]).unwrap().notices;
-            assert_eq!(notices, [format!("the target /no/such/directory/f is not used by engine {name}: nothing is opened or made")]);
-            let without = Workload { targets: Vec::new(), ..with_target };
-            assert_eq!(resolved(&without, &[]).unwrap().notices, Vec::<String>::new());
+            assert_eq!(
+                notices,
+                [format!(
+                    "the target /no/such/directory/f is not used by engine {name}: nothing is opened or made"
+                )]
+            );
+            let without = Workload {
+                targets: Vec::new(),
+                ..with_target
+            };
+            assert_eq!(
+                resolved(&without, &[]).unwrap().notices,
+                Vec::<String>::new()
+            );
         }
     }
 }

@@ -1,11 +1,13 @@
-//! Never destroying data: decides, before anything is opened for writing, whether a target may be written to.
+//! Never destroying data: decides, before anything is opened for writing, whether a target may be
+//! written to.
 //!
-//! New files, empty files and files that bear Fathom's mark are written to without asking. All else needs
-//! `--allow-destroy PATH` naming exactly that target, and what is in use is refused even then. Where the kernel's view
-//! cannot be read, a device counts as in use.
+//! New files, empty files and files that bear Fathom's mark are written to without asking. All else
+//! needs `--allow-destroy PATH` naming exactly that target, and what is in use is refused even
+//! then. Where the kernel's view cannot be read, a device counts as in use.
 //!
-//! The order is: [`check`], open (with `create_new` where [`Approval::is_new`]), [`recheck`] the open file, announce it to others, mark it,
-//! write; whoever opens the path again compares the [`Referent`]. All that follows the open is done to the open file, because a name can change
+//! The order is: [`check`], open (with `create_new` where [`Approval::is_new`]), [`recheck`] the
+//! open file, announce it to others, mark it, write; whoever opens the path again compares the
+//! [`Referent`]. All that follows the open is done to the open file, because a name can change
 //! hands at any moment. The [`Approval`] is kept until the end for its claim.
 
 mod block_device;
@@ -33,7 +35,10 @@ use crate::RunError;
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
 pub(crate) use lock::{Announced, LOCKABLE, announce};
 pub use output::{OutputFile, OutputForm, check_apart};
-pub use owner::{Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark, write_mark};
+pub use owner::{
+    Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,
+    write_mark,
+};
 pub use referent::Referent;
 pub use refusal::Refusal;
 pub use remove::remove_own;
@@ -42,18 +47,19 @@ pub use signature::{HEAD_BYTES, Kind, Place, Signature, TAIL_BYTES, signature, s
 /// The system calls that `std` lacks.
 pub trait Probe {
     /// The value of an extended attribute; `Ok(None)` where the file has none of that name,
-    /// `ErrorKind::Unsupported` where the file system has no such attributes (`EOPNOTSUPP`, `ENOSYS`).
+    /// `ErrorKind::Unsupported` where the file system has no such attributes (`EOPNOTSUPP`,
+    /// `ENOSYS`).
     fn read_xattr(&self, file: &File, name: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Creates or replaces an extended attribute; errors as for [`Probe::read_xattr`].
     fn write_xattr(&self, file: &File, name: &str, value: &[u8]) -> io::Result<()>;
 
-    /// Opens a block device with `O_RDONLY | O_EXCL | O_CLOEXEC`, which fails with `EBUSY` while anybody holds it and keeps
-    /// others (mount, mkfs, swapon) away while the file is open.
+    /// Opens a block device with `O_RDONLY | O_EXCL | O_CLOEXEC`, which fails with `EBUSY` while
+    /// anybody holds it and keeps others (mount, mkfs, swapon) away while the file is open.
     fn exclusive_open(&self, path: &Path) -> io::Result<File>;
 
-    /// The file to which a loop device's node is attached (`LOOP_GET_STATUS64`: `lo_device`, `lo_inode`); `Ok(None)` for a
-    /// detached one (`ENXIO`).
+    /// The file to which a loop device's node is attached (`LOOP_GET_STATUS64`: `lo_device`,
+    /// `lo_inode`); `Ok(None)` for a detached one (`ENXIO`).
     fn loop_backing(&self, node: &Path) -> io::Result<Option<FileId>>;
 }
 
@@ -107,8 +113,12 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Note::Used(found) => write!(f, "the target is not this run's alone: {found}"),
-            Note::Destroys(Some(found)) => write!(f, "--allow-destroy: this run overwrites {found}"),
-            Note::Destroys(None) => f.write_str("--allow-destroy: this run overwrites what the target holds"),
+            Note::Destroys(Some(found)) => {
+                write!(f, "--allow-destroy: this run overwrites {found}")
+            }
+            Note::Destroys(None) => {
+                f.write_str("--allow-destroy: this run overwrites what the target holds")
+            }
         }
     }
 }
@@ -135,42 +145,78 @@ enum State {
 
 impl State {
     fn as_changed(metadata: &Metadata) -> Self {
-        State::AsChangedAt { seconds: metadata.ctime(), nanoseconds: metadata.ctime_nsec() }
+        State::AsChangedAt {
+            seconds: metadata.ctime(),
+            nanoseconds: metadata.ctime_nsec(),
+        }
     }
 }
 
-/// Decides on one target from what it is, who uses it, and what the user permitted; `root` is `/` but for tests.
+/// Decides on one target from what it is, who uses it, and what the user permitted; `root` is `/`
+/// but for tests.
 ///
 /// A read request never needs permission; it is refused only where there is nothing to measure.
-pub fn check(request: &WriteRequest<'_>, root: &Path, probe: &dyn Probe) -> Result<Approval, Refusal> {
+pub fn check(
+    request: &WriteRequest<'_>,
+    root: &Path,
+    probe: &dyn Probe,
+) -> Result<Approval, Refusal> {
     let facts = Facts::gather(request, root, probe)?;
     let notes = decide(request, &facts)?;
     let claim = match (facts.subject, request.access) {
-        (Subject::Block(number), Access::Write) => Some(claim(request.path, &facts.path, number, probe)?),
+        (Subject::Block(number), Access::Write) => {
+            Some(claim(request.path, &facts.path, number, probe)?)
+        }
         _ => None,
     };
-    Ok(Approval { identity: facts.identity(), path: facts.path, notes, _claim: claim })
+    Ok(Approval {
+        identity: facts.identity(),
+        path: facts.path,
+        notes,
+        _claim: claim,
+    })
 }
 
 /// Compares an opened file with what was approved, because a name can change hands between the two.
 pub fn recheck(file: &File, approval: &Approval) -> Result<(), Refusal> {
     let path = &approval.path;
-    let metadata = file.metadata().map_err(|source| Refusal::Unreadable { path: path.clone(), source })?;
+    let metadata = file.metadata().map_err(|source| Refusal::Unreadable {
+        path: path.clone(),
+        source,
+    })?;
     let kind = metadata.file_type();
     let device = || DeviceNumber::from_dev(metadata.rdev());
     let (same, what) = match approval.identity {
-        Identity::New => (kind.is_file() && metadata.len() == 0, "it was new and is not any more"),
-        Identity::File { is, .. } if Referent::of(&metadata) != is => (false, "another file took its place"),
+        Identity::New => (
+            kind.is_file() && metadata.len() == 0,
+            "it was new and is not any more",
+        ),
+        Identity::File { is, .. } if Referent::of(&metadata) != is => {
+            (false, "another file took its place")
+        }
         Identity::File { state, .. } => match state {
             State::MustBeZero => (metadata.len() == 0, "it was empty and is not any more"),
             // This process may have marked it meanwhile, under another name.
             State::AsChangedAt { .. } if lock::is_written_here(FileId::of(&metadata)) => (true, ""),
-            State::AsChangedAt { .. } => (State::as_changed(&metadata) == state, "somebody wrote to it"),
+            State::AsChangedAt { .. } => (
+                State::as_changed(&metadata) == state,
+                "somebody wrote to it",
+            ),
             State::Any => (true, ""),
         },
-        Identity::Block(number) => (kind.is_block_device() && device() == number, "another device took its place"),
+        Identity::Block(number) => (
+            kind.is_block_device() && device() == number,
+            "another device took its place",
+        ),
     };
-    if same { Ok(()) } else { Err(Refusal::Changed { path: path.clone(), what }) }
+    if same {
+        Ok(())
+    } else {
+        Err(Refusal::Changed {
+            path: path.clone(),
+            what,
+        })
+    }
 }
 
 /// All that the decision rests on.
@@ -213,11 +259,20 @@ enum Permission {
 
 impl Facts {
     fn gather(request: &WriteRequest<'_>, root: &Path, probe: &dyn Probe) -> Result<Self, Refusal> {
-        let unreadable = |source| Refusal::Unreadable { path: request.path.to_owned(), source };
+        let unreadable = |source| Refusal::Unreadable {
+            path: request.path.to_owned(),
+            source,
+        };
         let path = match fs::canonicalize(request.path) {
             Ok(path) => path,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::of_absent(request, root),
-            Err(error) if sys::is_symlink_loop(&error) => return Err(Refusal::SymlinkLoop { path: request.path.to_owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Self::of_absent(request, root);
+            }
+            Err(error) if sys::is_symlink_loop(&error) => {
+                return Err(Refusal::SymlinkLoop {
+                    path: request.path.to_owned(),
+                });
+            }
             Err(error) => return Err(unreadable(error)),
         };
         let metadata = fs::metadata(&path).map_err(unreadable)?;
@@ -237,15 +292,23 @@ impl Facts {
                 let ask = |node: &Path| probe.loop_backing(node);
                 facts.uses = file_in_use(root, &facts.path, &ask);
             }
-            Subject::Absent | Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => {}
+            Subject::Absent
+            | Subject::Directory
+            | Subject::Fifo
+            | Subject::Socket
+            | Subject::Character(_) => {}
         }
         // What is refused in any case is not opened.
         let wanted = request.access == Access::Write && !facts.is_in_use();
         if wanted && facts.subject.may_hold_data() && facts.kernel_interface().is_none() {
-            let mut file = sys::open_without_waiting(File::options().read(true), 0, &facts.path).map_err(unreadable)?;
+            let mut file = sys::open_without_waiting(File::options().read(true), 0, &facts.path)
+                .map_err(unreadable)?;
             let opened = file.metadata().map_err(unreadable)?;
             if facts.is != Some(Referent::of(&opened)) {
-                return Err(Refusal::Changed { path: request.path.to_owned(), what: "another file took its place" });
+                return Err(Refusal::Changed {
+                    path: request.path.to_owned(),
+                    what: "another file took its place",
+                });
             }
             facts.subject = Subject::of(&opened);
             facts.signature = signature_of(&mut file).map_err(unreadable)?;
@@ -267,7 +330,8 @@ impl Facts {
             Some(parent) if parent != Path::new("") => parent,
             Some(_) | None => Path::new("."),
         };
-        let directory = fs::canonicalize(parent).and_then(|directory| Ok((fs::metadata(&directory)?.dev(), directory)));
+        let directory = fs::canonicalize(parent)
+            .and_then(|directory| Ok((fs::metadata(&directory)?.dev(), directory)));
         let (name, (dev, directory)) = match (path.file_name(), directory) {
             (Some(name), Ok(directory)) => (name, directory),
             (None, _) => return Err(Refusal::Missing { path }),
@@ -297,9 +361,13 @@ impl Facts {
         probe: &dyn Probe,
     ) -> Result<Permission, Refusal> {
         if let Some(by) = lock::other_writer(file).filter(|_| metadata.is_file()) {
-            return Err(Refusal::Written { path: request.path.to_owned(), by });
+            return Err(Refusal::Written {
+                path: request.path.to_owned(),
+                by,
+            });
         }
-        let names_it = |allowed: &PathBuf| fs::canonicalize(allowed).is_ok_and(|allowed| allowed == self.path);
+        let names_it =
+            |allowed: &PathBuf| fs::canonicalize(allowed).is_ok_and(|allowed| allowed == self.path);
         if request.allow_destroy.iter().any(names_it) {
             return Ok(Permission::Named);
         }
@@ -314,40 +382,55 @@ impl Facts {
         // mkfs, sqlite3 or qemu-img on our file keep its inode and its mark.
         let is_put_to_use = self.signature.is_some_and(|found| found.is_recognised());
         Ok(match mark.still_describes(metadata) {
-            Ok(()) | Err(Stale::Unsealed) if is_put_to_use => {
-                Permission::None(Some("it bears Fathom's mark, but was put to another use".to_owned()))
-            }
+            Ok(()) | Err(Stale::Unsealed) if is_put_to_use => Permission::None(Some(
+                "it bears Fathom's mark, but was put to another use".to_owned(),
+            )),
             Ok(()) => {
                 self.state = State::as_changed(metadata);
                 Permission::Ours
             }
             // The phase that writes to it was asked for by the same command.
             Err(Stale::Unsealed) if lock::is_written_here(FileId::of(metadata)) => Permission::Ours,
-            Err(Stale::Unsealed) => return Err(Refusal::Unfinished { path: request.path.to_owned() }),
+            Err(Stale::Unsealed) => {
+                return Err(Refusal::Unfinished {
+                    path: request.path.to_owned(),
+                });
+            }
             Err(stale) => Permission::None(Some(stale.to_string())),
         })
     }
 
-    /// A device must be known idle; a file that Fathom made or the user named needs only the absence of known uses.
+    /// A device must be known idle; a file that Fathom made or the user named needs only the
+    /// absence of known uses.
     fn is_in_use(&self) -> bool {
         let is_device = matches!(self.subject, Subject::Block(_));
-        self.uses.iter().any(|found| is_device || found.is_certain())
+        self.uses
+            .iter()
+            .any(|found| is_device || found.is_certain())
     }
 
     fn identity(&self) -> Identity {
         match (self.subject, self.is) {
             (Subject::Block(number), _) => Identity::Block(number),
-            (Subject::Regular { length: 0 }, Some(is)) => Identity::File { is, state: State::MustBeZero },
+            (Subject::Regular { length: 0 }, Some(is)) => Identity::File {
+                is,
+                state: State::MustBeZero,
+            },
             // A file that a phase of this process writes to changes all the time.
-            (_, Some(Referent::File { id, .. })) if lock::is_written_here(id) => {
-                Identity::File { is: self.is.expect("matched just now"), state: State::Any }
-            }
-            (_, Some(is)) => Identity::File { is, state: self.state },
+            (_, Some(Referent::File { id, .. })) if lock::is_written_here(id) => Identity::File {
+                is: self.is.expect("matched just now"),
+                state: State::Any,
+            },
+            (_, Some(is)) => Identity::File {
+                is,
+                state: self.state,
+            },
             (_, None) => Identity::New,
         }
     }
 
-    /// Where a file would not be on storage at all: many such files are "empty" and writing to them commands the kernel.
+    /// Where a file would not be on storage at all: many such files are "empty" and writing to them
+    /// commands the kernel.
     fn kernel_interface(&self) -> Option<&str> {
         if matches!(self.subject, Subject::Block(_) | Subject::Character(_)) {
             // A device's node lies on devtmpfs, its data does not.
@@ -363,7 +446,9 @@ impl Subject {
         let kind = metadata.file_type();
         let number = DeviceNumber::from_dev(metadata.rdev());
         if kind.is_file() {
-            Subject::Regular { length: metadata.len() }
+            Subject::Regular {
+                length: metadata.len(),
+            }
         } else if kind.is_dir() {
             Subject::Directory
         } else if kind.is_block_device() {
@@ -394,12 +479,17 @@ impl Subject {
         match self {
             Subject::Regular { length } => length > 0,
             Subject::Block(_) => true,
-            Subject::Absent | Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => false,
+            Subject::Absent
+            | Subject::Directory
+            | Subject::Fifo
+            | Subject::Socket
+            | Subject::Character(_) => false,
         }
     }
 }
 
-/// Whether files of a file system of this type, mounted there, are no storage but commands to the kernel.
+/// Whether files of a file system of this type, mounted there, are no storage but commands to the
+/// kernel.
 fn is_kernel_interface(file_system: &str, at: &Path) -> bool {
     const INTERFACES: [&str; 20] = [
         "proc",
@@ -431,7 +521,9 @@ fn is_kernel_interface(file_system: &str, at: &Path) -> bool {
 fn decide(request: &WriteRequest<'_>, facts: &Facts) -> Result<Vec<Note>, Refusal> {
     let path = request.path.to_owned();
     match facts.subject {
-        Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => facts.subject.is_storage(&path)?,
+        Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_) => {
+            facts.subject.is_storage(&path)?
+        }
         Subject::Absent | Subject::Regular { .. } => {
             if let Some(file_system) = facts.kernel_interface() {
                 let in_memory = matches!(file_system, "devtmpfs" | "tmpfs");
@@ -444,47 +536,88 @@ fn decide(request: &WriteRequest<'_>, facts: &Facts) -> Result<Vec<Note>, Refusa
         }
         Subject::Block(_) => {}
     }
-    let used = || facts.uses.iter().cloned().map(Note::Used).collect::<Vec<_>>();
+    let used = || {
+        facts
+            .uses
+            .iter()
+            .cloned()
+            .map(Note::Used)
+            .collect::<Vec<_>>()
+    };
     if request.access == Access::Read {
         return Ok(used());
     }
     if facts.is_in_use() {
-        return Err(Refusal::InUse { path, uses: facts.uses.clone() });
+        return Err(Refusal::InUse {
+            path,
+            uses: facts.uses.clone(),
+        });
     }
     let signature = facts.signature;
     match (facts.subject, &facts.permission) {
-        (Subject::Absent | Subject::Regular { length: 0 }, _) | (Subject::Regular { .. }, Permission::Ours) => Ok(used()),
+        (Subject::Absent | Subject::Regular { length: 0 }, _)
+        | (Subject::Regular { .. }, Permission::Ours) => Ok(used()),
         (_, Permission::Named) => Ok([used(), vec![Note::Destroys(signature)]].concat()),
-        (Subject::Regular { length }, Permission::None(reason)) => {
-            Err(Refusal::ForeignFile { path, length_bytes: length, signature, reason: reason.clone() })
-        }
-        (Subject::Block(number), _) => Err(Refusal::ForeignDevice { path, number, signature }),
+        (Subject::Regular { length }, Permission::None(reason)) => Err(Refusal::ForeignFile {
+            path,
+            length_bytes: length,
+            signature,
+            reason: reason.clone(),
+        }),
+        (Subject::Block(number), _) => Err(Refusal::ForeignDevice {
+            path,
+            number,
+            signature,
+        }),
         (Subject::Directory | Subject::Fifo | Subject::Socket | Subject::Character(_), _) => {
-            Err(Refusal::NotStorage { path, what: "no file" })
+            Err(Refusal::NotStorage {
+                path,
+                what: "no file",
+            })
         }
     }
 }
 
-fn claim(typed: &Path, path: &Path, number: DeviceNumber, probe: &dyn Probe) -> Result<Arc<File>, Refusal> {
-    let claimed = |source| Refusal::Claimed { path: typed.to_owned(), source };
+fn claim(
+    typed: &Path,
+    path: &Path,
+    number: DeviceNumber,
+    probe: &dyn Probe,
+) -> Result<Arc<File>, Refusal> {
+    let claimed = |source| Refusal::Claimed {
+        path: typed.to_owned(),
+        source,
+    };
     let file = lock::claim_once(number, || probe.exclusive_open(path)).map_err(claimed)?;
     let metadata = file.metadata().map_err(claimed)?;
     if metadata.file_type().is_block_device() && DeviceNumber::from_dev(metadata.rdev()) == number {
         return Ok(file);
     }
-    Err(Refusal::Changed { path: typed.to_owned(), what: "another device took its place" })
+    Err(Refusal::Changed {
+        path: typed.to_owned(),
+        what: "another device took its place",
+    })
 }
 
-/// Opens a target that is there for reading, without waiting for anybody; `None` where it is not there.
+/// Opens a target that is there for reading, without waiting for anybody; `None` where it is not
+/// there.
 ///
 /// # Errors
 /// It is nothing that could be measured, or cannot be opened.
 pub(crate) fn open_present(path: &Path) -> Result<Option<File>, RunError> {
-    let Ok(metadata) = fs::metadata(path) else { return Ok(None) };
+    let Ok(metadata) = fs::metadata(path) else {
+        return Ok(None);
+    };
     Subject::of(&metadata).is_storage(path)?;
-    let file = sys::open_without_waiting(File::options().read(true), 0, path).map_err(RunError::io("cannot open", path))?;
+    let file = sys::open_without_waiting(File::options().read(true), 0, path)
+        .map_err(RunError::io("cannot open", path))?;
     // The name may lead elsewhere by now.
-    Subject::of(&file.metadata().map_err(RunError::io("cannot look at", path))?).is_storage(path)?;
+    Subject::of(
+        &file
+            .metadata()
+            .map_err(RunError::io("cannot look at", path))?,
+    )
+    .is_storage(path)?;
     Ok(Some(file))
 }
 
@@ -517,7 +650,10 @@ mod tests {
                 fs::create_dir_all(directory.path().join(sub)).unwrap();
             }
             fs::write(directory.path().join("root/proc/self/mountinfo"), "").unwrap();
-            Place { directory, probe: FakeProbe::with_xattrs() }
+            Place {
+                directory,
+                probe: FakeProbe::with_xattrs(),
+            }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -544,11 +680,24 @@ mod tests {
             let device = root.join("sys/block/loop0");
             fs::create_dir_all(device.join("loop")).unwrap();
             fs::write(device.join("dev"), "7:0\n").unwrap();
-            fs::write(device.join("loop/backing_file"), format!("{}\n", backing.display())).unwrap();
+            fs::write(
+                device.join("loop/backing_file"),
+                format!("{}\n", backing.display()),
+            )
+            .unwrap();
         }
 
-        fn check(&self, path: &Path, access: Access, allow: &[PathBuf]) -> Result<Approval, Refusal> {
-            let request = WriteRequest { path, access, allow_destroy: allow };
+        fn check(
+            &self,
+            path: &Path,
+            access: Access,
+            allow: &[PathBuf],
+        ) -> Result<Approval, Refusal> {
+            let request = WriteRequest {
+                path,
+                access,
+                allow_destroy: allow,
+            };
             check(&request, &self.directory.path().join("root"), &self.probe)
         }
 
@@ -558,25 +707,59 @@ mod tests {
     }
 
     fn mark(path: &Path, size: u64, probe: &dyn Probe) {
-        seal_mark(&File::open(path).unwrap(), path, &Mark::new("fathom", size), probe).unwrap();
+        seal_mark(
+            &File::open(path).unwrap(),
+            path,
+            &Mark::new("fathom", size),
+            probe,
+        )
+        .unwrap();
     }
 
     fn mounted() -> Use {
-        Use { part: Part::Target, how: How::Mounted { at: "/mnt".into(), file_system: "ext4".into() } }
+        Use {
+            part: Part::Target,
+            how: How::Mounted {
+                at: "/mnt".into(),
+                file_system: "ext4".into(),
+            },
+        }
     }
 
     fn undetermined() -> Use {
-        Use { part: Part::Target, how: How::Undetermined { path: "/sys".into(), reason: "no".into() } }
+        Use {
+            part: Part::Target,
+            how: How::Undetermined {
+                path: "/sys".into(),
+                reason: "no".into(),
+            },
+        }
     }
 
     fn facts(subject: Subject, uses: Vec<Use>, permission: Permission) -> Facts {
-        let is = Some(Referent::File { id: FileId { dev: 1, ino: 1 }, born: None });
-        Facts { path: "/t".into(), subject, is, file_system: None, uses, signature: None, permission, state: State::Any }
+        let is = Some(Referent::File {
+            id: FileId { dev: 1, ino: 1 },
+            born: None,
+        });
+        Facts {
+            path: "/t".into(),
+            subject,
+            is,
+            file_system: None,
+            uses,
+            signature: None,
+            permission,
+            state: State::Any,
+        }
     }
 
     /// One letter a verdict: `.` allowed, `n` allowed with a note, and the refusals.
     fn verdict(access: Access, facts: &Facts) -> char {
-        let request = WriteRequest { path: Path::new("/t"), access, allow_destroy: &[] };
+        let request = WriteRequest {
+            path: Path::new("/t"),
+            access,
+            allow_destroy: &[],
+        };
         match decide(&request, facts) {
             Ok(notes) if notes.is_empty() => '.',
             Ok(_) => 'n',
@@ -593,7 +776,8 @@ mod tests {
     fn the_decision_table_holds_in_every_cell() {
         let character = |minor| Subject::Character(DeviceNumber { major: 1, minor });
         let block = Subject::Block(DeviceNumber { major: 8, minor: 0 });
-        // Columns: idle, undetermined, in use; in each: neither named nor ours, ours, named. First write, then read.
+        // Columns: idle, undetermined, in use; in each: neither named nor ours, ours, named. First
+        // write, then read.
         let table = [
             (Subject::Absent, "... nnn UUU", "... nnn nnn"),
             (Subject::Regular { length: 0 }, "... nnn UUU", "... nnn nnn"),
@@ -607,13 +791,19 @@ mod tests {
             (character(7), "SSS SSS SSS", "SSS SSS SSS"),
             (character(9), "SSS SSS SSS", "SSS SSS SSS"),
             (character(1), "SSS SSS SSS", "SSS SSS SSS"),
-            (Subject::Character(DeviceNumber { major: 5, minor: 3 }), "SSS SSS SSS", "SSS SSS SSS"),
+            (
+                Subject::Character(DeviceNumber { major: 5, minor: 3 }),
+                "SSS SSS SSS",
+                "SSS SSS SSS",
+            ),
         ];
         let permissions = [Permission::None(None), Permission::Ours, Permission::Named];
         for (subject, write, read) in table {
             for (access, expected) in [(Access::Write, write), (Access::Read, read)] {
                 let row = [vec![], vec![undetermined()], vec![mounted()]].map(|uses| {
-                    let cell = |permission: &Permission| verdict(access, &facts(subject, uses.clone(), permission.clone()));
+                    let cell = |permission: &Permission| {
+                        verdict(access, &facts(subject, uses.clone(), permission.clone()))
+                    };
                     permissions.iter().map(cell).collect::<String>()
                 });
                 assert_eq!(row.join(" "), expected, "{subject:?} {access:?}");
@@ -627,7 +817,13 @@ mod tests {
         assert!(place.write(&place.path("new")).unwrap().is_new());
         assert!(!place.write(&place.file("empty", b"")).unwrap().is_new());
         let ours = place.file("ours", b"data");
-        assert!(matches!(place.write(&ours), Err(Refusal::ForeignFile { length_bytes: 4, .. })));
+        assert!(matches!(
+            place.write(&ours),
+            Err(Refusal::ForeignFile {
+                length_bytes: 4,
+                ..
+            })
+        ));
         mark(&ours, 4, &place.probe);
         place.write(&ours).unwrap();
     }
@@ -657,7 +853,9 @@ mod tests {
         symlink("foreign", &link).unwrap();
         for target in [&path, &link] {
             for allowed in [&path, &link] {
-                let approval = place.check(target, Access::Write, std::slice::from_ref(allowed)).unwrap();
+                let approval = place
+                    .check(target, Access::Write, std::slice::from_ref(allowed))
+                    .unwrap();
                 assert_eq!(approval.path, path.canonicalize().unwrap());
                 assert!(matches!(approval.notes[..], [Note::Destroys(Some(_))]));
             }
@@ -674,11 +872,20 @@ mod tests {
         let image = place.file("disk.img", b"data");
         place.attach_loop(&image);
         mark(&image, 4, &place.probe);
-        let refused = place.check(&image, Access::Write, std::slice::from_ref(&image)).unwrap_err();
-        assert!(refused.to_string().contains("losetup -d /dev/loop0"), "{refused}");
+        let refused = place
+            .check(&image, Access::Write, std::slice::from_ref(&image))
+            .unwrap_err();
+        assert!(
+            refused.to_string().contains("losetup -d /dev/loop0"),
+            "{refused}"
+        );
         fs::write(&image, b"").unwrap();
         assert!(matches!(place.write(&image), Err(Refusal::InUse { .. })));
-        assert_eq!(place.check(&image, Access::Read, &[]).unwrap().notes.len(), 2, "attached; the loop is not in sysfs");
+        assert_eq!(
+            place.check(&image, Access::Read, &[]).unwrap().notes.len(),
+            2,
+            "attached; the loop is not in sysfs"
+        );
     }
 
     #[test]
@@ -687,17 +894,37 @@ mod tests {
         let path = place.file("f", b"QFI\xfb\0\0\0\x03");
         mark(&path, 8, &place.probe);
         let text = place.write(&path).unwrap_err().to_string();
-        assert!(text.contains("put to another use") && text.contains("qcow2"), "{text}");
+        assert!(
+            text.contains("put to another use") && text.contains("qcow2"),
+            "{text}"
+        );
 
         let path = place.file("grown", b"data");
         mark(&path, 3, &place.probe);
-        assert!(place.write(&path).unwrap_err().to_string().contains("it grew from 3 to 4 bytes"));
+        assert!(
+            place
+                .write(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("it grew from 3 to 4 bytes")
+        );
 
         let path = place.file("overwritten", b"data");
         mark(&path, 4, &place.probe);
         place.write(&path).unwrap();
-        File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-        assert!(place.write(&path).unwrap_err().to_string().contains("somebody wrote to it"));
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(std::time::UNIX_EPOCH)
+            .unwrap();
+        assert!(
+            place
+                .write(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("somebody wrote to it")
+        );
     }
 
     #[test]
@@ -714,7 +941,9 @@ mod tests {
                 path.display()
             )
         );
-        place.check(&path, Access::Write, std::slice::from_ref(&path)).unwrap();
+        place
+            .check(&path, Access::Write, std::slice::from_ref(&path))
+            .unwrap();
         let _writing = announce(&file, &path, Access::Write).unwrap();
         place.write(&path).unwrap();
     }
@@ -728,7 +957,10 @@ mod tests {
         let whole = u64::MAX / 2;
         assert!(sys::ofd_try_lock(&theirs, sys::LockKind::Exclusive, 0, whole).unwrap());
         for allowed in [&[][..], std::slice::from_ref(&path)] {
-            assert!(matches!(place.check(&path, Access::Write, allowed), Err(Refusal::Written { .. })));
+            assert!(matches!(
+                place.check(&path, Access::Write, allowed),
+                Err(Refusal::Written { .. })
+            ));
         }
         drop(theirs);
         place.write(&path).unwrap();
@@ -738,8 +970,17 @@ mod tests {
     fn an_unreadable_mark_does_not_count_and_says_so() {
         let place = Place::new();
         let path = place.file("f", b"data");
-        place.probe.write_xattr(&File::open(&path).unwrap(), XATTR, br#"{"v":99}"#).unwrap();
-        assert!(place.write(&path).unwrap_err().to_string().contains("made by a newer Fathom"));
+        place
+            .probe
+            .write_xattr(&File::open(&path).unwrap(), XATTR, br#"{"v":99}"#)
+            .unwrap();
+        assert!(
+            place
+                .write(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("made by a newer Fathom")
+        );
     }
 
     #[test]
@@ -759,13 +1000,22 @@ mod tests {
         }
         for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/urandom"] {
             for access in [Access::Read, Access::Write] {
-                let text = place.check(Path::new(device), access, &[]).unwrap_err().to_string();
+                let text = place
+                    .check(Path::new(device), access, &[])
+                    .unwrap_err()
+                    .to_string();
                 assert!(text.contains("is a character device"), "{text}");
             }
         }
         symlink("circle", place.path("circle")).unwrap();
-        assert!(matches!(place.write(&place.path("circle")), Err(Refusal::SymlinkLoop { .. })));
-        assert!(matches!(place.check(&place.path("none"), Access::Read, &[]), Err(Refusal::Missing { .. })));
+        assert!(matches!(
+            place.write(&place.path("circle")),
+            Err(Refusal::SymlinkLoop { .. })
+        ));
+        assert!(matches!(
+            place.check(&place.path("none"), Access::Read, &[]),
+            Err(Refusal::Missing { .. })
+        ));
     }
 
     #[test]
@@ -774,7 +1024,10 @@ mod tests {
         let link = place.path("link");
         symlink("/dev/no-such-disk", &link).unwrap();
         let refused = place.write(&link).unwrap_err();
-        assert!(matches!(refused, Refusal::DanglingSymlink { .. }), "{refused}");
+        assert!(
+            matches!(refused, Refusal::DanglingSymlink { .. }),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -783,12 +1036,21 @@ mod tests {
         let empty = place.file("empty", b"");
         place.lies_on("sysfs", "/sys");
         for path in [&empty, &place.path("new")] {
-            assert!(matches!(place.write(path), Err(Refusal::KernelInterface { .. })));
+            assert!(matches!(
+                place.write(path),
+                Err(Refusal::KernelInterface { .. })
+            ));
         }
         for (file_system, at) in [("devtmpfs", "/dev"), ("tmpfs", "/dev")] {
             place.lies_on(file_system, at);
-            assert!(matches!(place.write(&place.path("sdz")), Err(Refusal::NoSuchDevice { .. })));
-            assert!(matches!(place.write(&empty), Err(Refusal::KernelInterface { .. })));
+            assert!(matches!(
+                place.write(&place.path("sdz")),
+                Err(Refusal::NoSuchDevice { .. })
+            ));
+            assert!(matches!(
+                place.write(&empty),
+                Err(Refusal::KernelInterface { .. })
+            ));
         }
         place.lies_on("tmpfs", "/dev/shm");
         place.write(&place.path("new")).unwrap();
@@ -813,17 +1075,30 @@ mod tests {
         let mut busy = FakeProbe::with_xattrs();
         busy.busy = Some(io::ErrorKind::ResourceBusy);
         let refused = claim(Path::new("/dev/x"), file.path(), number, &busy).unwrap_err();
-        assert!(refused.to_string().contains("cannot be opened exclusively"), "{refused}");
+        assert!(
+            refused.to_string().contains("cannot be opened exclusively"),
+            "{refused}"
+        );
         let other = FakeProbe::with_xattrs();
-        assert!(matches!(claim(file.path(), file.path(), number, &other), Err(Refusal::Changed { .. })));
+        assert!(matches!(
+            claim(file.path(), file.path(), number, &other),
+            Err(Refusal::Changed { .. })
+        ));
     }
 
     #[test]
     fn the_refusal_of_a_device_names_its_content_and_its_uses() {
         let number = DeviceNumber { major: 8, minor: 0 };
-        let request = WriteRequest { path: Path::new("/dev/sda"), access: Access::Write, allow_destroy: &[] };
+        let request = WriteRequest {
+            path: Path::new("/dev/sda"),
+            access: Access::Write,
+            allow_destroy: &[],
+        };
         let mut device = facts(Subject::Block(number), vec![], Permission::None(None));
-        device.signature = Some(Signature { kind: Kind::Gpt, place: signature::Place::FromStart(512) });
+        device.signature = Some(Signature {
+            kind: Kind::Gpt,
+            place: signature::Place::FromStart(512),
+        });
         assert_eq!(
             decide(&request, &device).unwrap_err().to_string(),
             "/dev/sda is a block device (8:0) that holds a GPT partition table (signature at offset 512); \
@@ -844,15 +1119,29 @@ mod tests {
         let mut file = File::options().write(true).open(&path).unwrap();
         recheck(&file, &approval).unwrap();
         file.write_all(b"x").unwrap();
-        assert!(matches!(recheck(&file, &approval), Err(Refusal::Changed { .. })), "it was empty");
+        assert!(
+            matches!(recheck(&file, &approval), Err(Refusal::Changed { .. })),
+            "it was empty"
+        );
 
         mark(&path, 1, &place.probe);
         let approval = place.write(&path).unwrap();
         recheck(&file, &approval).unwrap();
-        file.write_all(b"").and_then(|()| file.set_modified(std::time::UNIX_EPOCH)).unwrap();
-        assert!(matches!(recheck(&file, &approval), Err(Refusal::Changed { what: "somebody wrote to it", .. })));
+        file.write_all(b"")
+            .and_then(|()| file.set_modified(std::time::UNIX_EPOCH))
+            .unwrap();
+        assert!(matches!(
+            recheck(&file, &approval),
+            Err(Refusal::Changed {
+                what: "somebody wrote to it",
+                ..
+            })
+        ));
         fs::rename(place.file("g", b"y"), &path).unwrap();
-        assert!(matches!(recheck(&File::open(&path).unwrap(), &approval), Err(Refusal::Changed { .. })));
+        assert!(matches!(
+            recheck(&File::open(&path).unwrap(), &approval),
+            Err(Refusal::Changed { .. })
+        ));
 
         let new = place.write(&place.path("new")).unwrap();
         recheck(&File::create_new(&new.path).unwrap(), &new).unwrap();

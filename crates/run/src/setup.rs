@@ -58,17 +58,31 @@ const STREAM_ROUNDS: u64 = 5 << 32;
 impl Shared {
     /// # Errors
     /// The verification of this workload could not fail, or blocks are too few for the workers.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
     pub(crate) fn new(resolved: &Resolved, prepared: &Prepared) -> Result<Arc<Self>, RunError> {
         let workload = &resolved.effective;
         if workload.verify.on {
             let block = units::lossless::to_usize(workload.blocks.smallest().0);
-            self_check(verify_pattern(workload.verify.pattern), workload.seed, block)
-                .map_err(|e| RunError::Unsuitable(format!("the verification failed its self-check: {e}")))?;
+            self_check(
+                verify_pattern(workload.verify.pattern),
+                workload.seed,
+                block,
+            )
+            .map_err(|e| {
+                RunError::Unsuitable(format!("the verification failed its self-check: {e}"))
+            })?;
         }
         let io = use_of(workload);
         let groups = groups(workload, prepared, io);
         for (index, group) in groups.iter().enumerate() {
-            let workers = if groups.len() > 1 { 1 } else { u64::from(workload.threads) };
+            let workers = if groups.len() > 1 {
+                1
+            } else {
+                u64::from(workload.threads)
+            };
             if workload.files.meta.is_empty()
                 && group.space.blocks() < workers
                 && (workload.files.sharing == FileSharing::Partitioned || workload.stop.complete)
@@ -94,10 +108,16 @@ impl Shared {
             Op::Fdatasync => flush.fdatasync > 0,
             Op::Create | Op::Stat | Op::Open | Op::Readdir | Op::Rename | Op::Unlink => false,
         };
-        let kinds: Vec<(&'static str, bool)> = Op::ALL.iter().map(|op| (op.name(), occurs(*op))).collect();
+        let kinds: Vec<(&'static str, bool)> =
+            Op::ALL.iter().map(|op| (op.name(), occurs(*op))).collect();
         let counters = |on: bool| {
-            let kinds: Vec<_> = kinds.iter().map(|(name, occurs)| (*name, *occurs && on)).collect();
-            (0..workload.threads).map(|_| LiveCounters::new(&kinds, open)).collect()
+            let kinds: Vec<_> = kinds
+                .iter()
+                .map(|(name, occurs)| (*name, *occurs && on))
+                .collect();
+            (0..workload.threads)
+                .map(|_| LiveCounters::new(&kinds, open))
+                .collect()
         };
         Ok(Arc::new(Self {
             workload: workload.clone(),
@@ -106,20 +126,34 @@ impl Shared {
             warmup: counters(workload.stop.warmup.0 > 0),
             groups,
             meeting: Meeting::new(workload.threads),
-            names: (resolved.layout.files.iter().map(|file| file.path.clone()).collect(), resolved.layout.dirs.clone()),
+            names: (
+                resolved
+                    .layout
+                    .files
+                    .iter()
+                    .map(|file| file.path.clone())
+                    .collect(),
+                resolved.layout.dirs.clone(),
+            ),
         }))
     }
 
     /// The group of a worker, and its place among the group's workers.
     pub(crate) fn group_of(&self, worker: u32) -> (&Group, u32, u32) {
-        if self.groups.len() > 1 { (&self.groups[worker as usize], 0, 1) } else { (&self.groups[0], worker, self.workload.threads) }
+        if self.groups.len() > 1 {
+            (&self.groups[worker as usize], 0, 1)
+        } else {
+            (&self.groups[0], worker, self.workload.threads)
+        }
     }
 
-    /// Paths of a worker's metadata operations: its share of the files, then its share of the directories; and how many are files.
+    /// Paths of a worker's metadata operations: its share of the files, then its share of the
+    /// directories; and how many are files.
     pub(crate) fn names(&self, worker: u32) -> (Vec<PathBuf>, u32) {
         let part = |paths: &[PathBuf]| {
             let share = Share::part(paths.len() as u64, worker, self.workload.threads);
-            paths[units::lossless::to_usize(share.low)..units::lossless::to_usize(share.high)].to_vec()
+            paths[units::lossless::to_usize(share.low)..units::lossless::to_usize(share.high)]
+                .to_vec()
         };
         let mut out = part(&self.names.0);
         let files = u32::try_from(out.len()).unwrap_or(u32::MAX);
@@ -130,15 +164,34 @@ impl Shared {
     fn script(&self, worker: u32) -> Vec<(Op, std::ops::Range<u32>)> {
         let (paths, files) = self.names(worker);
         let all = u32::try_from(paths.len()).unwrap_or(u32::MAX);
-        script(&self.workload.files.meta).into_iter().map(|op| (op, if op == Op::Readdir { files..all } else { 0..files })).collect()
+        script(&self.workload.files.meta)
+            .into_iter()
+            .map(|op| {
+                (
+                    op,
+                    if op == Op::Readdir {
+                        files..all
+                    } else {
+                        0..files
+                    },
+                )
+            })
+            .collect()
     }
 
-    /// Bytes that a worker is to move, `u64::MAX` without a total: dealt out in whole blocks of the smallest size, so that all workers together
-    /// exceed the total by less than one.
+    /// Bytes that a worker is to move, `u64::MAX` without a total: dealt out in whole blocks of the
+    /// smallest size, so that all workers together exceed the total by less than one.
     pub(crate) fn share_of_bytes(&self, worker: u32) -> u64 {
         let block = self.workload.blocks.smallest().0;
-        let share = |total: u64| Share::part(total.div_ceil(block), worker, self.workload.threads).len().saturating_mul(block);
-        self.workload.stop.total_bytes.map_or(u64::MAX, |total| share(total.0))
+        let share = |total: u64| {
+            Share::part(total.div_ceil(block), worker, self.workload.threads)
+                .len()
+                .saturating_mul(block)
+        };
+        self.workload
+            .stop
+            .total_bytes
+            .map_or(u64::MAX, |total| share(total.0))
     }
 
     pub(crate) fn source(&self, worker: u32) -> Source {
@@ -151,7 +204,11 @@ impl Shared {
             return source;
         }
         // Without an end by time there is one pass of each.
-        let most = if self.workload.stop.duration.is_some() { u64::MAX } else { 2 };
+        let most = if self.workload.stop.duration.is_some() {
+            u64::MAX
+        } else {
+            2
+        };
         source.by_passes(most, steps())
     }
 
@@ -159,7 +216,12 @@ impl Shared {
         let workload = &self.workload;
         let (group, place, of) = self.group_of(worker);
         let io = use_of(workload);
-        let lengths = workload.blocks.0.iter().map(|(size, weight)| (u32::try_from(size.0).unwrap_or(u32::MAX), *weight)).collect();
+        let lengths = workload
+            .blocks
+            .0
+            .iter()
+            .map(|(size, weight)| (u32::try_from(size.0).unwrap_or(u32::MAX), *weight))
+            .collect();
         let order = |stream| order(workload, &group.space, Seat { worker, place, of }, stream);
         Source::new(SourcePlan {
             space: group.space.clone(),
@@ -168,8 +230,15 @@ impl Shared {
             one_order: workload.access.no_repeat,
             read_share: workload.access.read_percent.map_or(100.0, |p| p.0) / 100.0,
             lengths,
-            bytes: if workload.stop.warmup.0 > 0 { u64::MAX } else { self.share_of_bytes(worker) },
-            flush: FlushEvery { fsync: workload.durability.fsync, fdatasync: workload.durability.fdatasync },
+            bytes: if workload.stop.warmup.0 > 0 {
+                u64::MAX
+            } else {
+                self.share_of_bytes(worker)
+            },
+            flush: FlushEvery {
+                fsync: workload.durability.fsync,
+                fdatasync: workload.durability.fdatasync,
+            },
             seed: workload.seed,
             worker,
         })
@@ -180,23 +249,39 @@ impl Shared {
         let (group, _, _) = self.group_of(worker);
         let unit = u32::try_from(workload.blocks.smallest().0).unwrap_or(u32::MAX);
         let verified = workload.verify.on.then(|| Verified {
-            files: group.files.iter().filter_map(|file| file.verified).collect(),
+            files: group
+                .files
+                .iter()
+                .filter_map(|file| file.verified)
+                .collect(),
             written: group.written.as_ref(),
             expected: vec![Expected::any_write(); workload.queue_depth as usize],
             passes: 0,
         });
         let io = use_of(workload);
-        let fresh = (io.writes && !workload.verify.on).then(|| self.filler(worker)).transpose()?;
-        // A content that repeats stays in the buffers as they were filled before the run, unless reads overwrite them.
+        let fresh = (io.writes && !workload.verify.on)
+            .then(|| self.filler(worker))
+            .transpose()?;
+        // A content that repeats stays in the buffers as they were filled before the run, unless
+        // reads overwrite them.
         let fresh = fresh.filter(|filler| io.reads || !filler.repeats());
-        Ok(Content::new(&group.space, unit, fresh, verified, group.heat.as_ref()))
+        Ok(Content::new(
+            &group.space,
+            unit,
+            fresh,
+            verified,
+            group.heat.as_ref(),
+        ))
     }
 
     /// Content of unverified writes.
     pub(crate) fn filler(&self, worker: u32) -> Result<Filler, RunError> {
         let writing = &self.workload.writing;
-        let percent =
-            |share: Option<units::Percent>| share.map(|p| u8::try_from(units::lossless::f64_to_u64_saturating(p.0.round())).unwrap_or(100));
+        let percent = |share: Option<units::Percent>| {
+            share.map(|p| {
+                u8::try_from(units::lossless::f64_to_u64_saturating(p.0.round())).unwrap_or(100)
+            })
+        };
         let spec = DataSpec {
             fill: data_fill(writing.pattern),
             compress_percent: percent(writing.compress),
@@ -221,7 +306,10 @@ impl Shared {
                 });
             }
             (Some(gap), None) => Tempo::PerOperation(gap),
-            (gap, Some(rate)) => Tempo::PerByte { byte_ns: 1e9 * workers / rate.0, operation_ns: gap.unwrap_or(0.0) },
+            (gap, Some(rate)) => Tempo::PerByte {
+                byte_ns: 1e9 * workers / rate.0,
+                operation_ns: gap.unwrap_or(0.0),
+            },
         };
         let spacing = match pace.arrival {
             Arrival::Constant => Spacing::Constant,
@@ -234,7 +322,8 @@ impl Shared {
 
 /// Every worker must have a block of its region.
 fn check_regions(workload: &Workload, blocks: u64, group: usize) -> Result<(), RunError> {
-    let empty = (0..workload.threads).find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
+    let empty = (0..workload.threads)
+        .find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
     match empty {
         None => Ok(()),
         Some(worker) => Err(RunError::Unsuitable(format!(
@@ -260,11 +349,19 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
     let unit = workload.blocks.smallest().0;
     let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
         let space = Space::new(bytes, workload.files.offset.0, unit);
-        let tracks_writes =
-            workload.verify.on && io.writes && (io.reads || workload.reads_back()) && workload.verify.pattern == VerifyPattern::Header;
-        let files = files.into_iter().map(|(id, ready)| group_file(workload, id, ready)).collect();
+        let tracks_writes = workload.verify.on
+            && io.writes
+            && (io.reads || workload.reads_back())
+            && workload.verify.pattern == VerifyPattern::Header;
+        let files = files
+            .into_iter()
+            .map(|(id, ready)| group_file(workload, id, ready))
+            .collect();
         Group {
-            heat: workload.heat.on.then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
+            heat: workload
+                .heat
+                .on
+                .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
             written: tracks_writes.then(|| Bitmap::new(space.blocks())),
             files,
             space,
@@ -275,13 +372,26 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
         let mut only = group(Vec::new(), &[bytes]);
         if workload.engine == EngineName::Nbd {
             let url = workload.targets.first().cloned().unwrap_or_default();
-            only.files.push(GroupFile { verified: verified_file(workload, 0, &FileContent::default()), path: url, bytes, referent: None });
+            only.files.push(GroupFile {
+                verified: verified_file(workload, 0, &FileContent::default()),
+                path: url,
+                bytes,
+                referent: None,
+            });
         }
         return vec![only];
     }
-    let of =
-        |owner: Option<u32>| -> Vec<(u32, &ReadyFile)> { (0..).zip(&prepared.files).filter(|(_, file)| file.owner == owner).collect() };
-    let owners: Vec<Option<u32>> = if prepared.files[0].owner.is_some() { (0..workload.threads).map(Some).collect() } else { vec![None] };
+    let of = |owner: Option<u32>| -> Vec<(u32, &ReadyFile)> {
+        (0..)
+            .zip(&prepared.files)
+            .filter(|(_, file)| file.owner == owner)
+            .collect()
+    };
+    let owners: Vec<Option<u32>> = if prepared.files[0].owner.is_some() {
+        (0..workload.threads).map(Some).collect()
+    } else {
+        vec![None]
+    };
     owners
         .into_iter()
         .map(|owner| {
@@ -304,7 +414,15 @@ fn group_file(workload: &Workload, id: u32, ready: &ReadyFile) -> GroupFile {
 fn verified_file(workload: &Workload, id: u32, content: &FileContent) -> Option<VerifiedFile> {
     workload.verify.on.then(|| {
         let lineage = content.lineage_for(workload);
-        VerifiedFile { verifier: Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, lineage.writing_run), id, lineage }
+        VerifiedFile {
+            verifier: Verifier::new(
+                verify_pattern(workload.verify.pattern),
+                workload.seed,
+                lineage.writing_run,
+            ),
+            id,
+            lineage,
+        }
     })
 }
 
@@ -316,49 +434,95 @@ struct Seat {
     of: u32,
 }
 
-/// The region of a worker where regions were asked for, in blocks; empty where it would lie behind the end.
+/// The region of a worker where regions were asked for, in blocks; empty where it would lie behind
+/// the end.
 fn region(workload: &Workload, blocks: u64, place: u32) -> Option<Share> {
     let unit = workload.blocks.smallest().0;
     workload.files.regions.map(|regions| {
         let low = (u64::from(place).saturating_mul(regions.step.0) / unit).min(blocks);
-        Share { low, high: low.saturating_add(regions.length.0 / unit).min(blocks) }
+        Share {
+            low,
+            high: low.saturating_add(regions.length.0 / unit).min(blocks),
+        }
     })
 }
 
-/// The order of one worker: complete runs and partitions split the blocks, regions are what they are, everything else sees all of them.
-fn order(workload: &Workload, space: &Space, Seat { worker, place, of }: Seat, stream: u64) -> Order {
+/// The order of one worker: complete runs and partitions split the blocks, regions are what they
+/// are, everything else sees all of them.
+fn order(
+    workload: &Workload,
+    space: &Space,
+    Seat { worker, place, of }: Seat,
+    stream: u64,
+) -> Order {
     let access = &workload.access;
     let blocks = space.blocks();
     let region = region(workload, blocks, place);
     let own = region.unwrap_or_else(|| Share::part(blocks, place, of));
-    let whole = Share { low: 0, high: blocks };
-    let share = if workload.files.sharing == FileSharing::Partitioned || region.is_some() { own } else { whole };
+    let whole = Share {
+        low: 0,
+        high: blocks,
+    };
+    let share = if workload.files.sharing == FileSharing::Partitioned || region.is_some() {
+        own
+    } else {
+        whole
+    };
     if workload.stop.complete {
-        // Within a partition the worker shuffles its own blocks; a shared space is shuffled as a whole and then dealt out.
+        // Within a partition the worker shuffles its own blocks; a shared space is shuffled as a
+        // whole and then dealt out.
         let partitioned = workload.files.sharing == FileSharing::Partitioned;
         let seed = crate::access::rng::split_mix(workload.seed ^ stream);
         let shuffle = match (access.random, partitioned) {
             (false, _) => None,
             (true, false) => Some((Permutation::new(blocks, seed), 0)),
-            (true, true) => Some((Permutation::new(own.len(), seed ^ u64::from(place)), own.low)),
+            (true, true) => Some((
+                Permutation::new(own.len(), seed ^ u64::from(place)),
+                own.low,
+            )),
         };
-        return Order::Once { share: own, next: 0, shuffle };
+        return Order::Once {
+            share: own,
+            next: 0,
+            shuffle,
+        };
     }
     if !access.random {
-        // Workers that share a file start apart, so that one does not read what another has just brought into a cache.
-        return Order::Sequential { share, next: own.low };
+        // Workers that share a file start apart, so that one does not read what another has just
+        // brought into a cache.
+        return Order::Sequential {
+            share,
+            next: own.low,
+        };
     }
     let n = share.len();
     if access.no_repeat {
-        let seed = crate::access::rng::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
-        return Order::Rounds { share, rounds: Rounds::new(n, seed) };
+        let seed =
+            crate::access::rng::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
+        return Order::Rounds {
+            share,
+            rounds: Rounds::new(n, seed),
+        };
     }
     let draw = match access.distribution {
         Distribution::Uniform => Draw::Uniform,
         Distribution::Zipf => Draw::Zipf(Zipf::new(n, access.zipf_theta)),
         Distribution::Pareto => Draw::Pareto(Pareto::new(n, access.pareto_h)),
-        Distribution::Gaussian => Draw::Gaussian(Gaussian::new(n, access.gaussian.center, access.gaussian.stddev)),
+        Distribution::Gaussian => Draw::Gaussian(Gaussian::new(
+            n,
+            access.gaussian.center,
+            access.gaussian.stddev,
+        )),
     };
-    let scatter = access.scatter.then(|| Permutation::new(n, crate::access::rng::split_mix(workload.seed ^ STREAM_SCATTER)));
-    Order::Random { share, draw, scatter }
+    let scatter = access.scatter.then(|| {
+        Permutation::new(
+            n,
+            crate::access::rng::split_mix(workload.seed ^ STREAM_SCATTER),
+        )
+    });
+    Order::Random {
+        share,
+        draw,
+        scatter,
+    }
 }

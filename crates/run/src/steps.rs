@@ -1,7 +1,9 @@
-//! Kinds of operations that follow each other: each is a step of its own, with a start and an end that all workers share.
+//! Kinds of operations that follow each other: each is a step of its own, with a start and an end
+//! that all workers share.
 //!
-//! A worker that has left a step waits until the last one has. Nobody holds a lock: a worker that ends for another reason (its time is over,
-//! something failed) ends as it always does, and so do those that wait for it.
+//! A worker that has left a step waits until the last one has. Nobody holds a lock: a worker that
+//! ends for another reason (its time is over, something failed) ends as it always does, and so do
+//! those that wait for it.
 
 use engine::Op;
 use std::sync::Arc;
@@ -13,13 +15,18 @@ pub(crate) struct Meeting {
     workers: u64,
     /// Departures from steps, of all workers and steps.
     left: AtomicU64,
-    /// When the last worker so far left an even and an odd step: nobody leaves the next but one before everybody has read this.
+    /// When the last worker so far left an even and an odd step: nobody leaves the next but one
+    /// before everybody has read this.
     ended: [AtomicU64; 2],
 }
 
 impl Meeting {
     pub(crate) fn new(workers: u32) -> Arc<Self> {
-        Arc::new(Self { workers: workers.into(), left: AtomicU64::new(0), ended: [AtomicU64::new(0), AtomicU64::new(0)] })
+        Arc::new(Self {
+            workers: workers.into(),
+            left: AtomicU64::new(0),
+            ended: [AtomicU64::new(0), AtomicU64::new(0)],
+        })
     }
 
     fn leave(&self, step: u64, now: u64) {
@@ -38,7 +45,8 @@ impl Meeting {
     }
 }
 
-/// The time of one kind of operation: its steps from the first start to the last end, and how long they took together.
+/// The time of one kind of operation: its steps from the first start to the last end, and how long
+/// they took together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KindTime {
     pub(crate) op: Op,
@@ -87,10 +95,18 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub(crate) fn new(meeting: Arc<Meeting>) -> Self {
-        Self { meeting, number: 0, place: Place::Outside, began: 0, op: None, times: Vec::with_capacity(Op::ALL.len()) }
+        Self {
+            meeting,
+            number: 0,
+            place: Place::Outside,
+            began: 0,
+            op: None,
+            times: Vec::with_capacity(Op::ALL.len()),
+        }
     }
 
-    /// The worker has nothing left to do in its step; `kind` gives the kind of a step by its number, until there is none.
+    /// The worker has nothing left to do in its step; `kind` gives the kind of a step by its
+    /// number, until there is none.
     pub(crate) fn between(&mut self, now: u64, kind: impl Fn(u64) -> Option<Op>) -> Between {
         if self.place == Place::Within {
             self.meeting.leave(self.number, now);
@@ -98,14 +114,18 @@ impl Steps {
         }
         let mut begins = now;
         if self.place == Place::Left {
-            let Some(end) = self.meeting.end(self.number) else { return Between::NotYet };
+            let Some(end) = self.meeting.end(self.number) else {
+                return Between::NotYet;
+            };
             self.count(end);
             self.number += 1;
             self.place = Place::Outside;
             begins = end;
         }
         self.op = kind(self.number);
-        let Some(op) = self.op else { return Between::Over };
+        let Some(op) = self.op else {
+            return Between::Over;
+        };
         (self.place, self.began) = (Place::Within, begins);
         Between::Begun(op)
     }
@@ -119,7 +139,10 @@ impl Steps {
     pub(crate) fn write_passes(&self) -> WritePasses {
         let ended = self.number.div_ceil(2);
         let is_writing = self.place != Place::Outside && self.number.is_multiple_of(2);
-        WritePasses { begun: ended + u64::from(is_writing), ended }
+        WritePasses {
+            begun: ended + u64::from(is_writing),
+            ended,
+        }
     }
 
     /// The measured time begins at `now`: what was before is not counted.
@@ -142,12 +165,18 @@ impl Steps {
         let elapsed = end.saturating_sub(self.began);
         match self.times.iter_mut().find(|time| time.op == op) {
             Some(time) => (time.end, time.elapsed) = (end, time.elapsed + elapsed),
-            None => self.times.push(KindTime { op, start: self.began, end, elapsed }),
+            None => self.times.push(KindTime {
+                op,
+                start: self.began,
+                end,
+                elapsed,
+            }),
         }
     }
 }
 
-/// What several workers together took for each kind: their steps began and ended together, so the longest counts.
+/// What several workers together took for each kind: their steps began and ended together, so the
+/// longest counts.
 pub(crate) fn together<'a>(parts: impl Iterator<Item = &'a KindTime>) -> Vec<KindTime> {
     let mut out: Vec<KindTime> = Vec::new();
     for part in parts {
@@ -168,27 +197,59 @@ mod tests {
     use super::*;
 
     fn kinds(step: u64) -> Option<Op> {
-        [Op::Create, Op::Stat, Op::Create].get(usize::try_from(step).unwrap()).copied()
+        [Op::Create, Op::Stat, Op::Create]
+            .get(usize::try_from(step).unwrap())
+            .copied()
     }
 
     #[test]
     fn nobody_begins_a_step_before_everybody_has_left_the_last() {
         let meeting = Meeting::new(2);
         let [mut fast, mut slow] = [Steps::new(Arc::clone(&meeting)), Steps::new(meeting)];
-        assert_eq!([fast.between(10, kinds), slow.between(11, kinds)], [Between::Begun(Op::Create); 2]);
-        assert_eq!([fast.between(100, kinds), fast.between(150, kinds)], [Between::NotYet; 2]);
+        assert_eq!(
+            [fast.between(10, kinds), slow.between(11, kinds)],
+            [Between::Begun(Op::Create); 2]
+        );
+        assert_eq!(
+            [fast.between(100, kinds), fast.between(150, kinds)],
+            [Between::NotYet; 2]
+        );
         assert_eq!(slow.between(200, kinds), Between::Begun(Op::Stat));
-        assert_eq!(slow.between(210, kinds), Between::NotYet, "the fast one sleeps");
+        assert_eq!(
+            slow.between(210, kinds),
+            Between::NotYet,
+            "the fast one sleeps"
+        );
         assert_eq!(fast.between(220, kinds), Between::Begun(Op::Stat));
         assert_eq!(fast.between(230, kinds), Between::Begun(Op::Create));
         assert_eq!(fast.between(231, kinds), Between::NotYet);
-        assert_eq!([slow.between(260, kinds), slow.between(270, kinds)], [Between::Begun(Op::Create), Between::Over]);
+        assert_eq!(
+            [slow.between(260, kinds), slow.between(270, kinds)],
+            [Between::Begun(Op::Create), Between::Over]
+        );
         assert_eq!(fast.between(280, kinds), Between::Over);
-        let times = |op, start, end, elapsed| KindTime { op, start, end, elapsed };
+        let times = |op, start, end, elapsed| KindTime {
+            op,
+            start,
+            end,
+            elapsed,
+        };
         let fast = fast.times(231).to_vec();
-        assert_eq!(fast, [times(Op::Create, 10, 270, 190 + 40), times(Op::Stat, 200, 230, 30)]);
+        assert_eq!(
+            fast,
+            [
+                times(Op::Create, 10, 270, 190 + 40),
+                times(Op::Stat, 200, 230, 30)
+            ]
+        );
         let slow = slow.times(270).to_vec();
-        assert_eq!(slow, [times(Op::Create, 11, 270, 189 + 40), times(Op::Stat, 200, 230, 30)]);
+        assert_eq!(
+            slow,
+            [
+                times(Op::Create, 11, 270, 189 + 40),
+                times(Op::Stat, 200, 230, 30)
+            ]
+        );
         assert_eq!(together(fast.iter().chain(&slow)), fast);
     }
 
@@ -197,7 +258,14 @@ mod tests {
         let mut steps = Steps::new(Meeting::new(1));
         assert_eq!(steps.between(5, kinds), Between::Begun(Op::Create));
         assert_eq!(steps.between(20, kinds), Between::Begun(Op::Stat));
-        assert_eq!(steps.times(26).iter().map(|time| (time.op, time.elapsed)).collect::<Vec<_>>(), [(Op::Create, 15), (Op::Stat, 6)]);
+        assert_eq!(
+            steps
+                .times(26)
+                .iter()
+                .map(|time| (time.op, time.elapsed))
+                .collect::<Vec<_>>(),
+            [(Op::Create, 15), (Op::Stat, 6)]
+        );
     }
 
     #[test]
@@ -207,6 +275,14 @@ mod tests {
         steps.between(20, kinds);
         steps.restart(30);
         steps.between(50, kinds);
-        assert_eq!(steps.times(50), [KindTime { op: Op::Stat, start: 30, end: 50, elapsed: 20 }]);
+        assert_eq!(
+            steps.times(50),
+            [KindTime {
+                op: Op::Stat,
+                start: 30,
+                end: 50,
+                elapsed: 20
+            }]
+        );
     }
 }

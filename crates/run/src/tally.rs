@@ -114,8 +114,18 @@ impl Tally {
 
     pub(crate) fn failed(&mut self, failure: Failure) {
         self.failed += 1;
-        let errno = if failure.result < 0 { -failure.result } else { 0 };
-        self.failures.entry((failure.op, errno)).or_insert(FailureCount { first: failure, count: 0 }).count += 1;
+        let errno = if failure.result < 0 {
+            -failure.result
+        } else {
+            0
+        };
+        self.failures
+            .entry((failure.op, errno))
+            .or_insert(FailureCount {
+                first: failure,
+                count: 0,
+            })
+            .count += 1;
     }
 
     /// Failed operations so far.

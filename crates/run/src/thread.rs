@@ -12,8 +12,8 @@ use crate::tally::Tally;
 use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::sys::{self, Usage};
 use engine::{
-    Clock, Engine, EngineError, LibaioEngine, MachineClock, MapAdvice, MetaEngine, MmapEngine, NbdEngine, NullEngine, RingOptions,
-    SimEngine, SimModel, SyncEngine, UringEngine, VirtualClock,
+    Clock, Engine, EngineError, LibaioEngine, MachineClock, MapAdvice, MetaEngine, MmapEngine,
+    NbdEngine, NullEngine, RingOptions, SimEngine, SimModel, SyncEngine, UringEngine, VirtualClock,
 };
 use record::{Histogram, Interval};
 use std::fs::File;
@@ -64,32 +64,56 @@ impl WorkerTask {
         let block = units::lossless::to_usize(workload.blocks.largest().0);
         if !workload.files.meta.is_empty() {
             let (paths, _) = self.shared.names(self.index);
-            return self.measure(MetaEngine::new(paths, workload.files.size.map_or(0, |size| size.0))?, None, ready);
+            return self.measure(
+                MetaEngine::new(paths, workload.files.size.map_or(0, |size| size.0))?,
+                None,
+                ready,
+            );
         }
         let (files, bytes) = self.open_files()?;
         match workload.engine {
             EngineName::Auto => Err(RunError::Unsuitable("the engine was not decided".into())),
             EngineName::Nbd => {
                 let engine = NbdEngine::connect(&nbd_url(workload)?, depth, block)?;
-                let engine = if workload.durability.open.dsync { engine.with_stable_writes()? } else { engine };
+                let engine = if workload.durability.open.dsync {
+                    engine.with_stable_writes()?
+                } else {
+                    engine
+                };
                 self.measure(engine, None, ready)
             }
             EngineName::Sync => self.measure(SyncEngine::new(files, depth, block)?, None, ready),
-            EngineName::Libaio => self.measure(LibaioEngine::new(files, depth, block)?, None, ready),
+            EngineName::Libaio => {
+                self.measure(LibaioEngine::new(files, depth, block)?, None, ready)
+            }
             EngineName::Null => self.measure(NullEngine::new(depth, block)?, None, ready),
             EngineName::IoUring => {
                 let ring = &workload.ring;
-                let polling = engine::Polling { submission: ring.sqpoll, device: ring.iopoll };
-                let options =
-                    RingOptions { fixed_buffers: ring.fixed.buffers == Some(true), fixed_files: ring.fixed.files == Some(true), polling };
+                let polling = engine::Polling {
+                    submission: ring.sqpoll,
+                    device: ring.iopoll,
+                };
+                let options = RingOptions {
+                    fixed_buffers: ring.fixed.buffers == Some(true),
+                    fixed_files: ring.fixed.files == Some(true),
+                    polling,
+                };
                 let engine = UringEngine::new(files, depth, block, options)?;
                 let features = engine.features().to_owned();
                 self.measure(engine, Some(features), ready)
             }
             EngineName::Mmap => {
-                let advice: Vec<MapAdvice> = workload.madvise.iter().map(|word| map_advice(*word)).collect();
+                let advice: Vec<MapAdvice> = workload
+                    .madvise
+                    .iter()
+                    .map(|word| map_advice(*word))
+                    .collect();
                 let writable = use_of(workload).writes;
-                self.measure(MmapEngine::new(files, &bytes, writable, &advice, depth, block)?, None, ready)
+                self.measure(
+                    MmapEngine::new(files, &bytes, writable, &advice, depth, block)?,
+                    None,
+                    ready,
+                )
             }
             EngineName::Sim => self.simulate(depth, block, ready),
         }
@@ -97,13 +121,22 @@ impl WorkerTask {
 
     /// CPU, memory and timer of this thread, before it touches its buffers.
     fn settle(&self) -> Result<(), RunError> {
-        let fail = |what: String| move |e: std::io::Error| RunError::Unsuitable(format!("worker {}: {what}: {e}", self.index));
+        let fail = |what: String| {
+            move |e: std::io::Error| {
+                RunError::Unsuitable(format!("worker {}: {what}: {e}", self.index))
+            }
+        };
         if !self.placement.cpus.is_empty() {
-            sys::set_affinity(&self.placement.cpus).map_err(fail(format!("cannot run on CPUs {:?}", self.placement.cpus)))?;
+            sys::set_affinity(&self.placement.cpus).map_err(fail(format!(
+                "cannot run on CPUs {:?}",
+                self.placement.cpus
+            )))?;
         }
         if !self.placement.nodes.is_empty() {
-            sys::bind_memory(&self.placement.nodes)
-                .map_err(fail(format!("cannot take memory from NUMA nodes {:?}", self.placement.nodes)))?;
+            sys::bind_memory(&self.placement.nodes).map_err(fail(format!(
+                "cannot take memory from NUMA nodes {:?}",
+                self.placement.nodes
+            )))?;
         }
         sys::precise_sleeps();
         Ok(())
@@ -114,7 +147,8 @@ impl WorkerTask {
             return Ok((Vec::new(), Vec::new()));
         }
         let (group, _, _) = self.shared.group_of(self.index);
-        let open = |file: &GroupFile| open_for_run(&file.path, file.referent, &self.shared.workload);
+        let open =
+            |file: &GroupFile| open_for_run(&file.path, file.referent, &self.shared.workload);
         let files = group.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok((files, group.files.iter().map(|file| file.bytes).collect()))
     }
@@ -126,41 +160,73 @@ impl WorkerTask {
         }
         let (group, _, _) = self.shared.group_of(self.index);
         let open = |file: &GroupFile| {
-            // An exclusive lock needs a descriptor that may write; none is written through this one.
+            // An exclusive lock needs a descriptor that may write; none is written through this
+            // one.
             let writes = use_of(&self.shared.workload).writes;
-            let opened = sys::open_without_waiting(File::options().read(true).write(writes), 0, &file.path);
+            let opened =
+                sys::open_without_waiting(File::options().read(true).write(writes), 0, &file.path);
             let opened = opened.map_err(RunError::io("cannot open for locking", &file.path))?;
-            file.referent.map_or(Ok(()), |referent| referent.recheck(&opened, &file.path))?;
+            file.referent
+                .map_or(Ok(()), |referent| referent.recheck(&opened, &file.path))?;
             Ok::<_, RunError>(opened)
         };
         let files = group.files.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Some(Locks::new(files, mode == LockMode::Full)))
     }
 
-    fn measure<E: Engine>(&self, mut engine: E, features: Option<String>, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
+    fn measure<E: Engine>(
+        &self,
+        mut engine: E,
+        features: Option<String>,
+        ready: impl FnOnce() -> Gate,
+    ) -> Result<WorkerReport, RunError> {
         self.fill_buffers(&mut engine)?;
         let content = self.shared.content(self.index)?;
         let locks = self.locks()?;
-        let Gate::Open(start) = ready() else { return Ok(WorkerReport::default()) };
-        let mut report = WorkerReport { features, ..WorkerReport::default() };
+        let Gate::Open(start) = ready() else {
+            return Ok(WorkerReport::default());
+        };
+        let mut report = WorkerReport {
+            features,
+            ..WorkerReport::default()
+        };
         let mut plan = self.plan(start, content, locks, None);
         let sched = || Machine::at(Path::new("/")).thread_sched(sys::thread_id());
         let sched_before = sched();
         let outcome = work(&mut engine, &self.clock, &mut plan, &mut report.tally);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
-        report.run_queue_wait_ns = sched().zip(sched_before).and_then(|(after, before)| after.since(&before).wait_ns);
+        report.run_queue_wait_ns = sched()
+            .zip(sched_before)
+            .and_then(|(after, before)| after.since(&before).wait_ns);
         self.finish(report, outcome, plan)
     }
 
-    fn simulate(&self, depth: u32, block: usize, ready: impl FnOnce() -> Gate) -> Result<WorkerReport, RunError> {
+    fn simulate(
+        &self,
+        depth: u32,
+        block: usize,
+        ready: impl FnOnce() -> Gate,
+    ) -> Result<WorkerReport, RunError> {
         let workload = &self.shared.workload;
         let clock = VirtualClock::default();
         let seed = Rng::new(workload.seed, (5 << 32) + u64::from(self.index)).next_u64();
-        let mut engine = SimEngine::new(SimModel::parse(&workload.sim_model)?, clock.clone(), depth, block, seed)?;
+        let mut engine = SimEngine::new(
+            SimModel::parse(&workload.sim_model)?,
+            clock.clone(),
+            depth,
+            block,
+            seed,
+        )?;
         let content = self.shared.content(self.index)?;
-        let Gate::Open(_) = ready() else { return Ok(WorkerReport::default()) };
+        let Gate::Open(_) = ready() else {
+            return Ok(WorkerReport::default());
+        };
         let live = &self.shared.measured[self.index as usize];
-        let (mut series, mut last, mut last_edge) = (Vec::new(), record::Measurements::default(), workload.stop.warmup.0);
+        let (mut series, mut last, mut last_edge) = (
+            Vec::new(),
+            record::Measurements::default(),
+            workload.stop.warmup.0,
+        );
         let mut edge = |now: u64| {
             if now > last_edge {
                 let total = live.snapshot();
@@ -176,7 +242,10 @@ impl WorkerTask {
             }
         };
         let mut report = WorkerReport::default();
-        let tick = Some(Tick { every_ns: self.interval_ns, edge: &mut edge });
+        let tick = Some(Tick {
+            every_ns: self.interval_ns,
+            edge: &mut edge,
+        });
         let mut plan = self.plan(0, content, None, tick);
         let outcome = work(&mut engine, &clock, &mut plan, &mut report.tally);
         report.usage = sys::usage_of_thread().since(&report.tally.usage_before);
@@ -186,7 +255,8 @@ impl WorkerTask {
         Ok(report)
     }
 
-    /// A repeating content is written into the buffers once; a run that also reads fills them again for each write.
+    /// A repeating content is written into the buffers once; a run that also reads fills them again
+    /// for each write.
     fn fill_buffers<E: Engine>(&self, engine: &mut E) -> Result<(), RunError> {
         let workload = &self.shared.workload;
         let io = use_of(workload);
@@ -197,11 +267,21 @@ impl WorkerTask {
         Ok(())
     }
 
-    fn plan<'a>(&'a self, start: u64, content: Content<'a>, locks: Option<Locks>, tick: Option<Tick<'a>>) -> WorkerPlan<'a> {
+    fn plan<'a>(
+        &'a self,
+        start: u64,
+        content: Content<'a>,
+        locks: Option<Locks>,
+        tick: Option<Tick<'a>>,
+    ) -> WorkerPlan<'a> {
         let (shared, workload) = (&*self.shared, &self.shared.workload);
         let (group, _, _) = shared.group_of(self.index);
         let warmup_ends = start + workload.stop.warmup.0;
-        let end_flush = if workload.durability.end_fsync { (0..).take(group.files.len().max(1)).collect() } else { Vec::new() };
+        let end_flush = if workload.durability.end_fsync {
+            (0..).take(group.files.len().max(1)).collect()
+        } else {
+            Vec::new()
+        };
         WorkerPlan {
             batching: Batching {
                 depth: workload.queue_depth,
@@ -213,7 +293,10 @@ impl WorkerTask {
             think_mode: workload.pace.think.mode,
             stop: StopRule {
                 warmup_ends,
-                ends: workload.stop.duration.map_or(u64::MAX, |duration| warmup_ends.saturating_add(duration.0)),
+                ends: workload
+                    .stop
+                    .duration
+                    .map_or(u64::MAX, |duration| warmup_ends.saturating_add(duration.0)),
                 bytes: shared.share_of_bytes(self.index),
                 errors: match (workload.continue_on_error, workload.max_errors) {
                     (false, _) => 1,
@@ -231,10 +314,17 @@ impl WorkerTask {
         }
     }
 
-    fn finish(&self, mut report: WorkerReport, outcome: Result<(), EngineError>, plan: WorkerPlan<'_>) -> Result<WorkerReport, RunError> {
+    fn finish(
+        &self,
+        mut report: WorkerReport,
+        outcome: Result<(), EngineError>,
+        plan: WorkerPlan<'_>,
+    ) -> Result<WorkerReport, RunError> {
         if let Err(error) = outcome {
             report.error = Some(error.to_string());
-            self.shared.halt.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.shared
+                .halt
+                .store(true, std::sync::atomic::Ordering::Relaxed);
         }
         if let Some(locks) = plan.locks {
             report.lock_failures = locks.failed;
@@ -264,11 +354,18 @@ mod tests {
     use units::Bytes;
     use workload::Workload;
 
-    /// Runs a worker on a target that `meanwhile` does something to after it was approved and prepared.
-    fn run_after(change: impl FnOnce(&Path), asked: &dyn Fn(&mut Workload)) -> Result<WorkerReport, RunError> {
+    /// Runs a worker on a target that `meanwhile` does something to after it was approved and
+    /// prepared.
+    fn run_after(
+        change: impl FnOnce(&Path),
+        asked: &dyn Fn(&mut Workload),
+    ) -> Result<WorkerReport, RunError> {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("f");
-        let mut workload = Workload { targets: vec![target.clone()], ..Workload::default() };
+        let mut workload = Workload {
+            targets: vec![target.clone()],
+            ..Workload::default()
+        };
         workload.files.size = Some(Bytes(1 << 16));
         workload.stop.total_bytes = Some(Bytes(1 << 16));
         asked(&mut workload);
@@ -288,7 +385,8 @@ mod tests {
 
     #[test]
     fn a_file_that_took_the_place_of_the_approved_one_is_not_touched() {
-        let writing = |workload: &mut Workload| workload.access.read_percent = Some(units::Percent(0.0));
+        let writing =
+            |workload: &mut Workload| workload.access.read_percent = Some(units::Percent(0.0));
         let locking = |workload: &mut Workload| workload.lock_mode = LockMode::Full;
         run_after(|_| {}, &writing).unwrap();
         for asked in [&writing as &dyn Fn(&mut Workload), &|_| {}, &locking] {
@@ -300,7 +398,10 @@ mod tests {
                 kept.push(File::open(target).unwrap());
             };
             let error = run_after(swap, asked).unwrap_err();
-            assert!(matches!(error, RunError::Refused(Refusal::Changed { .. })), "{error}");
+            assert!(
+                matches!(error, RunError::Refused(Refusal::Changed { .. })),
+                "{error}"
+            );
             let mut content = Vec::new();
             std::io::Read::read_to_end(&mut &kept[0], &mut content).unwrap();
             assert_eq!(content, vec![7; 1 << 16]);

@@ -1,5 +1,5 @@
-//! Verification of what storage gives back: every block is compared with what its address must hold, and a
-//! difference is named after the fault that leaves such a trace.
+//! Verification of what storage gives back: every block is compared with what its address must
+//! hold, and a difference is named after the fault that leaves such a trace.
 //!
 //! | pattern | tells | cannot tell |
 //! |---|---|---|
@@ -31,7 +31,8 @@ pub(crate) enum Pattern {
     Sequential,
     /// Each byte is a function of seed, file and absolute offset.
     Random,
-    /// Each [`HEADER_UNIT`] bytes say what they are, where they belong and which write they are of; needs no seed.
+    /// Each [`HEADER_UNIT`] bytes say what they are, where they belong and which write they are of;
+    /// needs no seed.
     Header,
 }
 
@@ -41,12 +42,15 @@ impl Pattern {
     pub(crate) fn check_block_len(self, bytes: usize) -> Result<(), UnsuitableBlock> {
         match self {
             _ if bytes == 0 => Err(UnsuitableBlock::Empty),
-            Self::Header if !bytes.is_multiple_of(HEADER_UNIT) => Err(UnsuitableBlock::NotWholeUnits { bytes }),
+            Self::Header if !bytes.is_multiple_of(HEADER_UNIT) => {
+                Err(UnsuitableBlock::NotWholeUnits { bytes })
+            }
             Self::Zeros | Self::Ones | Self::Sequential | Self::Random | Self::Header => Ok(()),
         }
     }
 
-    /// The content that address alone determines; nothing for the header pattern, whose content differs by write.
+    /// The content that address alone determines; nothing for the header pattern, whose content
+    /// differs by write.
     pub(crate) fn fill(self) -> Option<Fill> {
         match self {
             Self::Zeros => Some(Fill::Zeros),
@@ -72,7 +76,8 @@ pub(crate) enum UnsuitableBlock {
     NotWholeUnits { bytes: usize },
 }
 
-/// Where a block lies: `file` is its index in the layout, the same in the writing and in the verifying run.
+/// Where a block lies: `file` is its index in the layout, the same in the writing and in the
+/// verifying run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BlockAddress {
     pub file: u32,
@@ -100,8 +105,9 @@ pub(crate) enum ExpectedRun {
 
 /// What a mixture of several permitted writes within one block means.
 ///
-/// Storage promises no atomicity above its sector to overlapping requests: a read that overlaps a write, or two
-/// writes that overlap each other, make a mixture legal. Without overlap it is a torn write.
+/// Storage promises no atomicity above its sector to overlapping requests: a read that overlaps a
+/// write, or two writes that overlap each other, make a mixture legal. Without overlap it is a torn
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tearing {
     Fault,
@@ -116,22 +122,36 @@ impl Expected {
 
     /// One write of the closed range, whole.
     pub(crate) fn between(oldest: u64, newest: u64, run_id: u64) -> Self {
-        Self { oldest, newest, run: ExpectedRun::This(run_id), tearing: Tearing::Fault }
+        Self {
+            oldest,
+            newest,
+            run: ExpectedRun::This(run_id),
+            tearing: Tearing::Fault,
+        }
     }
 
     /// Any one whole write of any run: for a run that verifies what another one wrote.
     pub(crate) fn any_write() -> Self {
-        Self { oldest: 0, newest: u64::MAX, run: ExpectedRun::Any, tearing: Tearing::Fault }
+        Self {
+            oldest: 0,
+            newest: u64::MAX,
+            run: ExpectedRun::Any,
+            tearing: Tearing::Fault,
+        }
     }
 
     /// The same for a block whose writes or reads overlap in flight.
     #[cfg(test)]
     pub(crate) fn overlapping(self) -> Self {
-        Self { tearing: Tearing::Allowed, ..self }
+        Self {
+            tearing: Tearing::Allowed,
+            ..self
+        }
     }
 }
 
-/// Makes and checks the blocks of one pattern; copies agree with each other, so each worker has its own.
+/// Makes and checks the blocks of one pattern; copies agree with each other, so each worker has its
+/// own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verifier {
     pattern: Pattern,
@@ -140,9 +160,14 @@ pub(crate) struct Verifier {
 }
 
 impl Verifier {
-    /// A run that verifies another one's data needs the seed of that run for [`Pattern::Random`], and nothing else.
+    /// A run that verifies another one's data needs the seed of that run for [`Pattern::Random`],
+    /// and nothing else.
     pub(crate) fn new(pattern: Pattern, seed: u64, run_id: u64) -> Self {
-        Self { pattern, seed, run_id }
+        Self {
+            pattern,
+            seed,
+            run_id,
+        }
     }
 
     /// Fills `buf` with what is to be written at `at`; only the header pattern knows generations.
@@ -155,13 +180,19 @@ impl Verifier {
 
     /// Compares `buf`, read from `at`, with what must be there.
     ///
-    /// The block need not have the length or the start it was written with: addressed content knows no blocks, and a
-    /// header names the block it was written in. Tearing is then found among the parts of a write that were read.
+    /// The block need not have the length or the start it was written with: addressed content knows
+    /// no blocks, and a header names the block it was written in. Tearing is then found among
+    /// the parts of a write that were read.
     ///
     /// # Errors
     /// The first difference.
     #[inline]
-    pub(crate) fn check(&self, buf: &[u8], at: BlockAddress, expected: Expected) -> Result<(), Mismatch> {
+    pub(crate) fn check(
+        &self,
+        buf: &[u8],
+        at: BlockAddress,
+        expected: Expected,
+    ) -> Result<(), Mismatch> {
         match self.pattern.fill() {
             Some(fill) => judge::check_addressed(buf, fill, self.file_seed(at.file), at),
             None => judge::check_headers(buf, at, expected),
@@ -179,7 +210,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PATTERNS: [Pattern; 5] = [Pattern::Zeros, Pattern::Ones, Pattern::Sequential, Pattern::Random, Pattern::Header];
+    const PATTERNS: [Pattern; 5] = [
+        Pattern::Zeros,
+        Pattern::Ones,
+        Pattern::Sequential,
+        Pattern::Random,
+        Pattern::Header,
+    ];
     const RUN: u64 = 77;
 
     fn any_pattern() -> impl Strategy<Value = Pattern> {
@@ -195,16 +232,28 @@ mod tests {
 
     #[test]
     fn every_single_byte_of_a_block_is_guarded() {
-        let at = BlockAddress { file: 2, offset: 3 * 4096 };
+        let at = BlockAddress {
+            file: 2,
+            offset: 3 * 4096,
+        };
         for pattern in PATTERNS {
             let (verifier, mut buf) = written(pattern, 2048, at);
             for position in 0..buf.len() {
                 for change in [0x01, 0x80, 0xff] {
                     buf[position] ^= change;
-                    let mismatch = verifier.check(&buf, at, Expected::exactly(1, RUN)).unwrap_err();
+                    let mismatch = verifier
+                        .check(&buf, at, Expected::exactly(1, RUN))
+                        .unwrap_err();
                     let place = (mismatch.kind, mismatch.first_bad_byte);
-                    assert_eq!(place, (MismatchKind::Corrupt, at.offset + position as u64), "{pattern:?}");
-                    assert_eq!((mismatch.expected ^ change, mismatch.found), (buf[position], buf[position]));
+                    assert_eq!(
+                        place,
+                        (MismatchKind::Corrupt, at.offset + position as u64),
+                        "{pattern:?}"
+                    );
+                    assert_eq!(
+                        (mismatch.expected ^ change, mismatch.found),
+                        (buf[position], buf[position])
+                    );
                     buf[position] ^= change;
                 }
             }
@@ -214,7 +263,10 @@ mod tests {
 
     #[test]
     fn what_was_never_written_is_told_as_a_hole_except_by_zeros() {
-        let at = BlockAddress { file: 0, offset: 1 << 33 };
+        let at = BlockAddress {
+            file: 0,
+            offset: 1 << 33,
+        };
         for pattern in PATTERNS {
             let (verifier, mut buf) = written(pattern, 4096, at);
             buf[1024..1536].fill(0);
@@ -225,24 +277,38 @@ mod tests {
             }
             let mismatch = outcome.unwrap_err();
             assert_eq!(mismatch.kind, MismatchKind::Holes, "{pattern:?}");
-            assert!((at.offset + 1024..at.offset + 1028).contains(&mismatch.first_bad_byte), "{mismatch}");
+            assert!(
+                (at.offset + 1024..at.offset + 1028).contains(&mismatch.first_bad_byte),
+                "{mismatch}"
+            );
             assert_eq!(mismatch.found, 0);
         }
     }
 
     #[test]
     fn random_content_of_another_place_or_file_is_found() {
-        let at = BlockAddress { file: 1, offset: 8192 };
+        let at = BlockAddress {
+            file: 1,
+            offset: 8192,
+        };
         let (verifier, buf) = written(Pattern::Random, 4096, at);
-        for wrong in [BlockAddress { file: 2, ..at }, BlockAddress { offset: 4096, ..at }] {
-            let mismatch = verifier.check(&buf, wrong, Expected::any_write()).unwrap_err();
+        for wrong in [
+            BlockAddress { file: 2, ..at },
+            BlockAddress { offset: 4096, ..at },
+        ] {
+            let mismatch = verifier
+                .check(&buf, wrong, Expected::any_write())
+                .unwrap_err();
             assert_eq!(mismatch.kind, MismatchKind::Corrupt);
         }
     }
 
     #[test]
     fn random_content_of_another_seed_is_found() {
-        let at = BlockAddress { file: 1, offset: 8192 };
+        let at = BlockAddress {
+            file: 1,
+            offset: 8192,
+        };
         let (_, buf) = written(Pattern::Random, 4096, at);
         let other = Verifier::new(Pattern::Random, 6, RUN);
         assert!(other.check(&buf, at, Expected::any_write()).is_err());
@@ -251,9 +317,15 @@ mod tests {
     #[test]
     fn headers_are_refused_in_blocks_they_do_not_divide() {
         assert_eq!(Pattern::Header.check_block_len(4096), Ok(()));
-        assert_eq!(Pattern::Header.check_block_len(1000), Err(UnsuitableBlock::NotWholeUnits { bytes: 1000 }));
+        assert_eq!(
+            Pattern::Header.check_block_len(1000),
+            Err(UnsuitableBlock::NotWholeUnits { bytes: 1000 })
+        );
         assert_eq!(Pattern::Random.check_block_len(1000), Ok(()));
-        assert_eq!(Pattern::Ones.check_block_len(0), Err(UnsuitableBlock::Empty));
+        assert_eq!(
+            Pattern::Ones.check_block_len(0),
+            Err(UnsuitableBlock::Empty)
+        );
     }
 
     proptest! {

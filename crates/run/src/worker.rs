@@ -1,7 +1,8 @@
 //! The loop: one thread, one engine, slots filled as they fall idle.
 //!
-//! After its first turn the loop allocates nothing, takes no lock and formats nothing; it reads the clock when a batch has been reaped and once
-//! more before a submission if anything but drawing offsets happened in between.
+//! After its first turn the loop allocates nothing, takes no lock and formats nothing; it reads the
+//! clock when a batch has been reaped and once more before a submission if anything but drawing
+//! offsets happened in between.
 
 mod direct;
 mod plan;
@@ -31,7 +32,16 @@ struct InFlight {
     issued: u64,
 }
 
-const IDLE: InFlight = InFlight { drawn: Drawn { op: Op::Read, file: 0, offset: 0, len: 0 }, intended: 0, issued: 0 };
+const IDLE: InFlight = InFlight {
+    drawn: Drawn {
+        op: Op::Read,
+        file: 0,
+        offset: 0,
+        len: 0,
+    },
+    intended: 0,
+    issued: 0,
+};
 
 /// What a running worker does next.
 enum Draw {
@@ -65,7 +75,8 @@ pub(crate) fn work<E: Engine, C: Clock>(
     Loop::new(engine, clock, plan, tally).run()
 }
 
-/// A pause gives the CPU away to its end; an open loop must start on time; spinning never sleeps. Virtual time has no late sleepers.
+/// A pause gives the CPU away to its end; an open loop must start on time; spinning never sleeps.
+/// Virtual time has no late sleepers.
 fn margin<C: Clock>(clock: &C, plan: &WorkerPlan<'_>) -> u64 {
     match plan.think_mode {
         _ if clock.is_virtual() => 0,
@@ -99,10 +110,19 @@ struct Loop<'a, 'p, E, C> {
 }
 
 impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
-    fn new(engine: &'a mut E, clock: &'a C, plan: &'a mut WorkerPlan<'p>, tally: &'a mut Tally) -> Self {
+    fn new(
+        engine: &'a mut E,
+        clock: &'a C,
+        plan: &'a mut WorkerPlan<'p>,
+        tally: &'a mut Tally,
+    ) -> Self {
         let depth = plan.batching.depth as usize;
         let now = clock.now();
-        let counters = if plan.stop.warmup_ends > now { plan.warmup } else { plan.measured };
+        let counters = if plan.stop.warmup_ends > now {
+            plan.warmup
+        } else {
+            plan.measured
+        };
         Self {
             engine,
             clock,
@@ -116,7 +136,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             bytes_left: plan.stop.bytes,
             complete: false,
             now,
-            next_tick: plan.tick.as_ref().map_or(u64::MAX, |tick| now + tick.every_ns),
+            next_tick: plan
+                .tick
+                .as_ref()
+                .map_or(u64::MAX, |tick| now + tick.every_ns),
             work_before_submit: plan.content.takes_time() || plan.locks.is_some(),
             direct_path: E::PERFORMS && direct::is_open(plan),
             margin: margin(clock, plan),
@@ -140,7 +163,10 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         self.tally.write_passes = self.plan.source.write_passes();
         self.tally.kind_times = self.plan.source.kind_times(self.tally.ended);
         if !self.complete {
-            self.tally.unsent = self.plan.pace.unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
+            self.tally.unsent =
+                self.plan
+                    .pace
+                    .unsent(end, u64::from(self.plan.content.unit_bytes()), 1 << 24);
         }
         outcome
     }
@@ -171,14 +197,22 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     /// What a point in time decides: warm-up over, time over, interval over.
     #[inline]
     fn edge(&mut self) {
-        if self.stage == Stage::Running && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed)) {
+        if self.stage == Stage::Running
+            && (self.now >= self.plan.stop.ends || self.plan.halt.load(Relaxed))
+        {
             self.finish();
         }
-        if !std::ptr::eq(self.counters, self.plan.measured) && self.now >= self.plan.stop.warmup_ends {
+        if !std::ptr::eq(self.counters, self.plan.measured)
+            && self.now >= self.plan.stop.warmup_ends
+        {
             self.counters = self.plan.measured;
             self.tally.restart(self.now);
             self.plan.source.restart(self.now);
-            self.bytes_left = if self.bytes_left == u64::MAX { u64::MAX } else { self.bytes_left.saturating_sub(self.bytes_begun()) };
+            self.bytes_left = if self.bytes_left == u64::MAX {
+                u64::MAX
+            } else {
+                self.bytes_left.saturating_sub(self.bytes_begun())
+            };
         }
         while self.now >= self.next_tick {
             if let Some(tick) = &mut self.plan.tick {
@@ -188,10 +222,19 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
         }
     }
 
-    /// Bytes of operations that have begun and not ended: begun in the warm-up, they end in the measured time and count there.
+    /// Bytes of operations that have begun and not ended: begun in the warm-up, they end in the
+    /// measured time and count there.
     fn bytes_begun(&self) -> u64 {
-        let all: u64 = self.slots.iter().map(|slot| u64::from(slot.drawn.len)).sum();
-        let ended: u64 = self.idle.iter().map(|slot| u64::from(self.slots[*slot as usize].drawn.len)).sum();
+        let all: u64 = self
+            .slots
+            .iter()
+            .map(|slot| u64::from(slot.drawn.len))
+            .sum();
+        let ended: u64 = self
+            .idle
+            .iter()
+            .map(|slot| u64::from(self.slots[*slot as usize].drawn.len))
+            .sum();
         all - ended
     }
 
@@ -200,7 +243,9 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.stage = Stage::Draining;
         } else {
             self.stage = Stage::Flushing;
-            self.plan.source.end_with_flush(std::mem::take(&mut self.plan.end_flush).into_iter());
+            self.plan
+                .source
+                .end_with_flush(std::mem::take(&mut self.plan.end_flush).into_iter());
         }
     }
 
@@ -208,11 +253,18 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     #[inline]
     fn fill(&mut self) -> u64 {
         while self.batch.len() < self.plan.batching.submit as usize {
-            let Some(&slot) = self.idle.last() else { return PATIENCE_NS };
+            let Some(&slot) = self.idle.last() else {
+                return PATIENCE_NS;
+            };
             let (drawn, intended) = match self.stage {
                 Stage::Running => match self.draw() {
                     Draw::Operation { drawn, intended } => (drawn, intended),
-                    Draw::At(time) => return time.min(self.plan.stop.ends).saturating_sub(self.now).clamp(1, PATIENCE_NS),
+                    Draw::At(time) => {
+                        return time
+                            .min(self.plan.stop.ends)
+                            .saturating_sub(self.now)
+                            .clamp(1, PATIENCE_NS);
+                    }
                     Draw::Complete => {
                         self.complete = true;
                         self.finish();
@@ -233,15 +285,20 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.idle.pop();
             self.start(slot, drawn, intended);
         }
-        // A full batch with slots to spare: hand it over and fill on, so that the depth is reached before anything is waited for.
+        // A full batch with slots to spare: hand it over and fill on, so that the depth is reached
+        // before anything is waited for.
         if self.idle.is_empty() { PATIENCE_NS } else { 0 }
     }
 
-    /// The next operation of a running worker. A flush follows its write at once and is no event of the pace.
+    /// The next operation of a running worker. A flush follows its write at once and is no event of
+    /// the pace.
     #[inline]
     fn draw(&mut self) -> Draw {
         if let Some(drawn) = self.plan.source.next_flush() {
-            return Draw::Operation { drawn, intended: self.now };
+            return Draw::Operation {
+                drawn,
+                intended: self.now,
+            };
         }
         if self.bytes_left == 0 {
             return Draw::Complete;
@@ -267,7 +324,9 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             Between::NotYet => Draw::At(self.now + MEETING_LOOK_NS),
             Between::Begun(op) => {
                 if op == Op::Write {
-                    self.plan.content.begin_pass(self.plan.source.write_passes().ended);
+                    self.plan
+                        .content
+                        .begin_pass(self.plan.source.write_passes().ended);
                 }
                 self.draw()
             }
@@ -280,15 +339,29 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.bytes_left = self.bytes_left.saturating_sub(u64::from(drawn.len));
         }
         if drawn.op == Op::Write {
-            self.plan.content.prepare(&mut self.engine.buffer(slot)[..drawn.len as usize], slot, &drawn);
+            self.plan.content.prepare(
+                &mut self.engine.buffer(slot)[..drawn.len as usize],
+                slot,
+                &drawn,
+            );
         } else if drawn.op == Op::Read {
             self.plan.content.expect(slot, &drawn);
         }
         if let Some(locks) = &mut self.plan.locks {
             locks.take(self.clock, &drawn);
         }
-        self.slots[slot as usize] = InFlight { drawn, intended, issued: 0 };
-        self.batch.push(Request { slot, file: drawn.file, op: drawn.op, offset: drawn.offset, len: drawn.len });
+        self.slots[slot as usize] = InFlight {
+            drawn,
+            intended,
+            issued: 0,
+        };
+        self.batch.push(Request {
+            slot,
+            file: drawn.file,
+            op: drawn.op,
+            offset: drawn.offset,
+            len: drawn.len,
+        });
     }
 
     /// Reads the clock after work that took time of its own; what is prepared is not in flight yet.
@@ -363,18 +436,33 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
     #[inline]
     fn end(&mut self, completion: Completion) {
         let slot = completion.slot;
-        let InFlight { drawn, intended, issued } = self.slots[slot as usize];
+        let InFlight {
+            drawn,
+            intended,
+            issued,
+        } = self.slots[slot as usize];
         self.idle.push(slot);
         if let Some(locks) = &mut self.plan.locks {
             locks.release(&drawn);
         }
         let latency = self.now.saturating_sub(intended);
-        let wanted = if drawn.op.transfers() { i64::from(drawn.len) } else { 0 };
+        let wanted = if drawn.op.transfers() {
+            i64::from(drawn.len)
+        } else {
+            0
+        };
         let kind = self.counters.kind(drawn.op as usize);
         if completion.result == wanted {
-            kind.succeeded(u64::from(drawn.len), latency, self.now.saturating_sub(issued));
+            kind.succeeded(
+                u64::from(drawn.len),
+                latency,
+                self.now.saturating_sub(issued),
+            );
             if !self.plan.content.is_trivial()
-                && let Some(outcome) = self.plan.content.ended(self.engine.buffer(slot), slot, &drawn)
+                && let Some(outcome) =
+                    self.plan
+                        .content
+                        .ended(self.engine.buffer(slot), slot, &drawn)
             {
                 self.tally.verified(&outcome);
             }
@@ -386,7 +474,13 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
 
     fn fail(&mut self, drawn: Drawn, result: i64) {
         self.counters.kind(drawn.op as usize).failed();
-        self.tally.failed(Failure { op: drawn.op, file: drawn.file, offset: drawn.offset, len: drawn.len, result });
+        self.tally.failed(Failure {
+            op: drawn.op,
+            file: drawn.file,
+            offset: drawn.offset,
+            len: drawn.len,
+            result,
+        });
         if self.tally.failures() >= self.plan.stop.errors {
             self.plan.halt.store(true, Relaxed);
         }

@@ -1,4 +1,5 @@
-//! A bench to run workloads on: a temporary directory, options as they are typed, and the engines that this machine has.
+//! A bench to run workloads on: a temporary directory, options as they are typed, and the engines
+//! that this machine has.
 
 use engine::{LibaioEngine, MachineClock, RingOptions, UringEngine};
 use record::{Calibration, FathomVersion, Record};
@@ -13,14 +14,21 @@ pub(crate) type Options<'a> = &'a [(&'a str, &'a str)];
 
 /// A directory that goes when the test ends.
 pub(crate) fn directory() -> TempDir {
-    tempfile::Builder::new().prefix("fathom").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    tempfile::Builder::new()
+        .prefix("fathom")
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap()
 }
 
 /// A workload of typed options on a target; later options win.
 pub(crate) fn workload(target: Option<&Path>, options: &[Options<'_>]) -> Workload {
-    let mut workload = Workload { targets: target.map(Path::to_path_buf).into_iter().collect(), ..Workload::default() };
+    let mut workload = Workload {
+        targets: target.map(Path::to_path_buf).into_iter().collect(),
+        ..Workload::default()
+    };
     for (key, value) in options.iter().copied().flatten() {
-        settings::apply(&mut workload, key, value).unwrap_or_else(|error| panic!("{key} {value}: {error}"));
+        settings::apply(&mut workload, key, value)
+            .unwrap_or_else(|error| panic!("{key} {value}: {error}"));
     }
     workload
 }
@@ -38,13 +46,25 @@ pub(crate) fn context() -> Context {
 
 /// Runs a workload whatever comes of it.
 pub(crate) fn attempt(workload: &Workload) -> Result<Record, RunError> {
-    execute(&Phase { name: "test".into(), workload: workload.clone() }, &context(), &mut NoWatch)
+    execute(
+        &Phase {
+            name: "test".into(),
+            workload: workload.clone(),
+        },
+        &context(),
+        &mut NoWatch,
+    )
 }
 
 /// Runs a workload that must succeed.
 pub(crate) fn measured(workload: &Workload) -> Record {
     let record = attempt(workload).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((record.outcome.exit_code, record.outcome.message.as_deref()), (0, None), "{:?}", record.effective);
+    assert_eq!(
+        (record.outcome.exit_code, record.outcome.message.as_deref()),
+        (0, None),
+        "{:?}",
+        record.effective
+    );
     record
 }
 
@@ -55,20 +75,43 @@ pub(crate) struct Way {
     pub(crate) options: Options<'static>,
 }
 
-const SYNC: Way = Way { name: "sync", options: &[("engine", "sync")] };
-const MMAP: Way = Way { name: "mmap", options: &[("engine", "mmap")] };
-const LIBAIO: Way = Way { name: "libaio", options: &[("engine", "libaio"), ("queue-depth", "32")] };
+const SYNC: Way = Way {
+    name: "sync",
+    options: &[("engine", "sync")],
+};
+const MMAP: Way = Way {
+    name: "mmap",
+    options: &[("engine", "mmap")],
+};
+const LIBAIO: Way = Way {
+    name: "libaio",
+    options: &[("engine", "libaio"), ("queue-depth", "32")],
+};
 const REGISTERED: Way = Way {
     name: "io_uring, registered",
-    options: &[("engine", "io_uring"), ("queue-depth", "32"), ("fixed-buffers", "true"), ("fixed-files", "true")],
+    options: &[
+        ("engine", "io_uring"),
+        ("queue-depth", "32"),
+        ("fixed-buffers", "true"),
+        ("fixed-files", "true"),
+    ],
 };
 const UNREGISTERED: Way = Way {
     name: "io_uring, not registered",
-    options: &[("engine", "io_uring"), ("queue-depth", "32"), ("no-fixed-buffers", "true"), ("no-fixed-files", "true")],
+    options: &[
+        ("engine", "io_uring"),
+        ("queue-depth", "32"),
+        ("no-fixed-buffers", "true"),
+        ("no-fixed-files", "true"),
+    ],
 };
 
-/// The engines that move a file's data without a server and that this machine has; those that it lacks are told as skipped.
-#[allow(clippy::print_stderr, reason = "what a machine lacks is told, not passed over")]
+/// The engines that move a file's data without a server and that this machine has; those that it
+/// lacks are told as skipped.
+#[allow(
+    clippy::print_stderr,
+    reason = "what a machine lacks is told, not passed over"
+)]
 pub(crate) fn ways_to_a_file() -> Vec<Way> {
     let mut ways = vec![SYNC, MMAP];
     match LibaioEngine::new(Vec::new(), 1, 4096) {

@@ -1,4 +1,5 @@
-//! An NBD server over one file that keeps its own books, written from the protocol document and not from the client.
+//! An NBD server over one file that keeps its own books, written from the protocol document and not
+//! from the client.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -32,17 +33,27 @@ impl NbdServer {
     pub(crate) fn over(path: &Path) -> Self {
         let socket = path.with_extension("sock");
         let listener = UnixListener::bind(&socket).unwrap();
-        let file = Arc::new(OpenOptions::new().read(true).write(true).open(path).unwrap());
+        let file = Arc::new(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(path)
+                .unwrap(),
+        );
         let books = Arc::new(Books::default());
         let seen = Arc::clone(&books);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (file, books) = (Arc::clone(&file), Arc::clone(&seen));
-                // A client that hangs up ends its connection; whether it should have is judged by the test.
+                // A client that hangs up ends its connection; whether it should have is judged by
+                // the test.
                 std::thread::spawn(move || drop(serve(stream, &file, &books)));
             }
         });
-        Self { url: format!("nbd+unix:///?socket={}", socket.display()), books }
+        Self {
+            url: format!("nbd+unix:///?socket={}", socket.display()),
+            books,
+        }
     }
 }
 
@@ -70,7 +81,15 @@ fn serve(mut stream: UnixStream, file: &File, books: &Books) -> io::Result<()> {
             }
             _ => return Ok(()),
         }
-        stream.write_all(&[&0x6744_6698_u32.to_be_bytes()[..], &[0; 4], &request[8..16], &data].concat())?;
+        stream.write_all(
+            &[
+                &0x6744_6698_u32.to_be_bytes()[..],
+                &[0; 4],
+                &request[8..16],
+                &data,
+            ]
+            .concat(),
+        )?;
     }
 }
 
@@ -84,7 +103,13 @@ fn shake_hands(stream: &mut UnixStream, size: u64) -> io::Result<()> {
         stream.read_exact(&mut payload)?;
         let mut answer = |kind: u32, payload: &[u8]| {
             let len = u32::try_from(payload.len()).unwrap();
-            let head = [&0x0003_e889_0455_65a9_u64.to_be_bytes()[..], &option[8..12], &kind.to_be_bytes(), &len.to_be_bytes()].concat();
+            let head = [
+                &0x0003_e889_0455_65a9_u64.to_be_bytes()[..],
+                &option[8..12],
+                &kind.to_be_bytes(),
+                &len.to_be_bytes(),
+            ]
+            .concat();
             stream.write_all(&[&head, payload].concat())
         };
         let description = [&size.to_be_bytes()[..], &FLAGS.to_be_bytes()].concat();

@@ -2,8 +2,9 @@ use std::fmt;
 
 /// A number with its uncertainty: no number leaves this crate without one.
 ///
-/// Effects are natural logarithms of ratios (`ln(arm / baseline)`), so `100 * point.exp_m1()` is per cent; quantiles are in the unit of
-/// their sample. `low` and `high` are infinite where `n` is too small for an interval of this level.
+/// Effects are natural logarithms of ratios (`ln(arm / baseline)`), so `100 * point.exp_m1()` is
+/// per cent; quantiles are in the unit of their sample. `low` and `high` are infinite where `n` is
+/// too small for an interval of this level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     pub point: f64,
@@ -23,9 +24,11 @@ pub enum Method {
     HodgesLehmann,
     /// Mean with Student's t: assumes normal differences.
     PairedT,
-    /// Difference of arm means with the residual variance of all arms: assumes normal, equally spread residuals.
+    /// Difference of arm means with the residual variance of all arms: assumes normal, equally
+    /// spread residuals.
     PooledT,
-    /// Sample quantile with the binomial interval of its order statistics: assumes independent observations.
+    /// Sample quantile with the binomial interval of its order statistics: assumes independent
+    /// observations.
     OrderStatistics,
 }
 
@@ -56,7 +59,12 @@ impl Estimate {
     /// The same estimate of the quantity with the opposite sign.
     #[must_use]
     pub fn negated(self) -> Self {
-        Self { point: -self.point, low: -self.high, high: -self.low, ..self }
+        Self {
+            point: -self.point,
+            low: -self.high,
+            high: -self.low,
+            ..self
+        }
     }
 }
 
@@ -66,9 +74,26 @@ mod tests {
 
     #[test]
     fn negation_swaps_and_flips_the_bounds() {
-        let estimate = Estimate { point: 1.0, low: -2.0, high: 3.0, level: 0.95, n: 6, method: Method::PairedT };
+        let estimate = Estimate {
+            point: 1.0,
+            low: -2.0,
+            high: 3.0,
+            level: 0.95,
+            n: 6,
+            method: Method::PairedT,
+        };
         let negated = estimate.negated();
-        assert_eq!((negated.point, negated.low, negated.high), (-1.0, -3.0, 2.0));
-        assert_eq!((negated.half_width(), negated.contains(2.0), negated.contains(2.1)), (2.5, true, false));
+        assert_eq!(
+            (negated.point, negated.low, negated.high),
+            (-1.0, -3.0, 2.0)
+        );
+        assert_eq!(
+            (
+                negated.half_width(),
+                negated.contains(2.0),
+                negated.contains(2.1)
+            ),
+            (2.5, true, false)
+        );
     }
 }

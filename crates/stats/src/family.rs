@@ -1,11 +1,14 @@
 use crate::thresholds::Thresholds;
 
-/// A family of comparisons, for example every variant against the baseline, decided by Holm's step at each look of the experiment.
+/// A family of comparisons, for example every variant against the baseline, decided by Holm's step
+/// at each look of the experiment.
 ///
-/// At a look the smallest p of those not yet found different is held against the threshold of alpha / j, j their number; if it is
-/// reached, that comparison is decided for good and the step repeats with j - 1. The chance of calling any identical pair different,
-/// over all looks, is at most alpha (Maurer & Bretz 2013; needs thresholds that do not rise with j, which [`Thresholds`] has by
-/// construction). A verdict "equivalent" frees no error for the others: its hypothesis was not rejected.
+/// At a look the smallest p of those not yet found different is held against the threshold of alpha
+/// / j, j their number; if it is reached, that comparison is decided for good and the step repeats
+/// with j - 1. The chance of calling any identical pair different, over all looks, is at most alpha
+/// (Maurer & Bretz 2013; needs thresholds that do not rise with j, which [`Thresholds`] has by
+/// construction). A verdict "equivalent" frees no error for the others: its hypothesis was not
+/// rejected.
 #[derive(Debug, Clone)]
 pub struct Family {
     thresholds: Thresholds,
@@ -26,12 +29,20 @@ impl Family {
     /// If `thresholds` are not calibrated for so many.
     #[must_use]
     pub fn new(thresholds: Thresholds, members: usize) -> Self {
-        assert!(members <= thresholds.family(), "thresholds for {} comparisons cannot judge {members}", thresholds.family());
-        Self { thresholds, decided: vec![None; members] }
+        assert!(
+            members <= thresholds.family(),
+            "thresholds for {} comparisons cannot judge {members}",
+            thresholds.family()
+        );
+        Self {
+            thresholds,
+            decided: vec![None; members],
+        }
     }
 
-    /// Looks at `units` units with the two-sided p of each member, in the order of the family; a member that cannot be tested has p = 1.
-    /// Nothing happens if `units` is no look of the grid.
+    /// Looks at `units` units with the two-sided p of each member, in the order of the family; a
+    /// member that cannot be tested has p = 1. Nothing happens if `units` is no look of the
+    /// grid.
     ///
     /// # Panics
     /// If there is not one p a member.
@@ -39,9 +50,13 @@ impl Family {
         assert_eq!(p.len(), self.decided.len(), "one p-value a member");
         loop {
             let undecided = (0..p.len()).filter(|i| self.decided[*i].is_none());
-            let Some(best) = undecided.min_by(|a, b| p[*a].total_cmp(&p[*b])) else { return };
+            let Some(best) = undecided.min_by(|a, b| p[*a].total_cmp(&p[*b])) else {
+                return;
+            };
             match self.thresholds.at(units, self.undecided()) {
-                Some(threshold) if p[best] <= threshold => self.decided[best] = Some(Decision { units, threshold }),
+                Some(threshold) if p[best] <= threshold => {
+                    self.decided[best] = Some(Decision { units, threshold })
+                }
                 Some(_) | None => return,
             }
         }
@@ -59,11 +74,13 @@ impl Family {
         &self.decided
     }
 
-    /// The level of the interval to report for a member at a look of `units`: 1 - the threshold that decided it, or that it is held
-    /// against.
+    /// The level of the interval to report for a member at a look of `units`: 1 - the threshold
+    /// that decided it, or that it is held against.
     #[must_use]
     pub fn level(&self, member: usize, units: usize) -> Option<f64> {
-        let threshold = self.decided[member].map(|d| d.threshold).or_else(|| self.thresholds.at(units, self.undecided()));
+        let threshold = self.decided[member]
+            .map(|d| d.threshold)
+            .or_else(|| self.thresholds.at(units, self.undecided()));
         threshold.map(|p| 1.0 - p)
     }
 }
@@ -78,7 +95,17 @@ mod tests {
         family.look(20, &[0.024, 0.3, 0.01]);
         assert_eq!(
             family.decisions(),
-            [Some(Decision { units: 20, threshold: 0.025 }), None, Some(Decision { units: 20, threshold: 0.05 / 3.0 })]
+            [
+                Some(Decision {
+                    units: 20,
+                    threshold: 0.025
+                }),
+                None,
+                Some(Decision {
+                    units: 20,
+                    threshold: 0.05 / 3.0
+                })
+            ]
         );
         assert_eq!(family.level(1, 20), Some(0.95));
     }

@@ -2,11 +2,13 @@ use crate::estimate::{Estimate, Method};
 use crate::sample::sorted;
 use crate::signed_rank::SignedRankLaw;
 
-/// The Hodges-Lehmann estimate of the centre of the finite differences `d`, with the interval that inverts the signed-rank test.
+/// The Hodges-Lehmann estimate of the centre of the finite differences `d`, with the interval that
+/// inverts the signed-rank test.
 ///
-/// The point is the median of all Walsh averages (d_i + d_j) / 2, i <= j; the interval runs from the k-th smallest to the k-th largest
-/// of them, k = [`SignedRankLaw::critical`] of `1 - level` (Hodges & Lehmann 1963). Without ties it excludes 0 exactly when p <= 1 -
-/// level. Below the smallest n that allows the level the bounds are infinite.
+/// The point is the median of all Walsh averages (d_i + d_j) / 2, i <= j; the interval runs from
+/// the k-th smallest to the k-th largest of them, k = [`SignedRankLaw::critical`] of `1 - level`
+/// (Hodges & Lehmann 1963). Without ties it excludes 0 exactly when p <= 1 - level. Below the
+/// smallest n that allows the level the bounds are infinite.
 ///
 /// # Panics
 /// If `d` is empty.
@@ -15,8 +17,19 @@ pub fn hodges_lehmann(d: &[f64], level: f64) -> Estimate {
     assert!(!d.is_empty(), "an estimate of nothing was asked for");
     let walsh = WalshAverages::new(d);
     let k = SignedRankLaw::of(d.len()).critical(1.0 - level);
-    let (low, high) = if k == 0 { (f64::NEG_INFINITY, f64::INFINITY) } else { (walsh.smallest(k), walsh.smallest(walsh.count() + 1 - k)) };
-    Estimate { point: walsh.median(), low, high, level, n: d.len(), method: Method::HodgesLehmann }
+    let (low, high) = if k == 0 {
+        (f64::NEG_INFINITY, f64::INFINITY)
+    } else {
+        (walsh.smallest(k), walsh.smallest(walsh.count() + 1 - k))
+    };
+    Estimate {
+        point: walsh.median(),
+        low,
+        high,
+        level,
+        n: d.len(),
+        method: Method::HodgesLehmann,
+    }
 }
 
 /// The n (n + 1) / 2 averages of pairs, selected from without writing them down.
@@ -26,7 +39,9 @@ struct WalshAverages {
 
 impl WalshAverages {
     fn new(d: &[f64]) -> Self {
-        Self { ascending: sorted(d) }
+        Self {
+            ascending: sorted(d),
+        }
     }
 
     fn count(&self) -> u64 {
@@ -37,11 +52,15 @@ impl WalshAverages {
     fn median(&self) -> f64 {
         let count = self.count();
         let lower = self.smallest(count.div_ceil(2));
-        if count % 2 == 1 { lower } else { 0.5 * (lower + self.smallest(count / 2 + 1)) }
+        if count % 2 == 1 {
+            lower
+        } else {
+            0.5 * (lower + self.smallest(count / 2 + 1))
+        }
     }
 
-    /// The k-th smallest, k from 1: bisection over the ordered bit patterns of the sums d_i + d_j, so the answer is one of them to the
-    /// last bit, in 64 passes of length 2 n.
+    /// The k-th smallest, k from 1: bisection over the ordered bit patterns of the sums d_i + d_j,
+    /// so the answer is one of them to the last bit, in 64 passes of length 2 n.
     fn smallest(&self, k: u64) -> f64 {
         let (first, last) = (self.ascending[0], self.ascending[self.ascending.len() - 1]);
         let (mut low, mut high) = (ordered_bits(first + first), ordered_bits(last + last));
@@ -56,7 +75,8 @@ impl WalshAverages {
         0.5 * from_ordered_bits(low)
     }
 
-    /// How many pairs i <= j have d_i + d_j <= limit: as i grows, the last fitting j can only shrink.
+    /// How many pairs i <= j have d_i + d_j <= limit: as i grows, the last fitting j can only
+    /// shrink.
     fn sums_up_to(&self, limit: f64) -> u64 {
         let mut fitting = self.ascending.len();
         let mut count = 0;
@@ -80,11 +100,19 @@ fn midpoint(low: i64, high: i64) -> i64 {
 /// Integers in the order of the finite floats, both zeros apart.
 fn ordered_bits(x: f64) -> i64 {
     let bits = x.to_bits().cast_signed();
-    if bits < 0 { i64::MIN.wrapping_sub(bits).wrapping_sub(1) } else { bits }
+    if bits < 0 {
+        i64::MIN.wrapping_sub(bits).wrapping_sub(1)
+    } else {
+        bits
+    }
 }
 
 fn from_ordered_bits(ordered: i64) -> f64 {
-    let bits = if ordered < 0 { i64::MIN.wrapping_sub(ordered.wrapping_add(1)) } else { ordered };
+    let bits = if ordered < 0 {
+        i64::MIN.wrapping_sub(ordered.wrapping_add(1))
+    } else {
+        ordered
+    };
     f64::from_bits(bits.cast_unsigned())
 }
 
@@ -102,7 +130,9 @@ pub(crate) mod tests {
         0.1159, 0.0456, 0.0089, -0.1121, 0.0423, -0.0432, 0.0157, 0.0724, -0.0184, 0.0155, -0.0514, 0.0242, 0.0064, 0.0372, 0.0051,
         0.0148, -0.0118, -0.0153, 0.0397, 0.0546, -0.026, 0.0309, 0.0466, 0.0151, 0.054, 0.0436, -0.0557, 0.009, -0.0524, 0.0057,
     ];
-    const D: [f64; 10] = [0.031, -0.012, 0.054, 0.027, -0.043, 0.068, 0.019, 0.008, 0.091, -0.005];
+    const D: [f64; 10] = [
+        0.031, -0.012, 0.054, 0.027, -0.043, 0.068, 0.019, 0.008, 0.091, -0.005,
+    ];
 
     #[test]
     fn estimates_agree_with_the_reference_simulation() {
@@ -115,7 +145,11 @@ pub(crate) mod tests {
         ] {
             let found = hodges_lehmann(d, 1.0 - alpha);
             for (found, expected) in [(found.point, point), (found.low, low), (found.high, high)] {
-                assert!((found - expected).abs() < 1e-12, "n {} alpha {alpha}: {found} is not {expected}", d.len());
+                assert!(
+                    (found - expected).abs() < 1e-12,
+                    "n {} alpha {alpha}: {found} is not {expected}",
+                    d.len()
+                );
             }
         }
     }
@@ -129,9 +163,26 @@ pub(crate) mod tests {
 
     #[test]
     fn ordered_bits_follow_the_floats() {
-        let ascending = [-1e300, -1.0, -f64::MIN_POSITIVE, -0.0, 0.0, 5e-324, 0.1, 7.0];
-        assert!(ascending.windows(2).all(|pair| ordered_bits(pair[0]) < ordered_bits(pair[1])));
-        assert!(ascending.iter().all(|x| from_ordered_bits(ordered_bits(*x)).to_bits() == x.to_bits()));
+        let ascending = [
+            -1e300,
+            -1.0,
+            -f64::MIN_POSITIVE,
+            -0.0,
+            0.0,
+            5e-324,
+            0.1,
+            7.0,
+        ];
+        assert!(
+            ascending
+                .windows(2)
+                .all(|pair| ordered_bits(pair[0]) < ordered_bits(pair[1]))
+        );
+        assert!(
+            ascending
+                .iter()
+                .all(|x| from_ordered_bits(ordered_bits(*x)).to_bits() == x.to_bits())
+        );
     }
 
     fn differences() -> impl Strategy<Value = Vec<f64>> {

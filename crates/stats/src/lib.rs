@@ -1,26 +1,38 @@
 //! Whether storage A is faster than storage B: numbers in, [`Estimate`] and [`Verdict`] out.
 //!
-//! The unit of every comparison is the *block*: one slot of every arm on one configuration, in random order. Because the order was a
-//! fair coin, the sign of a block's difference between identical arms is one too, whatever the disk does; every test here leans on that
-//! coin and not on the noise.
+//! The unit of every comparison is the *block*: one slot of every arm on one configuration, in
+//! random order. Because the order was a fair coin, the sign of a block's difference between
+//! identical arms is one too, whatever the disk does; every test here leans on that coin and not on
+//! the noise.
 //!
 //! # The path of a comparison
-//! 1. [`Design`] draws the order of slots from a seed. [`aliased_with_order`] refuses data that were taken arm after arm.
-//! 2. Inside a slot [`warm_up`] cuts what is not steady and [`effective_size`] says how much the rest is worth.
-//! 3. Each block gives `d = ln(arm / baseline)`; [`effect`] makes an estimate of them, [`signed_rank`] a p.
-//! 4. [`Thresholds`] says when one may look and what a look must reach; [`Family`] does it for several variants.
-//! 5. [`judge`] turns one interval into one verdict; [`mde`] says what could have been seen and what is still needed.
-//! 6. [`drift`], [`outlying`], [`kruskal_wallis`] and [`fisher_exact`] describe what the machine and the arms did besides.
+//! 1. [`Design`] draws the order of slots from a seed. [`aliased_with_order`] refuses data that
+//!    were taken arm after arm.
+//! 2. Inside a slot [`warm_up`] cuts what is not steady and [`effective_size`] says how much the
+//!    rest is worth.
+//! 3. Each block gives `d = ln(arm / baseline)`; [`effect`] makes an estimate of them,
+//!    [`signed_rank`] a p.
+//! 4. [`Thresholds`] says when one may look and what a look must reach; [`Family`] does it for
+//!    several variants.
+//! 5. [`judge`] turns one interval into one verdict; [`mde`] says what could have been seen and
+//!    what is still needed.
+//! 6. [`drift`], [`outlying`], [`kruskal_wallis`] and [`fisher_exact`] describe what the machine
+//!    and the arms did besides.
 //!
 //! # What holds
-//! * Between identical arms in randomised blocks p <= 5 % happens in at most 5 %, under every disturbance in [`simulate`] but carry-over.
-//! * So it does when looking at every look of the open rule and extending at will, and for the family of a matrix.
-//! * Intervals at the level of a look cover a constant effect on the log scale, with symmetrical differences, in at least 94 %.
-//! * The same numbers and seeds give the same results: no clock, no environment, no other randomness.
+//! * Between identical arms in randomised blocks p <= 5 % happens in at most 5 %, under every
+//!   disturbance in [`simulate`] but carry-over.
+//! * So it does when looking at every look of the open rule and extending at will, and for the
+//!   family of a matrix.
+//! * Intervals at the level of a look cover a constant effect on the log scale, with symmetrical
+//!   differences, in at least 94 %.
+//! * The same numbers and seeds give the same results: no clock, no environment, no other
+//!   randomness.
 //!
 //! # Deliberately absent
-//! No bootstrap, which over fewer than 20 blocks covers 84 to 90 % instead of 95; no removal of outliers; no correction for drift; no
-//! pooling of seconds within a slot, which are not replicates; no units and no words for people, which belong to reports.
+//! No bootstrap, which over fewer than 20 blocks covers 84 to 90 % instead of 95; no removal of
+//! outliers; no correction for drift; no pooling of seconds within a slot, which are not
+//! replicates; no units and no words for people, which belong to reports.
 #![forbid(unsafe_code)]
 
 mod control;

@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ranks {
     pub(crate) ranks: Vec<f64>,
-    /// Sum of t^3 - t over groups of t equal values: 0 without ties, the correction of every rank variance with them.
+    /// Sum of t^3 - t over groups of t equal values: 0 without ties, the correction of every rank
+    /// variance with them.
     pub(crate) tie_sum: f64,
 }
 
@@ -32,7 +33,13 @@ mod tests {
 
     #[test]
     fn equal_values_share_the_mean_rank() {
-        assert_eq!(ranks(&[2.0, 9.0, 2.0, 1.0, 2.0]), Ranks { ranks: vec![3.0, 5.0, 3.0, 1.0, 3.0], tie_sum: 24.0 });
+        assert_eq!(
+            ranks(&[2.0, 9.0, 2.0, 1.0, 2.0]),
+            Ranks {
+                ranks: vec![3.0, 5.0, 3.0, 1.0, 3.0],
+                tie_sum: 24.0
+            }
+        );
     }
 
     #[test]

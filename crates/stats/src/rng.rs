@@ -1,7 +1,8 @@
-/// A seeded generator: xoshiro256++ (Blackman & Vigna 2021, "Scrambled linear pseudorandom number generators"), its state filled by
-/// SplitMix64.
+/// A seeded generator: xoshiro256++ (Blackman & Vigna 2021, "Scrambled linear pseudorandom number
+/// generators"), its state filled by SplitMix64.
 ///
-/// The same seed gives the same stream on every machine; [`Rng::below`] and [`Rng::bits`] use integers only.
+/// The same seed gives the same stream on every machine; [`Rng::below`] and [`Rng::bits`] use
+/// integers only.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: [u64; 4],
@@ -15,7 +16,8 @@ impl Rng {
         Self::of(&[seed])
     }
 
-    /// The stream named by a sequence of words, for example (seed, pass, config): each word is folded in by SplitMix64.
+    /// The stream named by a sequence of words, for example (seed, pass, config): each word is
+    /// folded in by SplitMix64.
     #[must_use]
     pub fn of(words: &[u64]) -> Self {
         let mut mixed = 0;
@@ -23,7 +25,10 @@ impl Rng {
             mixed ^= word;
             mixed = split_mix(&mut mixed);
         }
-        Self { state: std::array::from_fn(|_| split_mix(&mut mixed)), spare_normal: None }
+        Self {
+            state: std::array::from_fn(|_| split_mix(&mut mixed)),
+            spare_normal: None,
+        }
     }
 
     /// 64 uniform bits.
@@ -50,10 +55,14 @@ impl Rng {
         let reject_under = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
-            #[allow(clippy::cast_possible_truncation, reason = "the low half of the product is what the rejection looks at")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "the low half of the product is what the rejection looks at"
+            )]
             let low = product as u64;
             if low >= reject_under {
-                return usize::try_from(product >> 64).expect("the high half is below `bound`, which is a usize");
+                return usize::try_from(product >> 64)
+                    .expect("the high half is below `bound`, which is a usize");
             }
         }
     }
@@ -108,13 +117,22 @@ mod tests {
     #[test]
     fn split_mix_gives_the_published_first_outputs_of_seed_1234567() {
         let mut state = 1_234_567;
-        assert_eq!([split_mix(&mut state), split_mix(&mut state)], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+        assert_eq!(
+            [split_mix(&mut state), split_mix(&mut state)],
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]
+        );
     }
 
     #[test]
     fn xoshiro_gives_the_published_first_outputs_of_state_1_2_3_4() {
-        let mut rng = Rng { state: [1, 2, 3, 4], spare_normal: None };
-        assert_eq!([rng.bits(), rng.bits(), rng.bits()], [41_943_041, 58_720_359, 3_588_806_011_781_223]);
+        let mut rng = Rng {
+            state: [1, 2, 3, 4],
+            spare_normal: None,
+        };
+        assert_eq!(
+            [rng.bits(), rng.bits(), rng.bits()],
+            [41_943_041, 58_720_359, 3_588_806_011_781_223]
+        );
     }
 
     #[test]
@@ -131,8 +149,14 @@ mod tests {
         for _ in 0..70_000 {
             counts[rng.below(7)] += 1;
         }
-        let chi: f64 = counts.iter().map(|c| (f64::from(*c) - 1e4).powi(2) / 1e4).sum();
-        assert!(chi < 22.5, "chi-square {chi} with 6 degrees of freedom has p < 0.001: {counts:?}");
+        let chi: f64 = counts
+            .iter()
+            .map(|c| (f64::from(*c) - 1e4).powi(2) / 1e4)
+            .sum();
+        assert!(
+            chi < 22.5,
+            "chi-square {chi} with 6 degrees of freedom has p < 0.001: {counts:?}"
+        );
     }
 
     #[test]
@@ -143,7 +167,10 @@ mod tests {
         let mean = sample.iter().sum::<f64>() / n;
         let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let tail = sample.iter().filter(|x| x.abs() > 1.959_964).count() as f64 / n;
-        assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.015 && (tail - 0.05).abs() < 0.002, "{mean} {variance} {tail}");
+        assert!(
+            mean.abs() < 0.01 && (variance - 1.0).abs() < 0.015 && (tail - 0.05).abs() < 0.002,
+            "{mean} {variance} {tail}"
+        );
     }
 
     #[test]
@@ -155,7 +182,13 @@ mod tests {
             rng.shuffle(&mut order);
             *counts.entry(order).or_insert(0u32) += 1;
         }
-        let chi: f64 = counts.values().map(|c| (f64::from(*c) - 1e3).powi(2) / 1e3).sum();
-        assert!(counts.len() == 24 && chi < 49.8, "chi-square {chi} with 23 degrees of freedom");
+        let chi: f64 = counts
+            .values()
+            .map(|c| (f64::from(*c) - 1e3).powi(2) / 1e3)
+            .sum();
+        assert!(
+            counts.len() == 24 && chi < 49.8,
+            "chi-square {chi} with 23 degrees of freedom"
+        );
     }
 }

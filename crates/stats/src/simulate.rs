@@ -1,7 +1,8 @@
 //! Machines with a known truth: the disturbances under which the promises of this crate are tested.
 //!
-//! Everything is the logarithm of a throughput. What happens in a time slot does not depend on the arm that runs there, except through
-//! its true effect (and carry-over), so two arms without effect are identical in the strictest sense.
+//! Everything is the logarithm of a throughput. What happens in a time slot does not depend on the
+//! arm that runs there, except through its true effect (and carry-over), so two arms without effect
+//! are identical in the strictest sense.
 
 use crate::rng::Rng;
 
@@ -55,29 +56,36 @@ impl Disturbance {
     }
 }
 
-/// The standard deviation of the logarithm of a log-normal number with coefficient of variation `cv`.
+/// The standard deviation of the logarithm of a log-normal number with coefficient of variation
+/// `cv`.
 #[must_use]
 pub fn sigma(cv: f64) -> f64 {
     (cv * cv).ln_1p().sqrt()
 }
 
-/// Log levels of `n` consecutive slots in blocks of `block`, noise included, effects excluded (and without [`Disturbance::CarryOver`]
-/// and the decay of [`Disturbance::Sawtooth`], which depend on the design).
+/// Log levels of `n` consecutive slots in blocks of `block`, noise included, effects excluded (and
+/// without [`Disturbance::CarryOver`] and the decay of [`Disturbance::Sawtooth`], which depend on
+/// the design).
 #[must_use]
 pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng) -> Vec<f64> {
-    use Disturbance::{Autocorrelated, Decline, GrowingNoise, InStepWithBlocks, Outliers, Periodic37, RandomWalk, SeedLike, Step};
+    use Disturbance::{
+        Autocorrelated, Decline, GrowingNoise, InStepWithBlocks, Outliers, Periodic37, RandomWalk,
+        SeedLike, Step,
+    };
     let last = n.saturating_sub(1).max(1) as f64;
     let phi: f64 = match_one(what, &[(Autocorrelated, 0.9), (SeedLike, 0.5)]);
     let walk_sd = match_one(what, &[(RandomWalk, 0.5), (SeedLike, 0.15)]) / (n as f64).sqrt();
     let outlier_rate = match_one(what, &[(Outliers, 0.02), (SeedLike, 0.01)]);
     let decline = match_one(what, &[(Decline, 3f64.ln()), (SeedLike, 3f64.ln())]);
     let busy_37 = matches!(what, Periodic37 | SeedLike);
-    let (step_at, step_phase, phase_37) = (0.1 + 0.8 * rng.uniform(), rng.below(block), rng.below(37));
+    let (step_at, step_phase, phase_37) =
+        (0.1 + 0.8 * rng.uniform(), rng.below(block), rng.below(37));
     let (mut noise, mut walk) = (rng.normal(), 0.0);
     let mut level = |slot: usize| {
         let t = slot as f64 / last;
         noise = phi * noise + (1.0 - phi * phi).sqrt() * rng.normal();
-        let mut x = sigma(cv) * noise * if what == GrowingNoise { 0.5 + t } else { 1.0 } - decline * t;
+        let mut x =
+            sigma(cv) * noise * if what == GrowingNoise { 0.5 + t } else { 1.0 } - decline * t;
         if walk_sd > 0.0 {
             walk += walk_sd * rng.normal();
             x += walk;
@@ -85,7 +93,9 @@ pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng)
         if what == Step && t > step_at {
             x += 0.6f64.ln();
         }
-        if (what == InStepWithBlocks && (slot + step_phase).is_multiple_of(block)) || (busy_37 && (slot + phase_37) % 37 < 9) {
+        if (what == InStepWithBlocks && (slot + step_phase).is_multiple_of(block))
+            || (busy_37 && (slot + phase_37) % 37 < 9)
+        {
             x += 0.7f64.ln();
         }
         if outlier_rate > 0.0 && rng.uniform() < outlier_rate {
@@ -97,7 +107,10 @@ pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng)
 }
 
 fn match_one(what: Disturbance, values: &[(Disturbance, f64)]) -> f64 {
-    values.iter().find(|(d, _)| *d == what).map_or(0.0, |(_, value)| *value)
+    values
+        .iter()
+        .find(|(d, _)| *d == what)
+        .map_or(0.0, |(_, value)| *value)
 }
 
 /// One simulated slot of a randomised complete block design.
@@ -108,10 +121,18 @@ pub struct SlotRun {
     pub log_level: f64,
 }
 
-/// A matrix of `passes` passes over `configs` configurations in blocks of one slot per arm, arms and configurations in random order, as
-/// the slots ran in time. `effects[arm]` are logarithms of ratios.
+/// A matrix of `passes` passes over `configs` configurations in blocks of one slot per arm, arms
+/// and configurations in random order, as the slots ran in time. `effects[arm]` are logarithms of
+/// ratios.
 #[must_use]
-pub fn matrix(what: Disturbance, configs: usize, passes: usize, cv: f64, effects: &[f64], rng: &mut Rng) -> Vec<SlotRun> {
+pub fn matrix(
+    what: Disturbance,
+    configs: usize,
+    passes: usize,
+    cv: f64,
+    effects: &[f64],
+    rng: &mut Rng,
+) -> Vec<SlotRun> {
     let arms = effects.len();
     let heaviest = arms - 1;
     let base = levels(what, configs * passes * arms, arms, cv, rng);
@@ -127,24 +148,41 @@ pub fn matrix(what: Disturbance, configs: usize, passes: usize, cv: f64, effects
                 if what == Disturbance::Sawtooth {
                     log_level += 0.2 * (1.0 - position as f64 / heaviest.max(1) as f64);
                 }
-                if what == Disturbance::CarryOver && arm != heaviest && out.last().is_some_and(|s| s.arm == heaviest) {
+                if what == Disturbance::CarryOver
+                    && arm != heaviest
+                    && out.last().is_some_and(|s| s.arm == heaviest)
+                {
                     log_level += 0.92f64.ln();
                 }
-                out.push(SlotRun { config, arm, log_level });
+                out.push(SlotRun {
+                    config,
+                    arm,
+                    log_level,
+                });
             }
         }
     }
     out
 }
 
-/// Block differences `arm - arm 0` of a simulated matrix with `arms` arms, in the order in which the blocks ran.
+/// Block differences `arm - arm 0` of a simulated matrix with `arms` arms, in the order in which
+/// the blocks ran.
 #[must_use]
 pub fn differences(slots: &[SlotRun], arms: usize, arm: usize) -> Vec<f64> {
-    let level = |block: &[SlotRun], arm: usize| block.iter().find(|s| s.arm == arm).map_or(f64::NAN, |s| s.log_level);
-    slots.chunks_exact(arms).map(|block| level(block, arm) - level(block, 0)).collect()
+    let level = |block: &[SlotRun], arm: usize| {
+        block
+            .iter()
+            .find(|s| s.arm == arm)
+            .map_or(f64::NAN, |s| s.log_level)
+    };
+    slots
+        .chunks_exact(arms)
+        .map(|block| level(block, arm) - level(block, 0))
+        .collect()
 }
 
-/// Block differences of `blocks` randomised pairs of a baseline and an arm with the true log ratio `effect`.
+/// Block differences of `blocks` randomised pairs of a baseline and an arm with the true log ratio
+/// `effect`.
 #[must_use]
 pub fn pairs(what: Disturbance, blocks: usize, cv: f64, effect: f64, rng: &mut Rng) -> Vec<f64> {
     differences(&matrix(what, 1, blocks, cv, &[0.0, effect], rng), 2, 1)
@@ -172,7 +210,10 @@ mod tests {
     #[test]
     fn quiet_pairs_have_the_variance_of_two_runs_and_the_effect_as_mean() {
         let d = pairs(Disturbance::Quiet, 40_000, 0.15, -0.1, &mut Rng::new(1));
-        assert!((mean(&d) + 0.1).abs() < 0.004 && (variance(&d) / (2.0 * sigma(0.15).powi(2)) - 1.0).abs() < 0.04);
+        assert!(
+            (mean(&d) + 0.1).abs() < 0.004
+                && (variance(&d) / (2.0 * sigma(0.15).powi(2)) - 1.0).abs() < 0.04
+        );
     }
 
     #[test]
@@ -189,20 +230,31 @@ mod tests {
         let growing = run(Disturbance::GrowingNoise);
         assert!(variance(&growing[3000..]) > 4.0 * variance(&growing[..1000]));
         let slow = run(Disturbance::Autocorrelated);
-        let rho = slow.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / slow.iter().map(|x| x * x).sum::<f64>();
+        let rho = slow.windows(2).map(|w| w[0] * w[1]).sum::<f64>()
+            / slow.iter().map(|x| x * x).sum::<f64>();
         assert!((rho - 0.9).abs() < 0.05, "{rho}");
     }
 
     #[test]
     fn a_matrix_runs_every_arm_once_a_block_and_carry_over_follows_the_heaviest() {
-        let slots = matrix(Disturbance::CarryOver, 3, 50, 1e-9, &[0.0; 4], &mut Rng::new(3));
+        let slots = matrix(
+            Disturbance::CarryOver,
+            3,
+            50,
+            1e-9,
+            &[0.0; 4],
+            &mut Rng::new(3),
+        );
         for block in slots.chunks_exact(4) {
             let mut arms: Vec<usize> = block.iter().map(|s| s.arm).collect();
             arms.sort_unstable();
             assert!(arms == [0, 1, 2, 3] && block.iter().all(|s| s.config == block[0].config));
         }
         for pair in slots.windows(2) {
-            assert_eq!(pair[1].log_level < -0.05, pair[0].arm == 3 && pair[1].arm != 3);
+            assert_eq!(
+                pair[1].log_level < -0.05,
+                pair[0].arm == 3 && pair[1].arm != 3
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The distribution functions that the tests need, each to about 1e-12 relative.
 //!
-//! Formulas: Abramowitz & Stegun 6.5 and 26.5 (incomplete gamma and beta as series and continued fractions, evaluated by the modified
-//! Lentz method), Lanczos (1964) for the logarithm of gamma, Acklam's rational approximation with one Halley step for the normal
-//! quantile.
+//! Formulas: Abramowitz & Stegun 6.5 and 26.5 (incomplete gamma and beta as series and continued
+//! fractions, evaluated by the modified Lentz method), Lanczos (1964) for the logarithm of gamma,
+//! Acklam's rational approximation with one Halley step for the normal quantile.
 
 const TINY: f64 = 1e-300;
 const PRECISION: f64 = 1e-15;
@@ -41,7 +41,8 @@ pub fn ln_factorial(n: u64) -> f64 {
     ln_gamma(n as f64 + 1.0)
 }
 
-/// Value of a continued fraction `b0 + a1/(b1 + a2/(b2 + …))` by the modified Lentz method; `term(j)` gives (a_j, b_j).
+/// Value of a continued fraction `b0 + a1/(b1 + a2/(b2 + …))` by the modified Lentz method;
+/// `term(j)` gives (a_j, b_j).
 fn continued_fraction(b0: f64, term: impl Fn(f64) -> (f64, f64)) -> f64 {
     let away_from_zero = |x: f64| if x.abs() < TINY { TINY } else { x };
     let mut value = away_from_zero(b0);
@@ -96,7 +97,8 @@ pub fn beta_incomplete(a: f64, b: f64, x: f64) -> f64 {
 
 /// A&S 26.5.8, which converges fast for x < (a + 1)/(a + b + 2).
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
     let fraction = continued_fraction(1.0, |j| {
         let m = (j / 2.0).floor();
         let numerator = if j % 2.0 == 0.0 {
@@ -165,7 +167,13 @@ fn acklam(p: f64) -> f64 {
         4.374_664_141_464_968,
         2.938_163_982_698_783,
     ];
-    const D: [f64; 5] = [7.784_695_709_041_462e-3, 3.224_671_290_700_398e-1, 2.445_134_137_142_996, 3.754_408_661_907_416, 1.0];
+    const D: [f64; 5] = [
+        7.784_695_709_041_462e-3,
+        3.224_671_290_700_398e-1,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+        1.0,
+    ];
     let horner = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
     if p < 0.024_25 {
         let q = (-2.0 * p.ln()).sqrt();
@@ -182,7 +190,8 @@ pub fn student_upper(t: f64, df: f64) -> f64 {
     if t > 0.0 { tail } else { 1.0 - tail }
 }
 
-/// The t with P(T <= t) = p of Student's t with `df` degrees of freedom, by bisection to the last bits.
+/// The t with P(T <= t) = p of Student's t with `df` degrees of freedom, by bisection to the last
+/// bits.
 #[must_use]
 pub fn student_quantile(p: f64, df: f64) -> f64 {
     if p < 0.5 {
@@ -223,13 +232,21 @@ pub fn chi_square_upper(x: f64, df: f64) -> f64 {
 /// P(F > f) of Fisher's F with `df1` and `df2` degrees of freedom.
 #[must_use]
 pub fn f_upper(f: f64, df1: f64, df2: f64) -> f64 {
-    if f <= 0.0 { 1.0 } else { beta_incomplete(0.5 * df2, 0.5 * df1, df2 / (df2 + df1 * f)) }
+    if f <= 0.0 {
+        1.0
+    } else {
+        beta_incomplete(0.5 * df2, 0.5 * df1, df2 / (df2 + df1 * f))
+    }
 }
 
 /// P(K <= k) for K successes in `n` trials of probability `p`.
 #[must_use]
 pub fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
-    if k >= n { 1.0 } else { beta_incomplete((n - k) as f64, k as f64 + 1.0, 1.0 - p) }
+    if k >= n {
+        1.0
+    } else {
+        beta_incomplete((n - k) as f64, k as f64 + 1.0, 1.0 - p)
+    }
 }
 
 /// The smallest k with P(K <= k) >= q.
@@ -247,13 +264,17 @@ pub fn binomial_quantile(q: f64, n: u64, p: f64) -> u64 {
     low
 }
 
-/// The expected values are those of scipy 1.17.1: `stats.norm.cdf(x)`, `stats.t.ppf(p, df)`, `stats.chi2.sf(x, df)` and so on.
+/// The expected values are those of scipy 1.17.1: `stats.norm.cdf(x)`, `stats.t.ppf(p, df)`,
+/// `stats.chi2.sf(x, df)` and so on.
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn close(found: f64, expected: f64, relative: f64, what: &str) {
-        assert!((found - expected).abs() <= relative * expected.abs().max(1e-300), "{what}: {found:e} is not {expected:e}");
+        assert!(
+            (found - expected).abs() <= relative * expected.abs().max(1e-300),
+            "{what}: {found:e} is not {expected:e}"
+        );
     }
 
     #[test]
@@ -270,7 +291,12 @@ mod tests {
         ];
         for (z, expected) in cdf {
             close(normal_cdf(z), expected, 1e-12, "normal cdf");
-            close(normal_two_sided(z), 2.0 * normal_cdf(-z.abs()), 1e-15, "two-sided");
+            close(
+                normal_two_sided(z),
+                2.0 * normal_cdf(-z.abs()),
+                1e-15,
+                "two-sided",
+            );
         }
         let quantiles = [
             (1e-12, -7.034_483_825_301_131),
@@ -304,11 +330,20 @@ mod tests {
         for (p, df, expected) in quantiles {
             close(student_quantile(p, df), expected, 1e-9, "t quantile");
         }
-        let cdf = [(-2.5, 4.0, 0.033_383_272_405_994_07), (0.3, 1.0, 0.592_773_579_077_742_3), (3.3, 9.0, 0.995_385_045_840_726_5)];
+        let cdf = [
+            (-2.5, 4.0, 0.033_383_272_405_994_07),
+            (0.3, 1.0, 0.592_773_579_077_742_3),
+            (3.3, 9.0, 0.995_385_045_840_726_5),
+        ];
         for (t, df, expected) in cdf {
             close(1.0 - student_upper(t, df), expected, 1e-12, "t cdf");
         }
-        close(student_upper(12.0, 3.0), 0.000_622_507_900_394_668_1, 1e-12, "t upper tail");
+        close(
+            student_upper(12.0, 3.0),
+            0.000_622_507_900_394_668_1,
+            1e-12,
+            "t upper tail",
+        );
     }
 
     #[test]
@@ -335,9 +370,12 @@ mod tests {
 
     #[test]
     fn gamma_and_beta_agree_with_scipy() {
-        for (x, expected) in
-            [(0.5, 0.572_364_942_924_7), (3.5, 1.200_973_602_347_074_3), (10.0, 12.801_827_480_081_469), (1e5, 1_051_287.708_973_656_9)]
-        {
+        for (x, expected) in [
+            (0.5, 0.572_364_942_924_7),
+            (3.5, 1.200_973_602_347_074_3),
+            (10.0, 12.801_827_480_081_469),
+            (1e5, 1_051_287.708_973_656_9),
+        ] {
             close(ln_gamma(x), expected, 1e-13, "ln gamma");
         }
         assert!(ln_gamma(1.0).abs() < 1e-14);
@@ -375,9 +413,11 @@ mod tests {
         ] {
             assert_eq!(binomial_quantile(q, n, p), expected, "q {q} n {n} p {p}");
         }
-        for (k, n, p, expected) in
-            [(3, 10, 0.5, 0.171_875), (985, 1000, 0.99, 0.082_412_319_516_089_2), (998_900, 1_000_000, 0.999, 0.000_957_466_970_028_627_8)]
-        {
+        for (k, n, p, expected) in [
+            (3, 10, 0.5, 0.171_875),
+            (985, 1000, 0.99, 0.082_412_319_516_089_2),
+            (998_900, 1_000_000, 0.999, 0.000_957_466_970_028_627_8),
+        ] {
             close(binomial_cdf(k, n, p), expected, 1e-8, "binomial");
         }
         assert_eq!(binomial_cdf(10, 10, 0.1), 1.0);

@@ -1,6 +1,7 @@
-//! The numeric promises as seeded tests. Quick versions run by default, with limits that a true value at its promise would pass; the
-//! full sizes are ignored by default: `cargo test -p stats --test goals -- --ignored`. The tables behind them: `cargo run --release -p
-//! stats --example goals`.
+//! The numeric promises as seeded tests. Quick versions run by default, with limits that a true
+//! value at its promise would pass; the full sizes are ignored by default: `cargo test -p stats
+//! --test goals -- --ignored`. The tables behind them: `cargo run --release -p stats --example
+//! goals`.
 
 #[path = "../examples/goals/experiments.rs"]
 mod experiments;
@@ -15,7 +16,10 @@ fn fixed_size_false_positives(matrices: usize, limit: f64) {
         for cv in CVS {
             let rate = false_positives(what, cv, matrices);
             assert!(rate <= limit, "{what:?} at CV {cv}: {rate}");
-            assert!(rate > 0.035, "{what:?} at CV {cv}: {rate}, so the test has lost its power");
+            assert!(
+                rate > 0.035,
+                "{what:?} at CV {cv}: {rate}, so the test has lost its power"
+            );
         }
     }
 }
@@ -58,7 +62,10 @@ fn interval_covers(runs: usize, limit: f64) {
         for cv in CVS {
             for n in [6, 10, 30, 90] {
                 let covered = coverage(what, cv, n, runs);
-                assert!(covered >= limit, "{what:?} at CV {cv}, {n} blocks: {covered}");
+                assert!(
+                    covered >= limit,
+                    "{what:?} at CV {cv}, {n} blocks: {covered}"
+                );
             }
         }
     }
@@ -81,14 +88,26 @@ fn stopped_verdicts(runs: usize, slack: f64) {
         for what in [Disturbance::Quiet, Disturbance::SeedLike] {
             for ratio in [1.0, 0.95, 0.9, 0.8] {
                 let v = verdicts(what, cv, ratio, runs);
-                assert!(v.coverage >= 0.94 - slack, "{what:?} CV {cv} ratio {ratio}: {v:?}");
-                assert!(ratio == 1.0 || v.faster <= 0.01 + slack, "{what:?} CV {cv} ratio {ratio}: {v:?}");
-                assert!(ratio != 0.95 || v.equivalent <= 0.025 + slack, "{what:?} CV {cv} ratio {ratio}: {v:?}");
+                assert!(
+                    v.coverage >= 0.94 - slack,
+                    "{what:?} CV {cv} ratio {ratio}: {v:?}"
+                );
+                assert!(
+                    ratio == 1.0 || v.faster <= 0.01 + slack,
+                    "{what:?} CV {cv} ratio {ratio}: {v:?}"
+                );
+                assert!(
+                    ratio != 0.95 || v.equivalent <= 0.025 + slack,
+                    "{what:?} CV {cv} ratio {ratio}: {v:?}"
+                );
             }
         }
     }
     let same = verdicts(Disturbance::Quiet, 0.05, 1.0, runs);
-    assert!(same.equivalent >= 0.95 - slack && same.mean_blocks <= 35.0, "{same:?}");
+    assert!(
+        same.equivalent >= 0.95 - slack && same.mean_blocks <= 35.0,
+        "{same:?}"
+    );
 }
 
 #[test]
@@ -102,15 +121,21 @@ fn stopped_runs_cover_the_truth_never_point_the_wrong_way_and_can_say_equivalent
     stopped_verdicts(4000, 0.005);
 }
 
-/// Goal 4. "-10 % at CV 5 % within 10 blocks" holds for a plan of ten blocks; the open rule has spent too little by then and takes 9.5
-/// on average.
+/// Goal 4. "-10 % at CV 5 % within 10 blocks" holds for a plan of ten blocks; the open rule has
+/// spent too little by then and takes 9.5 on average.
 fn finds_what_it_promises(runs: usize, slack: f64) {
     let quiet = |cv, ratio| power(Disturbance::Quiet, cv, ratio, runs);
     assert!(power_at_fixed_size(0.05, 0.9, 10, runs) >= 0.95 - slack);
     let small = quiet(0.05, 0.9);
-    assert!(small.found >= 0.98 - slack && small.mean_blocks <= 10.0, "{small:?}");
+    assert!(
+        small.found >= 0.98 - slack && small.mean_blocks <= 10.0,
+        "{small:?}"
+    );
     let five = quiet(0.05, 0.95);
-    assert!(five.found >= 0.98 - slack && five.mean_blocks <= 22.0, "{five:?}");
+    assert!(
+        five.found >= 0.98 - slack && five.mean_blocks <= 22.0,
+        "{five:?}"
+    );
     let noisy = quiet(0.15, 0.9);
     assert!(noisy.found >= 0.90 - slack, "{noisy:?}");
     let large = quiet(0.15, 0.8);
@@ -118,7 +143,10 @@ fn finds_what_it_promises(runs: usize, slack: f64) {
     for (cv, ratio) in [(0.05, 0.95), (0.05, 0.9), (0.15, 0.9), (0.15, 0.8)] {
         let disturbed = power(Disturbance::SeedLike, cv, ratio, runs).mean_blocks;
         let quiet = quiet(cv, ratio).mean_blocks;
-        assert!(disturbed <= 1.35 * quiet, "CV {cv} ratio {ratio}: {disturbed} blocks against {quiet}");
+        assert!(
+            disturbed <= 1.35 * quiet,
+            "CV {cv} ratio {ratio}: {disturbed} blocks against {quiet}"
+        );
     }
 }
 
@@ -137,21 +165,39 @@ fn real_differences_are_found_in_the_promised_blocks_in_full() {
 fn whole_matrices(runs: usize, slack: f64) {
     let thresholds = Thresholds::matrix(20, 10, 0.05, 6);
     let run = |what, cv, effects: &[f64; ARMS]| matrices(what, cv, effects, &thresholds, runs);
-    for (what, cv) in [(Disturbance::Quiet, 0.05), (Disturbance::RandomWalk, 0.15), (Disturbance::SeedLike, 0.05)] {
+    for (what, cv) in [
+        (Disturbance::Quiet, 0.05),
+        (Disturbance::RandomWalk, 0.15),
+        (Disturbance::SeedLike, 0.05),
+    ] {
         let same = run(what, cv, &[0.0; ARMS]);
         assert!(same.family_error <= 0.05 + slack, "{what:?} {same:?}");
     }
     let mixed = mixed_effects();
-    let (quiet, disturbed) = (run(Disturbance::Quiet, 0.05, &mixed), run(Disturbance::SeedLike, 0.05, &mixed));
-    assert!(quiet.found[0] >= 0.95 - slack && quiet.mean_passes[0] <= 4.5, "{quiet:?}");
-    assert!(disturbed.found[0] >= 0.80 - slack && disturbed.mean_passes[0] <= 6.5, "{disturbed:?}");
+    let (quiet, disturbed) = (
+        run(Disturbance::Quiet, 0.05, &mixed),
+        run(Disturbance::SeedLike, 0.05, &mixed),
+    );
+    assert!(
+        quiet.found[0] >= 0.95 - slack && quiet.mean_passes[0] <= 4.5,
+        "{quiet:?}"
+    );
+    assert!(
+        disturbed.found[0] >= 0.80 - slack && disturbed.mean_passes[0] <= 6.5,
+        "{disturbed:?}"
+    );
     let noisy = run(Disturbance::Quiet, 0.15, &mixed);
     assert!(
-        quiet.mean_passes[1] <= 2.0 && disturbed.mean_passes[1] <= 2.0 && noisy.mean_passes[1] <= 4.0,
+        quiet.mean_passes[1] <= 2.0
+            && disturbed.mean_passes[1] <= 2.0
+            && noisy.mean_passes[1] <= 4.0,
         "{quiet:?} {disturbed:?} {noisy:?}"
     );
     for result in [quiet, disturbed, noisy] {
-        assert!(result.family_error <= 0.05 + slack && result.cell_false_discoveries <= 0.05 + slack, "{result:?}");
+        assert!(
+            result.family_error <= 0.05 + slack && result.cell_false_discoveries <= 0.05 + slack,
+            "{result:?}"
+        );
     }
 }
 
@@ -172,26 +218,37 @@ fn an_experiment_run_variant_by_variant_is_refused_whatever_it_shows() {
     let estimate = stats::effect(&[0.3; 20], 0.95);
     for arms in 2..8 {
         for repeats in 2..20 {
-            let order: Vec<usize> = (0..arms).flat_map(|arm| std::iter::repeat_n(arm, repeats)).collect();
+            let order: Vec<usize> = (0..arms)
+                .flat_map(|arm| std::iter::repeat_n(arm, repeats))
+                .collect();
             let reason = aliased_with_order(&order).map(|_| stats::Reason::OrderAliasedWithArm);
-            assert!(matches!(judge(estimate.as_ref(), reason, MARGIN, stats::Better::Higher), Verdict::Invalid(_)));
+            assert!(matches!(
+                judge(estimate.as_ref(), reason, MARGIN, stats::Better::Higher),
+                Verdict::Invalid(_)
+            ));
         }
     }
 }
 
-/// The formula assumes t, so it is too optimistic where the exact test cannot use its whole 5 %: at six blocks the real figure is 1.26
-/// times larger.
+/// The formula assumes t, so it is too optimistic where the exact test cannot use its whole 5 %: at
+/// six blocks the real figure is 1.26 times larger.
 fn forecasts(runs: usize, tolerance: f64) {
     for cv in CVS {
         for n in [8, 10, 20, 60] {
             let ratio = mde::before(sigma(cv), n, 0.05) / simulated_mde(cv, n, runs);
-            assert!((ratio - 1.0).abs() <= tolerance, "CV {cv}, {n} blocks: {ratio}");
+            assert!(
+                (ratio - 1.0).abs() <= tolerance,
+                "CV {cv}, {n} blocks: {ratio}"
+            );
         }
     }
     for (cv, ratio) in [(0.05, 0.97), (0.15, 0.90), (0.15, 0.95)] {
         let target = f64::ln(ratio);
         let hit = planning(cv, target, blocks_for_80_percent(cv, target, runs), runs);
-        assert!(hit >= 0.80, "CV {cv}, ratio {ratio}: the range contains the truth in {hit}");
+        assert!(
+            hit >= 0.80,
+            "CV {cv}, ratio {ratio}: the range contains the truth in {hit}"
+        );
     }
 }
 
@@ -213,7 +270,10 @@ fn the_cut_leaves_at_most_2_percent_bias_and_a_late_cliff_never_passes() {
         for (name, shape) in SHAPES {
             let w = warm_up(shape, phi, 400);
             if name.starts_with("ramp") || name.starts_with("burst") {
-                assert!(w.bias.abs() <= 2.0 && w.bias.abs() < w.bias_uncut.abs(), "{name}: {w:?}");
+                assert!(
+                    w.bias.abs() <= 2.0 && w.bias.abs() < w.bias_uncut.abs(),
+                    "{name}: {w:?}"
+                );
             }
             if name.starts_with("cliff") {
                 assert!(w.passes == 0.0 && w.change_seen > 0.97, "{name}: {w:?}");
@@ -228,6 +288,9 @@ fn the_cut_leaves_at_most_2_percent_bias_and_a_late_cliff_never_passes() {
 /// Goal 10.
 #[test]
 fn plans_and_thresholds_are_the_same_every_time() {
-    assert_eq!(Thresholds::matrix(3, 5, 0.05, 2), Thresholds::matrix(3, 5, 0.05, 2));
+    assert_eq!(
+        Thresholds::matrix(3, 5, 0.05, 2),
+        Thresholds::matrix(3, 5, 0.05, 2)
+    );
     assert_eq!(Thresholds::open().looks()[..12], stats::LOOKS);
 }

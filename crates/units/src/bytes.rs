@@ -7,11 +7,14 @@ use crate::lossless::u64_to_f64;
 use crate::number::{Decimal, scaled, split};
 
 /// A number of bytes; serialised as a plain number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// The prefixes in ascending order: the n-th stands for 1024 to the n or, in its SI form, 1000 to the n.
+/// The prefixes in ascending order: the n-th stands for 1024 to the n or, in its SI form, 1000 to
+/// the n.
 const PREFIXES: [char; 6] = ['k', 'm', 'g', 't', 'p', 'e'];
 
 /// The names of the powers of 1024 in ascending order.
@@ -27,16 +30,17 @@ impl Bytes {
 
     /// Reads a size such as `4k`, `4KiB`, `1.5G`, `4 kB` or `1_048_576`.
     ///
-    /// A bare number is bytes. A prefix `k m g t p e` in any case, alone or with `i`, `ib`, `iB` or `b`, counts in powers
-    /// of 1024. The SI forms `kB MB GB TB PB EB`, so spelled, count in powers of 1000; `KB` and `mB` and their like are
-    /// refused, since they are written for both. A fraction must come out at a whole number of bytes.
+    /// A bare number is bytes. A prefix `k m g t p e` in any case, alone or with `i`, `ib`, `iB` or
+    /// `b`, counts in powers of 1024. The SI forms `kB MB GB TB PB EB`, so spelled, count in
+    /// powers of 1000; `KB` and `mB` and their like are refused, since they are written for
+    /// both. A fraction must come out at a whole number of bytes.
     pub fn parse(text: &str) -> Result<Bytes, UnitError> {
         let (number, unit) = split(text, Quantity::Size)?;
         in_bytes(&number, unit, text.trim(), Quantity::Size).map(Bytes)
     }
 
-    /// A text that [`Bytes::parse`] reads back as the same value: a whole number of the largest prefix that divides it
-    /// (`4k`), or of bytes (`1536`).
+    /// A text that [`Bytes::parse`] reads back as the same value: a whole number of the largest
+    /// prefix that divides it (`4k`), or of bytes (`1536`).
     pub fn exact(self) -> String {
         let largest = largest_whole_unit(self.0);
         match largest.checked_sub(1) {
@@ -46,7 +50,8 @@ impl Bytes {
     }
 }
 
-/// A whole number of a binary unit in that unit (`4 KiB`), below five digits; else three or four significant digits.
+/// A whole number of a binary unit in that unit (`4 KiB`), below five digits; else three or four
+/// significant digits.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST_READABLE: u64 = 9999;
@@ -66,11 +71,20 @@ fn largest_whole_unit(bytes: u64) -> usize {
     if bytes == 0 {
         return 0;
     }
-    (1..=PREFIXES.len()).rev().find(|n| bytes.is_multiple_of(1 << (10 * n))).unwrap_or(0)
+    (1..=PREFIXES.len())
+        .rev()
+        .find(|n| bytes.is_multiple_of(1 << (10 * n)))
+        .unwrap_or(0)
 }
 
-/// `number` of `unit` in bytes by the rules of [`Bytes::parse`], with errors in the words of `what` about `text`.
-pub(crate) fn in_bytes(number: &Decimal<'_>, unit: &str, text: &str, what: Quantity) -> Result<u64, UnitError> {
+/// `number` of `unit` in bytes by the rules of [`Bytes::parse`], with errors in the words of `what`
+/// about `text`.
+pub(crate) fn in_bytes(
+    number: &Decimal<'_>,
+    unit: &str,
+    text: &str,
+    what: Quantity,
+) -> Result<u64, UnitError> {
     match multiplier(unit) {
         Multiplier::Known(scale) => number.times_exactly(scale, text, what),
         Multiplier::Unknown => Err(what.unknown_unit(text, unit)),
@@ -84,7 +98,10 @@ pub(crate) fn in_bytes(number: &Decimal<'_>, unit: &str, text: &str, what: Quant
 
 enum Multiplier {
     Known(u64),
-    Either { decimal: String, binary: &'static str },
+    Either {
+        decimal: String,
+        binary: &'static str,
+    },
     Unknown,
 }
 
@@ -102,12 +119,21 @@ fn multiplier(unit: &str) -> Multiplier {
     };
     let power = index + 1;
     // SI writes kilo in lower case and every larger prefix in upper case.
-    let si_prefix = if power == 1 { 'k' } else { PREFIXES[index].to_ascii_uppercase() };
+    let si_prefix = if power == 1 {
+        'k'
+    } else {
+        PREFIXES[index].to_ascii_uppercase()
+    };
     match rest {
         "" | "b" => Multiplier::Known(1 << (10 * power)),
         "B" if first == si_prefix => Multiplier::Known((0..power).fold(1, |scale, _| scale * 1000)),
-        "B" => Multiplier::Either { decimal: format!("{si_prefix}B"), binary: BINARY_NAMES[power] },
-        _ if rest.eq_ignore_ascii_case("i") || rest.eq_ignore_ascii_case("ib") => Multiplier::Known(1 << (10 * power)),
+        "B" => Multiplier::Either {
+            decimal: format!("{si_prefix}B"),
+            binary: BINARY_NAMES[power],
+        },
+        _ if rest.eq_ignore_ascii_case("i") || rest.eq_ignore_ascii_case("ib") => {
+            Multiplier::Known(1 << (10 * power))
+        }
         _ => Multiplier::Unknown,
     }
 }
@@ -122,18 +148,27 @@ mod tests {
     use crate::error::kind_of;
 
     fn read(text: &str) -> u64 {
-        Bytes::parse(text).unwrap_or_else(|error| panic!("{error}")).0
+        Bytes::parse(text)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .0
     }
 
     #[test]
     fn bare_letters_and_iec_forms_count_in_powers_of_1024() {
-        for text in ["4k", "4K", "4Ki", "4ki", "4KiB", "4kib", "4KIB", "4kb", "4Kb", "4 KiB", " 4k "] {
+        for text in [
+            "4k", "4K", "4Ki", "4ki", "4KiB", "4kib", "4KIB", "4kb", "4Kb", "4 KiB", " 4k ",
+        ] {
             assert_eq!(read(text), 4096, "{text}");
         }
         for (index, prefix) in PREFIXES.iter().enumerate() {
             let expected = 1u64 << (10 * (index + 1));
             let upper = prefix.to_ascii_uppercase();
-            for text in [format!("1{prefix}"), format!("1{upper}"), format!("1{upper}iB"), format!("1{prefix}b")] {
+            for text in [
+                format!("1{prefix}"),
+                format!("1{upper}"),
+                format!("1{upper}iB"),
+                format!("1{prefix}b"),
+            ] {
                 assert_eq!(read(&text), expected, "{text}");
             }
         }
@@ -154,10 +189,18 @@ mod tests {
     #[test]
     fn a_spelling_that_the_field_uses_for_both_is_refused_with_both_choices() {
         let error = Bytes::parse("4KB").unwrap_err();
-        assert_eq!(error.to_string(), "`4KB` is used for powers of 1000 and of 1024; write 4kB for the first or 4KiB for the second");
+        assert_eq!(
+            error.to_string(),
+            "`4KB` is used for powers of 1000 and of 1024; write 4kB for the first or 4KiB for the second"
+        );
         for text in ["1mB", "1gB", "1tB", "1pB", "1eB"] {
             let error = Bytes::parse(text).unwrap_err();
-            let UnitError::Ambiguous { decimal, binary, .. } = error else { panic!("{error}") };
+            let UnitError::Ambiguous {
+                decimal, binary, ..
+            } = error
+            else {
+                panic!("{error}")
+            };
             assert_eq!(read(&decimal).to_string().trim_end_matches('0'), "1");
             assert!(read(&binary).is_power_of_two());
         }
@@ -165,7 +208,14 @@ mod tests {
 
     #[test]
     fn bare_numbers_are_bytes_and_underscores_group_digits() {
-        for (text, bytes) in [("0", 0), ("512", 512), ("512B", 512), ("512 b", 512), ("1_048_576", 1 << 20), ("007", 7)] {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("512B", 512),
+            ("512 b", 512),
+            ("1_048_576", 1 << 20),
+            ("007", 7),
+        ] {
             assert_eq!(read(text), bytes, "{text}");
         }
         assert_eq!(read("18446744073709551615"), u64::MAX);
@@ -176,10 +226,16 @@ mod tests {
         assert_eq!(read("1.5G"), 3 << 29);
         assert_eq!(read(".5k"), 512);
         assert_eq!(read("0.000_000_000_931_322_574_615_478_515_625g"), 1);
-        assert_eq!(read("1.50000000000000000000000000000000000000000000000000k"), 1536);
+        assert_eq!(
+            read("1.50000000000000000000000000000000000000000000000000k"),
+            1536
+        );
         for text in ["1.1k", "0.5", "1.0000000000000000000000000000000000000001G"] {
             let error = Bytes::parse(text).unwrap_err();
-            assert!(matches!(error, UnitError::NotWhole { .. }), "{text}: {error}");
+            assert!(
+                matches!(error, UnitError::NotWhole { .. }),
+                "{text}: {error}"
+            );
         }
     }
 
@@ -246,7 +302,14 @@ mod tests {
 
     #[test]
     fn exact_prefers_the_largest_unit_that_divides() {
-        let table = [(0, "0"), (1, "1"), (1536, "1536"), (4096, "4k"), (3 << 29, "1536m"), (1 << 60, "1e")];
+        let table = [
+            (0, "0"),
+            (1, "1"),
+            (1536, "1536"),
+            (4096, "4k"),
+            (3 << 29, "1536m"),
+            (1 << 60, "1e"),
+        ];
         for (bytes, text) in table {
             assert_eq!(Bytes(bytes).exact(), text);
         }

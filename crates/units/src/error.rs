@@ -1,6 +1,7 @@
 use std::fmt;
 
-/// Why a text is not the quantity that was asked for; one variant for each thing that the reader can do about it.
+/// Why a text is not the quantity that was asked for; one variant for each thing that the reader
+/// can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// Give a value: there was none.
@@ -36,7 +37,9 @@ pub enum UnitError {
         what: Quantity,
     },
     /// Choose between the two meanings.
-    #[error("`{read}` is used for powers of 1000 and of 1024; write {decimal} for the first or {binary} for the second")]
+    #[error(
+        "`{read}` is used for powers of 1000 and of 1024; write {decimal} for the first or {binary} for the second"
+    )]
     Ambiguous {
         /// The text that was read, shortened if it is long.
         read: String,
@@ -140,8 +143,12 @@ const RATE: Wording = Wording {
     limits: "0 to the largest finite number",
     example: "500, 10k or 0.5",
 };
-const BYTE_RATE: Wording =
-    Wording { noun: "a rate in bytes per second", shape: "a size and an optional /s", example: "100M, 1GiB/s or 1.5G", ..SIZE };
+const BYTE_RATE: Wording = Wording {
+    noun: "a rate in bytes per second",
+    shape: "a size and an optional /s",
+    example: "100M, 1GiB/s or 1.5G",
+    ..SIZE
+};
 const PERCENT: Wording = Wording {
     noun: "a percentage",
     shape: "a number and an optional %",
@@ -226,23 +233,39 @@ impl Quantity {
     }
 
     pub(crate) fn malformed(self, read: &str) -> UnitError {
-        UnitError::Malformed { read: excerpt(read), what: self }
+        UnitError::Malformed {
+            read: excerpt(read),
+            what: self,
+        }
     }
 
     pub(crate) fn negative(self, read: &str) -> UnitError {
-        UnitError::Negative { read: excerpt(read), what: self }
+        UnitError::Negative {
+            read: excerpt(read),
+            what: self,
+        }
     }
 
     pub(crate) fn unknown_unit(self, read: &str, unit: &str) -> UnitError {
-        UnitError::UnknownUnit { read: excerpt(read), unit: excerpt(unit), what: self }
+        UnitError::UnknownUnit {
+            read: excerpt(read),
+            unit: excerpt(unit),
+            what: self,
+        }
     }
 
     pub(crate) fn not_whole(self, read: &str) -> UnitError {
-        UnitError::NotWhole { read: excerpt(read), what: self }
+        UnitError::NotWhole {
+            read: excerpt(read),
+            what: self,
+        }
     }
 
     pub(crate) fn out_of_range(self, read: &str) -> UnitError {
-        UnitError::OutOfRange { read: excerpt(read), what: self }
+        UnitError::OutOfRange {
+            read: excerpt(read),
+            what: self,
+        }
     }
 }
 
@@ -252,11 +275,16 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What was read, fit for one line of a terminal: control characters escaped, cut after 60 characters.
+/// What was read, fit for one line of a terminal: control characters escaped, cut after 60
+/// characters.
 pub(crate) fn excerpt(read: &str) -> String {
     const LONGEST: usize = 60;
     let escaped = |c: char| {
-        if c.is_control() { c.escape_default().collect() } else { String::from(c) }
+        if c.is_control() {
+            c.escape_default().collect()
+        } else {
+            String::from(c)
+        }
     };
     let mut shown: String = read.chars().take(LONGEST).map(escaped).collect();
     if read.chars().nth(LONGEST).is_some() {
@@ -268,7 +296,10 @@ pub(crate) fn excerpt(read: &str) -> String {
 /// The name of the variant, for tables of what is refused.
 #[cfg(test)]
 pub(crate) fn kind_of(error: &UnitError) -> String {
-    format!("{error:?}").chars().take_while(char::is_ascii_alphabetic).collect()
+    format!("{error:?}")
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .collect()
 }
 
 #[cfg(test)]
@@ -303,7 +334,11 @@ mod tests {
                 assert!(text.contains("`7up`"), "{text}");
                 assert!(text.contains(what.example()), "{text}");
             }
-            assert!(UnitError::Empty { what }.to_string().contains(what.example()));
+            assert!(
+                UnitError::Empty { what }
+                    .to_string()
+                    .contains(what.example())
+            );
         }
     }
 

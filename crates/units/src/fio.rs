@@ -1,10 +1,12 @@
 //! The units of fio job files, which are nobody else's.
 //!
-//! By default (`kb_base=1024`) fio reads `4k`, `4kb` and `4ki` as 4096 bytes but `4kib` as 4000; with `kb_base=1000` the
-//! two exchange their meaning. The manual groups `ki` with `kib`; what was measured counts. Case never matters.
+//! By default (`kb_base=1024`) fio reads `4k`, `4kb` and `4ki` as 4096 bytes but `4kib` as 4000;
+//! with `kb_base=1000` the two exchange their meaning. The manual groups `ki` with `kib`; what was
+//! measured counts. Case never matters.
 //!
-//! What the manual does not define (a fraction, a space before the unit, an unknown unit, a unit after `0x…`) is an error
-//! here, since a job must be read as fio reads it or not at all. Arithmetic in parentheses is absent.
+//! What the manual does not define (a fraction, a space before the unit, an unknown unit, a unit
+//! after `0x…`) is an error here, since a job must be read as fio reads it or not at all.
+//! Arithmetic in parentheses is absent.
 
 use crate::error::{Quantity, UnitError};
 
@@ -37,7 +39,8 @@ pub struct FioRange {
     pub high: u64,
 }
 
-/// Reads one size as fio does under `kb_base`, which is 1024 or 1000; the space around it is ignored.
+/// Reads one size as fio does under `kb_base`, which is 1024 or 1000; the space around it is
+/// ignored.
 pub fn size(text: &str, kb_base: u32) -> Result<FioSize, UnitError> {
     size_of(text.trim(), kb_base, Quantity::FioSize)
 }
@@ -47,10 +50,17 @@ fn size_of(text: &str, kb_base: u32, what: Quantity) -> Result<FioSize, UnitErro
     let (number, unit) = whole(text, what)?;
     if unit == "%" {
         let percent = u8::try_from(number).ok().filter(|percent| *percent <= 100);
-        return percent.map(FioSize::Percent).ok_or_else(|| what.out_of_range(text));
+        return percent
+            .map(FioSize::Percent)
+            .ok_or_else(|| what.out_of_range(text));
     }
-    let scale = units.scale(unit).ok_or_else(|| what.unknown_unit(text, unit))?;
-    number.checked_mul(scale).map(FioSize::Bytes).ok_or_else(|| what.out_of_range(text))
+    let scale = units
+        .scale(unit)
+        .ok_or_else(|| what.unknown_unit(text, unit))?;
+    number
+        .checked_mul(scale)
+        .map(FioSize::Bytes)
+        .ok_or_else(|| what.out_of_range(text))
 }
 
 /// What a kilo is, with and without `ib`.
@@ -62,8 +72,14 @@ struct Units {
 impl Units {
     fn of(kb_base: u32) -> Result<Units, UnitError> {
         match kb_base {
-            1024 => Ok(Units { plain: 1024, ib: 1000 }),
-            1000 => Ok(Units { plain: 1000, ib: 1024 }),
+            1024 => Ok(Units {
+                plain: 1024,
+                ib: 1000,
+            }),
+            1000 => Ok(Units {
+                plain: 1000,
+                ib: 1024,
+            }),
             _ => Err(Quantity::FioKbBase.out_of_range(&kb_base.to_string())),
         }
     }
@@ -73,7 +89,10 @@ impl Units {
         if unit.is_empty() || unit == "b" {
             return Some(1);
         }
-        let (index, prefix) = ["k", "m", "g", "t", "p"].into_iter().enumerate().find(|(_, p)| unit.starts_with(p))?;
+        let (index, prefix) = ["k", "m", "g", "t", "p"]
+            .into_iter()
+            .enumerate()
+            .find(|(_, p)| unit.starts_with(p))?;
         let base = match unit.strip_prefix(prefix)? {
             "" | "b" | "i" => self.plain,
             "ib" => self.ib,
@@ -83,7 +102,8 @@ impl Units {
     }
 }
 
-/// Reads a time as fio does, in microseconds; a bare number is in `default_unit`, the space around it is ignored.
+/// Reads a time as fio does, in microseconds; a bare number is in `default_unit`, the space around
+/// it is ignored.
 pub fn time(text: &str, default_unit: FioTimeUnit) -> Result<u64, UnitError> {
     let what = Quantity::FioTime;
     let text = text.trim();
@@ -102,23 +122,33 @@ pub fn time(text: &str, default_unit: FioTimeUnit) -> Result<u64, UnitError> {
         "us" | "usec" => 1,
         _ => return Err(what.unknown_unit(text, unit)),
     };
-    number.checked_mul(micros).ok_or_else(|| what.out_of_range(text))
+    number
+        .checked_mul(micros)
+        .ok_or_else(|| what.out_of_range(text))
 }
 
-/// Reads ranges of sizes as fio does: `1k-64k` or `1k:64k`, several separated by `,` or `/` (reads, writes, trims).
+/// Reads ranges of sizes as fio does: `1k-64k` or `1k:64k`, several separated by `,` or `/` (reads,
+/// writes, trims).
 ///
 /// The ends of a descending range are exchanged, as fio's manual says.
 pub fn ranges(text: &str, kb_base: u32) -> Result<Vec<FioRange>, UnitError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(UnitError::Empty { what: Quantity::FioRange });
+        return Err(UnitError::Empty {
+            what: Quantity::FioRange,
+        });
     }
-    text.split([',', '/']).map(|part| range(part.trim(), text, kb_base)).collect()
+    text.split([',', '/'])
+        .map(|part| range(part.trim(), text, kb_base))
+        .collect()
 }
 
 fn range(part: &str, text: &str, kb_base: u32) -> Result<FioRange, UnitError> {
     let malformed = || Quantity::FioRange.malformed(text);
-    let (low_text, high_text) = part.split_once('-').or_else(|| part.split_once(':')).ok_or_else(malformed)?;
+    let (low_text, high_text) = part
+        .split_once('-')
+        .or_else(|| part.split_once(':'))
+        .ok_or_else(malformed)?;
     let (low_text, high_text) = (low_text.trim(), high_text.trim());
     let end = |end: &str| match size_of(end, kb_base, Quantity::FioRange)? {
         FioSize::Bytes(bytes) => Ok(bytes),
@@ -128,7 +158,10 @@ fn range(part: &str, text: &str, kb_base: u32) -> Result<FioRange, UnitError> {
         return Err(malformed());
     }
     let (low, high) = (end(low_text)?, end(high_text)?);
-    Ok(FioRange { low: low.min(high), high: low.max(high) })
+    Ok(FioRange {
+        low: low.min(high),
+        high: low.max(high),
+    })
 }
 
 /// The whole number that `text` starts with, decimal or `0x`, and what follows it.
@@ -136,7 +169,10 @@ fn whole(text: &str, what: Quantity) -> Result<(u64, &str), UnitError> {
     if text.is_empty() {
         return Err(UnitError::Empty { what });
     }
-    if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+    if text
+        .strip_prefix('-')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    {
         return Err(what.negative(text));
     }
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
@@ -144,17 +180,22 @@ fn whole(text: &str, what: Quantity) -> Result<(u64, &str), UnitError> {
         Some(body) => (16, body),
         None => (10, text),
     };
-    let end = body.find(|c: char| !c.is_digit(radix)).unwrap_or(body.len());
+    let end = body
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(body.len());
     let (digits, unit) = body.split_at(end);
     if digits.is_empty() || unit.starts_with(|c: char| c == '.' || c.is_whitespace()) {
         return Err(what.malformed(text));
     }
-    // `0x10b` would be a number and `0x10k` a number with a unit: no unit is taken after hexadecimal digits.
+    // `0x10b` would be a number and `0x10k` a number with a unit: no unit is taken after
+    // hexadecimal digits.
     if hex.is_some() && !unit.is_empty() {
         return Err(what.unknown_unit(text, unit));
     }
     // Digits alone fail to parse only by being too large.
-    let number = u64::from_str_radix(digits, radix).ok().ok_or_else(|| what.out_of_range(text))?;
+    let number = u64::from_str_radix(digits, radix)
+        .ok()
+        .ok_or_else(|| what.out_of_range(text))?;
     Ok((number, unit))
 }
 
@@ -170,11 +211,25 @@ mod tests {
         for (kb_base, plain, ib) in [(1024, 1024u64, 1000u64), (1000, 1000, 1024)] {
             for (power, prefix) in (1u32..).zip(["k", "m", "g", "t", "p"]) {
                 let upper = prefix.to_uppercase();
-                for unit in [prefix.to_owned(), upper.clone(), format!("{prefix}b"), format!("{prefix}B"), format!("{upper}i")] {
-                    assert_eq!(size(&format!("4{unit}"), kb_base), Ok(FioSize::Bytes(4 * plain.pow(power))), "4{unit}");
+                for unit in [
+                    prefix.to_owned(),
+                    upper.clone(),
+                    format!("{prefix}b"),
+                    format!("{prefix}B"),
+                    format!("{upper}i"),
+                ] {
+                    assert_eq!(
+                        size(&format!("4{unit}"), kb_base),
+                        Ok(FioSize::Bytes(4 * plain.pow(power))),
+                        "4{unit}"
+                    );
                 }
                 for unit in [format!("{prefix}ib"), format!("{upper}iB")] {
-                    assert_eq!(size(&format!("4{unit}"), kb_base), Ok(FioSize::Bytes(4 * ib.pow(power))), "4{unit}");
+                    assert_eq!(
+                        size(&format!("4{unit}"), kb_base),
+                        Ok(FioSize::Bytes(4 * ib.pow(power))),
+                        "4{unit}"
+                    );
                 }
             }
         }
@@ -192,7 +247,11 @@ mod tests {
             ("4Ki", 1000, 4000),
         ];
         for (text, kb_base, bytes) in table {
-            assert_eq!(size(text, kb_base), Ok(FioSize::Bytes(bytes)), "{text} at {kb_base}");
+            assert_eq!(
+                size(text, kb_base),
+                Ok(FioSize::Bytes(bytes)),
+                "{text} at {kb_base}"
+            );
         }
     }
 
@@ -262,7 +321,11 @@ mod tests {
             ("500USEC", 500),
         ];
         for (text, micros) in table {
-            for unit in [FioTimeUnit::Seconds, FioTimeUnit::Millis, FioTimeUnit::Micros] {
+            for unit in [
+                FioTimeUnit::Seconds,
+                FioTimeUnit::Millis,
+                FioTimeUnit::Micros,
+            ] {
                 assert_eq!(time(text, unit), Ok(micros), "{text}");
             }
         }
@@ -290,8 +353,14 @@ mod tests {
 
     #[test]
     fn ranges_take_both_separators_of_ends_and_of_ranges() {
-        let small = FioRange { low: 1024, high: 4096 };
-        let large = FioRange { low: 8192, high: 32_768 };
+        let small = FioRange {
+            low: 1024,
+            high: 4096,
+        };
+        let large = FioRange {
+            low: 8192,
+            high: 32_768,
+        };
         let table: [(&str, &[FioRange]); 6] = [
             ("1k-4k", &[small]),
             ("1k:4k", &[small]),
@@ -303,7 +372,13 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(ranges(text, 1024).as_deref(), Ok(expected), "{text}");
         }
-        assert_eq!(ranges("1k-4kib", 1000), Ok(vec![FioRange { low: 1000, high: 4096 }]));
+        assert_eq!(
+            ranges("1k-4kib", 1000),
+            Ok(vec![FioRange {
+                low: 1000,
+                high: 4096
+            }])
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Quantity, UnitError, excerpt};
 use crate::lossless::to_u64;
 
-/// Ids of processors or memory nodes in the order in which they were written; serialised as a list of numbers.
+/// Ids of processors or memory nodes in the order in which they were written; serialised as a list
+/// of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct IdList(pub Vec<u32>);
@@ -15,13 +16,16 @@ pub struct IdList(pub Vec<u32>);
 const MOST_IDS: u64 = 65_536;
 
 impl IdList {
-    /// Reads ids and ranges such as `0-31` or `0,2,4-7`: at least one id, each at most once, at most 65536 in all.
+    /// Reads ids and ranges such as `0-31` or `0,2,4-7`: at least one id, each at most once, at
+    /// most 65536 in all.
     ///
     /// The order is kept, since workers are placed round-robin along the list.
     pub fn parse(text: &str) -> Result<IdList, UnitError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(UnitError::Empty { what: Quantity::IdList });
+            return Err(UnitError::Empty {
+                what: Quantity::IdList,
+            });
         }
         if text.starts_with('-') {
             return Err(Quantity::IdList.negative(text));
@@ -35,7 +39,10 @@ impl IdList {
             }
             for id in low..=high {
                 if !seen.insert(id) {
-                    return Err(UnitError::Duplicate { read: excerpt(text), id });
+                    return Err(UnitError::Duplicate {
+                        read: excerpt(text),
+                        id,
+                    });
                 }
                 ids.push(id);
             }
@@ -54,7 +61,11 @@ fn ends(part: &str, text: &str) -> Result<(u32, u32), UnitError> {
         }
     };
     if low > high {
-        return Err(UnitError::Reversed { read: excerpt(text), part: excerpt(part.trim()), upwards: format!("{high}-{low}") });
+        return Err(UnitError::Reversed {
+            read: excerpt(text),
+            part: excerpt(part.trim()),
+            upwards: format!("{high}-{low}"),
+        });
     }
     Ok((low, high))
 }
@@ -65,7 +76,10 @@ fn id(digits: &str, text: &str) -> Result<u32, UnitError> {
         return Err(Quantity::IdList.malformed(text));
     }
     // Digits alone fail to parse only by being too large.
-    digits.parse().ok().ok_or_else(|| Quantity::IdList.out_of_range(text))
+    digits
+        .parse()
+        .ok()
+        .ok_or_else(|| Quantity::IdList.out_of_range(text))
 }
 
 /// Ascending neighbours folded into ranges, the order kept: `0,2,4-7`; `none` for an empty list.
@@ -109,7 +123,10 @@ mod tests {
             assert_eq!(IdList::parse(text), Ok(IdList(ids.to_vec())), "{text}");
         }
         assert_eq!(IdList::parse("0-31").map(|list| list.0.len()), Ok(32));
-        assert_eq!(IdList::parse("0-65535").map(|list| list.0.len()), Ok(65_536));
+        assert_eq!(
+            IdList::parse("0-65535").map(|list| list.0.len()),
+            Ok(65_536)
+        );
     }
 
     #[test]
@@ -140,7 +157,10 @@ mod tests {
 
     #[test]
     fn messages_name_the_part_at_fault() {
-        assert_eq!(IdList::parse("0,7-4").unwrap_err().to_string(), "the range `7-4` in `0,7-4` runs downwards; write it as 4-7");
+        assert_eq!(
+            IdList::parse("0,7-4").unwrap_err().to_string(),
+            "the range `7-4` in `0,7-4` runs downwards; write it as 4-7"
+        );
         assert_eq!(
             IdList::parse("0-3,2").unwrap_err().to_string(),
             "`0-3,2` names 2 more than once, and each id counts once; write for example 0-31 or 0,2,4-7"
@@ -149,8 +169,13 @@ mod tests {
 
     #[test]
     fn display_folds_ascending_neighbours() {
-        let table: [(&[u32], &str); 5] =
-            [(&[], "none"), (&[3], "3"), (&[0, 1], "0-1"), (&[0, 2, 4, 5, 6, 7], "0,2,4-7"), (&[5, 4, u32::MAX, 0], "5,4,4294967295,0")];
+        let table: [(&[u32], &str); 5] = [
+            (&[], "none"),
+            (&[3], "3"),
+            (&[0, 1], "0-1"),
+            (&[0, 2, 4, 5, 6, 7], "0,2,4-7"),
+            (&[5, 4, u32::MAX, 0], "5,4,4294967295,0"),
+        ];
         for (ids, shown) in table {
             assert_eq!(IdList(ids.to_vec()).to_string(), shown);
         }

@@ -8,14 +8,22 @@ pub const fn to_u64(n: usize) -> u64 {
     n as u64
 }
 
-/// A `u64` as a size in memory; the two are equally wide on every supported target, others are refused at compile time.
-#[allow(clippy::cast_possible_truncation, reason = "usize has 64 bits wherever this compiles")]
+/// A `u64` as a size in memory; the two are equally wide on every supported target, others are
+/// refused at compile time.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "usize has 64 bits wherever this compiles"
+)]
 pub const fn to_usize(n: u64) -> usize {
     n as usize
 }
 
 /// The whole part of `x`; 0 for what is negative or not a number, `u64::MAX` for what is too large.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturation is the purpose")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturation is the purpose"
+)]
 pub const fn f64_to_u64_saturating(x: f64) -> u64 {
     x as u64
 }
@@ -38,7 +46,15 @@ mod tests {
 
     #[test]
     fn floating_point_saturates_and_loses_its_fraction() {
-        let table = [(0.0, 0), (1.9, 1), (-1.0, 0), (f64::NAN, 0), (f64::INFINITY, u64::MAX), (f64::NEG_INFINITY, 0), (1e30, u64::MAX)];
+        let table = [
+            (0.0, 0),
+            (1.9, 1),
+            (-1.0, 0),
+            (f64::NAN, 0),
+            (f64::INFINITY, u64::MAX),
+            (f64::NEG_INFINITY, 0),
+            (1e30, u64::MAX),
+        ];
         for (x, n) in table {
             assert_eq!(f64_to_u64_saturating(x), n, "{x}");
         }

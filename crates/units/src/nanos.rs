@@ -8,7 +8,9 @@ use crate::lossless::{f64_to_u64_saturating, u64_to_f64};
 use crate::number::{significant_trimmed, split};
 
 /// A span of time in nanoseconds, up to about 584 years; serialised as a plain number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 
@@ -20,7 +22,15 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// The units that `exact` writes, the largest first.
-const EXACT_UNITS: [(u64, &str); 7] = [(DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (SECOND, "s"), (MILLI, "ms"), (MICRO, "us"), (1, "ns")];
+const EXACT_UNITS: [(u64, &str); 7] = [
+    (DAY, "d"),
+    (HOUR, "h"),
+    (MINUTE, "m"),
+    (SECOND, "s"),
+    (MILLI, "ms"),
+    (MICRO, "us"),
+    (1, "ns"),
+];
 
 impl Nanos {
     /// The longest span.
@@ -30,8 +40,8 @@ impl Nanos {
 
     /// Reads a duration such as `10s`, `1.5ms`, `50 µs` or `2m`; a bare number is seconds.
     ///
-    /// Units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, `h` and `d`, in lower case. A fraction must come out at a
-    /// whole number of nanoseconds.
+    /// Units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, `h` and `d`, in lower case. A
+    /// fraction must come out at a whole number of nanoseconds.
     pub fn parse(text: &str) -> Result<Nanos, UnitError> {
         let what = Quantity::Duration;
         let (number, unit) = split(text, what)?;
@@ -49,17 +59,21 @@ impl Nanos {
         number.times_exactly(scale, text, what).map(Nanos)
     }
 
-    /// A text that [`Nanos::parse`] reads back as the same value: a whole number of the largest unit that fits.
+    /// A text that [`Nanos::parse`] reads back as the same value: a whole number of the largest
+    /// unit that fits.
     pub fn exact(self) -> String {
         if self.0 == 0 {
             return "0s".to_owned();
         }
-        let (scale, unit) =
-            EXACT_UNITS.into_iter().find(|(scale, _)| self.0.is_multiple_of(*scale)).expect("the last unit is 1, which divides everything");
+        let (scale, unit) = EXACT_UNITS
+            .into_iter()
+            .find(|(scale, _)| self.0.is_multiple_of(*scale))
+            .expect("the last unit is 1, which divides everything");
         format!("{}{unit}", self.0 / scale)
     }
 
-    /// `secs` seconds to the nearest nanosecond; what is below 0 or above the longest span becomes that limit.
+    /// `secs` seconds to the nearest nanosecond; what is below 0 or above the longest span becomes
+    /// that limit.
     ///
     /// # Panics
     /// If `secs` is not a number.
@@ -118,11 +132,14 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// Four significant digits in ns, µs, ms or s; from a minute on whole days, hours or minutes where it is one of these.
+/// Four significant digits in ns, µs, ms or s; from a minute on whole days, hours or minutes where
+/// it is one of these.
 impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let long = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min")];
-        let whole = long.into_iter().find(|(scale, _)| self.0 != 0 && self.0.is_multiple_of(*scale));
+        let whole = long
+            .into_iter()
+            .find(|(scale, _)| self.0 != 0 && self.0.is_multiple_of(*scale));
         let text = match whole {
             Some((scale, unit)) => format!("{} {unit}", self.0 / scale),
             None => short(self.0),
@@ -143,7 +160,10 @@ fn short(nanos: u64) -> String {
             return format!("{number} {unit}");
         }
     }
-    format!("{} s", significant_trimmed(u64_to_f64(nanos) / u64_to_f64(SECOND), 4))
+    format!(
+        "{} s",
+        significant_trimmed(u64_to_f64(nanos) / u64_to_f64(SECOND), 4)
+    )
 }
 
 #[cfg(test)]
@@ -156,7 +176,9 @@ mod tests {
     use crate::error::kind_of;
 
     fn read(text: &str) -> u64 {
-        Nanos::parse(text).unwrap_or_else(|error| panic!("{error}")).0
+        Nanos::parse(text)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .0
     }
 
     #[test]

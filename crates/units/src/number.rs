@@ -2,7 +2,8 @@ use crate::UnitError;
 use crate::error::Quantity;
 use crate::lossless::{to_usize, u64_to_f64};
 
-/// A decimal number as it was written: never converted to binary floating point unless the caller asks for that.
+/// A decimal number as it was written: never converted to binary floating point unless the caller
+/// asks for that.
 pub(crate) struct Decimal<'a> {
     whole: &'a str,
     fraction: &'a str,
@@ -15,8 +16,14 @@ pub(crate) fn split(read: &str, what: Quantity) -> Result<(Decimal<'_>, &str), U
         return Err(UnitError::Empty { what });
     }
     if let Some(rest) = text.strip_prefix('-') {
-        let number = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.');
-        return Err(if number { what.negative(text) } else { what.malformed(text) });
+        let number = rest
+            .trim_start()
+            .starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        return Err(if number {
+            what.negative(text)
+        } else {
+            what.malformed(text)
+        });
     }
     let (whole, rest) = digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -25,7 +32,9 @@ pub(crate) fn split(read: &str, what: Quantity) -> Result<(Decimal<'_>, &str), U
     };
     let point_without_digits = fraction.is_empty() && text[whole.len()..].starts_with('.');
     let stray = rest.starts_with(['.', '_']);
-    let well_grouped = [whole, fraction].iter().all(|d| !d.starts_with('_') && !d.ends_with('_'));
+    let well_grouped = [whole, fraction]
+        .iter()
+        .all(|d| !d.starts_with('_') && !d.ends_with('_'));
     if (whole.is_empty() && fraction.is_empty()) || point_without_digits || stray || !well_grouped {
         return Err(what.malformed(text));
     }
@@ -34,7 +43,9 @@ pub(crate) fn split(read: &str, what: Quantity) -> Result<(Decimal<'_>, &str), U
 
 /// The leading digits of `text`, underscores among them, and the rest.
 fn digits(text: &str) -> (&str, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
+        .unwrap_or(text.len());
     text.split_at(end)
 }
 
@@ -51,9 +62,10 @@ impl Decimal<'_> {
             .try_fold(0u64, |sum, digit| sum.checked_mul(10)?.checked_add(digit))
             .and_then(|whole| whole.checked_mul(unit))
             .ok_or(Inexact::TooLarge)?;
-        // From the last digit to the first, tail := (digit * unit + tail) / 10. If fraction * unit is whole, each of
-        // these divisions is exact, since the last digit alone decides divisibility by ten; if one leaves a
-        // remainder, it is not whole. The tail stays below the unit, so that nothing overflows at any length.
+        // From the last digit to the first, tail := (digit * unit + tail) / 10. If fraction * unit
+        // is whole, each of these divisions is exact, since the last digit alone decides
+        // divisibility by ten; if one leaves a remainder, it is not whole. The tail stays
+        // below the unit, so that nothing overflows at any length.
         let mut tail: u128 = 0;
         for digit in values(self.fraction).rev() {
             let scaled = u128::from(digit) * u128::from(unit) + tail;
@@ -62,28 +74,39 @@ impl Decimal<'_> {
             }
             tail = scaled / 10;
         }
-        let tail = u64::try_from(tail).expect("the fractional part is smaller than the unit, which is a u64");
+        let tail = u64::try_from(tail)
+            .expect("the fractional part is smaller than the unit, which is a u64");
         whole.checked_add(tail).ok_or(Inexact::TooLarge)
     }
 
     /// [`Decimal::times`] with the failure told in the words of `what`.
-    pub(crate) fn times_exactly(&self, unit: u64, read: &str, what: Quantity) -> Result<u64, UnitError> {
+    pub(crate) fn times_exactly(
+        &self,
+        unit: u64,
+        read: &str,
+        what: Quantity,
+    ) -> Result<u64, UnitError> {
         self.times(unit).map_err(|inexact| match inexact {
             Inexact::NotWhole => what.not_whole(read.trim()),
             Inexact::TooLarge => what.out_of_range(read.trim()),
         })
     }
 
-    /// The floating point number nearest to the number times ten to the `power`; infinite if it is too large for all.
+    /// The floating point number nearest to the number times ten to the `power`; infinite if it is
+    /// too large for all.
     pub(crate) fn to_f64(&self, power: u32) -> f64 {
         let written = format!("{}.{}e{power}", self.whole, self.fraction).replace('_', "");
-        written.parse().expect("digits around a point and an exponent are a floating point number")
+        written
+            .parse()
+            .expect("digits around a point and an exponent are a floating point number")
     }
 }
 
 /// The values of the digits of `text`, without the underscores.
 fn values(text: &str) -> impl DoubleEndedIterator<Item = u64> + '_ {
-    text.bytes().filter(|&b| b != b'_').map(|b| u64::from(b - b'0'))
+    text.bytes()
+        .filter(|&b| b != b'_')
+        .map(|b| u64::from(b - b'0'))
 }
 
 /// `value` with `digits` significant digits; digits before the point are never replaced by zeros.
@@ -95,7 +118,9 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 fn decimals(value: f64, digits: usize) -> usize {
     let rounded = format!("{value:.*e}", digits - 1);
     let exponent: i64 = match rounded.split_once('e') {
-        Some((_, exponent)) => exponent.parse().expect("the exponent that the standard library wrote"),
+        Some((_, exponent)) => exponent
+            .parse()
+            .expect("the exponent that the standard library wrote"),
         None => 0,
     };
     let wanted = i64::try_from(digits).expect("a handful of digits") - 1 - exponent;
@@ -105,13 +130,18 @@ fn decimals(value: f64, digits: usize) -> usize {
 /// [`significant`] without zeros at the end of the fraction.
 pub(crate) fn significant_trimmed(value: f64, digits: usize) -> String {
     let text = significant(value, digits);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
-/// A value at or above zero in the largest of `names` that keeps it at or above 1, each `base` times the one before.
+/// A value at or above zero in the largest of `names` that keeps it at or above 1, each `base`
+/// times the one before.
 ///
-/// Three significant digits, four where the whole part has four; a value that would round up to `base` is shown in the
-/// next unit.
+/// Three significant digits, four where the whole part has four; a value that would round up to
+/// `base` is shown in the next unit.
 pub(crate) fn scaled<'n>(value: f64, base: u64, names: &[&'n str]) -> (String, &'n str) {
     let base = u64_to_f64(base);
     let mut value = value;
@@ -136,7 +166,13 @@ mod tests {
 
     #[test]
     fn significant_digits_survive_rounding_into_the_next_power() {
-        let table = [(9.996, 3, "10.0"), (9.994, 3, "9.99"), (0.099_96, 3, "0.100"), (123_456.0, 3, "123456"), (0.0, 3, "0.00")];
+        let table = [
+            (9.996, 3, "10.0"),
+            (9.994, 3, "9.99"),
+            (0.099_96, 3, "0.100"),
+            (123_456.0, 3, "123456"),
+            (0.0, 3, "0.00"),
+        ];
         for (value, digits, text) in table {
             assert_eq!(significant(value, digits), text, "{value}");
         }

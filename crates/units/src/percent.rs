@@ -19,11 +19,16 @@ impl Percent {
             return Err(what.unknown_unit(text.trim(), unit));
         }
         let percent = number.to_f64(0);
-        if percent <= 100.0 { Ok(Percent(percent)) } else { Err(what.out_of_range(text.trim())) }
+        if percent <= 100.0 {
+            Ok(Percent(percent))
+        } else {
+            Err(what.out_of_range(text.trim()))
+        }
     }
 }
 
-/// The shortest text that parses back to the same value: `70%`, `12.5%`; 99.999 is never shown as 100.
+/// The shortest text that parses back to the same value: `70%`, `12.5%`; 99.999 is never shown as
+/// 100.
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}%", self.0))
@@ -41,7 +46,14 @@ mod tests {
 
     #[test]
     fn the_sign_is_optional_and_both_ends_belong() {
-        let table = [("70", 70.0), ("70%", 70.0), (" 12.5 % ", 12.5), ("0", 0.0), ("100%", 100.0), ("0.1", 0.1)];
+        let table = [
+            ("70", 70.0),
+            ("70%", 70.0),
+            (" 12.5 % ", 12.5),
+            ("0", 0.0),
+            ("100%", 100.0),
+            ("0.1", 0.1),
+        ];
         for (text, percent) in table {
             assert_eq!(Percent::parse(text), Ok(Percent(percent)), "{text}");
         }

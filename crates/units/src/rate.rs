@@ -27,7 +27,11 @@ impl Rate {
             _ => return Err(what.unknown_unit(text.trim(), unit)),
         };
         let rate = number.to_f64(power);
-        if rate.is_finite() { Ok(Rate(rate)) } else { Err(what.out_of_range(text.trim())) }
+        if rate.is_finite() {
+            Ok(Rate(rate))
+        } else {
+            Err(what.out_of_range(text.trim()))
+        }
     }
 }
 
@@ -48,7 +52,12 @@ impl ByteRate {
     /// Reads a size as [`Bytes::parse`](crate::Bytes::parse) does, with or without `/s`.
     pub fn parse(text: &str) -> Result<ByteRate, UnitError> {
         let (number, unit) = split(text, Quantity::ByteRate)?;
-        let bytes = in_bytes(&number, without_per_second(unit), text.trim(), Quantity::ByteRate)?;
+        let bytes = in_bytes(
+            &number,
+            without_per_second(unit),
+            text.trim(),
+            Quantity::ByteRate,
+        )?;
         Ok(ByteRate(u64_to_f64(bytes)))
     }
 }
@@ -65,7 +74,8 @@ fn without_per_second(text: &str) -> &str {
     text.strip_suffix("/s").map_or(text, str::trim_end)
 }
 
-/// A count with three significant digits and a prefix that stands for a power of 1000: `5.96K`, `1.26M`, `482`.
+/// A count with three significant digits and a prefix that stands for a power of 1000: `5.96K`,
+/// `1.26M`, `482`.
 pub fn format_count(count_of_things: f64) -> String {
     let (number, prefix) = count(count_of_things);
     format!("{number}{prefix}")
@@ -75,8 +85,8 @@ fn count(value: f64) -> (String, &'static str) {
     shown(value, 1000, &["", "K", "M", "G", "T", "P", "E"])
 }
 
-/// [`scaled`] for any floating point number: whole numbers below the first unit are exact, signs are kept, and what no
-/// prefix serves is written in powers of ten.
+/// [`scaled`] for any floating point number: whole numbers below the first unit are exact, signs
+/// are kept, and what no prefix serves is written in powers of ten.
 fn shown<'n>(value: f64, base: u64, names: &[&'n str]) -> (String, &'n str) {
     let plain = names.first().copied().unwrap_or_default();
     let size = value.abs();
@@ -201,9 +211,18 @@ mod tests {
     #[test]
     fn a_refused_byte_rate_is_shown_as_it_was_written() {
         let table = [
-            ("5q/s", "`5q/s` ends in `q`, which is no unit of a rate in bytes per second ("),
-            ("5KB/s", "`5KB/s` is used for powers of 1000 and of 1024; write 5kB/s for the first or 5KiB/s for the"),
-            ("-5k/s", "`-5k/s` is negative and a rate in bytes per second cannot be"),
+            (
+                "5q/s",
+                "`5q/s` ends in `q`, which is no unit of a rate in bytes per second (",
+            ),
+            (
+                "5KB/s",
+                "`5KB/s` is used for powers of 1000 and of 1024; write 5kB/s for the first or 5KiB/s for the",
+            ),
+            (
+                "-5k/s",
+                "`-5k/s` is negative and a rate in bytes per second cannot be",
+            ),
             ("1.1k/s", "`1.1k/s` is not a whole number of bytes"),
             ("16e/s", "`16e/s` is outside the limits"),
         ];

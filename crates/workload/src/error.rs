@@ -6,17 +6,32 @@ pub enum SpecError {
     #[error("--{key}: {source}")]
     Quantity { key: String, source: UnitError },
     #[error("--{key}: {value:?} is not one of {allowed}")]
-    NotOneOf { key: String, value: String, allowed: String },
+    NotOneOf {
+        key: String,
+        value: String,
+        allowed: String,
+    },
     #[error("--{key}: {reason}")]
     Value { key: String, reason: String },
     #[error("unknown option {key:?}{}", did_you_mean(.suggestion.as_deref()))]
-    UnknownKey { key: String, suggestion: Option<String> },
+    UnknownKey {
+        key: String,
+        suggestion: Option<String>,
+    },
     #[error("{0}")]
     Conflict(String),
     #[error("{file}:{line}: {reason}")]
-    Syntax { file: String, line: usize, reason: String },
+    Syntax {
+        file: String,
+        line: usize,
+        reason: String,
+    },
     #[error("{file}:{line}: {source}")]
-    Line { file: String, line: usize, source: Box<SpecError> },
+    Line {
+        file: String,
+        line: usize,
+        source: Box<SpecError>,
+    },
     /// A text of another tool that Fathom cannot express or that this tool would not take either.
     #[error("{0}")]
     Foreign(String),
@@ -24,9 +39,14 @@ pub enum SpecError {
     #[error(transparent)]
     ForeignQuantity(#[from] UnitError),
     #[error("{place}: {source}")]
-    At { place: String, source: Box<SpecError> },
+    At {
+        place: String,
+        source: Box<SpecError>,
+    },
 }
 
 fn did_you_mean(suggestion: Option<&str>) -> String {
-    suggestion.map(|s| format!(", did you mean {s:?}?")).unwrap_or_default()
+    suggestion
+        .map(|s| format!(", did you mean {s:?}?"))
+        .unwrap_or_default()
 }

@@ -1,16 +1,19 @@
 //! fio job files and fio command lines as workloads.
 //!
-//! A job is read as fio reads it or not at all: every option is a row of `table` or of `refusals`, and an option that is in
-//! neither, or whose value Fathom cannot express, is an error that names its file and line. Nothing is ignored. What Fathom does
-//! differently although it accepts the option is said in [`FioJobs::notices`], to be shown and kept with the record.
+//! A job is read as fio reads it or not at all: every option is a row of `table` or of `refusals`,
+//! and an option that is in neither, or whose value Fathom cannot express, is an error that names
+//! its file and line. Nothing is ignored. What Fathom does differently although it accepts the
+//! option is said in [`FioJobs::notices`], to be shown and kept with the record.
 //!
-//! The way of a job: `lines` or `arguments` make sections of plain entries, a row of the table reads each entry into a `Job` in
-//! fio's own terms, `lower` turns that into a workload, and `stages` orders the workloads.
+//! The way of a job: `lines` or `arguments` make sections of plain entries, a row of the table
+//! reads each entry into a `Job` in fio's own terms, `lower` turns that into a workload, and
+//! `stages` orders the workloads.
 //!
-//! What fio does was taken from its manual and, where that is silent or wrong, from runs of fio 3.42.
+//! What fio does was taken from its manual and, where that is silent or wrong, from runs of fio
+//! 3.42.
 //!
-//! Deliberately absent: arithmetic in parentheses, abbreviated option names, and everything that looks at the machine. File access,
-//! environment and machine facts come in through [`Outside`].
+//! Deliberately absent: arithmetic in parentheses, abbreviated option names, and everything that
+//! looks at the machine. File access, environment and machine facts come in through [`Outside`].
 
 mod arguments;
 mod job;
@@ -30,7 +33,8 @@ use crate::{SpecError, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Options as typed, under fio's own name for them (`bs` for `blocksize`); the value is empty where none was typed.
+/// Options as typed, under fio's own name for them (`bs` for `blocksize`); the value is empty where
+/// none was typed.
 pub type TypedOptions = Vec<(String, String)>;
 
 /// What a fio job file or command line asks for.
@@ -57,11 +61,14 @@ pub struct FioJobs {
 }
 
 impl FioJobs {
-    /// Whether a notice is about the phase with this name: a job, or the reading back of what it wrote.
+    /// Whether a notice is about the phase with this name: a job, or the reading back of what it
+    /// wrote.
     #[must_use]
     pub fn concerns(&self, notice: &str, phase: &str) -> bool {
         let job = phase.strip_suffix(READ_BACK).unwrap_or(phase);
-        self.jobs_of_notice.get(notice).is_none_or(|jobs| jobs.contains(phase) || jobs.contains(job))
+        self.jobs_of_notice
+            .get(notice)
+            .is_none_or(|jobs| jobs.contains(phase) || jobs.contains(job))
     }
 }
 
@@ -138,13 +145,20 @@ pub fn is_option_of_fio(name: &str) -> bool {
 /// Reads the text of a job file; with `sections`, only those jobs of it.
 ///
 /// # Errors
-/// A line that fio would not read, an option or value that Fathom cannot express, or a section that is not there.
-pub fn parse_job_file(text: &str, file_name: &str, sections: &[String], outside: &Outside<'_>) -> Result<FioJobs, SpecError> {
+/// A line that fio would not read, an option or value that Fathom cannot express, or a section that
+/// is not there.
+pub fn parse_job_file(
+    text: &str,
+    file_name: &str,
+    sections: &[String],
+    outside: &Outside<'_>,
+) -> Result<FioJobs, SpecError> {
     let found = lines::sections(text, file_name, outside)?;
     stages::jobs(&section::only(found, sections)?, outside)
 }
 
-/// Reads what follows `fio` on a command line (the word itself may stand first): options, `--name=JOB` and job files.
+/// Reads what follows `fio` on a command line (the word itself may stand first): options,
+/// `--name=JOB` and job files.
 ///
 /// # Errors
 /// Those of [`parse_job_file`], an unknown option, or a job file that cannot be read.

@@ -1,11 +1,13 @@
 //! The plain data that says what to do, and the front ends that write it.
 //!
-//! A [`Workload`] is one I/O workload: target, access, mix, pace, stop, data, placement. Every option is one row of
-//! [`settings::SETTINGS`]: its name, default, help, how it changes a workload and how it is shown. Flags, TOML files and fio job files all
-//! write through that table, and *asked* and *effective* in a record are two workloads shown by it. So an option cannot exist
-//! in one place and be missing in another, and a test can change each row and demand that the plan differs.
+//! A [`Workload`] is one I/O workload: target, access, mix, pace, stop, data, placement. Every
+//! option is one row of [`settings::SETTINGS`]: its name, default, help, how it changes a workload and how it is shown. Flags, TOML files and fio job files all
+//! write through that table, and *asked* and *effective* in a record are two workloads shown by it.
+//! So an option cannot exist in one place and be missing in another, and a test can change each row
+//! and demand that the plan differs.
 //!
-//! Deliberately absent: anything that looks at the machine. Whether a workload can run here is decided by crate `run`.
+//! Deliberately absent: anything that looks at the machine. Whether a workload can run here is
+//! decided by crate `run`.
 #![forbid(unsafe_code)]
 
 mod config;
@@ -17,7 +19,8 @@ mod workload;
 pub use config::{Phase, Stage, parse_config};
 pub use error::SpecError;
 pub use workload::{
-    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, EngineName, Fadvise, FileSharing, Files, Fill,
-    Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace, Placement, Regions, Ring, Stop, Think, ThinkMode, Verify,
+    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability,
+    EngineName, Fadvise, FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise,
+    MetaOp, OpenFlags, Pace, Placement, Regions, Ring, Stop, Think, ThinkMode, Verify,
     VerifyPattern, VerifyWhen, Workload, Writing,
 };

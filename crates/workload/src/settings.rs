@@ -63,7 +63,8 @@ impl Setting {
         (self.apply)(workload, self.key, text)
     }
 
-    /// The option's value in this workload as text that [`Setting::apply`] accepts; `None` when unset.
+    /// The option's value in this workload as text that [`Setting::apply`] accepts; `None` when
+    /// unset.
     #[must_use]
     pub fn show(&self, workload: &Workload) -> Option<String> {
         (self.show)(workload)
@@ -83,18 +84,28 @@ pub fn find(key: &str) -> Option<&'static Setting> {
 pub fn apply(workload: &mut Workload, key: &str, text: &str) -> Result<(), SpecError> {
     match find(key) {
         Some(setting) => setting.apply(workload, text),
-        None => Err(SpecError::UnknownKey { key: key.into(), suggestion: nearest(key, SETTINGS.iter().map(|s| s.key)) }),
+        None => Err(SpecError::UnknownKey {
+            key: key.into(),
+            suggestion: nearest(key, SETTINGS.iter().map(|s| s.key)),
+        }),
     }
 }
 
-/// All options that have a value, in the table's order: what a record keeps as *asked* and as *effective*.
+/// All options that have a value, in the table's order: what a record keeps as *asked* and as
+/// *effective*.
 #[must_use]
 pub fn shown(workload: &Workload) -> Vec<(&'static str, String)> {
-    SETTINGS.iter().filter_map(|setting| setting.show(workload).map(|text| (setting.key, text))).collect()
+    SETTINGS
+        .iter()
+        .filter_map(|setting| setting.show(workload).map(|text| (setting.key, text)))
+        .collect()
 }
 
 fn quantity<T>(key: &str, parsed: Result<T, UnitError>) -> Result<T, SpecError> {
-    parsed.map_err(|source| SpecError::Quantity { key: key.into(), source })
+    parsed.map_err(|source| SpecError::Quantity {
+        key: key.into(),
+        source,
+    })
 }
 
 fn text<T: Display>(value: T) -> Option<String> {
@@ -112,7 +123,10 @@ fn path_text(value: &Option<PathBuf>) -> Option<String> {
 fn real(key: &str, value: &str, low: f64, high: f64) -> Result<f64, SpecError> {
     match f64::from_str(value.trim()) {
         Ok(x) if (low..=high).contains(&x) => Ok(x),
-        Ok(_) | Err(_) => Err(SpecError::Value { key: key.into(), reason: format!("{value:?} is not a number from {low} to {high}") }),
+        Ok(_) | Err(_) => Err(SpecError::Value {
+            key: key.into(),
+            reason: format!("{value:?} is not a number from {low} to {high}"),
+        }),
     }
 }
 
@@ -166,7 +180,10 @@ pub static SETTINGS: &[Setting] = &[
         Some("STEP/LENGTH"),
         "Regions of the workers in one file: each begins STEP bytes behind the one before it and is LENGTH long: 500M/2G",
         |w, k, t| w.files.regions = Some(parse::regions(k, t)?),
-        |w| w.files.regions.map(|r| format!("{}/{}", r.step.exact(), r.length.exact()))
+        |w| w
+            .files
+            .regions
+            .map(|r| format!("{}/{}", r.step.exact(), r.length.exact()))
     ),
     row!(
         Target,
@@ -200,9 +217,14 @@ pub static SETTINGS: &[Setting] = &[
         |w, k, t| w.files.num_dirs = Some(number(k, t, 1, 1 << 20)?),
         |w| option_text(&w.files.num_dirs)
     ),
-    row!(Target, "dir-depth", Some("N"), "Levels of a directory tree", |w, k, t| w.files.dir_depth = Some(number(k, t, 1, 32)?), |w| {
-        option_text(&w.files.dir_depth)
-    }),
+    row!(
+        Target,
+        "dir-depth",
+        Some("N"),
+        "Levels of a directory tree",
+        |w, k, t| w.files.dir_depth = Some(number(k, t, 1, 32)?),
+        |w| { option_text(&w.files.dir_depth) }
+    ),
     row!(
         Target,
         "dir-width",
@@ -532,7 +554,10 @@ pub static SETTINGS: &[Setting] = &[
         Some("SIZE"),
         "Bytes a second over all workers, open loop",
         |w, k, t| w.pace.rate_bytes = Some(quantity(k, ByteRate::parse(t))?),
-        |w| w.pace.rate_bytes.map(|r| units::lossless::f64_to_u64_saturating(r.0).to_string())
+        |w| w
+            .pace
+            .rate_bytes
+            .map(|r| units::lossless::f64_to_u64_saturating(r.0).to_string())
     ),
     row!(
         Pace,
@@ -615,9 +640,14 @@ pub static SETTINGS: &[Setting] = &[
         |w, k, t| w.verify.when = VerifyWhen::parse(k, t)?,
         |w| text(w.verify.when.word())
     ),
-    row!(Placement, "threads" - 't', Some("N"), "Workers, one thread each", |w, k, t| w.threads = number(k, t, 1, 65_536)?, |w| text(
-        w.threads
-    )),
+    row!(
+        Placement,
+        "threads" - 't',
+        Some("N"),
+        "Workers, one thread each",
+        |w, k, t| w.threads = number(k, t, 1, 65_536)?,
+        |w| text(w.threads)
+    ),
     row!(
         Placement,
         "cpu-cores",
@@ -654,9 +684,18 @@ pub static SETTINGS: &[Setting] = &[
     row!(Observation, "worker-series", switch "Keep the operations and the series of each worker apart in the record, too", |w| w.worker_series),
 ];
 
-/// Options that belong to the call and not to the workload: they are permitted beside a job that another format describes.
-pub const OF_THE_CALL: &[&str] =
-    &["no-refill", "allow-destroy", "seed", "affinity", "export-layout-manifest", "heatmap", "heatmap-buckets", "worker-series"];
+/// Options that belong to the call and not to the workload: they are permitted beside a job that
+/// another format describes.
+pub const OF_THE_CALL: &[&str] = &[
+    "no-refill",
+    "allow-destroy",
+    "seed",
+    "affinity",
+    "export-layout-manifest",
+    "heatmap",
+    "heatmap-buckets",
+    "worker-series",
+];
 
 /// Whether an option can be given several times, each time adding to what it holds.
 #[must_use]
@@ -706,9 +745,17 @@ mod tests {
         for path in ["/dev/a", "/data/b,c", "/dev/a"] {
             apply(&mut workload, "allow-destroy", path).unwrap();
         }
-        assert_eq!(workload.files.allow_destroy, ["/dev/a", "/data/b,c"].map(PathBuf::from));
+        assert_eq!(
+            workload.files.allow_destroy,
+            ["/dev/a", "/data/b,c"].map(PathBuf::from)
+        );
         let mut again = Workload::default();
-        apply(&mut again, "allow-destroy", &find("allow-destroy").unwrap().show(&workload).unwrap()).unwrap();
+        apply(
+            &mut again,
+            "allow-destroy",
+            &find("allow-destroy").unwrap().show(&workload).unwrap(),
+        )
+        .unwrap();
         assert_eq!(again, workload);
     }
 
@@ -716,14 +763,32 @@ mod tests {
     fn every_option_changes_the_workload_and_its_text_reads_back() {
         for setting in SETTINGS {
             let mut changed = Workload::default();
-            let value = if setting.value.is_some() { other_value(setting.key) } else { "true" };
-            setting.apply(&mut changed, value).unwrap_or_else(|e| panic!("{}: {e}", setting.key));
-            assert_ne!(changed, Workload::default(), "--{} changes nothing", setting.key);
-            let text = setting.show(&changed).unwrap_or_else(|| panic!("--{} is not shown", setting.key));
+            let value = if setting.value.is_some() {
+                other_value(setting.key)
+            } else {
+                "true"
+            };
+            setting
+                .apply(&mut changed, value)
+                .unwrap_or_else(|e| panic!("{}: {e}", setting.key));
+            assert_ne!(
+                changed,
+                Workload::default(),
+                "--{} changes nothing",
+                setting.key
+            );
+            let text = setting
+                .show(&changed)
+                .unwrap_or_else(|| panic!("--{} is not shown", setting.key));
             let mut again = Workload::default();
             setting.apply(&mut again, &text).unwrap();
             assert_eq!(again, changed, "--{} shows {text:?}", setting.key);
-            assert_ne!(setting.show(&Workload::default()), Some(text), "--{} shows the same as the default", setting.key);
+            assert_ne!(
+                setting.show(&Workload::default()),
+                Some(text),
+                "--{} shows the same as the default",
+                setting.key
+            );
         }
     }
 
@@ -752,7 +817,12 @@ mod tests {
             assert!(a.help.len() > 15, "--{} has no help", a.key);
             for b in &SETTINGS[i + 1..] {
                 assert_ne!(a.key, b.key);
-                assert!(a.short.is_none() || a.short != b.short, "{} and {}", a.key, b.key);
+                assert!(
+                    a.short.is_none() || a.short != b.short,
+                    "{} and {}",
+                    a.key,
+                    b.key
+                );
             }
         }
     }
@@ -760,16 +830,35 @@ mod tests {
     #[test]
     fn an_unknown_option_names_the_nearest() {
         let error = apply(&mut Workload::default(), "queue-dept", "3").unwrap_err();
-        assert_eq!(error.to_string(), "unknown option \"queue-dept\", did you mean \"queue-depth\"?");
+        assert_eq!(
+            error.to_string(),
+            "unknown option \"queue-dept\", did you mean \"queue-depth\"?"
+        );
     }
 
     #[test]
     fn bad_values_say_what_and_what_to_do() {
         for (key, value, expected) in [
-            ("queue-depth", "0", "--queue-depth: \"0\" is not a whole number from 1 to 4096"),
-            ("engine", "uring", "--engine: \"uring\" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd"),
-            ("block-size", "4k/50:8k/40", "--block-size: the weights of \"4k/50:8k/40\" add to 90, not 100"),
-            ("zipf-theta", "nan", "--zipf-theta: \"nan\" is not a number from 0 to 3"),
+            (
+                "queue-depth",
+                "0",
+                "--queue-depth: \"0\" is not a whole number from 1 to 4096",
+            ),
+            (
+                "engine",
+                "uring",
+                "--engine: \"uring\" is not one of auto, sync, io_uring, libaio, mmap, null, sim, nbd",
+            ),
+            (
+                "block-size",
+                "4k/50:8k/40",
+                "--block-size: the weights of \"4k/50:8k/40\" add to 90, not 100",
+            ),
+            (
+                "zipf-theta",
+                "nan",
+                "--zipf-theta: \"nan\" is not a number from 0 to 3",
+            ),
         ] {
             let error = apply(&mut Workload::default(), key, value).unwrap_err();
             assert_eq!(error.to_string(), expected);

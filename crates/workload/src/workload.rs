@@ -98,13 +98,21 @@ impl BlockSizes {
     /// Smallest size: offsets are multiples of it.
     #[must_use]
     pub fn smallest(&self) -> Bytes {
-        self.0.iter().map(|(size, _)| *size).min().unwrap_or_default()
+        self.0
+            .iter()
+            .map(|(size, _)| *size)
+            .min()
+            .unwrap_or_default()
     }
 
     /// Largest size: buffers are as long.
     #[must_use]
     pub fn largest(&self) -> Bytes {
-        self.0.iter().map(|(size, _)| *size).max().unwrap_or_default()
+        self.0
+            .iter()
+            .map(|(size, _)| *size)
+            .max()
+            .unwrap_or_default()
     }
 }
 
@@ -175,15 +183,16 @@ pub struct Files {
     pub layout_manifest: Option<PathBuf>,
     pub export_layout_manifest: Option<PathBuf>,
     pub fill: Fill,
-    /// Text in a target's name that each worker's number takes the place of, where every worker has files of its own; `None`: `.workerN` is
-    /// put behind the name.
+    /// Text in a target's name that each worker's number takes the place of, where every worker
+    /// has files of its own; `None`: `.workerN` is put behind the name.
     pub worker_placeholder: Option<String>,
     /// The foreign targets that may be overwritten.
     pub allow_destroy: Vec<PathBuf>,
     pub meta: Vec<MetaOp>,
 }
 
-/// Where each worker works in a file: regions of one length that begin at even distances, and may overlap.
+/// Where each worker works in a file: regions of one length that begin at even distances, and may
+/// overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regions {
     /// From the beginning of one worker's region to that of the next.
@@ -195,7 +204,8 @@ pub struct Regions {
 pub struct Fill {
     /// Reserve the blocks of a file before the run (fallocate).
     pub preallocate: bool,
-    /// `Some(true)`: always write the file before the run; `Some(false)`: never; `None`: where reads would meet holes.
+    /// `Some(true)`: always write the file before the run; `Some(false)`: never; `None`: where
+    /// reads would meet holes.
     pub refill: Option<bool>,
     pub pattern: DataPattern,
     /// Cut the file to its asked size first.
@@ -296,6 +306,10 @@ pub struct Heat {
 }
 
 impl Default for Workload {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
     fn default() -> Self {
         Self {
             targets: Vec::new(),
@@ -305,7 +319,14 @@ impl Default for Workload {
             queue_depth: 1,
             submit_batch: None,
             reap_batch: None,
-            ring: Ring { fixed: Fixed { buffers: None, files: None }, sqpoll: false, iopoll: false },
+            ring: Ring {
+                fixed: Fixed {
+                    buffers: None,
+                    files: None,
+                },
+                sqpoll: false,
+                iopoll: false,
+            },
             sim_model: "latency=100us".into(),
             files: Files {
                 size: None,
@@ -319,7 +340,12 @@ impl Default for Workload {
                 total_files: None,
                 layout_manifest: None,
                 export_layout_manifest: None,
-                fill: Fill { preallocate: false, refill: None, pattern: DataPattern::Random, truncate: false },
+                fill: Fill {
+                    preallocate: false,
+                    refill: None,
+                    pattern: DataPattern::Random,
+                    truncate: false,
+                },
                 worker_placeholder: None,
                 allow_destroy: Vec::new(),
                 meta: Vec::new(),
@@ -331,27 +357,59 @@ impl Default for Workload {
                 distribution: Distribution::Uniform,
                 zipf_theta: 1.2,
                 pareto_h: 0.2,
-                gaussian: Gaussian { center: 0.5, stddev: 0.1 },
+                gaussian: Gaussian {
+                    center: 0.5,
+                    stddev: 0.1,
+                },
                 scatter: false,
                 no_repeat: false,
             },
-            stop: Stop { duration: None, complete: false, total_bytes: None, warmup: Nanos(0) },
+            stop: Stop {
+                duration: None,
+                complete: false,
+                total_bytes: None,
+                warmup: Nanos(0),
+            },
             pace: Pace {
                 rate_iops: None,
                 rate_bytes: None,
                 arrival: Arrival::Constant,
-                think: Think { time: Nanos(0), mode: ThinkMode::Sleep, every: 1, adaptive: Percent(0.0) },
+                think: Think {
+                    time: Nanos(0),
+                    mode: ThinkMode::Sleep,
+                    every: 1,
+                    adaptive: Percent(0.0),
+                },
             },
             durability: Durability {
-                open: OpenFlags { direct: false, sync: false, dsync: false },
+                open: OpenFlags {
+                    direct: false,
+                    sync: false,
+                    dsync: false,
+                },
                 fsync: 0,
                 fdatasync: 0,
                 end_fsync: false,
             },
-            writing: Writing { pattern: DataPattern::Random, dedupe: None, compress: None },
-            verify: Verify { on: false, pattern: VerifyPattern::Header, when: VerifyWhen::Reads },
-            placement: Placement { cpu_cores: None, numa_zones: None, affinity: Affinity::Strict },
-            heat: Heat { on: false, buckets: 100 },
+            writing: Writing {
+                pattern: DataPattern::Random,
+                dedupe: None,
+                compress: None,
+            },
+            verify: Verify {
+                on: false,
+                pattern: VerifyPattern::Header,
+                when: VerifyWhen::Reads,
+            },
+            placement: Placement {
+                cpu_cores: None,
+                numa_zones: None,
+                affinity: Affinity::Strict,
+            },
+            heat: Heat {
+                on: false,
+                buckets: 100,
+            },
             worker_series: false,
             cache: Cache::AsIs,
             fadvise: Vec::new(),

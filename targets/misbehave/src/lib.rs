@@ -1,8 +1,9 @@
 //! Latency, rate and fault models with a known truth, shared by the targets.
 //!
-//! A [`Misbehaviour`] is read from one line of text. What it does to a request follows from its seed and the number of the request alone,
-//! so that what a client measures can be compared with what was done to it. Limits of rate and bandwidth depend on when requests
-//! arrive; a [`Shaper`] keeps them, and is told the time. Nothing here reads a clock, waits, or touches bytes.
+//! A [`Misbehaviour`] is read from one line of text. What it does to a request follows from its
+//! seed and the number of the request alone, so that what a client measures can be compared with
+//! what was done to it. Limits of rate and bandwidth depend on when requests arrive; a [`Shaper`]
+//! keeps them, and is told the time. Nothing here reads a clock, waits, or touches bytes.
 #![forbid(unsafe_code)]
 
 mod model;
@@ -46,7 +47,8 @@ pub struct Misbehaviour {
 }
 
 impl Misbehaviour {
-    /// Reads models such as `latency=5ms,errors=1%:503,get.latency=lognormal:5ms:0.5,seed=7`, separated by commas.
+    /// Reads models such as `latency=5ms,errors=1%:503,get.latency=lognormal:5ms:0.5,seed=7`,
+    /// separated by commas.
     ///
     /// | model | does |
     /// |---|---|
@@ -60,14 +62,23 @@ impl Misbehaviour {
     /// | `corrupt=0.01%` | flips a bit of a body |
     /// | `seed=7` | draws other numbers |
     ///
-    /// A model with an operation before it, such as `get.latency`, is of that operation alone. Errors name the part at fault.
+    /// A model with an operation before it, such as `get.latency`, is of that operation alone.
+    /// Errors name the part at fault.
     pub fn parse(text: &str, operations: &[&str]) -> Result<Self, MisbehaveError> {
         parse::parse(text, operations)
     }
 
     /// The value of a model for an operation.
-    pub(crate) fn model<T: Copy>(&self, operation: &str, choose: impl Fn(&Models) -> Option<T>) -> Option<T> {
-        let own = self.of.iter().find(|(name, _)| name == operation).and_then(|(_, models)| choose(models));
+    pub(crate) fn model<T: Copy>(
+        &self,
+        operation: &str,
+        choose: impl Fn(&Models) -> Option<T>,
+    ) -> Option<T> {
+        let own = self
+            .of
+            .iter()
+            .find(|(name, _)| name == operation)
+            .and_then(|(_, models)| choose(models));
         own.or_else(|| choose(&self.all))
     }
 }

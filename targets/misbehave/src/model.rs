@@ -95,8 +95,12 @@ impl Delay {
         let u = || uniform(seed, number, Draw::Latency);
         match self {
             Self::Constant(span) => span,
-            Self::Uniform { low, high } => Nanos::from_secs_f64(low.as_secs_f64() + u() * (high.as_secs_f64() - low.as_secs_f64())),
-            Self::Exponential { mean } => Nanos::from_secs_f64(-mean.as_secs_f64() * (1.0 - u()).ln()),
+            Self::Uniform { low, high } => Nanos::from_secs_f64(
+                low.as_secs_f64() + u() * (high.as_secs_f64() - low.as_secs_f64()),
+            ),
+            Self::Exponential { mean } => {
+                Nanos::from_secs_f64(-mean.as_secs_f64() * (1.0 - u()).ln())
+            }
             Self::LogNormal { median, sigma } => {
                 // Box and Muller (1958).
                 let angle = std::f64::consts::TAU * uniform(seed, number, Draw::Angle);
@@ -108,14 +112,25 @@ impl Delay {
 }
 
 impl Misbehaviour {
-    /// What is done to the request of this number. The same seed, operation and number decide the same.
+    /// What is done to the request of this number. The same seed, operation and number decide the
+    /// same.
     pub fn decide(&self, operation: &str, number: u64) -> Treatment {
         let u = |draw| uniform(self.seed, number, draw);
-        let latency = self.model(operation, |models| models.latency).map_or(0, |latency| latency.draw(self.seed, number).0);
-        let jitter = self.model(operation, |models| models.jitter).map_or(0.0, |jitter| jitter.as_secs_f64() * u(Draw::Jitter));
-        let error = self.model(operation, |models| models.errors).filter(|fault| u(Draw::Error) < fault.share);
-        let truncate = self.model(operation, |models| models.truncate).filter(|share| u(Draw::Truncate) < *share);
-        let corrupt = self.model(operation, |models| models.corrupt).filter(|share| u(Draw::Corrupt) < *share);
+        let latency = self
+            .model(operation, |models| models.latency)
+            .map_or(0, |latency| latency.draw(self.seed, number).0);
+        let jitter = self
+            .model(operation, |models| models.jitter)
+            .map_or(0.0, |jitter| jitter.as_secs_f64() * u(Draw::Jitter));
+        let error = self
+            .model(operation, |models| models.errors)
+            .filter(|fault| u(Draw::Error) < fault.share);
+        let truncate = self
+            .model(operation, |models| models.truncate)
+            .filter(|share| u(Draw::Truncate) < *share);
+        let corrupt = self
+            .model(operation, |models| models.corrupt)
+            .filter(|share| u(Draw::Corrupt) < *share);
         Treatment {
             delay: Nanos(latency.saturating_add(Nanos::from_secs_f64(jitter).0)),
             error: error.map(|fault| fault.status),
@@ -126,7 +141,9 @@ impl Misbehaviour {
 
     /// How much longer a request that comes this long after the start stands still.
     pub fn stalled(&self, operation: &str, since_start: Nanos) -> Nanos {
-        let Some(Stall { lasts, every }) = self.model(operation, |models| models.stall) else { return Nanos(0) };
+        let Some(Stall { lasts, every }) = self.model(operation, |models| models.stall) else {
+            return Nanos(0);
+        };
         Nanos(lasts.0.saturating_sub(since_start.0 % every.0.max(1)))
     }
 }
@@ -150,8 +167,13 @@ mod tests {
     #[test]
     fn shares_are_what_was_asked() {
         let model = parsed("errors=1%:503,truncate=10%,get.errors=50%:500");
-        let share = |operation, of: fn(&Treatment) -> bool| (0..100_000).filter(|number| of(&model.decide(operation, *number))).count();
-        // Four deviations of a binomial with n = 100,000 are 126 at 1 %, 380 at 10 % and 633 at 50 %.
+        let share = |operation, of: fn(&Treatment) -> bool| {
+            (0..100_000)
+                .filter(|number| of(&model.decide(operation, *number)))
+                .count()
+        };
+        // Four deviations of a binomial with n = 100,000 are 126 at 1 %, 380 at 10 % and 633 at 50
+        // %.
         assert!((874..=1126).contains(&share("put", |decision| decision.error == Some(503))));
         assert!((49_367..=50_633).contains(&share("get", |decision| decision.error == Some(500))));
         assert!((9_620..=10_380).contains(&share("put", |decision| decision.truncate.is_some())));
@@ -161,7 +183,9 @@ mod tests {
     fn quantiles_are_those_of_the_distribution() {
         let quantile = |text: &str, share: usize| {
             let model = parsed(text);
-            let mut delays: Vec<u64> = (0..100_001).map(|number| model.decide("get", number).delay.0).collect();
+            let mut delays: Vec<u64> = (0..100_001)
+                .map(|number| model.decide("get", number).delay.0)
+                .collect();
             delays.sort_unstable();
             delays[share * 1000]
         };
@@ -169,7 +193,10 @@ mod tests {
         assert!(near(quantile("latency=lognormal:5ms:0.5", 50), 5e6));
         // exp(0.5 * 1.6449), the 95th percentile of the normal.
         assert!(near(quantile("latency=lognormal:5ms:0.5", 95), 5e6 * 2.276));
-        assert!(near(quantile("latency=exponential:10ms", 50), 10e6 * std::f64::consts::LN_2));
+        assert!(near(
+            quantile("latency=exponential:10ms", 50),
+            10e6 * std::f64::consts::LN_2
+        ));
         assert!(near(quantile("latency=uniform:1ms:3ms", 25), 1.5e6));
         assert!(near(quantile("latency=4ms,jitter=2ms", 50), 5e6));
     }
@@ -178,12 +205,34 @@ mod tests {
     fn a_stall_ends_at_the_same_moment_for_all() {
         let model = parsed("stall=2s/every:30s");
         let at = |ms: u64| model.stalled("get", Nanos(ms * 1_000_000)).0 / 1_000_000;
-        assert_eq!([at(0), at(500), at(2_000), at(29_999), at(30_000), at(31_999)], [2_000, 1_500, 0, 0, 2_000, 1]);
+        assert_eq!(
+            [
+                at(0),
+                at(500),
+                at(2_000),
+                at(29_999),
+                at(30_000),
+                at(31_999)
+            ],
+            [2_000, 1_500, 0, 0, 2_000, 1]
+        );
     }
 
     #[test]
     fn a_place_in_a_body_lies_inside_it() {
-        assert_eq!(BytePlace(0.999_999_999_999).byte(u64::MAX).map(|at| at < u64::MAX), Some(true));
-        assert_eq!([BytePlace(0.5).byte(10), BytePlace(0.0).byte(1), BytePlace(0.9).byte(0)], [Some(5), Some(0), None]);
+        assert_eq!(
+            BytePlace(0.999_999_999_999)
+                .byte(u64::MAX)
+                .map(|at| at < u64::MAX),
+            Some(true)
+        );
+        assert_eq!(
+            [
+                BytePlace(0.5).byte(10),
+                BytePlace(0.0).byte(1),
+                BytePlace(0.9).byte(0)
+            ],
+            [Some(5), Some(0), None]
+        );
     }
 }

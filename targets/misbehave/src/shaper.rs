@@ -4,7 +4,8 @@ use crate::Misbehaviour;
 use std::collections::HashMap;
 use units::Nanos;
 
-/// When the next request and the next byte may go, for each limit that was named. Limits of one operation do not hold up others.
+/// When the next request and the next byte may go, for each limit that was named. Limits of one
+/// operation do not hold up others.
 #[derive(Debug, Default)]
 pub struct Shaper {
     /// By operation; the empty name is that of the limits for all.
@@ -13,27 +14,60 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// How long a request that comes at `now` waits for its turn. Requests that wait keep their order; turns that nobody took are lost.
+    /// How long a request that comes at `now` waits for its turn. Requests that wait keep their
+    /// order; turns that nobody took are lost.
     pub fn admit(&mut self, misbehaviour: &Misbehaviour, operation: &str, now: Nanos) -> Nanos {
-        let Some(rate) = misbehaviour.model(operation, |models| models.rate) else { return Nanos(0) };
-        let own = misbehaviour.of.iter().any(|(name, models)| name == operation && models.rate.is_some());
-        turn(&mut self.requests, if own { operation } else { "" }, 1.0 / rate.0, now)
+        let Some(rate) = misbehaviour.model(operation, |models| models.rate) else {
+            return Nanos(0);
+        };
+        let own = misbehaviour
+            .of
+            .iter()
+            .any(|(name, models)| name == operation && models.rate.is_some());
+        turn(
+            &mut self.requests,
+            if own { operation } else { "" },
+            1.0 / rate.0,
+            now,
+        )
     }
 
     /// How long bytes that are ready at `now` wait for theirs.
-    pub fn pass(&mut self, misbehaviour: &Misbehaviour, operation: &str, bytes: u64, now: Nanos) -> Nanos {
-        let Some(bandwidth) = misbehaviour.model(operation, |models| models.bandwidth) else { return Nanos(0) };
-        let own = misbehaviour.of.iter().any(|(name, models)| name == operation && models.bandwidth.is_some());
-        #[allow(clippy::cast_precision_loss, reason = "a time to wait; its last digits do not matter")]
+    pub fn pass(
+        &mut self,
+        misbehaviour: &Misbehaviour,
+        operation: &str,
+        bytes: u64,
+        now: Nanos,
+    ) -> Nanos {
+        let Some(bandwidth) = misbehaviour.model(operation, |models| models.bandwidth) else {
+            return Nanos(0);
+        };
+        let own = misbehaviour
+            .of
+            .iter()
+            .any(|(name, models)| name == operation && models.bandwidth.is_some());
+        #[allow(
+            clippy::cast_precision_loss,
+            reason = "a time to wait; its last digits do not matter"
+        )]
         let seconds = bytes as f64 / bandwidth.0;
-        turn(&mut self.bytes, if own { operation } else { "" }, seconds, now)
+        turn(
+            &mut self.bytes,
+            if own { operation } else { "" },
+            seconds,
+            now,
+        )
     }
 }
 
 /// Takes a turn that lasts this long.
 fn turn(next: &mut HashMap<String, u64>, name: &str, seconds: f64, now: Nanos) -> Nanos {
     let free = next.get(name).copied().unwrap_or(0).max(now.0);
-    next.insert(name.to_owned(), free.saturating_add(Nanos::from_secs_f64(seconds).0));
+    next.insert(
+        name.to_owned(),
+        free.saturating_add(Nanos::from_secs_f64(seconds).0),
+    );
     Nanos(free - now.0)
 }
 

@@ -1,8 +1,11 @@
-//! Puts a second of 4 KiB objects by threads and sync policy: `cargo run --release -p s3 --example store [DIR] [SECONDS]`.
-//! Orientation for whoever changes the store; it asserts nothing.
+//! Puts a second of 4 KiB objects by threads and sync policy: `cargo run --release -p s3 --example
+//! store [DIR] [SECONDS]`. Orientation for whoever changes the store; it asserts nothing.
 #![forbid(unsafe_code)]
 
-use s3::{ListQuery, NewBucket, ObjectStore, PutFinish, StorageOptions, SyncPolicy, open_disk, open_memory};
+use s3::{
+    ListQuery, NewBucket, ObjectStore, PutFinish, StorageOptions, SyncPolicy, open_disk,
+    open_memory,
+};
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
@@ -12,13 +15,21 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-#[allow(clippy::disallowed_methods, reason = "an example of this crate alone has no other clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an example of this crate alone has no other clock"
+)]
 fn wall_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[allow(clippy::disallowed_methods, reason = "an example of this crate alone has no other clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an example of this crate alone has no other clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }
@@ -27,7 +38,12 @@ fn now() -> Instant {
 fn cpu() -> Outcome<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after = stat.rsplit(')').next().unwrap_or_default();
-    let ticks = after.split_whitespace().skip(11).take(2).map(str::parse::<f64>).sum::<Result<f64, _>>()?;
+    let ticks = after
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse::<f64>)
+        .sum::<Result<f64, _>>()?;
     Ok(ticks / 100.0)
 }
 
@@ -38,17 +54,32 @@ fn put(store: &dyn ObjectStore, key: &str, bytes: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-fn measure(name: &str, store: &dyn ObjectStore, threads: u64, size: usize, time: Duration) -> Outcome<()> {
+fn measure(
+    name: &str,
+    store: &dyn ObjectStore,
+    threads: u64,
+    size: usize,
+    time: Duration,
+) -> Outcome<()> {
     let bytes: Vec<u8> = (0..size).map(|at| at.to_le_bytes()[0]).collect();
     let (puts, gets) = (AtomicU64::new(0), AtomicU64::new(0));
     let (start, cpu_start) = (now(), cpu()?);
     let run = |work: &(dyn Fn(u64, u64) -> Outcome<()> + Sync)| -> Outcome<()> {
         let start = now();
         std::thread::scope(|scope| {
-            let worker =
-                |thread| scope.spawn(move || (0u64..).take_while(|_| start.elapsed() < time).try_for_each(|number| work(thread, number)));
+            let worker = |thread| {
+                scope.spawn(move || {
+                    (0u64..)
+                        .take_while(|_| start.elapsed() < time)
+                        .try_for_each(|number| work(thread, number))
+                })
+            };
             let workers: Vec<_> = (0..threads).map(worker).collect();
-            workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err("a thread panicked".into())))
+            workers.into_iter().try_for_each(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|_| Err("a thread panicked".into()))
+            })
         })
     };
     run(&|thread, number| {
@@ -67,12 +98,23 @@ fn measure(name: &str, store: &dyn ObjectStore, threads: u64, size: usize, time:
     })?;
     let get_cpu = cpu()? - cpu_start;
     let rate = |count: &AtomicU64, seconds: f64| {
-        Ok::<f64, Box<dyn Error + Send + Sync>>(count.load(Ordering::Relaxed).to_string().parse::<f64>()? / seconds)
+        Ok::<f64, Box<dyn Error + Send + Sync>>(
+            count.load(Ordering::Relaxed).to_string().parse::<f64>()? / seconds,
+        )
     };
-    let (put_rate, get_rate) = (rate(&puts, put_time.as_secs_f64())?, rate(&gets, start.elapsed().as_secs_f64())?);
+    let (put_rate, get_rate) = (
+        rate(&puts, put_time.as_secs_f64())?,
+        rate(&gets, start.elapsed().as_secs_f64())?,
+    );
     let (put_us, get_us) = (1e6 / rate(&puts, put_cpu)?, 1e6 / rate(&gets, get_cpu)?);
     let list = now();
-    store.list_objects("b", &ListQuery { max: 1000, ..Default::default() })?;
+    store.list_objects(
+        "b",
+        &ListQuery {
+            max: 1000,
+            ..Default::default()
+        },
+    )?;
     let counters = store.counters();
     writeln!(
         std::io::stdout(),
@@ -87,8 +129,15 @@ fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
     let root = arguments.next().map_or_else(std::env::temp_dir, Into::into);
     let time = Duration::from_secs(arguments.next().map_or(Ok(3), |text| text.parse())?);
-    let options = |sync| StorageOptions { sync, ..StorageOptions::new(Arc::new(wall_ms)) };
-    for (name, sync) in [("always", SyncPolicy::Always), ("interval 100", SyncPolicy::Interval(100)), ("never", SyncPolicy::Never)] {
+    let options = |sync| StorageOptions {
+        sync,
+        ..StorageOptions::new(Arc::new(wall_ms))
+    };
+    for (name, sync) in [
+        ("always", SyncPolicy::Always),
+        ("interval 100", SyncPolicy::Interval(100)),
+        ("never", SyncPolicy::Never),
+    ] {
         for (threads, size) in [(1, 4096), (16, 4096), (16, 128 << 10), (16, 1 << 20)] {
             let dir = root.join(format!("fathom-s3-store-{}", std::process::id()));
             let outcome = on_disk(name, &dir, options(sync), threads, size, time);
@@ -104,7 +153,14 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-fn on_disk(name: &str, dir: &Path, options: StorageOptions, threads: u64, size: usize, time: Duration) -> Outcome<()> {
+fn on_disk(
+    name: &str,
+    dir: &Path,
+    options: StorageOptions,
+    threads: u64,
+    size: usize,
+    time: Duration,
+) -> Outcome<()> {
     let store = open_disk(dir, options)?;
     store.create_bucket("b", NewBucket::default())?;
     measure(name, &*store, threads, size, time)

@@ -23,13 +23,15 @@ pub(crate) enum Need {
     Admin,
 }
 
-/// One operation that this server has: its name, what it needs, and the actions by which a bucket policy may allow it.
+/// One operation that this server has: its name, what it needs, and the actions by which a bucket
+/// policy may allow it.
 pub(crate) struct Operation {
     pub(crate) name: &'static str,
     need: Need,
     /// All of which are needed.
     actions: &'static [&'static str],
-    /// The same where the request names a version; empty where it cannot, or where that makes no difference.
+    /// The same where the request names a version; empty where it cannot, or where that makes no
+    /// difference.
     of_version: &'static [&'static str],
 }
 
@@ -38,7 +40,12 @@ const WRITE: Need = Need::Bucket(Permission::Write);
 const LIST: Need = Need::Bucket(Permission::List);
 
 const fn op(name: &'static str, need: Need, actions: &'static [&'static str]) -> Operation {
-    Operation { name, need, actions, of_version: &[] }
+    Operation {
+        name,
+        need,
+        actions,
+        of_version: &[],
+    }
 }
 
 impl Operation {
@@ -47,8 +54,8 @@ impl Operation {
     }
 }
 
-/// The operations of this server with the actions that AWS documents for them; what is not here needs an admin key and answers
-/// `NotImplemented`.
+/// The operations of this server with the actions that AWS documents for them; what is not here
+/// needs an admin key and answers `NotImplemented`.
 pub(crate) const OPERATIONS: [Operation; 60] = [
     op("GetObject", READ, &["s3:GetObject"]).of_version(&["s3:GetObjectVersion"]),
     op("PutObject", WRITE, &["s3:PutObject"]),
@@ -60,11 +67,18 @@ pub(crate) const OPERATIONS: [Operation; 60] = [
     op("DeleteObjects", WRITE, &["s3:DeleteObject"]),
     op("CopyObject", WRITE, &["s3:PutObject"]),
     op("PostObject", WRITE, &["s3:PutObject"]),
-    op("GetObjectAttributes", READ, &["s3:GetObject", "s3:GetObjectAttributes"])
-        .of_version(&["s3:GetObjectVersion", "s3:GetObjectVersionAttributes"]),
-    op("GetObjectTagging", READ, &["s3:GetObjectTagging"]).of_version(&["s3:GetObjectVersionTagging"]),
-    op("PutObjectTagging", WRITE, &["s3:PutObjectTagging"]).of_version(&["s3:PutObjectVersionTagging"]),
-    op("DeleteObjectTagging", WRITE, &["s3:DeleteObjectTagging"]).of_version(&["s3:DeleteObjectVersionTagging"]),
+    op(
+        "GetObjectAttributes",
+        READ,
+        &["s3:GetObject", "s3:GetObjectAttributes"],
+    )
+    .of_version(&["s3:GetObjectVersion", "s3:GetObjectVersionAttributes"]),
+    op("GetObjectTagging", READ, &["s3:GetObjectTagging"])
+        .of_version(&["s3:GetObjectVersionTagging"]),
+    op("PutObjectTagging", WRITE, &["s3:PutObjectTagging"])
+        .of_version(&["s3:PutObjectVersionTagging"]),
+    op("DeleteObjectTagging", WRITE, &["s3:DeleteObjectTagging"])
+        .of_version(&["s3:DeleteObjectVersionTagging"]),
     op("GetObjectAcl", READ, &["s3:GetObjectAcl"]).of_version(&["s3:GetObjectVersionAcl"]),
     op("PutObjectAcl", WRITE, &["s3:PutObjectAcl"]).of_version(&["s3:PutObjectVersionAcl"]),
     op("CreateMultipartUpload", WRITE, &["s3:PutObject"]),
@@ -73,14 +87,22 @@ pub(crate) const OPERATIONS: [Operation; 60] = [
     op("CompleteMultipartUpload", WRITE, &["s3:PutObject"]),
     op("AbortMultipartUpload", WRITE, &["s3:AbortMultipartUpload"]),
     op("ListParts", WRITE, &["s3:ListMultipartUploadParts"]),
-    op("ListMultipartUploads", LIST, &["s3:ListBucketMultipartUploads"]),
+    op(
+        "ListMultipartUploads",
+        LIST,
+        &["s3:ListBucketMultipartUploads"],
+    ),
     op("ListBuckets", Need::Key, &["s3:ListAllMyBuckets"]),
     op("HeadBucket", LIST, &["s3:ListBucket"]),
     op("GetBucketLocation", LIST, &["s3:GetBucketLocation"]),
     op("CreateBucket", Need::Admin, &["s3:CreateBucket"]),
     op("DeleteBucket", Need::Admin, &["s3:DeleteBucket"]),
     op("GetBucketVersioning", LIST, &["s3:GetBucketVersioning"]),
-    op("PutBucketVersioning", Need::Admin, &["s3:PutBucketVersioning"]),
+    op(
+        "PutBucketVersioning",
+        Need::Admin,
+        &["s3:PutBucketVersioning"],
+    ),
     op("GetBucketTagging", LIST, &["s3:GetBucketTagging"]),
     op("PutBucketTagging", Need::Admin, &["s3:PutBucketTagging"]),
     op("DeleteBucketTagging", Need::Admin, &["s3:PutBucketTagging"]),
@@ -88,33 +110,97 @@ pub(crate) const OPERATIONS: [Operation; 60] = [
     op("PutBucketCors", Need::Admin, &["s3:PutBucketCORS"]),
     op("DeleteBucketCors", Need::Admin, &["s3:PutBucketCORS"]),
     op("GetBucketPolicy", Need::Admin, &["s3:GetBucketPolicy"]),
-    op("GetBucketPolicyStatus", Need::Admin, &["s3:GetBucketPolicyStatus"]),
+    op(
+        "GetBucketPolicyStatus",
+        Need::Admin,
+        &["s3:GetBucketPolicyStatus"],
+    ),
     op("PutBucketPolicy", Need::Admin, &["s3:PutBucketPolicy"]),
-    op("DeleteBucketPolicy", Need::Admin, &["s3:DeleteBucketPolicy"]),
-    op("GetBucketLifecycleConfiguration", LIST, &["s3:GetLifecycleConfiguration"]),
-    op("PutBucketLifecycleConfiguration", Need::Admin, &["s3:PutLifecycleConfiguration"]),
-    op("DeleteBucketLifecycle", Need::Admin, &["s3:PutLifecycleConfiguration"]),
-    op("GetPublicAccessBlock", Need::Admin, &["s3:GetBucketPublicAccessBlock"]),
-    op("PutPublicAccessBlock", Need::Admin, &["s3:PutBucketPublicAccessBlock"]),
-    op("DeletePublicAccessBlock", Need::Admin, &["s3:PutBucketPublicAccessBlock"]),
-    op("GetBucketOwnershipControls", Need::Admin, &["s3:GetBucketOwnershipControls"]),
-    op("PutBucketOwnershipControls", Need::Admin, &["s3:PutBucketOwnershipControls"]),
-    op("DeleteBucketOwnershipControls", Need::Admin, &["s3:PutBucketOwnershipControls"]),
+    op(
+        "DeleteBucketPolicy",
+        Need::Admin,
+        &["s3:DeleteBucketPolicy"],
+    ),
+    op(
+        "GetBucketLifecycleConfiguration",
+        LIST,
+        &["s3:GetLifecycleConfiguration"],
+    ),
+    op(
+        "PutBucketLifecycleConfiguration",
+        Need::Admin,
+        &["s3:PutLifecycleConfiguration"],
+    ),
+    op(
+        "DeleteBucketLifecycle",
+        Need::Admin,
+        &["s3:PutLifecycleConfiguration"],
+    ),
+    op(
+        "GetPublicAccessBlock",
+        Need::Admin,
+        &["s3:GetBucketPublicAccessBlock"],
+    ),
+    op(
+        "PutPublicAccessBlock",
+        Need::Admin,
+        &["s3:PutBucketPublicAccessBlock"],
+    ),
+    op(
+        "DeletePublicAccessBlock",
+        Need::Admin,
+        &["s3:PutBucketPublicAccessBlock"],
+    ),
+    op(
+        "GetBucketOwnershipControls",
+        Need::Admin,
+        &["s3:GetBucketOwnershipControls"],
+    ),
+    op(
+        "PutBucketOwnershipControls",
+        Need::Admin,
+        &["s3:PutBucketOwnershipControls"],
+    ),
+    op(
+        "DeleteBucketOwnershipControls",
+        Need::Admin,
+        &["s3:PutBucketOwnershipControls"],
+    ),
     op("GetBucketAcl", LIST, &["s3:GetBucketAcl"]),
     op("PutBucketAcl", Need::Admin, &["s3:PutBucketAcl"]),
-    op("GetBucketEncryption", LIST, &["s3:GetEncryptionConfiguration"]),
-    op("GetObjectLockConfiguration", LIST, &["s3:GetBucketObjectLockConfiguration"]),
-    op("PutObjectLockConfiguration", Need::Admin, &["s3:PutBucketObjectLockConfiguration"]),
+    op(
+        "GetBucketEncryption",
+        LIST,
+        &["s3:GetEncryptionConfiguration"],
+    ),
+    op(
+        "GetObjectLockConfiguration",
+        LIST,
+        &["s3:GetBucketObjectLockConfiguration"],
+    ),
+    op(
+        "PutObjectLockConfiguration",
+        Need::Admin,
+        &["s3:PutBucketObjectLockConfiguration"],
+    ),
     op("GetObjectRetention", READ, &["s3:GetObjectRetention"]),
     op("PutObjectRetention", WRITE, &["s3:PutObjectRetention"]),
     op("GetObjectLegalHold", READ, &["s3:GetObjectLegalHold"]),
     op("PutObjectLegalHold", WRITE, &["s3:PutObjectLegalHold"]),
     op("GetBucketLogging", LIST, &["s3:GetBucketLogging"]),
-    op("GetBucketRequestPayment", LIST, &["s3:GetBucketRequestPayment"]),
+    op(
+        "GetBucketRequestPayment",
+        LIST,
+        &["s3:GetBucketRequestPayment"],
+    ),
 ];
 
 /// What is no operation but a part of several.
-const PARTS: [Operation; 1] = [op("BypassGovernanceRetention", Need::Policy, &["s3:BypassGovernanceRetention"])];
+const PARTS: [Operation; 1] = [op(
+    "BypassGovernanceRetention",
+    Need::Policy,
+    &["s3:BypassGovernanceRetention"],
+)];
 
 /// What these headers ask for besides the operation, and the action that it takes.
 const ADDED: [(&str, &str); 8] = [
@@ -128,7 +214,12 @@ const ADDED: [(&str, &str); 8] = [
     ("x-amz-tagging", "s3:PutObjectTagging"),
 ];
 /// The operations whose headers those are.
-const MAKERS: [&str; 4] = ["PutObject", "PostObject", "CopyObject", "CreateMultipartUpload"];
+const MAKERS: [&str; 4] = [
+    "PutObject",
+    "PostObject",
+    "CopyObject",
+    "CreateMultipartUpload",
+];
 
 /// Where a request leaves which operation it was, for the counters.
 #[derive(Clone)]
@@ -155,7 +246,8 @@ pub(crate) struct Access {
     pub(crate) store: Arc<dyn ObjectStore>,
 }
 
-/// Where a request leaves that its signature is right and that it may be done, so that it can be asked again in other words.
+/// Where a request leaves that its signature is right and that it may be done, so that it can be
+/// asked again in other words.
 #[derive(Clone, Default)]
 pub(crate) struct Passed(Arc<OnceLock<Option<String>>>);
 
@@ -177,19 +269,37 @@ pub(crate) struct Deed<'a> {
 
 impl<'a> Deed<'a> {
     pub(crate) fn new(operation: &'a str, place: Option<Place<'a>>) -> Self {
-        Self { operation, place, names_version: false }
+        Self {
+            operation,
+            place,
+            names_version: false,
+        }
     }
 
     pub(crate) fn of_version(self, names_version: bool) -> Self {
-        Self { names_version, ..self }
+        Self {
+            names_version,
+            ..self
+        }
     }
 
     /// The actions that a policy knows it by.
-    fn actions(&self, known: &Operation, headers: &HeaderMap) -> impl Iterator<Item = &'static str> {
-        let own = if self.names_version && !known.of_version.is_empty() { known.of_version } else { known.actions };
+    fn actions(
+        &self,
+        known: &Operation,
+        headers: &HeaderMap,
+    ) -> impl Iterator<Item = &'static str> {
+        let own = if self.names_version && !known.of_version.is_empty() {
+            known.of_version
+        } else {
+            known.actions
+        };
         let makes = MAKERS.contains(&known.name);
-        let added: Vec<&'static str> =
-            ADDED.iter().filter(|(header, _)| makes && headers.contains_key(*header)).map(|(_, action)| *action).collect();
+        let added: Vec<&'static str> = ADDED
+            .iter()
+            .filter(|(header, _)| makes && headers.contains_key(*header))
+            .map(|(_, action)| *action)
+            .collect();
         own.iter().copied().chain(added)
     }
 }
@@ -205,15 +315,27 @@ enum Written {
 
 impl Access {
     /// Whether this key, or nobody known, may do this. Errors: `AccessDenied`.
-    pub(crate) fn decide(&self, asker: Option<&str>, deed: Deed<'_>, circumstances: &Circumstances<'_>) -> S3Result<()> {
+    pub(crate) fn decide(
+        &self,
+        asker: Option<&str>,
+        deed: Deed<'_>,
+        circumstances: &Circumstances<'_>,
+    ) -> S3Result<()> {
         if asker.is_some_and(|access| self.keyring.is_admin(access)) {
             return Ok(());
         }
-        let written = deed.place.map_or(Written::Nothing, |(bucket, _)| self.written(bucket));
-        if self.grants(&written, asker, deed, circumstances) { Ok(()) } else { Err(denied()) }
+        let written = deed
+            .place
+            .map_or(Written::Nothing, |(bucket, _)| self.written(bucket));
+        if self.grants(&written, asker, deed, circumstances) {
+            Ok(())
+        } else {
+            Err(denied())
+        }
     }
 
-    /// Which of many objects of a bucket this key, or nobody known, may delete; each with whether a version of it is named.
+    /// Which of many objects of a bucket this key, or nobody known, may delete; each with whether a
+    /// version of it is named.
     pub(crate) fn deletable(
         &self,
         asker: Option<&str>,
@@ -226,26 +348,43 @@ impl Access {
         }
         let written = self.written(bucket);
         let may = |(key, names_version): &(&str, bool)| {
-            let deed = Deed::new("DeleteObject", Some((bucket, Some(key)))).of_version(*names_version);
+            let deed =
+                Deed::new("DeleteObject", Some((bucket, Some(key)))).of_version(*names_version);
             self.grants(&written, asker, deed, circumstances)
         };
         objects.iter().map(may).collect()
     }
 
-    /// All actions of what is asked must be granted, each by the policy or by what the key was given.
-    fn grants(&self, written: &Written, asker: Option<&str>, deed: Deed<'_>, circumstances: &Circumstances<'_>) -> bool {
-        let Some(operation) = OPERATIONS.iter().chain(&PARTS).find(|operation| operation.name == deed.operation) else { return false };
+    /// All actions of what is asked must be granted, each by the policy or by what the key was
+    /// given.
+    fn grants(
+        &self,
+        written: &Written,
+        asker: Option<&str>,
+        deed: Deed<'_>,
+        circumstances: &Circumstances<'_>,
+    ) -> bool {
+        let Some(operation) = OPERATIONS
+            .iter()
+            .chain(&PARTS)
+            .find(|operation| operation.name == deed.operation)
+        else {
+            return false;
+        };
         let mut actions = deed.actions(operation, circumstances.headers);
         actions.all(|action| {
-            let verdict = deed.place.map_or(Verdict::Silent, |place| written.verdict(asker, action, place, circumstances));
+            let verdict = deed.place.map_or(Verdict::Silent, |place| {
+                written.verdict(asker, action, place, circumstances)
+            });
             match (verdict, operation.need, asker) {
                 (Verdict::Deny, _, _) => false,
                 (Verdict::Allow, _, _) => operation.need != Need::Admin,
                 (Verdict::Silent, Need::Key, Some(_)) => true,
-                (Verdict::Silent, Need::Bucket(permission), Some(access)) => {
-                    deed.place.is_some_and(|(bucket, _)| self.keyring.permits(access, bucket, permission))
-                }
-                (Verdict::Silent, Need::Policy | Need::Admin, Some(_)) | (Verdict::Silent, _, None) => false,
+                (Verdict::Silent, Need::Bucket(permission), Some(access)) => deed
+                    .place
+                    .is_some_and(|(bucket, _)| self.keyring.permits(access, bucket, permission)),
+                (Verdict::Silent, Need::Policy | Need::Admin, Some(_))
+                | (Verdict::Silent, _, None) => false,
             }
         })
     }
@@ -260,15 +399,34 @@ impl Access {
         }
     }
 
-    /// Which objects of a list may be deleted is decided for each of them, when the list has been read.
+    /// Which objects of a list may be deleted is decided for each of them, when the list has been
+    /// read.
     fn check_list(&self, asker: Option<&str>, bucket: &str) -> S3Result<()> {
-        let permitted = asker.is_some_and(|access| self.keyring.permits(access, bucket, Permission::Write));
-        if permitted || matches!(self.written(bucket), Written::Policy(..)) { Ok(()) } else { Err(denied()) }
+        let permitted =
+            asker.is_some_and(|access| self.keyring.permits(access, bucket, Permission::Write));
+        if permitted || matches!(self.written(bucket), Written::Policy(..)) {
+            Ok(())
+        } else {
+            Err(denied())
+        }
     }
 
     /// Who may not list a bucket is not told which keys it does not hold. Errors: `AccessDenied`.
-    fn hide_absence(&self, asker: Option<&str>, bucket: &str, key: &str, circumstances: &Circumstances<'_>) -> S3Result<()> {
-        let may_list = || self.decide(asker, Deed::new("ListObjectsV2", Some((bucket, None))), circumstances).is_ok();
+    fn hide_absence(
+        &self,
+        asker: Option<&str>,
+        bucket: &str,
+        key: &str,
+        circumstances: &Circumstances<'_>,
+    ) -> S3Result<()> {
+        let may_list = || {
+            self.decide(
+                asker,
+                Deed::new("ListObjectsV2", Some((bucket, None))),
+                circumstances,
+            )
+            .is_ok()
+        };
         if asker.is_some_and(|access| self.keyring.is_admin(access)) || may_list() {
             return Ok(());
         }
@@ -278,9 +436,12 @@ impl Access {
         }
     }
 
-    /// Refuses what is asked of a bucket that somebody else owns than the asker thinks. Errors: `AccessDenied`.
+    /// Refuses what is asked of a bucket that somebody else owns than the asker thinks. Errors:
+    /// `AccessDenied`.
     pub(crate) fn check_owner(&self, bucket: &str, expected: Option<&HeaderValue>) -> S3Result<()> {
-        let Some(expected) = expected else { return Ok(()) };
+        let Some(expected) = expected else {
+            return Ok(());
+        };
         match self.store.bucket(bucket) {
             Ok(found) if found.owner.as_bytes() != expected.as_bytes() => Err(denied()),
             // That it is not there is for the operation to say.
@@ -288,22 +449,33 @@ impl Access {
         }
     }
 
-    /// Whether the bucket's block of public access makes its policy void for those who are not known.
+    /// Whether the bucket's block of public access makes its policy void for those who are not
+    /// known.
     fn restricts(&self, bucket: &str) -> bool {
-        let kept = self.store.document(bucket, BucketDocument::PublicAccessBlock);
+        let kept = self
+            .store
+            .document(bucket, BucketDocument::PublicAccessBlock);
         matches!(kept, Ok(Some(text)) if crate::documents::restricts_public(&text))
     }
 }
 
 impl Written {
-    fn verdict(&self, asker: Option<&str>, action: &str, place: Place<'_>, circumstances: &Circumstances<'_>) -> Verdict {
+    fn verdict(
+        &self,
+        asker: Option<&str>,
+        action: &str,
+        place: Place<'_>,
+        circumstances: &Circumstances<'_>,
+    ) -> Verdict {
         match self {
             Self::Nothing => Verdict::Silent,
             Self::Unreadable => Verdict::Deny,
-            Self::Policy(policy, restricted) => match policy.decide(asker, action, place, circumstances) {
-                Verdict::Allow if asker.is_none() && *restricted => Verdict::Silent,
-                verdict @ (Verdict::Allow | Verdict::Deny | Verdict::Silent) => verdict,
-            },
+            Self::Policy(policy, restricted) => {
+                match policy.decide(asker, action, place, circumstances) {
+                    Verdict::Allow if asker.is_none() && *restricted => Verdict::Silent,
+                    verdict @ (Verdict::Allow | Verdict::Deny | Verdict::Silent) => verdict,
+                }
+            }
         }
     }
 }
@@ -311,8 +483,15 @@ impl Written {
 /// What an answer is to look like is for those to say who sign. Errors: `InvalidRequest`.
 fn check_overrides(asker: Option<&str>, uri: &http::Uri) -> S3Result<()> {
     let overrides = asker.is_none() && uri.query().is_some_and(|query| query.contains("response-"));
-    if overrides && pairs(uri).iter().any(|(name, _)| name.starts_with("response-")) {
-        return Err(s3_error!(InvalidRequest, "Request specific response headers cannot be used for anonymous GET requests."));
+    if overrides
+        && pairs(uri)
+            .iter()
+            .any(|(name, _)| name.starts_with("response-"))
+    {
+        return Err(s3_error!(
+            InvalidRequest,
+            "Request specific response headers cannot be used for anonymous GET requests."
+        ));
     }
     Ok(())
 }
@@ -327,34 +506,64 @@ impl S3Access for Access {
         let sender = context.extensions_mut().get::<Sender>().cloned();
         let name = context.s3_op().name();
         // A form is the PUT of its file, by who signed its policy.
-        let name = if sender.is_some() && name == "PutObject" { "PostObject" } else { name }.to_owned();
-        let index = OPERATIONS.iter().position(|operation| operation.name == name);
+        let name = if sender.is_some() && name == "PutObject" {
+            "PostObject"
+        } else {
+            name
+        }
+        .to_owned();
+        let index = OPERATIONS
+            .iter()
+            .position(|operation| operation.name == name);
         if let Some(OperationCell(cell)) = context.extensions_mut().get::<OperationCell>() {
             cell.store(index.unwrap_or(OperationCell::UNKNOWN), Ordering::Relaxed);
         }
         let question = context.extensions_mut().get::<Question>().copied();
-        // Two readers of one request who do not take it for the same would do what nobody asked for.
-        let Some(question) = question.filter(|question| question.operation == Some(name.as_str())) else {
-            return Err(s3_error!(NotImplemented, "{} is not implemented in this form", name));
+        // Two readers of one request who do not take it for the same would do what nobody asked
+        // for.
+        let Some(question) = question.filter(|question| question.operation == Some(name.as_str()))
+        else {
+            return Err(s3_error!(
+                NotImplemented,
+                "{} is not implemented in this form",
+                name
+            ));
         };
         let peer = context.extensions_mut().get::<Peer>().copied();
         let asker = match &sender {
             Some(Sender(key)) => key.as_deref(),
-            None => context.credentials().map(|credentials| credentials.access_key.as_str()),
+            None => context
+                .credentials()
+                .map(|credentials| credentials.access_key.as_str()),
         };
         check_overrides(asker, context.uri())?;
-        let circumstances = Circumstances { peer, query: context.uri().query(), headers: context.headers() };
+        let circumstances = Circumstances {
+            peer,
+            query: context.uri().query(),
+            headers: context.headers(),
+        };
         let path = context.s3_path();
-        let place = path.get_bucket_name().map(|bucket| (bucket, path.get_object_key()));
+        let place = path
+            .get_bucket_name()
+            .map(|bucket| (bucket, path.get_object_key()));
         match (place, name.as_str()) {
             (Some((bucket, _)), "DeleteObjects") => self.check_list(asker, bucket)?,
-            (place, name) => self.decide(asker, Deed::new(name, place).of_version(question.names_version), &circumstances)?,
+            (place, name) => self.decide(
+                asker,
+                Deed::new(name, place).of_version(question.names_version),
+                &circumstances,
+            )?,
         }
-        if let (Some((bucket, Some(key))), "GetObject" | "HeadObject", false) = (place, name.as_str(), question.names_version) {
+        if let (Some((bucket, Some(key))), "GetObject" | "HeadObject", false) =
+            (place, name.as_str(), question.names_version)
+        {
             self.hide_absence(asker, bucket, key, &circumstances)?;
         }
         if let Some((bucket, _)) = place {
-            self.check_owner(bucket, circumstances.headers.get("x-amz-expected-bucket-owner"))?;
+            self.check_owner(
+                bucket,
+                circumstances.headers.get("x-amz-expected-bucket-owner"),
+            )?;
         }
         let asker = asker.map(str::to_owned);
         if let Some(Passed(passed)) = context.extensions_mut().get::<Passed>() {
@@ -377,47 +586,152 @@ mod tests {
         store.create_bucket("mine", NewBucket::default()).unwrap();
         store.create_bucket("open", NewBucket::default()).unwrap();
         let policy = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::open/*"}}"#;
-        store.set_document("open", BucketDocument::Policy, Some(policy.into())).unwrap();
-        Access { keyring: Arc::new(Keyring::parse(keys).unwrap()), store }
+        store
+            .set_document("open", BucketDocument::Policy, Some(policy.into()))
+            .unwrap();
+        Access {
+            keyring: Arc::new(Keyring::parse(keys).unwrap()),
+            store,
+        }
     }
 
     #[test]
     fn nobody_known_may_do_only_what_a_policy_allows() {
         let access = access();
-        assert!(access.decide(None, Deed::new("GetObject", Some(("open", Some("k")))), &nowhere()).is_ok());
-        assert!(access.decide(None, Deed::new("GetObject", Some(("mine", Some("k")))), &nowhere()).is_err());
-        assert!(access.decide(None, Deed::new("ListObjectsV2", Some(("open", None))), &nowhere()).is_err());
-        assert!(access.decide(None, Deed::new("ListBuckets", None), &nowhere()).is_err());
-        assert!(access.decide(None, Deed::new("PutBucketPolicy", Some(("open", None))), &nowhere()).is_err());
+        assert!(
+            access
+                .decide(
+                    None,
+                    Deed::new("GetObject", Some(("open", Some("k")))),
+                    &nowhere()
+                )
+                .is_ok()
+        );
+        assert!(
+            access
+                .decide(
+                    None,
+                    Deed::new("GetObject", Some(("mine", Some("k")))),
+                    &nowhere()
+                )
+                .is_err()
+        );
+        assert!(
+            access
+                .decide(
+                    None,
+                    Deed::new("ListObjectsV2", Some(("open", None))),
+                    &nowhere()
+                )
+                .is_err()
+        );
+        assert!(
+            access
+                .decide(None, Deed::new("ListBuckets", None), &nowhere())
+                .is_err()
+        );
+        assert!(
+            access
+                .decide(
+                    None,
+                    Deed::new("PutBucketPolicy", Some(("open", None))),
+                    &nowhere()
+                )
+                .is_err()
+        );
     }
 
     #[test]
     fn a_key_may_do_what_it_was_given_and_nothing_that_is_not_listed() {
         let access = access();
-        assert!(access.decide(Some("kim"), Deed::new("GetObject", Some(("mine", Some("k")))), &nowhere()).is_ok());
-        assert!(access.decide(Some("kim"), Deed::new("PutObject", Some(("mine", Some("k")))), &nowhere()).is_err());
-        assert!(access.decide(Some("kim"), Deed::new("PutBucketWebsite", Some(("mine", None))), &nowhere()).is_err());
-        assert!(access.decide(Some("root"), Deed::new("PutBucketWebsite", Some(("mine", None))), &nowhere()).is_ok());
-        assert!(access.decide(Some("kim"), Deed::new("ListBuckets", None), &nowhere()).is_ok());
+        assert!(
+            access
+                .decide(
+                    Some("kim"),
+                    Deed::new("GetObject", Some(("mine", Some("k")))),
+                    &nowhere()
+                )
+                .is_ok()
+        );
+        assert!(
+            access
+                .decide(
+                    Some("kim"),
+                    Deed::new("PutObject", Some(("mine", Some("k")))),
+                    &nowhere()
+                )
+                .is_err()
+        );
+        assert!(
+            access
+                .decide(
+                    Some("kim"),
+                    Deed::new("PutBucketWebsite", Some(("mine", None))),
+                    &nowhere()
+                )
+                .is_err()
+        );
+        assert!(
+            access
+                .decide(
+                    Some("root"),
+                    Deed::new("PutBucketWebsite", Some(("mine", None))),
+                    &nowhere()
+                )
+                .is_ok()
+        );
+        assert!(
+            access
+                .decide(Some("kim"), Deed::new("ListBuckets", None), &nowhere())
+                .is_ok()
+        );
     }
 
     #[test]
     fn a_policy_that_allows_everybody_everything_lets_nobody_change_the_bucket() {
         let access = access();
-        let policy =
-            r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
-        access.store.set_document("open", BucketDocument::Policy, Some(policy.into())).unwrap();
-        assert!(access.decide(None, Deed::new("ListObjectsV2", Some(("open", None))), &nowhere()).is_ok());
+        let policy = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
+        access
+            .store
+            .set_document("open", BucketDocument::Policy, Some(policy.into()))
+            .unwrap();
+        assert!(
+            access
+                .decide(
+                    None,
+                    Deed::new("ListObjectsV2", Some(("open", None))),
+                    &nowhere()
+                )
+                .is_ok()
+        );
         for name in ["DeleteBucket", "PutBucketPolicy", "PutBucketVersioning"] {
-            assert!(access.decide(None, Deed::new(name, Some(("open", None))), &nowhere()).is_err(), "{name}");
+            assert!(
+                access
+                    .decide(None, Deed::new(name, Some(("open", None))), &nowhere())
+                    .is_err(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_bucket_of_another_owner_than_expected_is_refused() {
         let access = access();
-        access.store.create_bucket("roots", NewBucket { owner: "root".into(), ..Default::default() }).unwrap();
-        let check = |bucket: &str, owner: &'static str| access.check_owner(bucket, Some(&HeaderValue::from_static(owner))).is_ok();
+        access
+            .store
+            .create_bucket(
+                "roots",
+                NewBucket {
+                    owner: "root".into(),
+                    ..Default::default()
+                },
+            )
+            .unwrap();
+        let check = |bucket: &str, owner: &'static str| {
+            access
+                .check_owner(bucket, Some(&HeaderValue::from_static(owner)))
+                .is_ok()
+        };
         assert!(check("roots", "root") && !check("roots", "kim") && !check("roots", ""));
         assert!(check("absent", "kim") && access.check_owner("roots", None).is_ok());
     }
@@ -425,39 +739,98 @@ mod tests {
     #[test]
     fn who_may_not_list_is_not_told_what_is_missing() {
         let access = access();
-        access.store.begin_put("open", "there").unwrap().finish(PutFinish::default()).unwrap();
+        access
+            .store
+            .begin_put("open", "there")
+            .unwrap()
+            .finish(PutFinish::default())
+            .unwrap();
         let told = |asker, bucket, key| access.hide_absence(asker, bucket, key, &nowhere()).is_ok();
-        assert!(told(None, "open", "there") && !told(None, "open", "missing") && !told(Some("kim"), "mine", "missing"));
+        assert!(
+            told(None, "open", "there")
+                && !told(None, "open", "missing")
+                && !told(Some("kim"), "mine", "missing")
+        );
         assert!(told(Some("root"), "open", "missing"));
-        let lists =
-            r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
-        access.store.set_document("open", BucketDocument::Policy, Some(lists.into())).unwrap();
+        let lists = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}"#;
+        access
+            .store
+            .set_document("open", BucketDocument::Policy, Some(lists.into()))
+            .unwrap();
         assert!(told(None, "open", "missing"));
     }
 
-    /// What AWS documents in "Required permissions for Amazon S3 API operations": of the current object, and of a version that is named.
+    /// What AWS documents in "Required permissions for Amazon S3 API operations": of the current
+    /// object, and of a version that is named.
     const DOCUMENTED: [(&str, &[&str], &[&str]); 14] = [
         ("GetObject", &["s3:GetObject"], &["s3:GetObjectVersion"]),
         ("HeadObject", &["s3:GetObject"], &["s3:GetObjectVersion"]),
-        ("GetObjectAttributes", &["s3:GetObject", "s3:GetObjectAttributes"], &["s3:GetObjectVersion", "s3:GetObjectVersionAttributes"]),
-        ("GetObjectTagging", &["s3:GetObjectTagging"], &["s3:GetObjectVersionTagging"]),
-        ("PutObjectTagging", &["s3:PutObjectTagging"], &["s3:PutObjectVersionTagging"]),
-        ("DeleteObjectTagging", &["s3:DeleteObjectTagging"], &["s3:DeleteObjectVersionTagging"]),
-        ("GetObjectAcl", &["s3:GetObjectAcl"], &["s3:GetObjectVersionAcl"]),
-        ("PutObjectAcl", &["s3:PutObjectAcl"], &["s3:PutObjectVersionAcl"]),
-        ("DeleteObject", &["s3:DeleteObject"], &["s3:DeleteObjectVersion"]),
+        (
+            "GetObjectAttributes",
+            &["s3:GetObject", "s3:GetObjectAttributes"],
+            &["s3:GetObjectVersion", "s3:GetObjectVersionAttributes"],
+        ),
+        (
+            "GetObjectTagging",
+            &["s3:GetObjectTagging"],
+            &["s3:GetObjectVersionTagging"],
+        ),
+        (
+            "PutObjectTagging",
+            &["s3:PutObjectTagging"],
+            &["s3:PutObjectVersionTagging"],
+        ),
+        (
+            "DeleteObjectTagging",
+            &["s3:DeleteObjectTagging"],
+            &["s3:DeleteObjectVersionTagging"],
+        ),
+        (
+            "GetObjectAcl",
+            &["s3:GetObjectAcl"],
+            &["s3:GetObjectVersionAcl"],
+        ),
+        (
+            "PutObjectAcl",
+            &["s3:PutObjectAcl"],
+            &["s3:PutObjectVersionAcl"],
+        ),
+        (
+            "DeleteObject",
+            &["s3:DeleteObject"],
+            &["s3:DeleteObjectVersion"],
+        ),
         ("PutObject", &["s3:PutObject"], &["s3:PutObject"]),
-        ("CompleteMultipartUpload", &["s3:PutObject"], &["s3:PutObject"]),
-        ("AbortMultipartUpload", &["s3:AbortMultipartUpload"], &["s3:AbortMultipartUpload"]),
-        ("ListParts", &["s3:ListMultipartUploadParts"], &["s3:ListMultipartUploadParts"]),
-        ("ListObjectVersions", &["s3:ListBucketVersions"], &["s3:ListBucketVersions"]),
+        (
+            "CompleteMultipartUpload",
+            &["s3:PutObject"],
+            &["s3:PutObject"],
+        ),
+        (
+            "AbortMultipartUpload",
+            &["s3:AbortMultipartUpload"],
+            &["s3:AbortMultipartUpload"],
+        ),
+        (
+            "ListParts",
+            &["s3:ListMultipartUploadParts"],
+            &["s3:ListMultipartUploadParts"],
+        ),
+        (
+            "ListObjectVersions",
+            &["s3:ListBucketVersions"],
+            &["s3:ListBucketVersions"],
+        ),
     ];
 
     fn allowing(access: &Access, actions: &[&str]) {
         let policy = format!(
             r#"{{"Statement":{{"Effect":"Allow","Principal":"*","Action":{actions:?},"Resource":["arn:aws:s3:::open","arn:aws:s3:::open/*"]}}}}"#
         );
-        access.store.set_document("open", BucketDocument::Policy, Some(policy.into())).unwrap();
+        access
+            .store
+            .set_document("open", BucketDocument::Policy, Some(policy.into()))
+            .unwrap();
     }
 
     #[test]
@@ -465,16 +838,29 @@ mod tests {
         let access = access();
         for (operation, current, of_version) in DOCUMENTED {
             for (names_version, needed) in [(false, current), (true, of_version)] {
-                let deed = Deed::new(operation, Some(("open", Some("k")))).of_version(names_version);
+                let deed =
+                    Deed::new(operation, Some(("open", Some("k")))).of_version(names_version);
                 allowing(&access, needed);
-                assert!(access.decide(None, deed, &nowhere()).is_ok(), "{operation} {needed:?}");
+                assert!(
+                    access.decide(None, deed, &nowhere()).is_ok(),
+                    "{operation} {needed:?}"
+                );
                 let others: Vec<&str> = OPERATIONS
                     .iter()
-                    .flat_map(|operation| operation.actions.iter().chain(operation.of_version).copied())
+                    .flat_map(|operation| {
+                        operation
+                            .actions
+                            .iter()
+                            .chain(operation.of_version)
+                            .copied()
+                    })
                     .filter(|action| *action != needed[needed.len() - 1])
                     .collect();
                 allowing(&access, &others);
-                assert!(access.decide(None, deed, &nowhere()).is_err(), "{operation} without {needed:?}");
+                assert!(
+                    access.decide(None, deed, &nowhere()).is_err(),
+                    "{operation} without {needed:?}"
+                );
             }
         }
     }
@@ -484,12 +870,26 @@ mod tests {
         let access = access();
         allowing(&access, &["s3:PutObject"]);
         let asked = |operation, name: &'static str| {
-            let headers = HeaderMap::from_iter([(http::HeaderName::from_static(name), HeaderValue::from_static("a=b"))]);
-            access.decide(None, Deed::new(operation, Some(("open", Some("k")))), &Circumstances { headers: &headers, ..nowhere() }).is_ok()
+            let headers = HeaderMap::from_iter([(
+                http::HeaderName::from_static(name),
+                HeaderValue::from_static("a=b"),
+            )]);
+            access
+                .decide(
+                    None,
+                    Deed::new(operation, Some(("open", Some("k")))),
+                    &Circumstances {
+                        headers: &headers,
+                        ..nowhere()
+                    },
+                )
+                .is_ok()
         };
         for operation in MAKERS {
             assert!(
-                asked(operation, "x-amz-meta-a") && !asked(operation, "x-amz-tagging") && !asked(operation, "x-amz-acl"),
+                asked(operation, "x-amz-meta-a")
+                    && !asked(operation, "x-amz-tagging")
+                    && !asked(operation, "x-amz-acl"),
                 "{operation}"
             );
         }
@@ -503,18 +903,38 @@ mod tests {
         let access = access();
         let policy = r#"{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:DeleteObject","Resource":"arn:aws:s3:::open/*"},
             {"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::open/kept/*"}]}"#;
-        access.store.set_document("open", BucketDocument::Policy, Some(policy.into())).unwrap();
+        access
+            .store
+            .set_document("open", BucketDocument::Policy, Some(policy.into()))
+            .unwrap();
         let objects = [("a", false), ("kept/a", false), ("a", true)];
-        assert_eq!(access.deletable(None, "open", &objects, &nowhere()), [true, false, false]);
-        assert_eq!(access.deletable(Some("root"), "open", &objects, &nowhere()), [true; 3]);
-        assert_eq!(access.deletable(Some("kim"), "mine", &objects, &nowhere()), [false; 3]);
-        assert!(access.check_list(None, "open").is_ok() && access.check_list(None, "mine").is_err());
+        assert_eq!(
+            access.deletable(None, "open", &objects, &nowhere()),
+            [true, false, false]
+        );
+        assert_eq!(
+            access.deletable(Some("root"), "open", &objects, &nowhere()),
+            [true; 3]
+        );
+        assert_eq!(
+            access.deletable(Some("kim"), "mine", &objects, &nowhere()),
+            [false; 3]
+        );
+        assert!(
+            access.check_list(None, "open").is_ok() && access.check_list(None, "mine").is_err()
+        );
     }
 
     #[test]
     fn each_operation_is_listed_once() {
         for (index, operation) in OPERATIONS.iter().enumerate() {
-            assert!(OPERATIONS[..index].iter().all(|earlier| earlier.name != operation.name), "{}", operation.name);
+            assert!(
+                OPERATIONS[..index]
+                    .iter()
+                    .all(|earlier| earlier.name != operation.name),
+                "{}",
+                operation.name
+            );
         }
     }
 }

@@ -9,10 +9,17 @@ use s3s::{Body, s3_error};
 
 /// GetObjectAttributes alone has its ETag without quotes, which the protocol library always writes.
 pub(crate) fn unquote_etag(response: &mut Response<Body>) {
-    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()) else { return };
-    let plain = ["\"", "&quot;"]
-        .into_iter()
-        .fold(text, |text, quote| text.replace(&format!("<ETag>{quote}"), "<ETag>").replace(&format!("{quote}</ETag>"), "</ETag>"));
+    let Some(text) = response
+        .body()
+        .bytes()
+        .and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())
+    else {
+        return;
+    };
+    let plain = ["\"", "&quot;"].into_iter().fold(text, |text, quote| {
+        text.replace(&format!("<ETag>{quote}"), "<ETag>")
+            .replace(&format!("{quote}</ETag>"), "</ETag>")
+    });
     *response.body_mut() = Body::from(plain);
 }
 
@@ -23,7 +30,8 @@ pub(crate) fn no_content(response: &mut Response<Body>, question: Question) {
     }
 }
 
-/// What the protocol library does for GET and leaves out for HEAD: the status of a part of an object, and headers that were asked for.
+/// What the protocol library does for GET and leaves out for HEAD: the status of a part of an
+/// object, and headers that were asked for.
 pub(crate) fn as_of_get(response: &mut Response<Body>, uri: &Uri) {
     if !response.status().is_success() {
         return;
@@ -40,11 +48,13 @@ pub(crate) fn as_of_get(response: &mut Response<Body>, uri: &Uri) {
     }
 }
 
-/// Whether an answer is the protocol library's to a body that it could not read: it reads bodies of XML before the operations, and says no
-/// more of why that failed than that it did. Our own internal errors have a message.
+/// Whether an answer is the protocol library's to a body that it could not read: it reads bodies of
+/// XML before the operations, and says no more of why that failed than that it did. Our own
+/// internal errors have a message.
 pub(crate) fn is_unread_body(response: &Response<Body>) -> bool {
     let silent = |bytes: &[u8]| !bytes.windows(9).any(|window| window == b"<Message>");
-    response.status() == StatusCode::INTERNAL_SERVER_ERROR && response.body().bytes().is_some_and(|bytes| silent(&bytes))
+    response.status() == StatusCode::INTERNAL_SERVER_ERROR
+        && response.body().bytes().is_some_and(|bytes| silent(&bytes))
 }
 
 /// As the protocol says that a body is not what was signed.
@@ -54,7 +64,10 @@ pub(crate) fn unread_body() -> Response<Body> {
 
 /// As the protocol says that a body did not come in time.
 pub(crate) fn too_slow() -> Response<Body> {
-    refusal(s3_error!(RequestTimeout, "Your socket connection to the server was not read from or written to within the timeout period."))
+    refusal(s3_error!(
+        RequestTimeout,
+        "Your socket connection to the server was not read from or written to within the timeout period."
+    ))
 }
 
 /// The document of an error; `None` for any other answer.
@@ -64,8 +77,16 @@ pub(crate) fn document(status: StatusCode, body: &Body) -> Option<String> {
 }
 
 /// Errors say what they are, and of which request.
-pub(crate) fn decorated(headers: &mut HeaderMap, status: StatusCode, body: Body, about: impl FnOnce() -> About) -> Body {
-    let Some(text) = document(status, &body).and_then(|text| messages::completed(&text, &about())) else { return body };
+pub(crate) fn decorated(
+    headers: &mut HeaderMap,
+    status: StatusCode,
+    body: Body,
+    about: impl FnOnce() -> About,
+) -> Body {
+    let Some(text) = document(status, &body).and_then(|text| messages::completed(&text, &about()))
+    else {
+        return body;
+    };
     if let Ok(length) = HeaderValue::from_str(&text.len().to_string())
         && headers.contains_key(header::CONTENT_LENGTH)
     {
@@ -82,15 +103,25 @@ mod tests {
     #[test]
     fn errors_say_which_request_they_are_of() {
         let (mut parts, body) = refusal(s3_error!(NoSuchKey, "gone")).into_parts();
-        let about = || About { key: None, path: "/b/k".into(), now_ms: 0, request_id: "ID7".into() };
-        let body = decorated(&mut parts.headers, parts.status, body, about).bytes().unwrap();
-        let end = "<Message>gone</Message><Resource>/b/k</Resource><RequestId>ID7</RequestId></Error>";
+        let about = || About {
+            key: None,
+            path: "/b/k".into(),
+            now_ms: 0,
+            request_id: "ID7".into(),
+        };
+        let body = decorated(&mut parts.headers, parts.status, body, about)
+            .bytes()
+            .unwrap();
+        let end =
+            "<Message>gone</Message><Resource>/b/k</Resource><RequestId>ID7</RequestId></Error>";
         assert!(std::str::from_utf8(&body).unwrap().ends_with(end));
     }
 
     #[test]
     fn an_internal_error_without_a_message_is_a_body_that_was_not_as_signed() {
-        assert!(is_unread_body(&refusal(S3Error::new(S3ErrorCode::InternalError))));
+        assert!(is_unread_body(&refusal(S3Error::new(
+            S3ErrorCode::InternalError
+        ))));
         assert!(!is_unread_body(&refusal(s3_error!(InternalError, "ours"))));
         assert_eq!(unread_body().status(), StatusCode::BAD_REQUEST);
     }

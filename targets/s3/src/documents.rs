@@ -1,4 +1,5 @@
-//! The documents of buckets as they are kept: the XML of the protocol, and of policies the JSON that was put.
+//! The documents of buckets as they are kept: the XML of the protocol, and of policies the JSON
+//! that was put.
 
 use s3s::dto::PublicAccessBlockConfiguration;
 use s3s::xml::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,14 +20,17 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
     Some(document)
 }
 
-/// Whether a block of public access makes policies void for those who are not known. One that cannot be read does.
+/// Whether a block of public access makes policies void for those who are not known. One that
+/// cannot be read does.
 pub(crate) fn restricts_public(text: &[u8]) -> bool {
-    read::<PublicAccessBlockConfiguration>(text).is_none_or(|block| block.restrict_public_buckets == Some(true))
+    read::<PublicAccessBlockConfiguration>(text)
+        .is_none_or(|block| block.restrict_public_buckets == Some(true))
 }
 
 /// Whether a block of public access refuses policies that allow everybody something.
 pub(crate) fn blocks_public_policies(text: &[u8]) -> bool {
-    read::<PublicAccessBlockConfiguration>(text).is_none_or(|block| block.block_public_policy == Some(true))
+    read::<PublicAccessBlockConfiguration>(text)
+        .is_none_or(|block| block.block_public_policy == Some(true))
 }
 
 #[cfg(test)]
@@ -35,8 +39,11 @@ mod tests {
 
     #[test]
     fn documents_read_back() {
-        let block =
-            PublicAccessBlockConfiguration { restrict_public_buckets: Some(true), block_public_policy: Some(false), ..Default::default() };
+        let block = PublicAccessBlockConfiguration {
+            restrict_public_buckets: Some(true),
+            block_public_policy: Some(false),
+            ..Default::default()
+        };
         let text = written(&block).unwrap();
         assert_eq!(read::<PublicAccessBlockConfiguration>(&text), Some(block));
         assert!(restricts_public(&text) && !blocks_public_policies(&text));

@@ -1,7 +1,8 @@
 //! Objects by POST, as pages in browsers send them.
 //!
-//! A form becomes the PUT that it stands for: its fields are read and its policy and signature checked before the first byte of its file is
-//! taken, then the file streams into the store as any other body does. Fields that are no headers of a PUT are never made one.
+//! A form becomes the PUT that it stands for: its fields are read and its policy and signature
+//! checked before the first byte of its file is taken, then the file streams into the store as any
+//! other body does. Fields that are no headers of a PUT are never made one.
 
 mod parser;
 mod policy;
@@ -46,11 +47,22 @@ const HEADERS: [&str; 8] = [
     "x-amz-website-redirect-location",
 ];
 /// Beginnings of such names.
-const HEADER_PREFIXES: [&str; 5] =
-    ["x-amz-meta-", "x-amz-checksum-", "x-amz-sdk-checksum-", "x-amz-object-lock-", "x-amz-server-side-encryption"];
+const HEADER_PREFIXES: [&str; 5] = [
+    "x-amz-meta-",
+    "x-amz-checksum-",
+    "x-amz-sdk-checksum-",
+    "x-amz-object-lock-",
+    "x-amz-server-side-encryption",
+];
 /// Fields that are about the form itself.
-const OWN: [&str; 6] =
-    ["x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature", "x-amz-security-token", "x-amz-content-sha256"];
+const OWN: [&str; 6] = [
+    "x-amz-algorithm",
+    "x-amz-credential",
+    "x-amz-date",
+    "x-amz-signature",
+    "x-amz-security-token",
+    "x-amz-content-sha256",
+];
 
 /// Who sent a form, as it proved: an access key, or nobody known.
 #[derive(Clone)]
@@ -65,16 +77,26 @@ pub(crate) struct Forms {
 
 /// Whether a request is a form, which nothing else may read: its content would be held in memory.
 pub(crate) fn is_form<B>(request: &Request<B>) -> bool {
-    let form = |value: &HeaderValue| parser::is_form_data(&String::from_utf8_lossy(value.as_bytes()));
-    request.method() == Method::POST && request.headers().get_all(header::CONTENT_TYPE).iter().any(form)
+    let form =
+        |value: &HeaderValue| parser::is_form_data(&String::from_utf8_lossy(value.as_bytes()));
+    request.method() == Method::POST
+        && request
+            .headers()
+            .get_all(header::CONTENT_TYPE)
+            .iter()
+            .any(form)
 }
 
-/// Refuses a POST to a bucket that asks for nothing but what a form would, and is none. Errors: `PreconditionFailed`.
+/// Refuses a POST to a bucket that asks for nothing but what a form would, and is none. Errors:
+/// `PreconditionFailed`.
 pub(crate) fn check_enclosure<B>(request: &Request<B>) -> S3Result<()> {
     let path = request.uri().path().trim_matches('/');
     let plain = request.method() == Method::POST && request.uri().query().is_none_or(str::is_empty);
     if plain && !path.is_empty() && !path.contains('/') && !is_form(request) {
-        return Err(s3_error!(PreconditionFailed, "Bucket POST must be of the enclosure-type multipart/form-data"));
+        return Err(s3_error!(
+            PreconditionFailed,
+            "Bucket POST must be of the enclosure-type multipart/form-data"
+        ));
     }
     Ok(())
 }
@@ -91,7 +113,10 @@ impl Reading {
         loop {
             match self.parser.next()? {
                 Event::Starving => {}
-                event @ (Event::Field { .. } | Event::FileBegins { .. } | Event::FileData(_) | Event::FileEnds) => {
+                event @ (Event::Field { .. }
+                | Event::FileBegins { .. }
+                | Event::FileData(_)
+                | Event::FileEnds) => {
                     return Poll::Ready(Ok(event));
                 }
             }
@@ -129,7 +154,9 @@ impl FormFile {
                 self.sizes.check_whole(self.taken)?;
                 Poll::Ready(Ok(None))
             }
-            Event::Field { .. } | Event::FileBegins { .. } | Event::Starving => Poll::Ready(Err(FormError::Malformed)),
+            Event::Field { .. } | Event::FileBegins { .. } | Event::Starving => {
+                Poll::Ready(Err(FormError::Malformed))
+            }
         }
     }
 }
@@ -138,7 +165,10 @@ impl http_body::Body for FormFile {
     type Data = Bytes;
     type Error = StdError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         match ready!(self.poll(context)) {
             Ok(bytes) => Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes)))),
             Err(error) => {
@@ -161,7 +191,10 @@ struct Form {
 
 impl Form {
     fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
+        self.fields
+            .iter()
+            .find(|(field, _)| field == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -177,11 +210,17 @@ pub(crate) struct FormAnswer {
 }
 
 impl Forms {
-    /// Reads a form up to its file, and makes the PUT that it stands for. Errors: what is wrong with it, of which nothing was taken.
-    pub(crate) async fn open(&self, parts: &Parts, body: Option<Inbound>) -> S3Result<(Request<Body>, FormAnswer)> {
+    /// Reads a form up to its file, and makes the PUT that it stands for. Errors: what is wrong
+    /// with it, of which nothing was taken.
+    pub(crate) async fn open(
+        &self,
+        parts: &Parts,
+        body: Option<Inbound>,
+    ) -> S3Result<(Request<Body>, FormAnswer)> {
         let mut form = read(parts, body).await?;
         let now_ms = (self.clock)();
-        let access_key = signature::signer(|name| form.field(name), &self.keyring, &self.region, now_ms)?;
+        let access_key =
+            signature::signer(|name| form.field(name), &self.keyring, &self.region, now_ms)?;
         if form.key.is_empty() {
             return Err(signature::missing("key"));
         }
@@ -198,10 +237,21 @@ impl Forms {
             }
         }
         let answer = FormAnswer::new(parts, &form);
-        let Form { bucket, key, reading, .. } = form;
+        let Form {
+            bucket,
+            key,
+            reading,
+            ..
+        } = form;
         let uri = format!("/{bucket}/{}", url_encoded(&key));
         let wrong = Arc::clone(&answer.wrong);
-        let mut request = Request::new(Body::http_body(FormFile { reading, sizes, taken: 0, ended: false, wrong }));
+        let mut request = Request::new(Body::http_body(FormFile {
+            reading,
+            sizes,
+            taken: 0,
+            ended: false,
+            wrong,
+        }));
         *request.method_mut() = Method::PUT;
         *request.uri_mut() = uri.parse().or(Err(malformed()))?;
         *request.headers_mut() = headers;
@@ -216,18 +266,36 @@ async fn read(parts: &Parts, body: Option<Inbound>) -> S3Result<Form> {
     let mut path = parts.uri.path().trim_start_matches('/').splitn(2, '/');
     let bucket = path.next().unwrap_or_default().to_owned();
     if bucket.is_empty() || path.next().is_some_and(|key| !key.is_empty()) {
-        return Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."));
+        return Err(s3_error!(
+            MethodNotAllowed,
+            "The specified method is not allowed against this resource."
+        ));
     }
     let mut types = parts.headers.get_all(header::CONTENT_TYPE).iter();
-    let (Some(content_type), None) = (types.next(), types.next()) else { return Err(malformed()) };
-    let boundary = content_type.to_str().ok().and_then(parser::boundary).ok_or_else(malformed)?;
+    let (Some(content_type), None) = (types.next(), types.next()) else {
+        return Err(malformed());
+    };
+    let boundary = content_type
+        .to_str()
+        .ok()
+        .and_then(parser::boundary)
+        .ok_or_else(malformed)?;
     let body = body.ok_or_else(malformed)?;
-    let mut reading = Reading { body, parser: Parser::new(&boundary) };
+    let mut reading = Reading {
+        body,
+        parser: Parser::new(&boundary),
+    };
     let mut fields: Vec<(String, String)> = Vec::new();
     loop {
-        match poll_fn(|context| reading.poll_next(context)).await.map_err(refusal)? {
+        match poll_fn(|context| reading.poll_next(context))
+            .await
+            .map_err(refusal)?
+        {
             Event::Field { name, .. } if fields.iter().any(|(field, _)| *field == name) => {
-                return Err(s3_error!(InvalidArgument, "POST has the field '{name}' twice."));
+                return Err(s3_error!(
+                    InvalidArgument,
+                    "POST has the field '{name}' twice."
+                ));
             }
             Event::Field { name, value } => fields.push((name, value)),
             Event::FileBegins { name } => {
@@ -238,7 +306,12 @@ async fn read(parts: &Parts, body: Option<Inbound>) -> S3Result<Form> {
                     *key = key.replace("${filename}", name);
                     key.clone()
                 });
-                return Ok(Form { bucket, key: key.unwrap_or_default(), fields, reading });
+                return Ok(Form {
+                    bucket,
+                    key: key.unwrap_or_default(),
+                    fields,
+                    reading,
+                });
             }
             Event::FileData(_) | Event::FileEnds | Event::Starving => return Err(malformed()),
         }
@@ -252,41 +325,73 @@ fn malformed() -> S3Error {
 fn refusal(error: FormError) -> S3Error {
     match error {
         FormError::Malformed => {
-            s3_error!(MalformedPOSTRequest, "The body of your POST request is not well-formed multipart/form-data.")
+            s3_error!(
+                MalformedPOSTRequest,
+                "The body of your POST request is not well-formed multipart/form-data."
+            )
         }
         FormError::FieldsTooLong => custom(
             "MaxPostPreDataLengthExceeded",
             StatusCode::BAD_REQUEST,
             "Your POST request fields preceding the upload file was too large.",
         ),
-        FormError::NoFile => s3_error!(InvalidArgument, "POST requires exactly one file upload per request."),
-        FormError::Incomplete => s3_error!(IncompleteBody, "The request body terminated unexpectedly"),
+        FormError::NoFile => s3_error!(
+            InvalidArgument,
+            "POST requires exactly one file upload per request."
+        ),
+        FormError::Incomplete => {
+            s3_error!(IncompleteBody, "The request body terminated unexpectedly")
+        }
         FormError::TooLong { most } => {
-            s3_error!(EntityTooLarge, "Your proposed upload exceeds the maximum allowed size of {most} bytes")
+            s3_error!(
+                EntityTooLarge,
+                "Your proposed upload exceeds the maximum allowed size of {most} bytes"
+            )
         }
         FormError::TooShort { size, least } => {
-            s3_error!(EntityTooSmall, "Your proposed upload of {size} bytes is smaller than the minimum allowed size of {least} bytes")
+            s3_error!(
+                EntityTooSmall,
+                "Your proposed upload of {size} bytes is smaller than the minimum allowed size of {least} bytes"
+            )
         }
     }
 }
 
-/// The headers of the PUT that a form stands for. Errors: `NotImplemented` for what would have to be ignored.
+/// The headers of the PUT that a form stands for. Errors: `NotImplemented` for what would have to
+/// be ignored.
 fn headers(form: &mut Form) -> S3Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in std::mem::take(&mut form.fields) {
         let header = match name.as_str() {
             "acl" => Some(("x-amz-acl", value.clone())),
             "tagging" => Some(("x-amz-tagging", tagging(&value)?)),
-            name if HEADERS.contains(&name) || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => Some((name, value.clone())),
+            name if HEADERS.contains(&name)
+                || HEADER_PREFIXES
+                    .iter()
+                    .any(|prefix| name.starts_with(prefix)) =>
+            {
+                Some((name, value.clone()))
+            }
             name if name.starts_with("x-amz-") && !OWN.contains(&name) => {
-                return Err(s3_error!(NotImplemented, "The field {name} of a form is not implemented"));
+                return Err(s3_error!(
+                    NotImplemented,
+                    "The field {name} of a form is not implemented"
+                ));
             }
             _ => None,
         };
         if let Some((header, value)) = header.filter(|(_, value)| !value.is_empty()) {
-            let invalid = || s3_error!(InvalidArgument, "The field {name} of the form cannot be a header");
+            let invalid = || {
+                s3_error!(
+                    InvalidArgument,
+                    "The field {name} of the form cannot be a header"
+                )
+            };
             let header = HeaderName::try_from(header).or(Err(invalid()))?;
-            headers.insert(header, HeaderValue::from_bytes(value.as_bytes()).or(Err(invalid()))?);
+            headers.insert(
+                header,
+                HeaderValue::from_bytes(value.as_bytes()).or(Err(invalid()))?,
+            );
         }
         form.fields.push((name, value));
     }
@@ -299,7 +404,12 @@ fn tagging(document: &str) -> S3Result<String> {
     let mut header = String::new();
     for (key, value) in tags_of(tagging, Tagged::Object)? {
         let join = if header.is_empty() { "" } else { "&" };
-        let _ = write!(header, "{join}{}={}", url_encoded(&key), url_encoded(&value));
+        let _ = write!(
+            header,
+            "{join}{}={}",
+            url_encoded(&key),
+            url_encoded(&value)
+        );
     }
     Ok(header)
 }
@@ -308,29 +418,54 @@ fn tagging(document: &str) -> S3Result<String> {
 pub(crate) fn base(parts: &Parts) -> Base {
     let tls = parts.extensions.get::<Peer>().is_some_and(|peer| peer.tls);
     let host = parts.uri.authority().map(|authority| authority.as_str());
-    let host = host.or_else(|| parts.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    let host = host
+        .or_else(|| {
+            parts
+                .headers
+                .get(header::HOST)
+                .and_then(|host| host.to_str().ok())
+        })
+        .unwrap_or_default();
     Base(format!("{}://{host}", if tls { "https" } else { "http" }))
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 impl FormAnswer {
     fn new(parts: &Parts, form: &Form) -> Self {
         let Base(base) = base(parts);
         let location = format!("{base}/{}/{}", form.bucket, url_encoded(&form.key));
-        let redirect = form.field("success_action_redirect").or_else(|| form.field("redirect"));
+        let redirect = form
+            .field("success_action_redirect")
+            .or_else(|| form.field("redirect"));
         // What is no address is ignored, as AWS does.
-        let redirect =
-            redirect.filter(|text| (text.starts_with("http://") || text.starts_with("https://")) && text.parse::<http::Uri>().is_ok());
+        let redirect = redirect.filter(|text| {
+            (text.starts_with("http://") || text.starts_with("https://"))
+                && text.parse::<http::Uri>().is_ok()
+        });
         let status = match form.field("success_action_status") {
             Some("200") => StatusCode::OK,
             Some("201") => StatusCode::CREATED,
             Some(_) | None => StatusCode::NO_CONTENT,
         };
-        let (bucket, key, redirect) = (form.bucket.clone(), form.key.clone(), redirect.map(str::to_owned));
-        Self { bucket, key, location, redirect, status, wrong: Arc::default() }
+        let (bucket, key, redirect) = (
+            form.bucket.clone(),
+            form.key.clone(),
+            redirect.map(str::to_owned),
+        );
+        Self {
+            bucket,
+            key,
+            location,
+            redirect,
+            status,
+            wrong: Arc::default(),
+        }
     }
 
     /// The answer to the form from that to its PUT.
@@ -344,13 +479,22 @@ impl FormAnswer {
         let (mut parts, _) = put.into_parts();
         parts.headers.remove(header::CONTENT_LENGTH);
         parts.headers.remove(header::CONTENT_TYPE);
-        let etag = parts.headers.get(header::ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
+        let etag = parts
+            .headers
+            .get(header::ETAG)
+            .and_then(|etag| etag.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         let mut body = Body::empty();
         let mut location = self.location;
         parts.status = self.status;
         if let Some(redirect) = self.redirect {
             let join = if redirect.contains('?') { '&' } else { '?' };
-            let (bucket, key, etag) = (url_encoded(&self.bucket), url_encoded(&self.key), url_encoded(&etag));
+            let (bucket, key, etag) = (
+                url_encoded(&self.bucket),
+                url_encoded(&self.key),
+                url_encoded(&etag),
+            );
             location = format!("{redirect}{join}bucket={bucket}&key={key}&etag={etag}");
             parts.status = StatusCode::SEE_OTHER;
         } else if self.status == StatusCode::CREATED {
@@ -361,10 +505,16 @@ impl FormAnswer {
                 escaped(&self.key),
                 escaped(&etag)
             ));
-            parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+            parts.headers.insert(
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/xml"),
+            );
         }
         let unnamed = |_| S3Error::new(S3ErrorCode::InternalError);
-        parts.headers.insert(header::LOCATION, HeaderValue::try_from(location).map_err(unnamed)?);
+        parts.headers.insert(
+            header::LOCATION,
+            HeaderValue::try_from(location).map_err(unnamed)?,
+        );
         Ok(Response::from_parts(parts, body))
     }
 }

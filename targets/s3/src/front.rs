@@ -1,7 +1,10 @@
-//! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on command, counting.
+//! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on
+//! command, counting.
 
 use crate::access::{OperationCell, Passed};
-use crate::amend::{as_of_get, decorated, document, is_unread_body, no_content, too_slow, unquote_etag, unread_body};
+use crate::amend::{
+    as_of_get, decorated, document, is_unread_body, no_content, too_slow, unquote_etag, unread_body,
+};
 use crate::arrival::{check_head, configured, join_metadata};
 use crate::cors::{self, Preflight};
 use crate::forms::{self, Forms, Sender};
@@ -84,15 +87,26 @@ fn kind(method: &Method, uri: &Uri) -> &'static str {
 
 impl Front {
     /// Answers one request. Every request is answered and counted once.
-    pub(crate) async fn answer(&self, mut request: Request<Incoming>, peer: Peer) -> Response<Outbound> {
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+    ) -> Response<Outbound> {
         let begun = Instant::now();
         request.extensions_mut().insert(peer);
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let kind = kind(request.method(), request.uri());
         let is_head = request.method() == Method::HEAD;
-        let mut entry = self.journal.as_ref().map(|journal| Entry::new(journal, &request, peer));
+        let mut entry = self
+            .journal
+            .as_ref()
+            .map(|journal| Entry::new(journal, &request, peer));
         let said = Said::of(&request);
-        let decision = self.mischief.as_ref().map(|mischief| mischief.models.decide(kind, number)).unwrap_or_default();
+        let decision = self
+            .mischief
+            .as_ref()
+            .map(|mischief| mischief.models.decide(kind, number))
+            .unwrap_or_default();
         self.wait(kind, &decision, begun).await;
         let cell = OperationCell::new();
         self.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -105,24 +119,45 @@ impl Front {
         if let Some(entry) = &mut entry {
             entry.answered(document(parts.status, &body).as_deref());
         }
-        let body = decorated(&mut parts.headers, parts.status, body, || said.about((self.clock)(), &id));
-        // HTTP/1.1 leaves the content of such an answer out by itself; over HTTP/2 it would break the stream (RFC 9110, 9.3.2).
+        let body = decorated(&mut parts.headers, parts.status, body, || {
+            said.about((self.clock)(), &id)
+        });
+        // HTTP/1.1 leaves the content of such an answer out by itself; over HTTP/2 it would break
+        // the stream (RFC 9110, 9.3.2).
         let body = if is_head { Body::empty() } else { body };
         if let Ok(value) = HeaderValue::from_str(&id) {
             parts.headers.insert("x-amz-request-id", value);
         }
         let operation = cell.0.load(Ordering::Relaxed);
-        let outbound = Outbound::new(body, Arc::clone(&self.metrics), operation, parts.status, begun, entry);
+        let outbound = Outbound::new(
+            body,
+            Arc::clone(&self.metrics),
+            operation,
+            parts.status,
+            begun,
+            entry,
+        );
         Response::from_parts(parts, self.shaped(outbound, kind, &decision))
     }
 
     /// Waits until as long after the request came as was commanded.
     async fn wait(&self, kind: &'static str, decision: &Treatment, begun: Instant) {
-        let Some(mischief) = &self.mischief else { return };
+        let Some(mischief) = &self.mischief else {
+            return;
+        };
         let since = Nanos(u64::try_from((begun - self.started).as_nanos()).unwrap_or(u64::MAX));
-        let turn = mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner).admit(&mischief.models, kind, since);
-        let stalled = mischief.models.stalled(kind, Nanos(since.0.saturating_add(turn.0)));
-        let delay = turn.0.saturating_add(stalled.0).saturating_add(decision.delay.0);
+        let turn = mischief
+            .shaper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .admit(&mischief.models, kind, since);
+        let stalled = mischief
+            .models
+            .stalled(kind, Nanos(since.0.saturating_add(turn.0)));
+        let delay = turn
+            .0
+            .saturating_add(stalled.0)
+            .saturating_add(decision.delay.0);
         if delay > 0 {
             let asked = Duration::from_nanos(delay);
             mischief.wakes.clone().until(begun + asked).await;
@@ -139,37 +174,77 @@ impl Front {
 
     async fn fail(&self, request: Request<Incoming>, status: u16) -> Response<Body> {
         self.metrics.misbehaved(Misbehaved::Failed);
-        let waits = if request.headers().contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
-        Inbound::new(request.into_body(), Patience::new(self.idle), None).drain(waits).await;
-        let code = if status == 503 { S3ErrorCode::SlowDown } else { S3ErrorCode::InternalError };
+        let waits = if request.headers().contains_key(header::EXPECT) {
+            Waits::ToBeTold
+        } else {
+            Waits::No
+        };
+        Inbound::new(request.into_body(), Patience::new(self.idle), None)
+            .drain(waits)
+            .await;
+        let code = if status == 503 {
+            S3ErrorCode::SlowDown
+        } else {
+            S3ErrorCode::InternalError
+        };
         let mut error = S3Error::with_message(code, "This server was told to misbehave.");
-        error.set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+        error.set_status_code(
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        );
         refusal(error)
     }
 
     /// The body of a request as the protocol reads it: with patience, and as fast as was commanded.
     fn inbound(&self, body: Incoming, kind: &'static str) -> Option<Inbound> {
-        let throttle = || self.mischief.as_ref().map(|mischief| Throttle::new(Arc::clone(mischief), kind, self.started));
+        let throttle = || {
+            self.mischief
+                .as_ref()
+                .map(|mischief| Throttle::new(Arc::clone(mischief), kind, self.started))
+        };
         (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle()))
     }
 
-    async fn serve(&self, request: Request<Incoming>, kind: &'static str, cell: &OperationCell) -> Response<Body> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
+    async fn serve(
+        &self,
+        request: Request<Incoming>,
+        kind: &'static str,
+        cell: &OperationCell,
+    ) -> Response<Body> {
         if let Some(page) = self.own_page(&request) {
             return page;
         }
-        if let Err(refused) = check_head(&request).map_err(Refused::from).and_then(|()| signed::check(&request, &self.region)) {
+        if let Err(refused) = check_head(&request)
+            .map_err(Refused::from)
+            .and_then(|()| signed::check(&request, &self.region))
+        {
             return refusal_with(refused);
         }
         if request.method() == Method::OPTIONS {
             return self.preflight(&request);
         }
-        let question = match Question::of(&request).and_then(|question| forms::check_enclosure(&request).map(|()| question)) {
+        let question = match Question::of(&request)
+            .and_then(|question| forms::check_enclosure(&request).map(|()| question))
+        {
             Ok(question) => question,
             Err(error) => return refusal(error),
         };
         let is_form = forms::is_form(&request);
-        let origin = request.headers().get(header::ORIGIN).and_then(|value| value.to_str().ok());
-        let cross = origin.map(|origin| cors::of_request(&*self.store, bucket(request.uri()), origin, request.method().as_str()));
+        let origin = request
+            .headers()
+            .get(header::ORIGIN)
+            .and_then(|value| value.to_str().ok());
+        let cross = origin.map(|origin| {
+            cors::of_request(
+                &*self.store,
+                bucket(request.uri()),
+                origin,
+                request.method().as_str(),
+            )
+        });
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(cell.clone());
         parts.extensions.insert(question);
@@ -180,7 +255,11 @@ impl Front {
         for (name, value) in hoisted(&parts.uri) {
             parts.headers.entry(name).or_insert(value);
         }
-        let waits = if parts.headers.contains_key(header::EXPECT) { Waits::ToBeTold } else { Waits::No };
+        let waits = if parts.headers.contains_key(header::EXPECT) {
+            Waits::ToBeTold
+        } else {
+            Waits::No
+        };
         let inbound = self.inbound(body, kind);
         let found = Found::default();
         let heads = (parts.method == Method::HEAD).then(|| parts.uri.clone());
@@ -227,7 +306,10 @@ impl Front {
     async fn call(&self, request: Request<Body>) -> Response<Body> {
         match self.service.call(request).await {
             Ok(response) => response,
-            Err(_) => refusal(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
+            Err(_) => refusal(s3_error!(
+                InternalError,
+                "We encountered an internal error. Please try again."
+            )),
         }
     }
 
@@ -239,20 +321,27 @@ impl Front {
         }
     }
 
-    /// Answers as if the range were not there, which is refused by the protocol library and may be signed: once it has found that the
-    /// request is signed and permitted, the same is asked again without, in the name of who asked.
+    /// Answers as if the range were not there, which is refused by the protocol library and may be
+    /// signed: once it has found that the request is signed and permitted, the same is asked
+    /// again without, in the name of who asked.
     async fn call_without_range(&self, mut parts: Parts, body: Body) -> Response<Body> {
         let passed = Passed::default();
         parts.extensions.insert(passed.clone());
         let mut again = parts.clone();
         let response = self.call(Request::from_parts(parts, body)).await;
-        let Some(asker) = passed.asker().filter(|_| response.status() == StatusCode::BAD_REQUEST) else { return response };
+        let Some(asker) = passed
+            .asker()
+            .filter(|_| response.status() == StatusCode::BAD_REQUEST)
+        else {
+            return response;
+        };
         range::forget(&mut again);
         again.extensions.insert(Sender(asker));
         self.call(Request::from_parts(again, Body::empty())).await
     }
 
-    /// The pages that need no signature: health for all, the others for who shows an admin's secret.
+    /// The pages that need no signature: health for all, the others for who shows an admin's
+    /// secret.
     fn own_page(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
         let page = request.uri().path().strip_prefix("/fathom/")?;
         if request.method() != Method::GET && request.method() != Method::HEAD {
@@ -268,12 +357,19 @@ impl Front {
                 }
             });
         }
-        let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let shown = request
+            .headers()
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let secret = shown.and_then(|shown| shown.strip_prefix("Bearer "))?;
         if !self.keyring.is_admin_secret(secret) {
             return Some(refusal(s3_error!(AccessDenied, "Access Denied")));
         }
-        let own = OwnPages { keyring: Arc::clone(&self.keyring), metrics: Arc::clone(&self.metrics), store: Arc::clone(&self.store) };
+        let own = OwnPages {
+            keyring: Arc::clone(&self.keyring),
+            metrics: Arc::clone(&self.metrics),
+            store: Arc::clone(&self.store),
+        };
         Some(own.page(page).map_or_else(refusal, text_page))
     }
 
@@ -283,7 +379,10 @@ impl Front {
             Err(error) => return refusal(error),
         };
         if let Err(StorageError::NoSuchBucket) = self.store.bucket(bucket(request.uri())) {
-            return refusal(s3_error!(NoSuchBucket, "The specified bucket does not exist"));
+            return refusal(s3_error!(
+                NoSuchBucket,
+                "The specified bucket does not exist"
+            ));
         }
         match cors::preflight(&*self.store, bucket(request.uri()), &asked) {
             Some(headers) => {
@@ -291,29 +390,47 @@ impl Front {
                 response.headers_mut().extend(headers);
                 response
             }
-            None => refusal(custom("AccessForbidden", StatusCode::FORBIDDEN, "CORSResponse: This CORS request is not allowed.")),
+            None => refusal(custom(
+                "AccessForbidden",
+                StatusCode::FORBIDDEN,
+                "CORSResponse: This CORS request is not allowed.",
+            )),
         }
     }
 }
 
-/// The body of a request as the protocol library reads it. Errors: `IncompleteBody` for chunks of which not even the last came.
-fn guarded(inbound: Option<Inbound>, headers: &HeaderMap, question: Question, found: &Found) -> S3Result<Body> {
+/// The body of a request as the protocol library reads it. Errors: `IncompleteBody` for chunks of
+/// which not even the last came.
+fn guarded(
+    inbound: Option<Inbound>,
+    headers: &HeaderMap,
+    question: Question,
+    found: &Found,
+) -> S3Result<Body> {
     let Some(inbound) = inbound else {
         return match Guard::new(|| (), headers, question, found)? {
             Some(guard) => guard.of_nothing().map(|()| Body::empty()),
             None => Ok(Body::empty()),
         };
     };
-    Ok(Guard::new(|| inbound.clone(), headers, question, found)?.map_or_else(|| Body::http_body(inbound), Body::http_body))
+    Ok(Guard::new(|| inbound.clone(), headers, question, found)?
+        .map_or_else(|| Body::http_body(inbound), Body::http_body))
 }
 
 pub(crate) fn bucket(uri: &Uri) -> &str {
-    uri.path().trim_start_matches('/').split('/').next().unwrap_or_default()
+    uri.path()
+        .trim_start_matches('/')
+        .split('/')
+        .next()
+        .unwrap_or_default()
 }
 
 fn text_page(text: String) -> Response<Body> {
     let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; version=0.0.4"),
+    );
     response
 }
 
@@ -329,9 +446,19 @@ pub(crate) fn refusal(error: S3Error) -> Response<Body> {
 /// As `refusal`, with what else AWS tells of it.
 fn refusal_with(refused: Refused) -> Response<Body> {
     let mut response = refusal(refused.error);
-    let extras = refused.extras.iter().map(|(name, value)| format!("<{name}>{}</{name}>", messages::escaped(value))).collect::<String>();
-    let text = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
-    if let Some(head) = text.as_deref().and_then(|text| text.strip_suffix("</Error>")) {
+    let extras = refused
+        .extras
+        .iter()
+        .map(|(name, value)| format!("<{name}>{}</{name}>", messages::escaped(value)))
+        .collect::<String>();
+    let text = response
+        .body()
+        .bytes()
+        .and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+    if let Some(head) = text
+        .as_deref()
+        .and_then(|text| text.strip_suffix("</Error>"))
+    {
         *response.body_mut() = Body::from(format!("{head}{extras}</Error>"));
     }
     response
@@ -342,18 +469,33 @@ mod tests {
     use super::*;
 
     fn request(method: &str, uri: &str, authorization: &str) -> Request<()> {
-        Request::builder().method(method).uri(uri).header("authorization", authorization).body(()).unwrap()
+        Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("authorization", authorization)
+            .body(())
+            .unwrap()
     }
 
     #[test]
     fn the_kind_of_an_operation_is_seen_in_the_line() {
         let of = |method: Method, uri: &str| kind(&method, &uri.parse().unwrap());
         assert_eq!(
-            [of(Method::GET, "/b/k"), of(Method::GET, "/b/?list-type=2"), of(Method::GET, "/"), of(Method::GET, "/b")],
+            [
+                of(Method::GET, "/b/k"),
+                of(Method::GET, "/b/?list-type=2"),
+                of(Method::GET, "/"),
+                of(Method::GET, "/b")
+            ],
             ["get", "list", "list", "list"]
         );
         assert_eq!(
-            [of(Method::PUT, "/b/k"), of(Method::DELETE, "/b"), of(Method::POST, "/b?delete"), of(Method::HEAD, "/b/k")],
+            [
+                of(Method::PUT, "/b/k"),
+                of(Method::DELETE, "/b"),
+                of(Method::POST, "/b?delete"),
+                of(Method::HEAD, "/b/k")
+            ],
             ["put", "delete", "post", "head"]
         );
     }
@@ -361,15 +503,31 @@ mod tests {
     #[test]
     fn signatures_of_version_2_are_refused() {
         assert!(check_head(&request("GET", "/b/k", "AWS AKIA:sig")).is_err());
-        assert!(check_head(&request("GET", "/b/k?AWSAccessKeyId=A&Expires=1&Signature=s", "")).is_err());
+        assert!(
+            check_head(&request(
+                "GET",
+                "/b/k?AWSAccessKeyId=A&Expires=1&Signature=s",
+                ""
+            ))
+            .is_err()
+        );
         assert!(check_head(&request("GET", "/b/k", "AWS4-HMAC-SHA256 Credential=…")).is_ok());
         assert!(check_head(&request("GET", "/b/k", &"x".repeat(20_000))).is_err());
     }
 
     #[test]
     fn an_empty_digest_is_not_taken_for_none() {
-        let with = |digest: &str| Request::builder().uri("/b/k").header("content-md5", digest).body(()).unwrap();
-        assert_eq!(check_head(&with("")).unwrap_err().code().as_str(), "InvalidDigest");
+        let with = |digest: &str| {
+            Request::builder()
+                .uri("/b/k")
+                .header("content-md5", digest)
+                .body(())
+                .unwrap()
+        };
+        assert_eq!(
+            check_head(&with("")).unwrap_err().code().as_str(),
+            "InvalidDigest"
+        );
         assert!(check_head(&with("1B2M2Y8AsgTpgAmY7PhCfg==")).is_ok());
     }
 }

@@ -1,4 +1,5 @@
-//! Doors for the fuzz targets in `fuzz/`: a server without sockets, and readers that are private otherwise.
+//! Doors for the fuzz targets in `fuzz/`: a server without sockets, and readers that are private
+//! otherwise.
 
 use crate::front::Front;
 use crate::keyring::{Keyring, KeyringError};
@@ -32,9 +33,17 @@ impl InMemory {
     ///
     /// # Panics
     /// There are no threads, or no memory.
-    pub fn new(access: &str, secret: &str, misbehaviour: Option<Misbehaviour>) -> Result<Self, KeyringError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        let store = open_memory(StorageOptions::new(Arc::new(|| 1_000_000))).expect("a store in memory needs nothing");
+    pub fn new(
+        access: &str,
+        secret: &str,
+        misbehaviour: Option<Misbehaviour>,
+    ) -> Result<Self, KeyringError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build();
+        let store = open_memory(StorageOptions::new(Arc::new(|| 1_000_000)))
+            .expect("a store in memory needs nothing");
         let object = || -> StorageResult<()> {
             store.create_bucket("bucket", NewBucket::default())?;
             let mut put = store.begin_put("bucket", "k")?;
@@ -57,9 +66,18 @@ impl InMemory {
         };
         let runtime = runtime.expect("threads can be started");
         let within = runtime.enter();
-        let front = Arc::new(front(&mut options, &store, &Arc::new(Metrics::new()), crate::wake::Wakes::of_runtime()));
+        let front = Arc::new(front(
+            &mut options,
+            &store,
+            &Arc::new(Metrics::new()),
+            crate::wake::Wakes::of_runtime(),
+        ));
         drop(within);
-        Ok(Self { runtime, front, running: watch::Sender::new(false) })
+        Ok(Self {
+            runtime,
+            front,
+            running: watch::Sender::new(false),
+        })
     }
 
     /// What is answered to these bytes on one connection until the server closes it.
@@ -70,7 +88,10 @@ impl InMemory {
         let (front, stopped) = (Arc::clone(&self.front), self.running.subscribe());
         self.runtime.block_on(async move {
             let (near, far) = tokio::io::duplex(64 << 10);
-            let peer = Peer { address: LOCAL.into(), tls: false };
+            let peer = Peer {
+                address: LOCAL.into(),
+                tls: false,
+            };
             let far = Patient::new(far, front.idle);
             let served = tokio::spawn(converse(far, peer, front, stopped, None));
             let (mut from, mut to) = tokio::io::split(near);
@@ -83,17 +104,32 @@ impl InMemory {
     }
 }
 
-/// Reads a bucket's policy and decides by it for somebody and for nobody; `None` where it is not taken.
+/// Reads a bucket's policy and decides by it for somebody and for nobody; `None` where it is not
+/// taken.
 pub fn policy(text: &[u8], query: &str) -> Option<[bool; 3]> {
     let policy = Policy::parse("bucket", text).ok()?;
     let headers = http::HeaderMap::new();
-    let peer = Some(Peer { address: LOCAL.into(), tls: false });
-    let circumstances = Circumstances { peer, query: Some(query), headers: &headers };
-    let allows = |asker, action, key| policy.decide(asker, action, ("bucket", key), &circumstances) == Verdict::Allow;
-    Some([allows(None, "s3:GetObject", Some("k")), allows(Some("AKIA"), "s3:ListBucket", None), policy.is_public()])
+    let peer = Some(Peer {
+        address: LOCAL.into(),
+        tls: false,
+    });
+    let circumstances = Circumstances {
+        peer,
+        query: Some(query),
+        headers: &headers,
+    };
+    let allows = |asker, action, key| {
+        policy.decide(asker, action, ("bucket", key), &circumstances) == Verdict::Allow
+    };
+    Some([
+        allows(None, "s3:GetObject", Some("k")),
+        allows(Some("AKIA"), "s3:ListBucket", None),
+        policy.is_public(),
+    ])
 }
 
-/// Reads a form whose bytes come in pieces of these lengths: its fields, the count of its file's bytes, and whether it was whole.
+/// Reads a form whose bytes come in pieces of these lengths: its fields, the count of its file's
+/// bytes, and whether it was whole.
 pub fn form(boundary: &str, bytes: &[u8], piece: usize) -> (Vec<(String, String)>, u64, bool) {
     let mut parser = crate::forms::Parser::new(boundary);
     let (mut fields, mut size) = (Vec::new(), 0);
@@ -102,7 +138,9 @@ pub fn form(boundary: &str, bytes: &[u8], piece: usize) -> (Vec<(String, String)
         loop {
             match parser.next() {
                 Ok(crate::forms::Event::Field { name, value }) => fields.push((name, value)),
-                Ok(crate::forms::Event::FileBegins { name }) => fields.push(("file".to_owned(), name)),
+                Ok(crate::forms::Event::FileBegins { name }) => {
+                    fields.push(("file".to_owned(), name))
+                }
                 Ok(crate::forms::Event::FileData(bytes)) => size += bytes.len() as u64,
                 Ok(crate::forms::Event::FileEnds) => return (fields, size, true),
                 Ok(crate::forms::Event::Starving) => break,
@@ -123,5 +161,8 @@ pub fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
         records::PartRecord::decode(bytes).map(|record| record.encode()),
     ];
     drop(records::listed("k", bytes));
-    read.into_iter().flatten().map(|bytes| bytes.to_vec()).collect()
+    read.into_iter()
+        .flatten()
+        .map(|bytes| bytes.to_vec())
+        .collect()
 }

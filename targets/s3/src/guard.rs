@@ -1,5 +1,5 @@
-//! What the protocol library does not look at in a body: whether chunks end with their last one, and whether a document is what its
-//! `Content-MD5` and checksum say.
+//! What the protocol library does not look at in a body: whether chunks end with their last one,
+//! and whether a document is what its `Content-MD5` and checksum say.
 
 use crate::protocol::{Hashes, content_md5, given_in};
 use crate::question::Question;
@@ -19,7 +19,11 @@ const LONGEST_LINE: usize = 1024;
 #[derive(Debug, PartialEq, Eq)]
 enum Chunks {
     /// In the line before a chunk, of which these are the digits of the size so far.
-    Line { size: u64, digits: usize, length: usize },
+    Line {
+        size: u64,
+        digits: usize,
+        length: usize,
+    },
     /// So many bytes before the next line.
     Data(u64),
     /// The last chunk, which is empty, has begun.
@@ -30,7 +34,11 @@ enum Chunks {
 
 impl Chunks {
     fn new() -> Self {
-        Self::Line { size: 0, digits: 0, length: 0 }
+        Self::Line {
+            size: 0,
+            digits: 0,
+            length: 0,
+        }
     }
 
     fn pass(&mut self, mut bytes: &[u8]) {
@@ -38,14 +46,20 @@ impl Chunks {
             match self {
                 Self::Last | Self::Malformed => return,
                 Self::Data(left) => {
-                    let here = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+                    let here = usize::try_from(*left)
+                        .unwrap_or(usize::MAX)
+                        .min(bytes.len());
                     *left -= here as u64;
                     bytes = &bytes[here..];
                     if *left == 0 {
                         *self = Self::new();
                     }
                 }
-                Self::Line { size, digits, length } => {
+                Self::Line {
+                    size,
+                    digits,
+                    length,
+                } => {
                     let (byte, rest) = (bytes[0], &bytes[1..]);
                     bytes = rest;
                     match char::from(byte).to_digit(16) {
@@ -80,7 +94,10 @@ impl Found {
     /// What was wrong with the body, once.
     pub(crate) fn take(self) -> Option<S3Error> {
         let found = self.0.get()?;
-        Some(S3Error::with_message(found.code().clone(), found.message().unwrap_or_default().to_owned()))
+        Some(S3Error::with_message(
+            found.code().clone(),
+            found.message().unwrap_or_default().to_owned(),
+        ))
     }
 }
 
@@ -100,32 +117,55 @@ pub(crate) struct Guard<B> {
     done: bool,
 }
 
-/// Whether the body is a document that its headers describe, which the library reads as a whole. `PutObject` checks the bytes that it keeps;
-/// the checksum of `CompleteMultipartUpload` is of the object.
+/// Whether the body is a document that its headers describe, which the library reads as a whole.
+/// `PutObject` checks the bytes that it keeps; the checksum of `CompleteMultipartUpload` is of the
+/// object.
 fn is_document(operation: &str) -> bool {
-    (operation.starts_with("Put") && operation != "PutObject") || ["CreateBucket", "DeleteObjects"].contains(&operation)
+    (operation.starts_with("Put") && operation != "PutObject")
+        || ["CreateBucket", "DeleteObjects"].contains(&operation)
 }
 
 fn is_chunked(headers: &HeaderMap) -> bool {
-    headers.get("x-amz-content-sha256").is_some_and(|value| value.as_bytes().starts_with(b"STREAMING-"))
+    headers
+        .get("x-amz-content-sha256")
+        .is_some_and(|value| value.as_bytes().starts_with(b"STREAMING-"))
 }
 
 impl<B> Guard<B> {
-    /// `None` where there is nothing to look at. Errors: `InvalidDigest`, `InvalidRequest` for what could not be compared.
-    pub(crate) fn new(inner: impl FnOnce() -> B, headers: &HeaderMap, question: Question, found: &Found) -> S3Result<Option<Self>> {
+    /// `None` where there is nothing to look at. Errors: `InvalidDigest`, `InvalidRequest` for what
+    /// could not be compared.
+    pub(crate) fn new(
+        inner: impl FnOnce() -> B,
+        headers: &HeaderMap,
+        question: Question,
+        found: &Found,
+    ) -> S3Result<Option<Self>> {
         let chunks = is_chunked(headers).then(Chunks::new);
         let mut document = None;
         if chunks.is_none() && question.operation.is_some_and(is_document) {
             let given = given_in(headers)?;
-            let md5 = content_md5(headers.get("content-md5").and_then(|value| value.to_str().ok()))?;
+            let md5 = content_md5(
+                headers
+                    .get("content-md5")
+                    .and_then(|value| value.to_str().ok()),
+            )?;
             if md5.is_some() || !given.is_empty() {
-                document = Some(Document { hashes: Hashes::new(given, None, None, None)?, md5: md5.map(|md5| (md5, Md5::new())) });
+                document = Some(Document {
+                    hashes: Hashes::new(given, None, None, None)?,
+                    md5: md5.map(|md5| (md5, Md5::new())),
+                });
             }
         }
         if chunks.is_none() && document.is_none() {
             return Ok(None);
         }
-        Ok(Some(Self { inner: inner(), chunks, document, found: found.clone(), done: false }))
+        Ok(Some(Self {
+            inner: inner(),
+            chunks,
+            document,
+            found: found.clone(),
+            done: false,
+        }))
     }
 
     /// Errors: where there is no body and there should be one, or another.
@@ -134,7 +174,10 @@ impl<B> Guard<B> {
         match (outcome, self.found.take()) {
             (Ok(()), _) => Ok(()),
             (Err(_), Some(error)) => Err(error),
-            (Err(_), None) => Err(s3_error!(IncompleteBody, "The request body terminated unexpectedly, or is not as long as was said")),
+            (Err(_), None) => Err(s3_error!(
+                IncompleteBody,
+                "The request body terminated unexpectedly, or is not as long as was said"
+            )),
         }
     }
 
@@ -155,15 +198,24 @@ impl<B> Guard<B> {
         if std::mem::replace(&mut self.done, true) {
             return Ok(());
         }
-        if self.chunks.as_ref().is_some_and(|chunks| !matches!(chunks, Chunks::Last | Chunks::Malformed)) {
+        if self
+            .chunks
+            .as_ref()
+            .is_some_and(|chunks| !matches!(chunks, Chunks::Last | Chunks::Malformed))
+        {
             return Err("the body ended before its last chunk".into());
         }
-        let Some(Document { hashes, md5 }) = self.document.take() else { return Ok(()) };
+        let Some(Document { hashes, md5 }) = self.document.take() else {
+            return Ok(());
+        };
         let same = md5.is_none_or(|(wanted, found)| wanted[..] == found.finalize()[..]);
         let outcome = if same {
             hashes.finish(None).map(drop)
         } else {
-            Err(s3_error!(BadDigest, "The Content-MD5 you specified did not match what we received."))
+            Err(s3_error!(
+                BadDigest,
+                "The Content-MD5 you specified did not match what we received."
+            ))
         };
         outcome.map_err(|error| {
             // There is one body, which ends once.
@@ -177,7 +229,10 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Body for Guard<B> {
     type Data = Bytes;
     type Error = StdError;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         let this = self.get_mut();
         let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
             Some(Ok(frame)) => frame,
@@ -218,11 +273,32 @@ mod tests {
 
     #[test]
     fn the_last_chunk_is_seen_and_its_absence_too() {
-        for whole in [&b"0\r\n\r\n"[..], b"5\r\nhello\r\n0\r\n\r\n", b"5;chunk-signature=abc\r\n0\r\n0\r\r\n0;chunk-signature=d\r\n\r\n"] {
-            assert_eq!(after(&[whole]), Chunks::Last, "{}", String::from_utf8_lossy(whole));
+        for whole in [
+            &b"0\r\n\r\n"[..],
+            b"5\r\nhello\r\n0\r\n\r\n",
+            b"5;chunk-signature=abc\r\n0\r\n0\r\r\n0;chunk-signature=d\r\n\r\n",
+        ] {
+            assert_eq!(
+                after(&[whole]),
+                Chunks::Last,
+                "{}",
+                String::from_utf8_lossy(whole)
+            );
         }
-        for cut in [&b""[..], b"5\r\nhello\r\n", b"5\r\nhello", b"7\r\n0\r\n\r\n0\r\n\r\n", b"0", b"0\r"] {
-            assert_ne!(after(&[cut]), Chunks::Last, "{}", String::from_utf8_lossy(cut));
+        for cut in [
+            &b""[..],
+            b"5\r\nhello\r\n",
+            b"5\r\nhello",
+            b"7\r\n0\r\n\r\n0\r\n\r\n",
+            b"0",
+            b"0\r",
+        ] {
+            assert_ne!(
+                after(&[cut]),
+                Chunks::Last,
+                "{}",
+                String::from_utf8_lossy(cut)
+            );
         }
         assert_eq!(after(&[&[b'0'; 2000]]), Chunks::Malformed);
     }

@@ -1,9 +1,11 @@
 //! Files that the kernel sends, without their bytes passing through this process.
 //!
-//! The HTTP library takes bodies as bytes and writes them in order. For a part of a file it is given a mark: bytes of one place in
-//! memory that is known here, as many as the file is to give. Where the mark comes to be written, the kernel sends the file instead
-//! (sendfile(2)). The library must therefore write what it is given from where it lies, in order and once, as HTTP/1.1 over a
-//! connection that takes several pieces at once does; a mark that was not met in its place ends the connection.
+//! The HTTP library takes bodies as bytes and writes them in order. For a part of a file it is
+//! given a mark: bytes of one place in memory that is known here, as many as the file is to give.
+//! Where the mark comes to be written, the kernel sends the file instead (sendfile(2)). The library
+//! must therefore write what it is given from where it lies, in order and once, as HTTP/1.1 over a
+//! connection that takes several pieces at once does; a mark that was not met in its place ends the
+//! connection.
 
 use crate::storage::{FileSpan, SPAN};
 use bytes::Bytes;
@@ -35,7 +37,8 @@ pub(crate) struct Handoff {
 }
 
 impl Handoff {
-    /// The mark of a part of a file. It must be the next bytes of the connection after those before it.
+    /// The mark of a part of a file. It must be the next bytes of the connection after those before
+    /// it.
     pub(crate) fn put(&self, span: FileSpan) -> Bytes {
         let mark = PLACE.slice(..span.len.min(SPAN));
         self.waiting().push_back(span);
@@ -48,7 +51,9 @@ impl Handoff {
 
     fn passed(&self, bytes: usize) {
         let mut waiting = self.waiting();
-        let Some(first) = waiting.front_mut() else { return };
+        let Some(first) = waiting.front_mut() else {
+            return;
+        };
         first.offset += bytes as u64;
         first.len = first.len.saturating_sub(bytes);
         if first.len == 0 {
@@ -69,7 +74,11 @@ impl Direct {
     }
 
     /// Calls what writes to the socket until it has, or would have to wait.
-    fn poll_socket(&self, context: &mut Context<'_>, call: impl Fn() -> io::Result<usize>) -> Poll<io::Result<usize>> {
+    fn poll_socket(
+        &self,
+        context: &mut Context<'_>,
+        call: impl Fn() -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.stream.poll_write_ready(context))?;
             match self.stream.try_io(Interest::WRITABLE, &call) {
@@ -111,19 +120,34 @@ fn copy(to: &TcpStream, span: &FileSpan, most: usize) -> io::Result<usize> {
 }
 
 impl AsyncRead for Direct {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for Direct {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
-    fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let first = pieces.iter().position(|piece| !piece.is_empty()).unwrap_or(0);
+        let first = pieces
+            .iter()
+            .position(|piece| !piece.is_empty())
+            .unwrap_or(0);
         let pieces = &pieces[first..];
         match pieces.iter().position(|piece| is_mark(piece)) {
             None => Pin::new(&mut this.stream).poll_write_vectored(context, pieces),
@@ -131,7 +155,12 @@ impl AsyncWrite for Direct {
             // The kernel keeps the head until the file comes after it.
             Some(mark) => this.poll_socket(context, || {
                 let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-                Ok(sendmsg(&this.stream, &pieces[..mark], &mut SendAncillaryBuffer::default(), flags)?)
+                Ok(sendmsg(
+                    &this.stream,
+                    &pieces[..mark],
+                    &mut SendAncillaryBuffer::default(),
+                    flags,
+                )?)
             }),
         }
     }
@@ -171,7 +200,8 @@ mod tests {
 
     fn file() -> Arc<File> {
         let file = tempfile::tempfile().unwrap();
-        file.write_all_at(&(0..FILE).map(pattern).collect::<Vec<u8>>(), 0).unwrap();
+        file.write_all_at(&(0..FILE).map(pattern).collect::<Vec<u8>>(), 0)
+            .unwrap();
         Arc::new(file)
     }
 
@@ -180,7 +210,11 @@ mod tests {
     }
 
     fn run<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+            .block_on(work)
     }
 
     /// Both ends of a connection; little is on its way at once, so that writes are taken in parts.
@@ -202,22 +236,30 @@ mod tests {
     fn part() -> impl Strategy<Value = Part> {
         let span = (0..FILE - SPAN, 1..=SPAN).prop_map(|(offset, len)| Part::Span(offset, len));
         let short = (0..FILE - SPAN, 1..200usize).prop_map(|(offset, len)| Part::Span(offset, len));
-        prop_oneof![prop::collection::vec(any::<u8>(), 0..300).prop_map(Part::Bytes), span, short]
+        prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..300).prop_map(Part::Bytes),
+            span,
+            short
+        ]
     }
 
-    /// Writes pieces as the HTTP library does: as many as are left at once, from where the last write ended.
+    /// Writes pieces as the HTTP library does: as many as are left at once, from where the last
+    /// write ended.
     async fn write_all(to: &mut Direct, pieces: &[Bytes]) -> io::Result<()> {
         let (mut at, mut within) = (0, 0);
         while at < pieces.len() {
             let slices: Vec<IoSlice<'_>> = pieces[at..]
                 .iter()
                 .enumerate()
-                .map(|(index, piece)| IoSlice::new(if index == 0 { &piece[within..] } else { piece }))
+                .map(|(index, piece)| {
+                    IoSlice::new(if index == 0 { &piece[within..] } else { piece })
+                })
                 .collect();
             if slices.iter().all(|slice| slice.is_empty()) {
                 break;
             }
-            within += poll_fn(|context| Pin::new(&mut *to).poll_write_vectored(context, &slices)).await?;
+            within +=
+                poll_fn(|context| Pin::new(&mut *to).poll_write_vectored(context, &slices)).await?;
             while at < pieces.len() && within >= pieces[at].len() {
                 within -= pieces[at].len();
                 at += 1;
@@ -260,22 +302,35 @@ mod tests {
     fn a_file_that_ends_before_its_mark_ends_the_connection() {
         run(async {
             let (mut near, _far) = connected().await;
-            let mark = near.handoff.put(FileSpan { file: file(), offset: FILE as u64 - 10, len: 20 });
-            assert_eq!(write_all(&mut near, &[mark]).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            let mark = near.handoff.put(FileSpan {
+                file: file(),
+                offset: FILE as u64 - 10,
+                len: 20,
+            });
+            assert_eq!(
+                write_all(&mut near, &[mark]).await.unwrap_err().kind(),
+                io::ErrorKind::UnexpectedEof
+            );
         });
     }
 
     #[test]
     fn a_mark_that_is_copied_or_comes_twice_ends_the_connection() {
         run(async {
-            let span = FileSpan { file: file(), offset: 0, len: 20 };
+            let span = FileSpan {
+                file: file(),
+                offset: 0,
+                len: 20,
+            };
             let (mut near, _far) = connected().await;
             let copied = Bytes::copy_from_slice(&near.handoff.put(span.clone()));
             let error = write_all(&mut near, &[copied]).await.unwrap_err();
             assert_eq!(error.to_string(), "a file whose mark was not met");
             let (mut near, _far) = connected().await;
             let mark = near.handoff.put(span);
-            let error = write_all(&mut near, &[mark.clone(), mark]).await.unwrap_err();
+            let error = write_all(&mut near, &[mark.clone(), mark])
+                .await
+                .unwrap_err();
             assert_eq!(error.to_string(), "a mark without a file");
         });
     }
@@ -284,8 +339,17 @@ mod tests {
     fn where_the_kernel_cannot_send_a_file_it_is_copied() {
         run(async {
             let (near, mut far) = connected().await;
-            let span = FileSpan { file: file(), offset: 1000, len: 500 };
-            assert_eq!(poll_fn(|context| near.poll_socket(context, || copy(&near.stream, &span, 500))).await.unwrap(), 500);
+            let span = FileSpan {
+                file: file(),
+                offset: 1000,
+                len: 500,
+            };
+            assert_eq!(
+                poll_fn(|context| near.poll_socket(context, || copy(&near.stream, &span, 500)))
+                    .await
+                    .unwrap(),
+                500
+            );
             let mut taken = vec![0; 500];
             far.read_exact(&mut taken).await.unwrap();
             assert!(taken.into_iter().eq(of_file(1000..1500)));

@@ -1,7 +1,7 @@
 //! Bodies of requests, which can be read to their end after the protocol has refused them.
 //!
-//! A client sends all of its body before it reads an answer. A server that closes the connection with bytes of it unread makes the
-//! kernel throw the answer away.
+//! A client sends all of its body before it reads an answer. A server that closes the connection
+//! with bytes of it unread makes the kernel throw the answer away.
 
 use crate::patience::Patience;
 use crate::throttle::Throttle;
@@ -86,8 +86,17 @@ pub(crate) struct Inbound(Arc<Mutex<State>>);
 
 impl Inbound {
     pub(crate) fn new(body: Incoming, patience: Patience, throttle: Option<Throttle>) -> Self {
-        let stage = if body.is_end_stream() { Stage::Ended } else { Stage::Unasked };
-        Self(Arc::new(Mutex::new(State { body, stage, patience, throttle })))
+        let stage = if body.is_end_stream() {
+            Stage::Ended
+        } else {
+            Stage::Unasked
+        };
+        Self(Arc::new(Mutex::new(State {
+            body,
+            stage,
+            patience,
+            throttle,
+        })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -136,7 +145,10 @@ impl Body for Inbound {
     type Data = Bytes;
     type Error = StdError;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         self.poll(context)
     }
 

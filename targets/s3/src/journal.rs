@@ -1,4 +1,5 @@
-//! One line for each request, for those who want to see what their clients do and why they are refused.
+//! One line for each request, for those who want to see what their clients do and why they are
+//! refused.
 
 use crate::access::OPERATIONS;
 use crate::messages::{self, About};
@@ -25,17 +26,31 @@ pub(crate) struct Entry {
     code: Option<String>,
 }
 
-/// The access key that a request says is its own, whether or not that is true; only what a key can be made of.
+/// The access key that a request says is its own, whether or not that is true; only what a key can
+/// be made of.
 pub(crate) fn claimed_key(uri: &Uri, authorization: Option<&HeaderValue>) -> Option<String> {
     let value = authorization.and_then(|value| value.to_str().ok());
-    let of_header = value.and_then(|value| value.split_once("Credential=")).map(|(_, rest)| rest.to_owned());
+    let of_header = value
+        .and_then(|value| value.split_once("Credential="))
+        .map(|(_, rest)| rest.to_owned());
     let of_query = || {
-        let signed = uri.query().is_some_and(|query| query.contains("X-Amz-Credential="));
+        let signed = uri
+            .query()
+            .is_some_and(|query| query.contains("X-Amz-Credential="));
         let found = signed.then(|| pairs(uri)).into_iter().flatten();
-        found.into_iter().find(|(name, _)| name == "X-Amz-Credential").map(|(_, value)| value.into_owned())
+        found
+            .into_iter()
+            .find(|(name, _)| name == "X-Amz-Credential")
+            .map(|(_, value)| value.into_owned())
     };
     let credential = of_header.or_else(of_query)?;
-    let key: String = credential.split('/').next()?.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(128).collect();
+    let key: String = credential
+        .split('/')
+        .next()?
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c))
+        .take(128)
+        .collect();
     (!key.is_empty()).then_some(key)
 }
 
@@ -47,12 +62,20 @@ pub(crate) struct Said {
 
 impl Said {
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
-        Self { uri: request.uri().clone(), authorization: request.headers().get(header::AUTHORIZATION).cloned() }
+        Self {
+            uri: request.uri().clone(),
+            authorization: request.headers().get(header::AUTHORIZATION).cloned(),
+        }
     }
 
     pub(crate) fn about(&self, now_ms: u64, request_id: &str) -> About {
         let key = claimed_key(&self.uri, self.authorization.as_ref());
-        About { key, path: self.uri.path().to_owned(), now_ms, request_id: request_id.to_owned() }
+        About {
+            key,
+            path: self.uri.path().to_owned(),
+            now_ms,
+            request_id: request_id.to_owned(),
+        }
     }
 }
 
@@ -78,10 +101,15 @@ impl Entry {
     pub(crate) fn end(&self, operation: usize, status: u16, bytes: u64, took: Duration) {
         let (time, peer) = (messages::time((self.journal.clock)()), self.peer.address);
         let key = self.key.as_deref().unwrap_or("-");
-        let operation = OPERATIONS.get(operation).map_or("-", |operation| operation.name);
+        let operation = OPERATIONS
+            .get(operation)
+            .map_or("-", |operation| operation.name);
         let code = self.code.as_deref().unwrap_or("-");
         let ms = took.as_secs_f64() * 1e3;
-        (self.journal.log)(&format!("{time} {peer} {key} {operation} {status} {code} {bytes} B {ms:.3} ms {}", self.line));
+        (self.journal.log)(&format!(
+            "{time} {peer} {key} {operation} {status} {code} {bytes} B {ms:.3} ms {}",
+            self.line
+        ));
     }
 }
 
@@ -91,9 +119,23 @@ mod tests {
 
     #[test]
     fn the_key_is_what_a_request_says_without_what_no_key_holds() {
-        let of = |uri: &'static str, authorization| claimed_key(&Uri::from_static(uri), Some(&HeaderValue::from_static(authorization)));
-        assert_eq!(of("/", "AWS4-HMAC-SHA256 Credential=AKIA/2020/r/s3/aws4_request, SignedHeaders=host"), Some("AKIA".into()));
-        assert_eq!(of("/?X-Amz-Credential=AK%0AIA%2F2020", ""), Some("AKIA".into()));
+        let of = |uri: &'static str, authorization| {
+            claimed_key(
+                &Uri::from_static(uri),
+                Some(&HeaderValue::from_static(authorization)),
+            )
+        };
+        assert_eq!(
+            of(
+                "/",
+                "AWS4-HMAC-SHA256 Credential=AKIA/2020/r/s3/aws4_request, SignedHeaders=host"
+            ),
+            Some("AKIA".into())
+        );
+        assert_eq!(
+            of("/?X-Amz-Credential=AK%0AIA%2F2020", ""),
+            Some("AKIA".into())
+        );
         assert_eq!(of("/", "Bearer secret"), None);
     }
 }

@@ -36,7 +36,9 @@ pub enum KeyringError {
     Twice(String),
     #[error("access key `{0}` may do nothing; give it `admin = true` or a [key.buckets] table")]
     Powerless(String),
-    #[error("access keys have 1 to 128 letters, digits, `-`, `_` or `.`, and secrets 8 to 128 characters; `{0}` has not")]
+    #[error(
+        "access keys have 1 to 128 letters, digits, `-`, `_` or `.`, and secrets 8 to 128 characters; `{0}` has not"
+    )]
     Unusable(String),
 }
 
@@ -72,22 +74,33 @@ pub struct Keyring {
 
 impl fmt::Debug for Keyring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyring").field("keys", &self.keys.len()).finish_non_exhaustive()
+        f.debug_struct("Keyring")
+            .field("keys", &self.keys.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl Keyring {
     /// One key that may do everything.
     pub fn single(access: &str, secret: &str) -> Result<Self, KeyringError> {
-        Self::of(vec![Entry { access: access.to_owned(), secret: secret.to_owned(), admin: true, buckets: BTreeMap::new() }])
+        Self::of(vec![Entry {
+            access: access.to_owned(),
+            secret: secret.to_owned(),
+            admin: true,
+            buckets: BTreeMap::new(),
+        }])
     }
 
-    /// Keys as TOML: one `[[key]]` each with `access`, `secret`, and `admin = true` or `[key.buckets]`, in which a pattern of
-    /// bucket names has a list of `read`, `write` and `list`.
+    /// Keys as TOML: one `[[key]]` each with `access`, `secret`, and `admin = true` or
+    /// `[key.buckets]`, in which a pattern of bucket names has a list of `read`, `write` and
+    /// `list`.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
-        // The parser quotes the line at fault, and values of the wrong kind, either of which may hold a secret: its place and reason are kept.
+        // The parser quotes the line at fault, and values of the wrong kind, either of which may
+        // hold a secret: its place and reason are kept.
         let described = |e: toml::de::Error| {
-            let line = e.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            let line = e.span().map_or(0, |span| {
+                text[..span.start.min(text.len())].matches('\n').count() + 1
+            });
             KeyringError::Malformed(format!("line {line}: {}", unquoted(e.message())))
         };
         let file: File = toml::from_str(text).map_err(described)?;
@@ -97,7 +110,10 @@ impl Keyring {
     /// Each key's name and what it may do, in the order of their names; never a secret.
     pub fn described(&self) -> Vec<String> {
         let granted = |(pattern, permissions): &(String, Vec<Permission>)| {
-            let words: Vec<&str> = permissions.iter().map(|permission| permission.name()).collect();
+            let words: Vec<&str> = permissions
+                .iter()
+                .map(|permission| permission.name())
+                .collect();
             format!("{} in {pattern}", words.join("/"))
         };
         let mut keys: Vec<String> = self
@@ -105,7 +121,14 @@ impl Keyring {
             .iter()
             .map(|(access, key)| match key.admin {
                 true => format!("{access} (everything)"),
-                false => format!("{access} ({})", key.buckets.iter().map(granted).collect::<Vec<_>>().join(", ")),
+                false => format!(
+                    "{access} ({})",
+                    key.buckets
+                        .iter()
+                        .map(granted)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
             })
             .collect();
         keys.sort();
@@ -114,7 +137,9 @@ impl Keyring {
 
     /// No key, with which nobody may do anything.
     pub(crate) fn none() -> Self {
-        Self { keys: HashMap::new() }
+        Self {
+            keys: HashMap::new(),
+        }
     }
 
     fn of(entries: Vec<Entry>) -> Result<Self, KeyringError> {
@@ -122,15 +147,28 @@ impl Keyring {
             return Err(KeyringError::Empty);
         }
         let mut keys = HashMap::new();
-        for Entry { access, secret, admin, buckets } in entries {
+        for Entry {
+            access,
+            secret,
+            admin,
+            buckets,
+        } in entries
+        {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            if !(1..=128).contains(&access.len()) || !access.chars().all(plain) || !(8..=128).contains(&secret.len()) {
+            if !(1..=128).contains(&access.len())
+                || !access.chars().all(plain)
+                || !(8..=128).contains(&secret.len())
+            {
                 return Err(KeyringError::Unusable(access));
             }
             if !admin && buckets.values().all(Vec::is_empty) {
                 return Err(KeyringError::Powerless(access));
             }
-            let key = Key { secret: SecretKey::from(secret), admin, buckets: buckets.into_iter().collect() };
+            let key = Key {
+                secret: SecretKey::from(secret),
+                admin,
+                buckets: buckets.into_iter().collect(),
+            };
             if keys.insert(access.clone(), key).is_some() {
                 return Err(KeyringError::Twice(access));
             }
@@ -150,13 +188,21 @@ impl Keyring {
 
     /// Whether the keys' own table lets one do this in a bucket.
     pub(crate) fn permits(&self, access: &str, bucket: &str, permission: Permission) -> bool {
-        let Some(key) = self.keys.get(access) else { return false };
-        key.admin || key.buckets.iter().any(|(pattern, granted)| matches(pattern, bucket) && granted.contains(&permission))
+        let Some(key) = self.keys.get(access) else {
+            return false;
+        };
+        key.admin
+            || key
+                .buckets
+                .iter()
+                .any(|(pattern, granted)| matches(pattern, bucket) && granted.contains(&permission))
     }
 
     /// Whether a key may do anything in a bucket, and so may know of it.
     pub(crate) fn knows(&self, access: &str, bucket: &str) -> bool {
-        [Permission::Read, Permission::Write, Permission::List].into_iter().any(|permission| self.permits(access, bucket, permission))
+        [Permission::Read, Permission::Write, Permission::List]
+            .into_iter()
+            .any(|permission| self.permits(access, bucket, permission))
     }
 
     /// Whether this is the secret of a key that may do everything.
@@ -179,7 +225,11 @@ fn unquoted(message: &str) -> String {
 
 /// Compares in a time that tells the length alone.
 fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
 }
 
 /// Whether `text` is `pattern`, in which `*` stands for any text and `?` for any byte.
@@ -213,7 +263,10 @@ impl S3Auth for Secrets {
     async fn get_secret_key(&self, access: &str) -> S3Result<SecretKey> {
         match self.0.keys.get(access) {
             Some(key) => Ok(key.secret.clone()),
-            None => Err(s3_error!(InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")),
+            None => Err(s3_error!(
+                InvalidAccessKeyId,
+                "The AWS Access Key Id you provided does not exist in our records."
+            )),
         }
     }
 }
@@ -241,31 +294,58 @@ secret = "reader-secret-key"
         assert!(keys.permits("root", "any", Permission::Write) && keys.is_admin("root"));
         assert!(keys.permits("reader", "logs-1", Permission::Read) && !keys.is_admin("reader"));
         assert!(!keys.permits("reader", "logs-1", Permission::Write));
-        assert!(!keys.permits("reader", "other", Permission::Read) && !keys.permits("nobody", "logs-1", Permission::Read));
-        assert_eq!(keys.described(), ["reader (read/list in logs-*)", "root (everything)"]);
-        assert!(keys.is_admin_secret("root-secret-key") && !keys.is_admin_secret("reader-secret-key"));
+        assert!(
+            !keys.permits("reader", "other", Permission::Read)
+                && !keys.permits("nobody", "logs-1", Permission::Read)
+        );
+        assert_eq!(
+            keys.described(),
+            ["reader (read/list in logs-*)", "root (everything)"]
+        );
+        assert!(
+            keys.is_admin_secret("root-secret-key") && !keys.is_admin_secret("reader-secret-key")
+        );
     }
 
     #[test]
     fn what_is_wrong_with_keys_is_named_and_no_secret_is_shown() {
         let shown = |text: &str| Keyring::parse(text).unwrap_err().to_string();
         assert!(shown("").contains("no key"));
-        assert!(shown("[[key]]\naccess = \"a\"\nsecret = \"very-secret\"").contains("`a` may do nothing"));
+        assert!(
+            shown("[[key]]\naccess = \"a\"\nsecret = \"very-secret\"")
+                .contains("`a` may do nothing")
+        );
         let typo = shown("[[key]]\naccess = \"a\"\nsecret = \"very-secret\" 1");
-        assert!(typo.contains("line 3") && !typo.contains("very-secret"), "{typo}");
-        let misplaced = shown("[[key]]\naccess = \"a\"\nsecret = \"x\"\n[key.buckets]\nb = \"very-secret\"");
-        assert!(misplaced.contains("line 5: invalid type") && !misplaced.contains("very-secret"), "{misplaced}");
-        assert!(shown("[[key]]\naccess = \"a\"\nsecret = \"short\"\nadmin = true").contains("8 to 128"));
-        let twice = format!("{KEYS}\n[[key]]\naccess = \"root\"\nsecret = \"another-secret\"\nadmin = true");
+        assert!(
+            typo.contains("line 3") && !typo.contains("very-secret"),
+            "{typo}"
+        );
+        let misplaced =
+            shown("[[key]]\naccess = \"a\"\nsecret = \"x\"\n[key.buckets]\nb = \"very-secret\"");
+        assert!(
+            misplaced.contains("line 5: invalid type") && !misplaced.contains("very-secret"),
+            "{misplaced}"
+        );
+        assert!(
+            shown("[[key]]\naccess = \"a\"\nsecret = \"short\"\nadmin = true").contains("8 to 128")
+        );
+        let twice = format!(
+            "{KEYS}\n[[key]]\naccess = \"root\"\nsecret = \"another-secret\"\nadmin = true"
+        );
         assert!(shown(&twice).contains("`root` is given twice"));
         assert!(!format!("{:?}", Keyring::parse(KEYS).unwrap()).contains("secret-key"));
     }
 
     #[test]
     fn stars_stand_for_any_text_without_blowing_up() {
-        for (pattern, text, holds) in
-            [("*", "", true), ("a*c", "abbbc", true), ("a*c", "abbb", false), ("a?c", "abc", true), ("**a*", "xxa", true), ("", "a", false)]
-        {
+        for (pattern, text, holds) in [
+            ("*", "", true),
+            ("a*c", "abbbc", true),
+            ("a*c", "abbb", false),
+            ("a?c", "abc", true),
+            ("**a*", "xxa", true),
+            ("", "a", false),
+        ] {
             assert_eq!(matches(pattern, text), holds, "{pattern} {text}");
         }
         assert!(!matches(&"a*".repeat(200), &"a".repeat(150)));

@@ -1,10 +1,12 @@
 //! An S3 object server whose storage is stated, tested by crash, and able to misbehave on command.
 //!
-//! Two halves meet at [`ObjectStore`]: the protocol decides what a request means and who may make it, the store decides what is true.
-//! The words of S3 (routes, XML, signatures) are the library `s3s`; what they mean is `protocol`. Before it stands `front`, with the
-//! server's own pages, browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
+//! Two halves meet at [`ObjectStore`]: the protocol decides what a request means and who may make
+//! it, the store decides what is true. The words of S3 (routes, XML, signatures) are the library
+//! `s3s`; what they mean is `protocol`. Before it stands `front`, with the server's own pages,
+//! browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
 //! With the feature `fuzzing` there are doors for `fuzz/`, which nothing else uses.
-//! Absent on purpose: server-side encryption, access control lists beyond their read-out, several hosts.
+//! Absent on purpose: server-side encryption, access control lists beyond their read-out, several
+//! hosts.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -44,20 +44,45 @@ impl Outbound {
         begun: Instant,
         entry: Option<Entry>,
     ) -> Self {
-        Self { inner, metrics, operation, status, begun, sent: 0, shape: None, entry: entry.map(Box::new) }
+        Self {
+            inner,
+            metrics,
+            operation,
+            status,
+            begun,
+            sent: 0,
+            shape: None,
+            entry: entry.map(Box::new),
+        }
     }
 
     /// The same answer with the bandwidth limited and its bytes cut or damaged as was decided.
-    pub(crate) fn shaped(mut self, mischief: Arc<Mischief>, kind: &'static str, decision: &Treatment, started: Instant) -> Self {
+    pub(crate) fn shaped(
+        mut self,
+        mischief: Arc<Mischief>,
+        kind: &'static str,
+        decision: &Treatment,
+        started: Instant,
+    ) -> Self {
         let length = self.inner.size_hint().exact().unwrap_or(0);
-        let place = |cut: Option<misbehave::BytePlace>| cut.filter(|_| self.status.is_success()).and_then(|cut| cut.byte(length));
+        let place = |cut: Option<misbehave::BytePlace>| {
+            cut.filter(|_| self.status.is_success())
+                .and_then(|cut| cut.byte(length))
+        };
         let (cut_at, damage_at) = (place(decision.truncate), place(decision.corrupt));
-        for (there, how) in [(cut_at, Misbehaved::Truncated), (damage_at, Misbehaved::Corrupted)] {
+        for (there, how) in [
+            (cut_at, Misbehaved::Truncated),
+            (damage_at, Misbehaved::Corrupted),
+        ] {
             if there.is_some() {
                 self.metrics.misbehaved(how);
             }
         }
-        self.shape = Some(Box::new(Shape { throttle: Throttle::new(mischief, kind, started), cut_at, damage_at }));
+        self.shape = Some(Box::new(Shape {
+            throttle: Throttle::new(mischief, kind, started),
+            cut_at,
+            damage_at,
+        }));
         self
     }
 
@@ -81,7 +106,11 @@ impl Outbound {
 
 /// The bytes as they go out; `None` where the answer ends before them.
 fn damaged(shape: &Shape, mut bytes: Bytes, from: u64) -> Option<Bytes> {
-    let within = |at: u64, length: usize| at.checked_sub(from).and_then(|at| usize::try_from(at).ok()).filter(|at| *at < length);
+    let within = |at: u64, length: usize| {
+        at.checked_sub(from)
+            .and_then(|at| usize::try_from(at).ok())
+            .filter(|at| *at < length)
+    };
     if let Some(cut_at) = shape.cut_at {
         if cut_at <= from {
             return None;
@@ -100,7 +129,10 @@ impl http_body::Body for Outbound {
     type Data = Bytes;
     type Error = StdError;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
         let this = self.get_mut();
         if let Some(shape) = &mut this.shape
             && let Some(bytes) = ready!(shape.throttle.poll_turn(context))
@@ -139,7 +171,8 @@ impl Drop for Outbound {
     fn drop(&mut self) {
         self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
         let took = self.begun.elapsed();
-        self.metrics.count(self.operation, self.status.as_u16(), self.sent, took);
+        self.metrics
+            .count(self.operation, self.status.as_u16(), self.sent, took);
         if let Some(entry) = &self.entry {
             entry.end(self.operation, self.status.as_u16(), self.sent, took);
         }

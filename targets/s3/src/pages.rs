@@ -20,7 +20,10 @@ impl OwnPages {
         match name {
             "metrics" => Ok(self.metrics.text(&self.store.counters(), &Process::now())),
             "profile" => Ok(Process::now().profile(&self.metrics)),
-            _ => Err(s3_error!(NoSuchKey, "There is /fathom/health, /fathom/metrics and /fathom/profile")),
+            _ => Err(s3_error!(
+                NoSuchKey,
+                "There is /fathom/health, /fathom/metrics and /fathom/profile"
+            )),
         }
     }
 }
@@ -32,17 +35,34 @@ impl s3s::route::S3Route for OwnPages {
     }
 
     async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        let admin = request.credentials.as_ref().is_some_and(|credentials| self.keyring.is_admin(&credentials.access_key));
-        if admin { Ok(()) } else { Err(s3_error!(AccessDenied, "Access Denied")) }
+        let admin = request
+            .credentials
+            .as_ref()
+            .is_some_and(|credentials| self.keyring.is_admin(&credentials.access_key));
+        if admin {
+            Ok(())
+        } else {
+            Err(s3_error!(AccessDenied, "Access Denied"))
+        }
     }
 
     async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
         if request.method != Method::GET {
-            return Err(s3_error!(MethodNotAllowed, "The specified method is not allowed against this resource."));
+            return Err(s3_error!(
+                MethodNotAllowed,
+                "The specified method is not allowed against this resource."
+            ));
         }
-        let page = request.uri.path().strip_prefix("/fathom/").unwrap_or_default();
+        let page = request
+            .uri
+            .path()
+            .strip_prefix("/fathom/")
+            .unwrap_or_default();
         let mut response = S3Response::new(Body::from(self.page(page)?));
-        response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4"));
+        response.headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/plain; version=0.0.4"),
+        );
         Ok(response)
     }
 }

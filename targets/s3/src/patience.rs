@@ -1,6 +1,7 @@
 //! How long a server waits for a client that neither sends nor takes what it should.
 //!
-//! The time counts only while the client is what is waited for: a slow disk, or a bandwidth that was limited on command, is not its fault.
+//! The time counts only while the client is what is waited for: a slow disk, or a bandwidth that
+//! was limited on command, is not its fault.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Who is waited for moves at least this many bytes, or all there are, in the time given; without it a byte a minute would hold
-/// a connection for ever.
+/// Who is waited for moves at least this many bytes, or all there are, in the time given; without
+/// it a byte a minute would hold a connection for ever.
 const LEAST_MOVED: u64 = 16 << 10;
 
 /// The time that a client has in one direction of a body.
@@ -24,7 +25,13 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new(given: Duration) -> Self {
-        Self { given, moved: 0, waited: Duration::ZERO, since: None, timer: None }
+        Self {
+            given,
+            moved: 0,
+            waited: Duration::ZERO,
+            since: None,
+            timer: None,
+        }
     }
 
     /// The client did something.
@@ -57,7 +64,8 @@ impl Patience {
     }
 }
 
-/// A connection that ends with `TimedOut` where its peer does not take what is written to it. Reading waits as long as it is asked to.
+/// A connection that ends with `TimedOut` where its peer does not take what is written to it.
+/// Reading waits as long as it is asked to.
 pub(crate) struct Patient<S> {
     inner: S,
     patience: Patience,
@@ -65,24 +73,39 @@ pub(crate) struct Patient<S> {
 
 impl<S> Patient<S> {
     pub(crate) fn new(inner: S, given: Duration) -> Self {
-        Self { inner, patience: Patience::new(given) }
+        Self {
+            inner,
+            patience: Patience::new(given),
+        }
     }
 
-    fn judged<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn judged<T>(
+        &mut self,
+        polled: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
         if polled.is_pending() && self.patience.poll_wait(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         polled
     }
 
-    fn written(&mut self, polled: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    fn written(
+        &mut self,
+        polled: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(bytes)) = polled {
             self.patience.moved(bytes as u64);
         }
         self.judged(polled, context)
     }
 
-    fn emptied(&mut self, polled: Poll<io::Result<()>>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn emptied(
+        &mut self,
+        polled: Poll<io::Result<()>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         if polled.is_ready() {
             self.patience.rest();
         }
@@ -91,19 +114,31 @@ impl<S> Patient<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().inner).poll_read(context, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_write(context, bytes);
         this.written(polled, context)
     }
 
-    fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let polled = Pin::new(&mut this.inner).poll_write_vectored(context, pieces);
         this.written(polled, context)
@@ -140,7 +175,10 @@ mod tests {
         let (mut patience, begun) = (Patience::new(GIVEN), Instant::now());
         for _ in 0..most {
             let waited = poll_fn(|context| patience.poll_wait(context));
-            if tokio::time::timeout(Duration::from_secs(10), waited).await.is_ok() {
+            if tokio::time::timeout(Duration::from_secs(10), waited)
+                .await
+                .is_ok()
+            {
                 return Some(begun.elapsed().as_secs());
             }
             patience.moved(every_ten_seconds);
@@ -160,7 +198,11 @@ mod tests {
         let mut patience = Patience::new(GIVEN);
         for _ in 0..5 {
             let waited = poll_fn(|context| patience.poll_wait(context));
-            assert!(tokio::time::timeout(Duration::from_secs(10), waited).await.is_err());
+            assert!(
+                tokio::time::timeout(Duration::from_secs(10), waited)
+                    .await
+                    .is_err()
+            );
             patience.moved(1);
             sleep(GIVEN).await;
         }
@@ -173,7 +215,10 @@ mod tests {
         near.write_all(&[0; 1000]).await.unwrap();
         let begun = Instant::now();
         let error = near.write_all(&[0; 1]).await.unwrap_err();
-        assert_eq!((error.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 60));
+        assert_eq!(
+            (error.kind(), begun.elapsed().as_secs()),
+            (io::ErrorKind::TimedOut, 60)
+        );
         let (near, taken) = duplex(1000);
         let mut near = Patient::new(near, GIVEN);
         let taking = tokio::spawn(async move {

@@ -1,7 +1,7 @@
 //! Bucket policies: who may do what besides the keys' own permissions.
 //!
-//! `NotAction`, `NotPrincipal`, `NotResource` and conditions that could not be evaluated are refused when a policy is put: one that is
-//! kept is evaluated as a whole.
+//! `NotAction`, `NotPrincipal`, `NotResource` and conditions that could not be evaluated are
+//! refused when a policy is put: one that is kept is evaluated as a whole.
 
 mod condition;
 
@@ -173,23 +173,38 @@ const RESOURCE: &str = "arn:aws:s3:::";
 impl Policy {
     /// Reads the policy of a bucket.
     pub(crate) fn parse(bucket: &str, text: &[u8]) -> Result<Self, PolicyError> {
-        let raw: RawPolicy = serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
-        let statements = raw.statement.list().into_iter().map(|raw| Self::statement(bucket, raw));
-        Ok(Self { statements: statements.collect::<Result<_, _>>()? })
+        let raw: RawPolicy =
+            serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
+        let statements = raw
+            .statement
+            .list()
+            .into_iter()
+            .map(|raw| Self::statement(bucket, raw));
+        Ok(Self {
+            statements: statements.collect::<Result<_, _>>()?,
+        })
     }
 
-    /// Reads a policy that is to be kept. What names nobody and nothing is refused; where such a one was kept before, it says nothing.
+    /// Reads a policy that is to be kept. What names nobody and nothing is refused; where such a
+    /// one was kept before, it says nothing.
     pub(crate) fn parse_new(bucket: &str, text: &[u8]) -> Result<Self, PolicyError> {
         let policy = Self::parse(bucket, text)?;
-        let version: RawVersion = serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
+        let version: RawVersion =
+            serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
         let wrong = |what: &str| Err(PolicyError::Malformed(what.to_owned()));
-        if version.version.as_deref().is_some_and(|version| !VERSIONS.contains(&version)) {
+        if version
+            .version
+            .as_deref()
+            .is_some_and(|version| !VERSIONS.contains(&version))
+        {
             return wrong("the Version is none that there is");
         }
         if policy.statements.is_empty() {
             return wrong("Statement is empty");
         }
-        let nobody = |statement: &Statement| statement.principals.is_empty() || statement.principals.iter().any(String::is_empty);
+        let nobody = |statement: &Statement| {
+            statement.principals.is_empty() || statement.principals.iter().any(String::is_empty)
+        };
         if policy.statements.iter().any(nobody) {
             return wrong("a statement has an empty Principal");
         }
@@ -213,7 +228,9 @@ impl Policy {
         };
         let resources = raw.resource.ok_or_else(|| missing("Resource"))?.list();
         let within = |resource: &String| {
-            let name = resource.strip_prefix(RESOURCE).map(|rest| rest.split('/').next().unwrap_or(rest));
+            let name = resource
+                .strip_prefix(RESOURCE)
+                .map(|rest| rest.split('/').next().unwrap_or(rest));
             name.is_some_and(|pattern| matches(pattern, bucket))
         };
         if let Some(foreign) = resources.iter().find(|resource| !within(resource)) {
@@ -221,23 +238,52 @@ impl Policy {
         }
         let actions = raw.action.ok_or_else(|| missing("Action"))?.list();
         let mut conditions = Vec::new();
-        for (operator, keys) in raw.condition.map_or_else(Vec::new, |Pairs(operators)| operators) {
+        for (operator, keys) in raw
+            .condition
+            .map_or_else(Vec::new, |Pairs(operators)| operators)
+        {
             for (key, values) in keys.0 {
                 let values: Vec<String> = values.list().into_iter().map(Scalar::text).collect();
                 conditions.push(Condition::parse(&operator, &key, &values)?);
             }
         }
-        Ok(Statement { effect: raw.effect, principals, actions, resources, conditions })
+        Ok(Statement {
+            effect: raw.effect,
+            principals,
+            actions,
+            resources,
+            conditions,
+        })
     }
 
     /// Decides: a statement that denies goes before any that allows.
-    pub(crate) fn decide(&self, asker: Asker<'_>, action: &str, (bucket, key): Place<'_>, circumstances: &Circumstances<'_>) -> Verdict {
-        let resource = key.map_or_else(|| format!("{RESOURCE}{bucket}"), |key| format!("{RESOURCE}{bucket}/{key}"));
+    pub(crate) fn decide(
+        &self,
+        asker: Asker<'_>,
+        action: &str,
+        (bucket, key): Place<'_>,
+        circumstances: &Circumstances<'_>,
+    ) -> Verdict {
+        let resource = key.map_or_else(
+            || format!("{RESOURCE}{bucket}"),
+            |key| format!("{RESOURCE}{bucket}/{key}"),
+        );
         let applies = |statement: &&Statement| {
-            statement.principals.iter().any(|principal| names(principal, asker))
-                && statement.actions.iter().any(|pattern| matches(&pattern.to_ascii_lowercase(), &action.to_ascii_lowercase()))
-                && statement.resources.iter().any(|pattern| matches(pattern, &resource))
-                && statement.conditions.iter().all(|condition| condition.holds(action, circumstances))
+            statement
+                .principals
+                .iter()
+                .any(|principal| names(principal, asker))
+                && statement.actions.iter().any(|pattern| {
+                    matches(&pattern.to_ascii_lowercase(), &action.to_ascii_lowercase())
+                })
+                && statement
+                    .resources
+                    .iter()
+                    .any(|pattern| matches(pattern, &resource))
+                && statement
+                    .conditions
+                    .iter()
+                    .all(|condition| condition.holds(action, circumstances))
         };
         let mut verdict = Verdict::Silent;
         for statement in self.statements.iter().filter(applies) {
@@ -253,7 +299,10 @@ impl Policy {
     pub(crate) fn is_public(&self) -> bool {
         let open = |statement: &Statement| {
             statement.effect == Effect::Allow
-                && statement.principals.iter().any(|principal| principal == "*")
+                && statement
+                    .principals
+                    .iter()
+                    .any(|principal| principal == "*")
                 && !statement.conditions.iter().any(Condition::confines)
         };
         self.statements.iter().any(open)
@@ -264,7 +313,12 @@ impl Policy {
 fn names(principal: &str, asker: Asker<'_>) -> bool {
     match asker {
         _ if principal == "*" => true,
-        Some(key) => principal == key || principal.rsplit_once("user/").is_some_and(|(_, user)| user == key),
+        Some(key) => {
+            principal == key
+                || principal
+                    .rsplit_once("user/")
+                    .is_some_and(|(_, user)| user == key)
+        }
         None => false,
     }
 }
@@ -280,9 +334,14 @@ mod tests {
 
     #[test]
     fn a_policy_that_names_nobody_or_nothing_is_not_kept_and_says_nothing_where_it_was() {
-        let statement =
-            |principal: &str| format!(r#"{{"Effect":"Allow","Principal":{principal},"Action":"s3:*","Resource":"arn:aws:s3:::b"}}"#);
-        let with = |version: &str, statements: &str| format!(r#"{{"Version":"{version}","Statement":[{statements}]}}"#);
+        let statement = |principal: &str| {
+            format!(
+                r#"{{"Effect":"Allow","Principal":{principal},"Action":"s3:*","Resource":"arn:aws:s3:::b"}}"#
+            )
+        };
+        let with = |version: &str, statements: &str| {
+            format!(r#"{{"Version":"{version}","Statement":[{statements}]}}"#)
+        };
         for text in [
             with("2012-10-17", ""),
             with("2012-10-16", &statement("\"*\"")),
@@ -298,31 +357,69 @@ mod tests {
     #[test]
     fn a_denial_goes_before_what_is_allowed() {
         let policy = Policy::parse("b", PUBLIC.as_bytes()).unwrap();
-        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("pub/x")), &nowhere()), Verdict::Allow);
-        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("pub/no1")), &nowhere()), Verdict::Deny);
-        assert_eq!(policy.decide(None, "s3:GetObject", ("b", Some("private")), &nowhere()), Verdict::Silent);
-        assert_eq!(policy.decide(None, "s3:PutObject", ("b", Some("x")), &nowhere()), Verdict::Silent);
-        assert_eq!(policy.decide(Some("kim"), "s3:PutObject", ("b", Some("x")), &nowhere()), Verdict::Allow);
-        assert_eq!(policy.decide(None, "s3:ListBucket", ("b", None), &nowhere()), Verdict::Silent);
+        assert_eq!(
+            policy.decide(None, "s3:GetObject", ("b", Some("pub/x")), &nowhere()),
+            Verdict::Allow
+        );
+        assert_eq!(
+            policy.decide(None, "s3:GetObject", ("b", Some("pub/no1")), &nowhere()),
+            Verdict::Deny
+        );
+        assert_eq!(
+            policy.decide(None, "s3:GetObject", ("b", Some("private")), &nowhere()),
+            Verdict::Silent
+        );
+        assert_eq!(
+            policy.decide(None, "s3:PutObject", ("b", Some("x")), &nowhere()),
+            Verdict::Silent
+        );
+        assert_eq!(
+            policy.decide(Some("kim"), "s3:PutObject", ("b", Some("x")), &nowhere()),
+            Verdict::Allow
+        );
+        assert_eq!(
+            policy.decide(None, "s3:ListBucket", ("b", None), &nowhere()),
+            Verdict::Silent
+        );
         assert!(policy.is_public());
     }
 
     #[test]
     fn what_would_not_be_evaluated_is_not_taken() {
         let with = |extra: &str, resource: &str| {
-            format!(r#"{{"Statement":{{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"{resource}"{extra}}}}}"#)
+            format!(
+                r#"{{"Statement":{{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"{resource}"{extra}}}}}"#
+            )
         };
         let error = |text: String| Policy::parse("b", text.as_bytes()).err().unwrap();
-        assert_eq!(error(with(r#","NotAction":{}"#, "arn:aws:s3:::b/*")), PolicyError::Unsupported("NotAction"));
-        for condition in
-            [r#"{"Bool":{"aws:MultiFactorAuthPresent":true}}"#, r#"{"DateLessThan":{"aws:CurrentTime":"x"}}"#, "[]", r#"{"Bool":1}"#]
-        {
+        assert_eq!(
+            error(with(r#","NotAction":{}"#, "arn:aws:s3:::b/*")),
+            PolicyError::Unsupported("NotAction")
+        );
+        for condition in [
+            r#"{"Bool":{"aws:MultiFactorAuthPresent":true}}"#,
+            r#"{"DateLessThan":{"aws:CurrentTime":"x"}}"#,
+            "[]",
+            r#"{"Bool":1}"#,
+        ] {
             let extra = format!(r#","Condition":{condition}"#);
-            assert!(matches!(error(with(&extra, "arn:aws:s3:::b/*")), PolicyError::Malformed(_)), "{condition}");
+            assert!(
+                matches!(
+                    error(with(&extra, "arn:aws:s3:::b/*")),
+                    PolicyError::Malformed(_)
+                ),
+                "{condition}"
+            );
         }
-        assert!(matches!(error(with("", "arn:aws:s3:::other/*")), PolicyError::ForeignResource(_)));
+        assert!(matches!(
+            error(with("", "arn:aws:s3:::other/*")),
+            PolicyError::ForeignResource(_)
+        ));
         assert!(matches!(error("{".into()), PolicyError::Malformed(_)));
-        assert!(matches!(error(with(r#","Surprise":1"#, "arn:aws:s3:::b/*")), PolicyError::Malformed(_)));
+        assert!(matches!(
+            error(with(r#","Surprise":1"#, "arn:aws:s3:::b/*")),
+            PolicyError::Malformed(_)
+        ));
     }
 
     #[test]
@@ -331,11 +428,28 @@ mod tests {
             "Condition":{"StringLike":{"s3:prefix":["a*","b*"]},"StringLike":{"s3:prefix":"*z"},"Bool":{"aws:SecureTransport":false}}}}"#;
         let policy = Policy::parse("b", policy.as_bytes()).unwrap();
         let verdict = |query: &str, tls: bool| {
-            let peer = Some(Peer { address: std::net::Ipv4Addr::LOCALHOST.into(), tls });
-            policy.decide(None, "s3:ListBucket", ("b", None), &Circumstances { peer, query: Some(query), ..nowhere() })
+            let peer = Some(Peer {
+                address: std::net::Ipv4Addr::LOCALHOST.into(),
+                tls,
+            });
+            policy.decide(
+                None,
+                "s3:ListBucket",
+                ("b", None),
+                &Circumstances {
+                    peer,
+                    query: Some(query),
+                    ..nowhere()
+                },
+            )
         };
         assert_eq!(verdict("prefix=az", false), Verdict::Allow);
-        for (query, tls) in [("prefix=az", true), ("prefix=a", false), ("prefix=cz", false), ("", false)] {
+        for (query, tls) in [
+            ("prefix=az", true),
+            ("prefix=a", false),
+            ("prefix=cz", false),
+            ("", false),
+        ] {
             assert_eq!(verdict(query, tls), Verdict::Silent, "{query} {tls}");
         }
     }

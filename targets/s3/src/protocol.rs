@@ -1,6 +1,7 @@
 //! The operations of S3 over a store: what a request means, in the words of the store.
 //!
-//! Requests arrive here authenticated and permitted. Operations that are not below answer `NotImplemented`, by the library's defaults.
+//! Requests arrive here authenticated and permitted. Operations that are not below answer
+//! `NotImplemented`, by the library's defaults.
 
 mod buckets;
 mod checksums;
@@ -76,7 +77,15 @@ pub(crate) struct Asked<T> {
 impl<T> Asked<T> {
     /// Errors: `InvalidRequest` for a signature of version 2, which alone names no region.
     fn new(request: S3Request<T>) -> S3Result<Self> {
-        let S3Request { input, headers, credentials, trailing_headers, region, extensions, .. } = request;
+        let S3Request {
+            input,
+            headers,
+            credentials,
+            trailing_headers,
+            region,
+            extensions,
+            ..
+        } = request;
         let (peer, handoff) = (extensions.get().copied(), extensions.get().cloned());
         if credentials.is_some() && region.is_none() {
             return Err(s3_error!(
@@ -84,23 +93,52 @@ impl<T> Asked<T> {
                 "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
             ));
         }
-        let bucket_configuration = extensions.get::<BucketConfiguration>().map(|configuration| configuration.0.clone());
-        let base = extensions.get::<Base>().map(|base| base.0.clone()).unwrap_or_default();
+        let bucket_configuration = extensions
+            .get::<BucketConfiguration>()
+            .map(|configuration| configuration.0.clone());
+        let base = extensions
+            .get::<Base>()
+            .map(|base| base.0.clone())
+            .unwrap_or_default();
         let sender = extensions.get::<Sender>().cloned();
-        let access_key = sender.map_or_else(|| credentials.map(|credentials| credentials.access_key), |Sender(key)| key);
-        Ok(Self { input, headers, access_key, trailers: trailing_headers, bucket_configuration, base, peer, handoff })
+        let access_key = sender.map_or_else(
+            || credentials.map(|credentials| credentials.access_key),
+            |Sender(key)| key,
+        );
+        Ok(Self {
+            input,
+            headers,
+            access_key,
+            trailers: trailing_headers,
+            bucket_configuration,
+            base,
+            peer,
+            handoff,
+        })
     }
 }
 
 impl<T> Asked<T> {
-    /// Who asks, and under which circumstances, where more than the operation itself is to be decided.
+    /// Who asks, and under which circumstances, where more than the operation itself is to be
+    /// decided.
     fn asking(&self) -> Asking<'_> {
         asking(self.access_key.as_deref(), self.peer, &self.headers)
     }
 }
 
-fn asking<'a>(asker: Option<&'a str>, peer: Option<Peer>, headers: &'a http::HeaderMap) -> Asking<'a> {
-    Asking { asker, circumstances: Circumstances { peer, query: None, headers } }
+fn asking<'a>(
+    asker: Option<&'a str>,
+    peer: Option<Peer>,
+    headers: &'a http::HeaderMap,
+) -> Asking<'a> {
+    Asking {
+        asker,
+        circumstances: Circumstances {
+            peer,
+            query: None,
+            headers,
+        },
+    }
 }
 
 impl Protocol {
@@ -118,7 +156,10 @@ impl Protocol {
     }
 
     /// Calls the store where it may block.
-    async fn blocking<T: Send + 'static>(&self, call: impl FnOnce(&dyn ObjectStore) -> StorageResult<T> + Send + 'static) -> S3Result<T> {
+    async fn blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&dyn ObjectStore) -> StorageResult<T> + Send + 'static,
+    ) -> S3Result<T> {
         let store = Arc::clone(&self.store);
         self.stored(intake::blocking(move || call(&*store)).await?)
     }
@@ -129,11 +170,26 @@ impl Protocol {
     }
 
     /// Whether who asks for a copy may read its source.
-    fn check_source(&self, asker: Option<&str>, source: &SourceObject, peer: Option<Peer>, headers: &http::HeaderMap) -> S3Result<()> {
+    fn check_source(
+        &self,
+        asker: Option<&str>,
+        source: &SourceObject,
+        peer: Option<Peer>,
+        headers: &http::HeaderMap,
+    ) -> S3Result<()> {
         let place = (source.bucket.as_str(), Some(source.key.as_str()));
         let deed = Deed::new("GetObject", Some(place)).of_version(source.version.is_some());
-        self.access.decide(asker, deed, &Circumstances { peer, query: None, headers })?;
-        self.access.check_owner(place.0, headers.get("x-amz-source-expected-bucket-owner"))
+        self.access.decide(
+            asker,
+            deed,
+            &Circumstances {
+                peer,
+                query: None,
+                headers,
+            },
+        )?;
+        self.access
+            .check_owner(place.0, headers.get("x-amz-source-expected-bucket-owner"))
     }
 
     fn intake_refused(&self, refused: intake::Refused) -> S3Error {
@@ -163,7 +219,10 @@ pub(crate) struct Answered<T> {
 
 impl<T> From<T> for Answered<T> {
     fn from(output: T) -> Self {
-        Self { output, headers: http::HeaderMap::new() }
+        Self {
+            output,
+            headers: http::HeaderMap::new(),
+        }
     }
 }
 
@@ -257,9 +316,16 @@ mod tests {
     use crate::storage::{StorageOptions, open_memory};
 
     fn protocol(region: &str) -> Protocol {
-        let store = open_memory(StorageOptions { least_part: 1, ..StorageOptions::new(Arc::new(|| 0)) }).unwrap();
+        let store = open_memory(StorageOptions {
+            least_part: 1,
+            ..StorageOptions::new(Arc::new(|| 0))
+        })
+        .unwrap();
         let keyring = Arc::new(Keyring::single("root", "root-secret").unwrap());
-        let access = Arc::new(Access { keyring, store: Arc::clone(&store) });
+        let access = Arc::new(Access {
+            keyring,
+            store: Arc::clone(&store),
+        });
         Protocol {
             store,
             access,
@@ -284,38 +350,79 @@ mod tests {
     }
 
     async fn make_bucket(protocol: &Protocol, asker: &str) -> Result<(), String> {
-        let input = CreateBucketInput::builder().bucket("bucket".into()).build().unwrap();
-        protocol.create_bucket(asked(input, asker)).await.map(drop).map_err(|error| error.code().as_str().to_owned())
+        let input = CreateBucketInput::builder()
+            .bucket("bucket".into())
+            .build()
+            .unwrap();
+        protocol
+            .create_bucket(asked(input, asker))
+            .await
+            .map(drop)
+            .map_err(|error| error.code().as_str().to_owned())
     }
 
     #[tokio::test]
     async fn only_the_first_region_takes_a_bucket_that_is_one_s_own_already() {
-        for (region, again) in [("us-east-1", Ok(())), ("eu-west-1", Err("BucketAlreadyOwnedByYou".to_owned()))] {
+        for (region, again) in [
+            ("us-east-1", Ok(())),
+            ("eu-west-1", Err("BucketAlreadyOwnedByYou".to_owned())),
+        ] {
             let protocol = protocol(region);
             make_bucket(&protocol, "root").await.unwrap();
             assert_eq!(make_bucket(&protocol, "root").await, again);
-            assert_eq!(make_bucket(&protocol, "kim").await, Err("BucketAlreadyExists".to_owned()));
+            assert_eq!(
+                make_bucket(&protocol, "kim").await,
+                Err("BucketAlreadyExists".to_owned())
+            );
         }
     }
 
     async fn upload_part(protocol: &Protocol, id: &str, text: &'static str) -> CompletedPart {
         let body = StreamingBlob::from(s3s::Body::from(text.to_owned()));
-        let input = UploadPartInput::builder().bucket("bucket".into()).key("k".into()).upload_id(id.into()).part_number(1).body(Some(body));
-        let part = protocol.upload_part(asked(input.build().unwrap(), "root")).await.unwrap();
-        CompletedPart { e_tag: part.output.e_tag, part_number: Some(1), ..Default::default() }
+        let input = UploadPartInput::builder()
+            .bucket("bucket".into())
+            .key("k".into())
+            .upload_id(id.into())
+            .part_number(1)
+            .body(Some(body));
+        let part = protocol
+            .upload_part(asked(input.build().unwrap(), "root"))
+            .await
+            .unwrap();
+        CompletedPart {
+            e_tag: part.output.e_tag,
+            part_number: Some(1),
+            ..Default::default()
+        }
     }
 
     #[tokio::test]
     async fn a_completion_that_is_asked_for_again_is_answered_as_before_and_no_other() {
         let protocol = protocol("us-east-1");
         make_bucket(&protocol, "root").await.unwrap();
-        let create = CreateMultipartUploadInput::builder().bucket("bucket".into()).key("k".into()).build().unwrap();
-        let id = protocol.create_multipart_upload(asked(create, "root")).await.unwrap().upload_id.unwrap();
+        let create = CreateMultipartUploadInput::builder()
+            .bucket("bucket".into())
+            .key("k".into())
+            .build()
+            .unwrap();
+        let id = protocol
+            .create_multipart_upload(asked(create, "root"))
+            .await
+            .unwrap()
+            .upload_id
+            .unwrap();
         let part = upload_part(&protocol, &id, "bytes").await;
         let complete = |parts: Vec<CompletedPart>, none_match: Option<ETagCondition>| {
-            let input = CompleteMultipartUploadInput::builder().bucket("bucket".into()).key("k".into()).upload_id(id.clone());
+            let input = CompleteMultipartUploadInput::builder()
+                .bucket("bucket".into())
+                .key("k".into())
+                .upload_id(id.clone());
             let upload = CompletedMultipartUpload { parts: Some(parts) };
-            let input = input.multipart_upload(Some(upload)).if_none_match(none_match).build().unwrap();
+            let input = input
+                .multipart_upload(Some(upload))
+                .if_none_match(none_match)
+                .build()
+                .unwrap();
             protocol.complete_multipart_upload(asked(input, "root"))
         };
         let made = complete(vec![part.clone()], None).await.unwrap();
@@ -324,12 +431,37 @@ mod tests {
         assert_eq!((again.e_tag, again.key), (made.e_tag, Some("k".to_owned())));
         // Also where the object has been written over since.
         let body = StreamingBlob::from(s3s::Body::from("newer".to_owned()));
-        let put = PutObjectInput::builder().bucket("bucket".into()).key("k".into()).body(Some(body)).build().unwrap();
+        let put = PutObjectInput::builder()
+            .bucket("bucket".into())
+            .key("k".into())
+            .body(Some(body))
+            .build()
+            .unwrap();
         protocol.put_object(asked(put, "root")).await.unwrap();
-        assert_eq!(complete(vec![part.clone()], None).await.unwrap().e_tag, again_tag);
-        let other = CompletedPart { e_tag: Some(ETag::Strong("0cc175b9c0f1b6a831c399e269772661".into())), ..part.clone() };
-        assert_eq!(complete(vec![other], None).await.unwrap_err().code().as_str(), "NoSuchUpload");
-        assert_eq!(complete(vec![part], Some(ETagCondition::Any)).await.unwrap_err().code().as_str(), "NoSuchUpload");
+        assert_eq!(
+            complete(vec![part.clone()], None).await.unwrap().e_tag,
+            again_tag
+        );
+        let other = CompletedPart {
+            e_tag: Some(ETag::Strong("0cc175b9c0f1b6a831c399e269772661".into())),
+            ..part.clone()
+        };
+        assert_eq!(
+            complete(vec![other], None)
+                .await
+                .unwrap_err()
+                .code()
+                .as_str(),
+            "NoSuchUpload"
+        );
+        assert_eq!(
+            complete(vec![part], Some(ETagCondition::Any))
+                .await
+                .unwrap_err()
+                .code()
+                .as_str(),
+            "NoSuchUpload"
+        );
     }
 
     #[tokio::test]
@@ -337,8 +469,18 @@ mod tests {
         let protocol = protocol("us-east-1");
         make_bucket(&protocol, "root").await.unwrap();
         let input = ListObjectsV2Input::builder().bucket("bucket".into());
-        let input = input.delimiter(Some(String::new())).continuation_token(Some(String::new())).build().unwrap();
-        let page = protocol.list_objects_v2(asked(input, "root")).await.unwrap();
-        assert_eq!((page.delimiter, page.continuation_token), (None, Some(String::new())));
+        let input = input
+            .delimiter(Some(String::new()))
+            .continuation_token(Some(String::new()))
+            .build()
+            .unwrap();
+        let page = protocol
+            .list_objects_v2(asked(input, "root"))
+            .await
+            .unwrap();
+        assert_eq!(
+            (page.delimiter, page.continuation_token),
+            (None, Some(String::new()))
+        );
     }
 }

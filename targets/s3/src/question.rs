@@ -1,8 +1,10 @@
 //! What a request asks for: its operation, from its line and the names in its query.
 //!
-//! The protocol library takes a request for the plain operation where it does not know the name of a sub-resource: `PUT key?renameObject`
-//! would write over the key, and `DELETE bucket?metadataConfiguration` would delete the bucket. The names that an operation knows are
-//! therefore a closed table. A request that the library then takes for another operation than this table is refused ([`crate::access`]).
+//! The protocol library takes a request for the plain operation where it does not know the name of
+//! a sub-resource: `PUT key?renameObject` would write over the key, and `DELETE
+//! bucket?metadataConfiguration` would delete the bucket. The names that an operation knows are
+//! therefore a closed table. A request that the library then takes for another operation than this
+//! table is refused ([`crate::access`]).
 
 use crate::protocol::{custom, invalid_argument};
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
@@ -29,7 +31,9 @@ enum Verb {
 
 impl Verb {
     fn of(method: &Method) -> Option<Self> {
-        [Self::Get, Self::Head, Self::Put, Self::Post, Self::Delete].into_iter().find(|verb| verb.name() == method.as_str())
+        [Self::Get, Self::Head, Self::Put, Self::Post, Self::Delete]
+            .into_iter()
+            .find(|verb| verb.name() == method.as_str())
     }
 
     fn name(self) -> &'static str {
@@ -71,7 +75,14 @@ const fn known(
     selects: &'static [&'static str],
     takes: &'static [&'static str],
 ) -> Known {
-    Known { operation, method, resource, by: By::Query, selects, takes }
+    Known {
+        operation,
+        method,
+        resource,
+        by: By::Query,
+        selects,
+        takes,
+    }
 }
 
 impl Known {
@@ -105,59 +116,160 @@ const DELETE_OBJECT: (Verb, Resource) = (Verb::Delete, Resource::Object);
 const POST_OBJECT: (Verb, Resource) = (Verb::Post, Resource::Object);
 const PART: &[&str] = &["partNumber", "uploadId"];
 
-/// Every operation of this server. Of several rows that fit, the first counts: rows with more to select by stand before plain ones.
+/// Every operation of this server. Of several rows that fit, the first counts: rows with more to
+/// select by stand before plain ones.
 static KNOWN: [Known; 60] = [
-    known("ListBuckets", (Verb::Get, Resource::Service), &[], &["max-buckets", "continuation-token", "prefix", "bucket-region"]),
+    known(
+        "ListBuckets",
+        (Verb::Get, Resource::Service),
+        &[],
+        &[
+            "max-buckets",
+            "continuation-token",
+            "prefix",
+            "bucket-region",
+        ],
+    ),
     known("GetBucketAcl", GET_BUCKET, &["acl"], &[]),
     known("GetBucketCors", GET_BUCKET, &["cors"], &[]),
     known("GetBucketEncryption", GET_BUCKET, &["encryption"], &[]),
-    known("GetBucketLifecycleConfiguration", GET_BUCKET, &["lifecycle"], &[]),
+    known(
+        "GetBucketLifecycleConfiguration",
+        GET_BUCKET,
+        &["lifecycle"],
+        &[],
+    ),
     known("GetBucketLocation", GET_BUCKET, &["location"], &[]),
     known("GetBucketLogging", GET_BUCKET, &["logging"], &[]),
-    known("GetBucketOwnershipControls", GET_BUCKET, &["ownershipControls"], &[]),
+    known(
+        "GetBucketOwnershipControls",
+        GET_BUCKET,
+        &["ownershipControls"],
+        &[],
+    ),
     known("GetBucketPolicy", GET_BUCKET, &["policy"], &[]),
     known("GetBucketPolicyStatus", GET_BUCKET, &["policyStatus"], &[]),
-    known("GetBucketRequestPayment", GET_BUCKET, &["requestPayment"], &[]),
+    known(
+        "GetBucketRequestPayment",
+        GET_BUCKET,
+        &["requestPayment"],
+        &[],
+    ),
     known("GetBucketTagging", GET_BUCKET, &["tagging"], &[]),
     known("GetBucketVersioning", GET_BUCKET, &["versioning"], &[]),
-    known("GetObjectLockConfiguration", GET_BUCKET, &["object-lock"], &[]),
-    known("GetPublicAccessBlock", GET_BUCKET, &["publicAccessBlock"], &[]),
+    known(
+        "GetObjectLockConfiguration",
+        GET_BUCKET,
+        &["object-lock"],
+        &[],
+    ),
+    known(
+        "GetPublicAccessBlock",
+        GET_BUCKET,
+        &["publicAccessBlock"],
+        &[],
+    ),
     known(
         "ListMultipartUploads",
         GET_BUCKET,
         &["uploads"],
-        &["prefix", "delimiter", "encoding-type", "key-marker", "upload-id-marker", "max-uploads"],
+        &[
+            "prefix",
+            "delimiter",
+            "encoding-type",
+            "key-marker",
+            "upload-id-marker",
+            "max-uploads",
+        ],
     ),
     known(
         "ListObjectVersions",
         GET_BUCKET,
         &["versions"],
-        &["prefix", "delimiter", "encoding-type", "key-marker", "version-id-marker", "max-keys"],
+        &[
+            "prefix",
+            "delimiter",
+            "encoding-type",
+            "key-marker",
+            "version-id-marker",
+            "max-keys",
+        ],
     ),
     known(
         "ListObjectsV2",
         GET_BUCKET,
         &["list-type=2"],
-        &["list-type", "prefix", "delimiter", "encoding-type", "max-keys", "start-after", "continuation-token", "fetch-owner"],
+        &[
+            "list-type",
+            "prefix",
+            "delimiter",
+            "encoding-type",
+            "max-keys",
+            "start-after",
+            "continuation-token",
+            "fetch-owner",
+        ],
     ),
-    known("ListObjects", GET_BUCKET, &[], &["list-type", "prefix", "delimiter", "encoding-type", "max-keys", "marker"]),
+    known(
+        "ListObjects",
+        GET_BUCKET,
+        &[],
+        &[
+            "list-type",
+            "prefix",
+            "delimiter",
+            "encoding-type",
+            "max-keys",
+            "marker",
+        ],
+    ),
     known("HeadBucket", (Verb::Head, Resource::Bucket), &[], &[]),
     known("PutBucketAcl", PUT_BUCKET, &["acl"], &[]),
     known("PutBucketCors", PUT_BUCKET, &["cors"], &[]),
-    known("PutBucketLifecycleConfiguration", PUT_BUCKET, &["lifecycle"], &[]),
-    known("PutBucketOwnershipControls", PUT_BUCKET, &["ownershipControls"], &[]),
+    known(
+        "PutBucketLifecycleConfiguration",
+        PUT_BUCKET,
+        &["lifecycle"],
+        &[],
+    ),
+    known(
+        "PutBucketOwnershipControls",
+        PUT_BUCKET,
+        &["ownershipControls"],
+        &[],
+    ),
     known("PutBucketPolicy", PUT_BUCKET, &["policy"], &[]),
     known("PutBucketTagging", PUT_BUCKET, &["tagging"], &[]),
     known("PutBucketVersioning", PUT_BUCKET, &["versioning"], &[]),
-    known("PutObjectLockConfiguration", PUT_BUCKET, &["object-lock"], &[]),
-    known("PutPublicAccessBlock", PUT_BUCKET, &["publicAccessBlock"], &[]),
+    known(
+        "PutObjectLockConfiguration",
+        PUT_BUCKET,
+        &["object-lock"],
+        &[],
+    ),
+    known(
+        "PutPublicAccessBlock",
+        PUT_BUCKET,
+        &["publicAccessBlock"],
+        &[],
+    ),
     known("CreateBucket", PUT_BUCKET, &[], &[]),
     known("DeleteBucketCors", DELETE_BUCKET, &["cors"], &[]),
     known("DeleteBucketLifecycle", DELETE_BUCKET, &["lifecycle"], &[]),
-    known("DeleteBucketOwnershipControls", DELETE_BUCKET, &["ownershipControls"], &[]),
+    known(
+        "DeleteBucketOwnershipControls",
+        DELETE_BUCKET,
+        &["ownershipControls"],
+        &[],
+    ),
     known("DeleteBucketPolicy", DELETE_BUCKET, &["policy"], &[]),
     known("DeleteBucketTagging", DELETE_BUCKET, &["tagging"], &[]),
-    known("DeletePublicAccessBlock", DELETE_BUCKET, &["publicAccessBlock"], &[]),
+    known(
+        "DeletePublicAccessBlock",
+        DELETE_BUCKET,
+        &["publicAccessBlock"],
+        &[],
+    ),
     known("DeleteBucket", DELETE_BUCKET, &[], &[]),
     known("PostObject", POST_BUCKET, &[], &[]).by(By::Form),
     known("DeleteObjects", POST_BUCKET, &["delete"], &[]),
@@ -166,7 +278,12 @@ static KNOWN: [Known; 60] = [
     known("GetObjectLegalHold", GET_OBJECT, &["legal-hold"], VERSION),
     known("GetObjectRetention", GET_OBJECT, &["retention"], VERSION),
     known("GetObjectTagging", GET_OBJECT, &["tagging"], VERSION),
-    known("ListParts", GET_OBJECT, &["uploadId"], &["max-parts", "part-number-marker"]),
+    known(
+        "ListParts",
+        GET_OBJECT,
+        &["uploadId"],
+        &["max-parts", "part-number-marker"],
+    ),
     known("GetObject", GET_OBJECT, &[], READ),
     known("HeadObject", (Verb::Head, Resource::Object), &[], READ),
     known("PutObjectAcl", PUT_OBJECT, &["acl"], VERSION),
@@ -184,8 +301,8 @@ static KNOWN: [Known; 60] = [
     known("CompleteMultipartUpload", POST_OBJECT, &["uploadId"], &[]),
 ];
 
-/// The names by which the S3 model selects operations, those that this server lacks among them. A request that only reads may have other
-/// names, which AWS ignores; one that writes may not.
+/// The names by which the S3 model selects operations, those that this server lacks among them. A
+/// request that only reads may have other names, which AWS ignores; one that writes may not.
 const SUB_RESOURCES: [&str; 44] = [
     "abac",
     "accelerate",
@@ -233,10 +350,12 @@ const SUB_RESOURCES: [&str; 44] = [
     "website",
 ];
 
-/// Names without `x-` that clients of AWS put into signed queries of any operation and that select nothing.
+/// Names without `x-` that clients of AWS put into signed queries of any operation and that select
+/// nothing.
 const ANYWHERE: [&str; 3] = ["Content-Type", "Content-MD5", "Content-Length"];
 
-/// Headers that signers of URLs write into the query instead, where AWS takes them for headers. A name that ends in `-` is of all that begin so.
+/// Headers that signers of URLs write into the query instead, where AWS takes them for headers. A
+/// name that ends in `-` is of all that begin so.
 const HOISTED: [&str; 10] = [
     "x-amz-acl",
     "x-amz-bypass-governance-retention",
@@ -281,14 +400,24 @@ pub(crate) struct Question {
 
 /// The pairs of a query as the protocol library decodes them.
 pub(crate) fn pairs(uri: &Uri) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
-    uri.query().map_or_else(Vec::new, |query| form_urlencoded::parse(query.as_bytes()).collect())
+    uri.query().map_or_else(Vec::new, |query| {
+        form_urlencoded::parse(query.as_bytes()).collect()
+    })
 }
 
 fn resource(uri: &Uri) -> Resource {
     let path = uri.path();
     // A slash that is encoded is a slash to the protocol library.
-    let decoded = if path.contains('%') { Cow::Owned(path.replace("%2F", "/").replace("%2f", "/")) } else { Cow::Borrowed(path) };
-    match decoded.strip_prefix('/').unwrap_or(&decoded).split_once('/') {
+    let decoded = if path.contains('%') {
+        Cow::Owned(path.replace("%2F", "/").replace("%2f", "/"))
+    } else {
+        Cow::Borrowed(path)
+    };
+    match decoded
+        .strip_prefix('/')
+        .unwrap_or(&decoded)
+        .split_once('/')
+    {
         Some((_, key)) if !key.is_empty() => Resource::Object,
         None if decoded.len() <= 1 => Resource::Service,
         Some(_) | None => Resource::Bucket,
@@ -296,13 +425,19 @@ fn resource(uri: &Uri) -> Resource {
 }
 
 fn is_form(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    kind.trim_start().get(.."multipart/form-data".len()).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    kind.trim_start()
+        .get(.."multipart/form-data".len())
+        .is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
 }
 
 impl Question {
-    /// Errors: `NotImplemented`, with its name, for a sub-resource that no operation of this server has for this method and resource;
-    /// `InvalidRequest` for half of a part's names; `InvalidArgument` for names that exclude each other.
+    /// Errors: `NotImplemented`, with its name, for a sub-resource that no operation of this server
+    /// has for this method and resource; `InvalidRequest` for half of a part's names;
+    /// `InvalidArgument` for names that exclude each other.
     pub(crate) fn of<B>(request: &Request<B>) -> S3Result<Self> {
         let pairs = pairs(request.uri());
         let has = |wanted: &str| match wanted.split_once('=') {
@@ -315,49 +450,94 @@ impl Question {
             By::CopySource => request.headers().contains_key("x-amz-copy-source"),
             By::Form => is_form(request.headers()),
         };
-        let of_resource = || KNOWN.iter().filter(|row| Some(row.method) == method && row.resource == resource);
+        let of_resource = || {
+            KNOWN
+                .iter()
+                .filter(|row| Some(row.method) == method && row.resource == resource)
+        };
         let row = of_resource().find(|row| by(row.by) && row.selects.iter().all(|name| has(name)));
         for (index, (name, value)) in pairs.iter().enumerate() {
-            check_name(row, name, value, method, || of_resource().any(|other| other.selects.contains(&name.as_ref())))?;
+            check_name(row, name, value, method, || {
+                of_resource().any(|other| other.selects.contains(&name.as_ref()))
+            })?;
             let again = pairs[..index].iter().any(|(earlier, _)| earlier == name);
             if again && row.is_some_and(|row| row.knows(name)) {
-                return Err(custom_text("InvalidArgument", format!("`{name}` is in the query more than once")));
+                return Err(custom_text(
+                    "InvalidArgument",
+                    format!("`{name}` is in the query more than once"),
+                ));
             }
         }
-        Ok(Self { operation: row.map(|row| row.operation), names_version: has("versionId") })
+        Ok(Self {
+            operation: row.map(|row| row.operation),
+            names_version: has("versionId"),
+        })
     }
 }
 
 /// Whether a request of this kind may have this name in its query.
-fn check_name(row: Option<&Known>, name: &str, value: &str, method: Option<Verb>, selects_another: impl Fn() -> bool) -> S3Result<()> {
+fn check_name(
+    row: Option<&Known>,
+    name: &str,
+    value: &str,
+    method: Option<Verb>,
+    selects_another: impl Fn() -> bool,
+) -> S3Result<()> {
     let reads = matches!(method, Some(Verb::Get | Verb::Head));
-    if row.is_some_and(|row| row.knows(name) || row.selects.iter().any(|select| select.split('=').next() == Some(name))) {
+    if row.is_some_and(|row| {
+        row.knows(name)
+            || row
+                .selects
+                .iter()
+                .any(|select| select.split('=').next() == Some(name))
+    }) {
         return Ok(());
     }
     if name == "x-id" {
-        // The SDKs name the operation; one that is told apart by nothing else must not be taken for another.
+        // The SDKs name the operation; one that is told apart by nothing else must not be taken for
+        // another.
         return match row {
-            Some(row) if !reads && row.operation != value => Err(not_implemented(&format!("{name}={value}"))),
-            Some(_) | None if value == "ListDirectoryBuckets" => Err(not_implemented(&format!("{name}={value}"))),
+            Some(row) if !reads && row.operation != value => {
+                Err(not_implemented(&format!("{name}={value}")))
+            }
+            Some(_) | None if value == "ListDirectoryBuckets" => {
+                Err(not_implemented(&format!("{name}={value}")))
+            }
             Some(_) | None => Ok(()),
         };
     }
     let lower = name.to_ascii_lowercase();
     if lower.starts_with("x-") {
-        let ours = !lower.starts_with("x-amz-") || among(&HOISTED, &lower) || among(&UNHEEDED, &lower);
-        return if ours || reads { Ok(()) } else { Err(not_implemented(name)) };
+        let ours =
+            !lower.starts_with("x-amz-") || among(&HOISTED, &lower) || among(&UNHEEDED, &lower);
+        return if ours || reads {
+            Ok(())
+        } else {
+            Err(not_implemented(name))
+        };
     }
-    if ANYWHERE.contains(&name) || (reads && !SUB_RESOURCES.contains(&name)) || (row.is_none() && !SUB_RESOURCES.contains(&name)) {
+    if ANYWHERE.contains(&name)
+        || (reads && !SUB_RESOURCES.contains(&name))
+        || (row.is_none() && !SUB_RESOURCES.contains(&name))
+    {
         return Ok(());
     }
     match (name, row) {
         ("partNumber" | "uploadId", Some(row)) if !reads && row.selects.is_empty() => {
-            Err(s3_error!(InvalidRequest, "A part is named by both partNumber and uploadId; this request has one of them alone."))
+            Err(s3_error!(
+                InvalidRequest,
+                "A part is named by both partNumber and uploadId; this request has one of them alone."
+            ))
         }
-        ("versionId", Some(_)) if !reads => Err(invalid_argument("This operation does not accept a version-id.")),
+        ("versionId", Some(_)) if !reads => Err(invalid_argument(
+            "This operation does not accept a version-id.",
+        )),
         (_, Some(row)) if !row.selects.is_empty() && selects_another() => {
             let first = row.selects.first().copied().unwrap_or_default();
-            Err(custom_text("InvalidArgument", format!("Conflicting query string parameters: {first}, {name}")))
+            Err(custom_text(
+                "InvalidArgument",
+                format!("Conflicting query string parameters: {first}, {name}"),
+            ))
         }
         _ => Err(not_implemented(name)),
     }
@@ -370,12 +550,18 @@ fn custom_text(code: &'static str, message: String) -> S3Error {
 }
 
 fn not_implemented(name: &str) -> S3Error {
-    s3_error!(NotImplemented, "`{}` is not implemented for this method and resource; nothing was done.", name)
+    s3_error!(
+        NotImplemented,
+        "`{}` is not implemented for this method and resource; nothing was done.",
+        name
+    )
 }
 
 /// Headers that stand in the query of a signed URL instead.
 pub(crate) fn hoisted(uri: &Uri) -> Vec<(http::HeaderName, http::HeaderValue)> {
-    let signed = uri.query().is_some_and(|query| query.contains("X-Amz-Signature="));
+    let signed = uri
+        .query()
+        .is_some_and(|query| query.contains("X-Amz-Signature="));
     if !signed {
         return Vec::new();
     }
@@ -384,7 +570,10 @@ pub(crate) fn hoisted(uri: &Uri) -> Vec<(http::HeaderName, http::HeaderValue)> {
         if !among(&HOISTED, &name) {
             return None;
         }
-        Some((name.parse().ok()?, http::HeaderValue::from_str(&value).ok()?))
+        Some((
+            name.parse().ok()?,
+            http::HeaderValue::from_str(&value).ok()?,
+        ))
     };
     pairs(uri).into_iter().filter_map(header).collect()
 }
@@ -396,7 +585,9 @@ mod tests {
 
     fn asked(method: &str, uri: &str) -> Result<Option<&'static str>, String> {
         let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-        Question::of(&request).map(|question| question.operation).map_err(|error| error.code().as_str().to_owned())
+        Question::of(&request)
+            .map(|question| question.operation)
+            .map_err(|error| error.code().as_str().to_owned())
     }
 
     #[test]
@@ -409,7 +600,11 @@ mod tests {
         for (index, row) in KNOWN.iter().enumerate() {
             let hidden = KNOWN[..index].iter().any(|earlier| {
                 let same = earlier.method == row.method && earlier.resource == row.resource;
-                same && (earlier.by == By::Query || earlier.by == row.by) && earlier.selects.iter().all(|name| row.selects.contains(name))
+                same && (earlier.by == By::Query || earlier.by == row.by)
+                    && earlier
+                        .selects
+                        .iter()
+                        .all(|name| row.selects.contains(name))
             });
             assert!(!hidden, "{} is never reached", row.operation);
         }
@@ -417,20 +612,37 @@ mod tests {
 
     #[test]
     fn a_sub_resource_is_taken_for_its_own_operation_or_for_none() {
-        for (path, resource) in [("/", Resource::Service), ("/bucket", Resource::Bucket), ("/bucket/key", Resource::Object)] {
+        for (path, resource) in [
+            ("/", Resource::Service),
+            ("/bucket", Resource::Bucket),
+            ("/bucket/key", Resource::Object),
+        ] {
             for method in [Verb::Get, Verb::Head, Verb::Put, Verb::Post, Verb::Delete] {
                 for name in SUB_RESOURCES {
-                    let own = KNOWN.iter().find(|row| row.method == method && row.resource == resource && row.selects == [name]);
+                    let own = KNOWN.iter().find(|row| {
+                        row.method == method && row.resource == resource && row.selects == [name]
+                    });
                     let taken = KNOWN
                         .iter()
-                        .find(|row| row.method == method && row.resource == resource && row.by == By::Query && row.selects.is_empty())
+                        .find(|row| {
+                            row.method == method
+                                && row.resource == resource
+                                && row.by == By::Query
+                                && row.selects.is_empty()
+                        })
                         .filter(|row| row.takes.contains(&name));
                     let found = asked(method.name(), &format!("{path}?{name}=1"));
                     match own.or(taken) {
-                        Some(row) => assert_eq!(found, Ok(Some(row.operation)), "{method:?} {path}?{name}"),
+                        Some(row) => {
+                            assert_eq!(found, Ok(Some(row.operation)), "{method:?} {path}?{name}")
+                        }
                         None => {
                             let code = found.expect_err(name);
-                            assert!(["NotImplemented", "InvalidRequest", "InvalidArgument"].contains(&code.as_str()), "{method:?} {name}");
+                            assert!(
+                                ["NotImplemented", "InvalidRequest", "InvalidArgument"]
+                                    .contains(&code.as_str()),
+                                "{method:?} {name}"
+                            );
                         }
                     }
                 }
@@ -441,7 +653,11 @@ mod tests {
     #[test]
     fn a_request_that_writes_has_no_name_that_nobody_knows() {
         for (method, uri, code) in [
-            ("PUT", "/b/k?renameObject&x-id=RenameObject", "NotImplemented"),
+            (
+                "PUT",
+                "/b/k?renameObject&x-id=RenameObject",
+                "NotImplemented",
+            ),
             ("PUT", "/b/k?x-id=RenameObject", "NotImplemented"),
             ("PUT", "/b/k?%72enameObject", "NotImplemented"),
             ("PUT", "/b%2Fk?restore", "NotImplemented"),
@@ -462,9 +678,21 @@ mod tests {
     #[test]
     fn what_aws_lets_any_request_have_is_let_be() {
         for (method, uri, operation) in [
-            ("PUT", "/b/k?x-id=PutObject&X-Amz-Signature=s&x-amz-checksum-crc32=AAAAAA%3D%3D&x-custom=1", "PutObject"),
-            ("PUT", "/b/k?partNumber=1&uploadId=x&x-id=UploadPart", "UploadPart"),
-            ("GET", "/b/k?response-content-type=text/plain&partNumber=1&cachebuster=7", "GetObject"),
+            (
+                "PUT",
+                "/b/k?x-id=PutObject&X-Amz-Signature=s&x-amz-checksum-crc32=AAAAAA%3D%3D&x-custom=1",
+                "PutObject",
+            ),
+            (
+                "PUT",
+                "/b/k?partNumber=1&uploadId=x&x-id=UploadPart",
+                "UploadPart",
+            ),
+            (
+                "GET",
+                "/b/k?response-content-type=text/plain&partNumber=1&cachebuster=7",
+                "GetObject",
+            ),
             ("GET", "/b?list-type=2&marker=a", "ListObjectsV2"),
             ("GET", "/b?list-type=1", "ListObjects"),
             ("GET", "/b/?prefix=a", "ListObjects"),
@@ -480,19 +708,46 @@ mod tests {
     #[test]
     fn a_copy_and_a_form_are_told_by_their_headers() {
         let with = |method: &str, uri: &str, name: &str, value: &str| {
-            let request = Request::builder().method(method).uri(uri).header(name, value).body(()).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .uri(uri)
+                .header(name, value)
+                .body(())
+                .unwrap();
             Question::of(&request).unwrap().operation
         };
-        assert_eq!(with("PUT", "/b/k", "x-amz-copy-source", "/b/s"), Some("CopyObject"));
-        assert_eq!(with("PUT", "/b/k?partNumber=1&uploadId=x", "x-amz-copy-source", "/b/s"), Some("UploadPartCopy"));
-        assert_eq!(with("POST", "/b", "content-type", "Multipart/Form-Data; boundary=b"), Some("PostObject"));
+        assert_eq!(
+            with("PUT", "/b/k", "x-amz-copy-source", "/b/s"),
+            Some("CopyObject")
+        );
+        assert_eq!(
+            with(
+                "PUT",
+                "/b/k?partNumber=1&uploadId=x",
+                "x-amz-copy-source",
+                "/b/s"
+            ),
+            Some("UploadPartCopy")
+        );
+        assert_eq!(
+            with(
+                "POST",
+                "/b",
+                "content-type",
+                "Multipart/Form-Data; boundary=b"
+            ),
+            Some("PostObject")
+        );
         assert_eq!(with("POST", "/b", "content-type", "text/plain"), None);
     }
 
     #[test]
     fn headers_in_a_signed_query_are_headers_and_checksums_there_are_not() {
         let uri: Uri = "/b/k?X-Amz-Signature=s&x-amz-meta-a=1&X-Amz-Tagging=a%3Db&x-amz-checksum-crc32=AAAAAA%3D%3D".parse().unwrap();
-        let names: Vec<String> = hoisted(&uri).into_iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+        let names: Vec<String> = hoisted(&uri)
+            .into_iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
         assert_eq!(names, ["x-amz-meta-a: 1", "x-amz-tagging: a=b"]);
         assert!(hoisted(&"/b/k?x-amz-meta-a=1".parse().unwrap()).is_empty());
     }

@@ -1,12 +1,17 @@
-//! Ranges that are ignored: RFC 9110 (14.2) lets a server take no notice of one that it does not understand, and of several; AWS answers
-//! the whole object to both.
+//! Ranges that are ignored: RFC 9110 (14.2) lets a server take no notice of one that it does not
+//! understand, and of several; AWS answers the whole object to both.
 
 use http::request::Parts;
 use http::{Method, Uri, header};
 
 /// Whether a `Range` is one range of bytes, which may lie outside the object.
 fn is_understood(text: &str) -> bool {
-    let Some((first, last)) = text.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else { return false };
+    let Some((first, last)) = text
+        .strip_prefix("bytes=")
+        .and_then(|range| range.split_once('-'))
+    else {
+        return false;
+    };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (first, last) = (first.trim_matches(' '), last.trim_matches(' '));
     match (number(first), number(last)) {
@@ -33,7 +38,10 @@ pub(crate) fn forget(parts: &mut Parts) {
     parts.headers.remove(header::RANGE);
     parts.headers.remove(header::AUTHORIZATION);
     let kept = |pair: &&str| !pair.starts_with("X-Amz-");
-    let query = parts.uri.query().map(|query| query.split('&').filter(kept).collect::<Vec<_>>().join("&"));
+    let query = parts
+        .uri
+        .query()
+        .map(|query| query.split('&').filter(kept).collect::<Vec<_>>().join("&"));
     if let Some(query) = query {
         let path = parts.uri.path().to_owned();
         let mark = if query.is_empty() { "" } else { "?" };
@@ -50,12 +58,29 @@ mod tests {
 
     #[test]
     fn one_range_of_bytes_is_understood_and_nothing_else() {
-        for text in ["bytes=0-1", "bytes=5-", "bytes=-3", "bytes=7-7", "bytes=0-99999999999999999999", "bytes=007-8"] {
+        for text in [
+            "bytes=0-1",
+            "bytes=5-",
+            "bytes=-3",
+            "bytes=7-7",
+            "bytes=0-99999999999999999999",
+            "bytes=007-8",
+        ] {
             assert!(is_understood(text), "{text}");
         }
-        for text in
-            ["bytes=abc", "bytes=,", "items=0-1", "bytes=5-2", "bytes=0-1,3-4", "bytes=-", "bytes=", "", "0-1", "bytes=10-9", "bytes=+1-2"]
-        {
+        for text in [
+            "bytes=abc",
+            "bytes=,",
+            "items=0-1",
+            "bytes=5-2",
+            "bytes=0-1,3-4",
+            "bytes=-",
+            "bytes=",
+            "",
+            "0-1",
+            "bytes=10-9",
+            "bytes=+1-2",
+        ] {
             assert!(!is_understood(text), "{text}");
         }
     }
@@ -63,7 +88,12 @@ mod tests {
     #[test]
     fn what_is_left_of_a_request_has_no_signature() {
         let uri = "/b/k?versionId=x&X-Amz-Signature=s&X-Amz-Credential=c&response-expires=e";
-        let request = http::Request::builder().uri(uri).header("range", "x").header("authorization", "y").body(()).unwrap();
+        let request = http::Request::builder()
+            .uri(uri)
+            .header("range", "x")
+            .header("authorization", "y")
+            .body(())
+            .unwrap();
         let mut parts = request.into_parts().0;
         assert!(is_ignored(&parts));
         forget(&mut parts);

@@ -1,8 +1,10 @@
 //! What a signature must be of, and cover, before the protocol library verifies it.
 //!
-//! The library compares the signature with the headers that the request says are signed, and obeys those that are not as well: who holds
-//! the URL of one upload could add `x-amz-copy-source` and read what only the signer may. All headers by which S3 is told what to do
-//! must therefore be signed, in each of the forms that a signature of version 4 has; of a body in chunks that is the signature in its head.
+//! The library compares the signature with the headers that the request says are signed, and obeys
+//! those that are not as well: who holds the URL of one upload could add `x-amz-copy-source` and
+//! read what only the signer may. All headers by which S3 is told what to do must therefore be
+//! signed, in each of the forms that a signature of version 4 has; of a body in chunks that is the
+//! signature in its head.
 
 use crate::protocol::custom;
 use crate::question::pairs;
@@ -13,7 +15,8 @@ use std::borrow::Cow;
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// Seconds of a week, the longest that AWS lets a URL be good for.
 const LONGEST: u64 = 604_800;
-/// The region whose endpoint answers for buckets of all others where they are: clients ask it before they know.
+/// The region whose endpoint answers for buckets of all others where they are: clients ask it
+/// before they know.
 const ANY_REGION: &str = "us-east-1";
 
 /// An error with what AWS tells besides its code and message.
@@ -25,7 +28,10 @@ pub(crate) struct Refused {
 
 impl From<S3Error> for Refused {
     fn from(error: S3Error) -> Self {
-        Self { error, extras: Vec::new() }
+        Self {
+            error,
+            extras: Vec::new(),
+        }
     }
 }
 
@@ -39,7 +45,10 @@ enum Form {
 impl Form {
     fn malformed(self, why: String) -> Refused {
         let (code, what) = match self {
-            Self::Header => ("AuthorizationHeaderMalformed", "The authorization header is malformed; "),
+            Self::Header => (
+                "AuthorizationHeaderMalformed",
+                "The authorization header is malformed; ",
+            ),
             Self::Query => ("AuthorizationQueryParametersError", ""),
         };
         let mut error = custom(code, StatusCode::BAD_REQUEST, "");
@@ -60,7 +69,12 @@ struct Said<'a> {
 /// Checks a request that is signed; one that is not passes. Errors: as AWS names them.
 pub(crate) fn check<B>(request: &Request<B>, region: &str) -> Result<(), Refused> {
     let pairs = pairs(request.uri());
-    let in_query = pairs.iter().any(|(name, _)| matches!(name.as_ref(), "X-Amz-Signature" | "X-Amz-Algorithm" | "X-Amz-Credential"));
+    let in_query = pairs.iter().any(|(name, _)| {
+        matches!(
+            name.as_ref(),
+            "X-Amz-Signature" | "X-Amz-Algorithm" | "X-Amz-Credential"
+        )
+    });
     let mut headers = request.headers().get_all(header::AUTHORIZATION).iter();
     let said = match (headers.next(), headers.next(), in_query) {
         (None, _, false) => return Ok(()),
@@ -80,7 +94,12 @@ fn of_header(value: &str) -> Result<Said<'_>, Refused> {
     let form = Form::Header;
     let (algorithm, fields) = value.split_once(' ').unwrap_or((value, ""));
     if algorithm != ALGORITHM {
-        return Err(s3_error!(InvalidArgument, "Unsupported Authorization Type; this server knows {}", ALGORITHM).into());
+        return Err(s3_error!(
+            InvalidArgument,
+            "Unsupported Authorization Type; this server knows {}",
+            ALGORITHM
+        )
+        .into());
     }
     let (mut credential, mut signed) = (None, None);
     for field in fields.split(',').map(str::trim) {
@@ -93,7 +112,11 @@ fn of_header(value: &str) -> Result<Said<'_>, Refused> {
     }
     let missing = |what: &str| form.malformed(format!("it has no {what}."));
     let credential = Cow::Borrowed(credential.ok_or_else(|| missing("Credential"))?);
-    Ok(Said { form, credential, signed: Cow::Borrowed(signed.ok_or_else(|| missing("SignedHeaders"))?) })
+    Ok(Said {
+        form,
+        credential,
+        signed: Cow::Borrowed(signed.ok_or_else(|| missing("SignedHeaders"))?),
+    })
 }
 
 fn of_query<'a>(pairs: &'a [(Cow<'a, str>, Cow<'a, str>)]) -> Result<Said<'a>, Refused> {
@@ -107,8 +130,16 @@ fn of_query<'a>(pairs: &'a [(Cow<'a, str>, Cow<'a, str>)]) -> Result<Said<'a>, R
             )),
         }
     };
-    let (credential, signed, expires) = (field("X-Amz-Credential")?, field("X-Amz-SignedHeaders")?, field("X-Amz-Expires")?);
-    let (algorithm, _, _) = (field("X-Amz-Algorithm")?, field("X-Amz-Signature")?, field("X-Amz-Date")?);
+    let (credential, signed, expires) = (
+        field("X-Amz-Credential")?,
+        field("X-Amz-SignedHeaders")?,
+        field("X-Amz-Expires")?,
+    );
+    let (algorithm, _, _) = (
+        field("X-Amz-Algorithm")?,
+        field("X-Amz-Signature")?,
+        field("X-Amz-Date")?,
+    );
     if algorithm != ALGORITHM {
         return Err(form.malformed(format!("X-Amz-Algorithm only supports \"{ALGORITHM}\"")));
     }
@@ -130,13 +161,19 @@ fn check_scope(said: &Said<'_>, region: &str, asks_where: bool) -> Result<(), Re
             .malformed("the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".".to_owned()));
     };
     if service != "s3" {
-        return Err(said.form.malformed(format!("incorrect service \"{service}\". This endpoint belongs to \"s3\".")));
+        return Err(said.form.malformed(format!(
+            "incorrect service \"{service}\". This endpoint belongs to \"s3\"."
+        )));
     }
     if terminal != "aws4_request" {
-        return Err(said.form.malformed(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\".")));
+        return Err(said.form.malformed(format!(
+            "incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."
+        )));
     }
     if named != region && !(asks_where && named == ANY_REGION) {
-        let mut refused = said.form.malformed(format!("the region '{named}' is wrong; expecting '{region}'"));
+        let mut refused = said.form.malformed(format!(
+            "the region '{named}' is wrong; expecting '{region}'"
+        ));
         refused.extras.push(("Region", region.to_owned()));
         return Err(refused);
     }
@@ -145,7 +182,8 @@ fn check_scope(said: &Said<'_>, region: &str, asks_where: bool) -> Result<(), Re
 
 /// Whether a header must be signed where it is there.
 fn must_be_signed(form: Form, name: &HeaderName) -> bool {
-    // Of a signed URL the hash of the body is not known to the signer; where it is sent, the body is compared with it.
+    // Of a signed URL the hash of the body is not known to the signer; where it is sent, the body
+    // is compared with it.
     name.as_str().starts_with("x-amz-") && !(form == Form::Query && name == "x-amz-content-sha256")
 }
 
@@ -153,15 +191,25 @@ fn check_signed(said: &Said<'_>, headers: &HeaderMap) -> Result<(), Refused> {
     // As they are compared by the library: a name with capitals is of no header.
     let is_signed = |name: &str| said.signed.split(';').any(|signed| signed == name);
     let unsigned: Vec<&str> = std::iter::once(&header::HOST)
-        .chain(headers.keys().filter(|name| must_be_signed(said.form, name)))
+        .chain(
+            headers
+                .keys()
+                .filter(|name| must_be_signed(said.form, name)),
+        )
         .map(HeaderName::as_str)
         .filter(|name| !is_signed(name))
         .collect();
     if unsigned.is_empty() {
         return Ok(());
     }
-    let error = s3_error!(AccessDenied, "There were headers present in the request which were not signed");
-    Err(Refused { error, extras: vec![("HeadersNotSigned", unsigned.join(", "))] })
+    let error = s3_error!(
+        AccessDenied,
+        "There were headers present in the request which were not signed"
+    );
+    Err(Refused {
+        error,
+        extras: vec![("HeadersNotSigned", unsigned.join(", "))],
+    })
 }
 
 #[cfg(test)]
@@ -171,8 +219,17 @@ mod tests {
     const SCOPE: &str = "AKIA/20200101/us-east-1/s3/aws4_request";
 
     fn by_header(authorization: &str, headers: &[(&str, &str)]) -> Request<()> {
-        let request = Request::builder().uri("/b/k").header("host", "h").header("authorization", authorization);
-        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).body(()).unwrap()
+        let request = Request::builder()
+            .uri("/b/k")
+            .header("host", "h")
+            .header("authorization", authorization);
+        headers
+            .iter()
+            .fold(request, |request, (name, value)| {
+                request.header(*name, *value)
+            })
+            .body(())
+            .unwrap()
     }
 
     fn by_query(changes: &[(&str, &str)], headers: &[(&str, &str)]) -> Request<()> {
@@ -188,13 +245,26 @@ mod tests {
             fields.retain(|(there, _)| there != name);
             fields.push((name, value));
         }
-        let query: String = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let request = Request::builder().uri(format!("/b/k?{query}")).header("host", "h");
-        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value)).body(()).unwrap()
+        let query: String = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        let request = Request::builder()
+            .uri(format!("/b/k?{query}"))
+            .header("host", "h");
+        headers
+            .iter()
+            .fold(request, |request, (name, value)| {
+                request.header(*name, *value)
+            })
+            .body(())
+            .unwrap()
     }
 
     fn code(request: &Request<()>) -> String {
-        check(request, "us-east-1").map_or_else(|refused| refused.error.code().as_str().to_owned(), |()| "ok".to_owned())
+        check(request, "us-east-1").map_or_else(
+            |refused| refused.error.code().as_str().to_owned(),
+            |()| "ok".to_owned(),
+        )
     }
 
     fn authorization(signed: &str) -> String {
@@ -203,64 +273,170 @@ mod tests {
 
     #[test]
     fn each_header_that_tells_s3_what_to_do_must_be_signed_in_each_form() {
-        for name in ["x-amz-copy-source", "x-amz-meta-a", "x-amz-tagging", "x-amz-date", "x-amz-trailer", "x-amz-nobody-knows"] {
+        for name in [
+            "x-amz-copy-source",
+            "x-amz-meta-a",
+            "x-amz-tagging",
+            "x-amz-date",
+            "x-amz-trailer",
+            "x-amz-nobody-knows",
+        ] {
             let added = [(name, "v")];
-            assert_eq!(code(&by_header(&authorization("host"), &added)), "AccessDenied", "{name}");
-            assert_eq!(code(&by_header(&authorization(&format!("host;{name}")), &added)), "ok", "{name}");
+            assert_eq!(
+                code(&by_header(&authorization("host"), &added)),
+                "AccessDenied",
+                "{name}"
+            );
+            assert_eq!(
+                code(&by_header(&authorization(&format!("host;{name}")), &added)),
+                "ok",
+                "{name}"
+            );
             assert_eq!(code(&by_query(&[], &added)), "AccessDenied", "{name}");
-            assert_eq!(code(&by_query(&[("X-Amz-SignedHeaders", &format!("host;{name}"))], &added)), "ok", "{name}");
+            assert_eq!(
+                code(&by_query(
+                    &[("X-Amz-SignedHeaders", &format!("host;{name}"))],
+                    &added
+                )),
+                "ok",
+                "{name}"
+            );
         }
-        let refused = check(&by_query(&[], &[("x-amz-acl", "v"), ("x-amz-tagging", "v")]), "us-east-1").unwrap_err();
-        assert_eq!(refused.extras, [("HeadersNotSigned", "x-amz-acl, x-amz-tagging".to_owned())]);
+        let refused = check(
+            &by_query(&[], &[("x-amz-acl", "v"), ("x-amz-tagging", "v")]),
+            "us-east-1",
+        )
+        .unwrap_err();
+        assert_eq!(
+            refused.extras,
+            [("HeadersNotSigned", "x-amz-acl, x-amz-tagging".to_owned())]
+        );
     }
 
     #[test]
     fn the_host_must_be_signed_and_a_name_with_capitals_signs_nothing() {
-        assert_eq!(code(&by_header(&authorization("x-amz-date"), &[])), "AccessDenied");
-        assert_eq!(code(&by_query(&[("X-Amz-SignedHeaders", "range")], &[])), "AccessDenied");
-        assert_eq!(code(&by_header(&authorization("host;X-Amz-Tagging"), &[("x-amz-tagging", "v")])), "AccessDenied");
+        assert_eq!(
+            code(&by_header(&authorization("x-amz-date"), &[])),
+            "AccessDenied"
+        );
+        assert_eq!(
+            code(&by_query(&[("X-Amz-SignedHeaders", "range")], &[])),
+            "AccessDenied"
+        );
+        assert_eq!(
+            code(&by_header(
+                &authorization("host;X-Amz-Tagging"),
+                &[("x-amz-tagging", "v")]
+            )),
+            "AccessDenied"
+        );
     }
 
     #[test]
     fn the_hash_of_a_body_may_come_beside_a_signed_url_and_nowhere_else() {
         let hash = [("x-amz-content-sha256", "h")];
         assert_eq!(code(&by_query(&[], &hash)), "ok");
-        assert_eq!(code(&by_header(&authorization("host"), &hash)), "AccessDenied");
-        assert_eq!(code(&by_header(&authorization("host"), &[("range", "bytes=0-1"), ("content-type", "a/b")])), "ok");
+        assert_eq!(
+            code(&by_header(&authorization("host"), &hash)),
+            "AccessDenied"
+        );
+        assert_eq!(
+            code(&by_header(
+                &authorization("host"),
+                &[("range", "bytes=0-1"), ("content-type", "a/b")]
+            )),
+            "ok"
+        );
     }
 
     #[test]
     fn scope_algorithm_and_expiry_are_those_of_aws() {
-        let header =
-            |credential: &str| code(&by_header(&format!("{ALGORITHM} Credential={credential}, SignedHeaders=host, Signature=s"), &[]));
-        for credential in
-            ["AKIA/20200101/eu-west-1/s3/aws4_request", "AKIA/20200101/us-east-1/sts/aws4_request", "AKIA", &SCOPE.replace("aws4_", "")]
-        {
-            assert_eq!(header(credential), "AuthorizationHeaderMalformed", "{credential}");
-            assert_eq!(code(&by_query(&[("X-Amz-Credential", credential)], &[])), "AuthorizationQueryParametersError", "{credential}");
+        let header = |credential: &str| {
+            code(&by_header(
+                &format!("{ALGORITHM} Credential={credential}, SignedHeaders=host, Signature=s"),
+                &[],
+            ))
+        };
+        for credential in [
+            "AKIA/20200101/eu-west-1/s3/aws4_request",
+            "AKIA/20200101/us-east-1/sts/aws4_request",
+            "AKIA",
+            &SCOPE.replace("aws4_", ""),
+        ] {
+            assert_eq!(
+                header(credential),
+                "AuthorizationHeaderMalformed",
+                "{credential}"
+            );
+            assert_eq!(
+                code(&by_query(&[("X-Amz-Credential", credential)], &[])),
+                "AuthorizationQueryParametersError",
+                "{credential}"
+            );
         }
         for expires in ["604801", "-1", "x", "", "99999999999999999999"] {
-            assert_eq!(code(&by_query(&[("X-Amz-Expires", expires)], &[])), "AuthorizationQueryParametersError", "{expires}");
+            assert_eq!(
+                code(&by_query(&[("X-Amz-Expires", expires)], &[])),
+                "AuthorizationQueryParametersError",
+                "{expires}"
+            );
         }
         assert_eq!(code(&by_query(&[("X-Amz-Expires", "604800")], &[])), "ok");
-        assert_eq!(code(&by_query(&[("X-Amz-Algorithm", "AWS4-HMAC-SHA1")], &[])), "AuthorizationQueryParametersError");
+        assert_eq!(
+            code(&by_query(&[("X-Amz-Algorithm", "AWS4-HMAC-SHA1")], &[])),
+            "AuthorizationQueryParametersError"
+        );
         for algorithm in ["FOO", "AWS4-HMAC-SHA1", "aws4-hmac-sha256", "Basic"] {
-            assert_eq!(code(&by_header(&authorization("host").replace(ALGORITHM, algorithm), &[])), "InvalidArgument", "{algorithm}");
+            assert_eq!(
+                code(&by_header(
+                    &authorization("host").replace(ALGORITHM, algorithm),
+                    &[]
+                )),
+                "InvalidArgument",
+                "{algorithm}"
+            );
         }
     }
 
     #[test]
     fn a_request_has_one_signature_with_all_that_belongs_to_it_or_none() {
-        assert_eq!(code(&by_query(&[], &[("authorization", &authorization("host"))])), "InvalidArgument");
-        assert_eq!(code(&by_header(&authorization("host"), &[("authorization", &authorization("host"))])), "InvalidArgument");
-        let bare = |uri: &str| code(&Request::builder().uri(uri).header("host", "h").header("x-amz-acl", "private").body(()).unwrap());
+        assert_eq!(
+            code(&by_query(&[], &[("authorization", &authorization("host"))])),
+            "InvalidArgument"
+        );
+        assert_eq!(
+            code(&by_header(
+                &authorization("host"),
+                &[("authorization", &authorization("host"))]
+            )),
+            "InvalidArgument"
+        );
+        let bare = |uri: &str| {
+            code(
+                &Request::builder()
+                    .uri(uri)
+                    .header("host", "h")
+                    .header("x-amz-acl", "private")
+                    .body(())
+                    .unwrap(),
+            )
+        };
         assert_eq!(bare("/b/k"), "ok");
-        assert_eq!(bare("/b/k?X-Amz-Credential=a"), "AuthorizationQueryParametersError");
+        assert_eq!(
+            bare("/b/k?X-Amz-Credential=a"),
+            "AuthorizationQueryParametersError"
+        );
     }
 
     #[test]
     fn where_a_bucket_is_may_be_asked_as_from_the_first_region() {
-        let request = |uri: &str| Request::builder().uri(uri).header("authorization", authorization("host")).body(()).unwrap();
+        let request = |uri: &str| {
+            Request::builder()
+                .uri(uri)
+                .header("authorization", authorization("host"))
+                .body(())
+                .unwrap()
+        };
         assert!(check(&request("/b?location"), "eu-north-7").is_ok());
         let refused = check(&request("/b/k"), "eu-north-7").unwrap_err();
         assert_eq!(refused.extras, [("Region", "eu-north-7".to_owned())]);

@@ -19,7 +19,12 @@ pub(crate) struct Throttle {
 impl Throttle {
     /// `kind` is the operation whose limit holds, `started` when the server did.
     pub(crate) fn new(mischief: Arc<Mischief>, kind: &'static str, started: Instant) -> Self {
-        Self { mischief, kind, started, waiting: None }
+        Self {
+            mischief,
+            kind,
+            started,
+            waiting: None,
+        }
     }
 
     /// The piece whose turn was waited for, if any.
@@ -34,13 +39,20 @@ impl Throttle {
     pub(crate) fn poll_pass(&mut self, bytes: Bytes, context: &mut Context<'_>) -> Poll<Bytes> {
         let now = Instant::now();
         let since = Nanos(u64::try_from((now - self.started).as_nanos()).unwrap_or(u64::MAX));
-        let mut shaper = self.mischief.shaper.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shaper = self
+            .mischief
+            .shaper
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let delay = shaper.pass(&self.mischief.models, self.kind, bytes.len() as u64, since);
         drop(shaper);
         if delay.0 == 0 {
             return Poll::Ready(bytes);
         }
-        let mut turn = self.mischief.wakes.wait(now + Duration::from_nanos(delay.0));
+        let mut turn = self
+            .mischief
+            .wakes
+            .wait(now + Duration::from_nanos(delay.0));
         if turn.as_mut().poll(context).is_ready() {
             return Poll::Ready(bytes);
         }
@@ -50,6 +62,8 @@ impl Throttle {
 
     /// Bytes that wait.
     pub(crate) fn held(&self) -> u64 {
-        self.waiting.as_ref().map_or(0, |(_, bytes)| bytes.len() as u64)
+        self.waiting
+            .as_ref()
+            .map_or(0, |(_, bytes)| bytes.len() as u64)
     }
 }

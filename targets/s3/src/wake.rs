@@ -1,5 +1,5 @@
-//! Waiting until a moment as exactly as the kernel can: the runtime's own timers have a resolution of a millisecond, which a latency that
-//! is given on command must not.
+//! Waiting until a moment as exactly as the kernel can: the runtime's own timers have a resolution
+//! of a millisecond, which a latency that is given on command must not.
 
 use std::future::Future;
 use std::os::fd::OwnedFd;
@@ -10,24 +10,40 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-/// How long before its moment somebody is woken, and then waits awake: what a kernel takes to wake a thread, which would come on top.
+/// How long before its moment somebody is woken, and then waits awake: what a kernel takes to wake
+/// a thread, which would come on top.
 const EARLY: Duration = Duration::from_micros(100);
 
 /// A timer of the kernel with nanoseconds.
 struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
-    #[allow(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; an OwnedFd's does not")]
+    #[allow(
+        deprecated,
+        reason = "the replacement is unsafe, for types whose descriptor may change; an OwnedFd's does not"
+    )]
     fn new() -> std::io::Result<Self> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
-        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let fd = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
         Ok(Self(AsyncFd::new(fd)?))
     }
 
     async fn wait(&self, span: Duration) -> std::io::Result<()> {
         use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
-        let it_value = Timespec { tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(span.subsec_nanos()) };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        let it_value = Timespec {
+            tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(span.subsec_nanos()),
+        };
+        let once = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value,
+        };
         timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         let mut ready = self.0.readable().await?;
         let mut count = [0; 8];
@@ -49,7 +65,9 @@ pub(crate) type Wait = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 impl Wakes {
     pub(crate) fn of_kernel() -> Self {
-        Self { idle: Some(Arc::default()) }
+        Self {
+            idle: Some(Arc::default()),
+        }
     }
 
     #[cfg(any(test, feature = "fuzzing"))]
@@ -64,7 +82,9 @@ impl Wakes {
             kept.or_else(|| Timer::new().ok())
         });
         // Where there is no timer to be had, later than asked is all that is left.
-        let (Some(timer), Some(idle)) = (timer, self.idle) else { return sleep_until(moment).await };
+        let (Some(timer), Some(idle)) = (timer, self.idle) else {
+            return sleep_until(moment).await;
+        };
         loop {
             let left = moment.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -77,7 +97,9 @@ impl Wakes {
                 None => yield_now().await,
             }
         }
-        idle.lock().unwrap_or_else(PoisonError::into_inner).push(timer);
+        idle.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(timer);
     }
 
     /// The same as a part of a body.
@@ -93,7 +115,11 @@ mod tests {
     #[tokio::test]
     async fn nobody_is_woken_early_and_the_punctual_are_not_late() {
         let wakes = Wakes::of_kernel();
-        for span in [Duration::from_micros(100), Duration::from_millis(1), Duration::from_micros(5300)] {
+        for span in [
+            Duration::from_micros(100),
+            Duration::from_millis(1),
+            Duration::from_micros(5300),
+        ] {
             let mut least_late = Duration::MAX;
             for _ in 0..50 {
                 let moment = Instant::now() + span;
@@ -103,8 +129,15 @@ mod tests {
                 least_late = least_late.min(now - moment);
             }
             // A busy machine makes many of them late, but not each of fifty.
-            assert!(least_late < Duration::from_micros(100), "{span:?}: the most punctual was {least_late:?} late");
+            assert!(
+                least_late < Duration::from_micros(100),
+                "{span:?}: the most punctual was {least_late:?} late"
+            );
         }
-        assert_eq!(wakes.idle.unwrap().lock().unwrap().len(), 1, "one after the other they need one timer");
+        assert_eq!(
+            wakes.idle.unwrap().lock().unwrap().len(),
+            1,
+            "one after the other they need one timer"
+        );
     }
 }

@@ -8,14 +8,19 @@ use units::Nanos;
 const RULE: &str = "clock_drift";
 /// A jump that an ordinary latency would show as an outlier.
 const MOST_NS: u64 = 1_000_000;
-/// The kernel slews its clock by at most 500 parts in a million (adjtimex(2)); two clocks further apart are broken.
+/// The kernel slews its clock by at most 500 parts in a million (adjtimex(2)); two clocks further
+/// apart are broken.
 const SLEW_DIVISOR: u64 = 2000;
 
-/// Clocks that are read across a bus, about a microsecond each time (Documentation/timers/hpet.rst), or that tick in milliseconds.
+/// Clocks that are read across a bus, about a microsecond each time
+/// (Documentation/timers/hpet.rst), or that tick in milliseconds.
 const SLOW: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    moved_apart(record).into_iter().chain(slow_source(record)).collect()
+    moved_apart(record)
+        .into_iter()
+        .chain(slow_source(record))
+        .collect()
 }
 
 fn moved_apart(record: &Record) -> Option<Finding> {
@@ -23,15 +28,25 @@ fn moved_apart(record: &Record) -> Option<Finding> {
     if drift <= MOST_NS.max(record.elapsed_ns / SLEW_DIVISOR) {
         return None;
     }
-    let message = format!("the clock of this run and CLOCK_MONOTONIC moved apart by {} within {}", Nanos(drift), Nanos(record.elapsed_ns));
-    let advice =
-        "latencies and rates are wrong by as much: check the clock source of this machine, and whether it was suspended or migrated";
+    let message = format!(
+        "the clock of this run and CLOCK_MONOTONIC moved apart by {} within {}",
+        Nanos(drift),
+        Nanos(record.elapsed_ns)
+    );
+    let advice = "latencies and rates are wrong by as much: check the clock source of this machine, and whether it was suspended or migrated";
     Some(finding(RULE, Severity::Warning, message, advice))
 }
 
 fn slow_source(record: &Record) -> Option<Finding> {
-    let source = record.environment.system.clocksource.as_deref().filter(|source| SLOW.contains(source))?;
-    let message = format!("the clock source is {source}: each reading costs about a microsecond, or is no finer than a millisecond");
+    let source = record
+        .environment
+        .system
+        .clocksource
+        .as_deref()
+        .filter(|source| SLOW.contains(source))?;
+    let message = format!(
+        "the clock source is {source}: each reading costs about a microsecond, or is no finer than a millisecond"
+    );
     Some(finding(
         RULE,
         Severity::Warning,
@@ -50,7 +65,10 @@ mod tests {
         let mut record = sound();
         for drift in [-40_000_000, 40_000_000] {
             record.calibration.clock_drift_ns = Some(drift);
-            assert_eq!(only(&check(&record)), "the clock of this run and CLOCK_MONOTONIC moved apart by 40 ms within 10 s");
+            assert_eq!(
+                only(&check(&record)),
+                "the clock of this run and CLOCK_MONOTONIC moved apart by 40 ms within 10 s"
+            );
         }
     }
 

@@ -15,15 +15,27 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     let verifies = effective.is_on("verify");
     let writes = of_kind(record, "write").is_some();
-    let pattern = if verifies { effective.text("verify-pattern") } else { effective.text("write-pattern").filter(|_| writes) };
+    let pattern = if verifies {
+        effective.text("verify-pattern")
+    } else {
+        effective.text("write-pattern").filter(|_| writes)
+    };
     if let Some(pattern @ ("zeros" | "ones")) = pattern {
-        let message = format!("the data are all {pattern}: a layer that compresses or deduplicates stores next to nothing of them");
+        let message = format!(
+            "the data are all {pattern}: a layer that compresses or deduplicates stores next to nothing of them"
+        );
         return vec![finding(RULE, Severity::Warning, message, ADVICE)];
     }
-    let asked = ["compress-percent", "dedupe-percent"].iter().find(|key| effective.real(key).is_some_and(|percent| percent > 0.0));
-    let Some(key) = asked.filter(|_| writes) else { return Vec::new() };
-    let message =
-        format!("--{key} {}: a layer that compresses or deduplicates stores less than was written", effective.text(key).unwrap_or("0"));
+    let asked = ["compress-percent", "dedupe-percent"]
+        .iter()
+        .find(|key| effective.real(key).is_some_and(|percent| percent > 0.0));
+    let Some(key) = asked.filter(|_| writes) else {
+        return Vec::new();
+    };
+    let message = format!(
+        "--{key} {}: a layer that compresses or deduplicates stores less than was written",
+        effective.text(key).unwrap_or("0")
+    );
     vec![finding(RULE, Severity::Note, message, ADVICE)]
 }
 

@@ -1,4 +1,5 @@
-//! In a closed loop a stall stops the questions, so that it counts once where many would have waited.
+//! In a closed loop a stall stops the questions, so that it counts once where many would have
+//! waited.
 
 use super::{finding, generator_stopped, percentile_has_support};
 use crate::figures::{Figures, figures};
@@ -10,8 +11,8 @@ use units::lossless::f64_to_u64_saturating;
 const RULE: &str = "coordinated_omission";
 /// A longest latency within this many medians is the tail of a queue, not a stall.
 const LEAST_MEDIANS: f64 = 3.0;
-/// A queue of a device is no population of clients: only what plainly stood still is worth a note. The longest of a million exponential
-/// latencies is three times their p99.
+/// A queue of a device is no population of clients: only what plainly stood still is worth a note.
+/// The longest of a million exponential latencies is three times their p99.
 const LEAST_TAILS: f64 = 5.0;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
@@ -22,13 +23,20 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let users = effective.text("users").is_some();
     let found: Vec<String> = figures(record)
         .filter(|f| !f.kind.starts_with("iteration"))
-        .filter(|f| f.max_ns().is_none_or(|longest| !generator_stopped::explains(record, longest)))
+        .filter(|f| {
+            f.max_ns()
+                .is_none_or(|longest| !generator_stopped::explains(record, longest))
+        })
         .filter_map(|f| hidden(&f, users))
         .collect();
     if found.is_empty() {
         return Vec::new();
     }
-    let severity = if users { Severity::Warning } else { Severity::Note };
+    let severity = if users {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let message = format!("closed loop: {}", found.join("; "));
     let advice = "call the percentiles those of the service; for what a client would see, give a rate (--rate-iops, of a load --rate) and take latency from the intended start";
     vec![finding(RULE, severity, message, advice)]
@@ -38,11 +46,21 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 fn hidden(figures: &Figures<'_>, users: bool) -> Option<String> {
     let (stall, median) = (figures.max_ns()?, figures.percentile_ns(50.0)?);
     let (samples, measured) = (figures.samples()?, figures.measured_ns()?);
-    let shown = if figures.is_counted() { SHOWN_PERCENTILES.to_vec() } else { figures.stated_percentiles() };
-    let highest = shown.into_iter().rfind(|percent| *percent < 100.0 && percentile_has_support(samples, *percent))?;
+    let shown = if figures.is_counted() {
+        SHOWN_PERCENTILES.to_vec()
+    } else {
+        figures.stated_percentiles()
+    };
+    let highest = shown
+        .into_iter()
+        .rfind(|percent| *percent < 100.0 && percentile_has_support(samples, *percent))?;
     let above = samples as f64 * (1.0 - highest / 100.0);
     let due = stall * samples as f64 / measured as f64;
-    let least = if users { LEAST_MEDIANS * median } else { LEAST_TAILS * figures.percentile_ns(highest)? };
+    let least = if users {
+        LEAST_MEDIANS * median
+    } else {
+        LEAST_TAILS * figures.percentile_ns(highest)?
+    };
     (due > above && stall >= least).then(|| {
         let longest = Nanos(f64_to_u64_saturating(stall));
         format!("a stall of {longest} in {} is one sample where {due:.0} were due, and {above:.0} lie above p{highest}", figures.kind)
@@ -57,7 +75,15 @@ mod tests {
 
     fn clients(max_ns: f64) -> Record {
         let percentiles_ns = [("50".to_owned(), 3e6), ("99".to_owned(), 23e6)].into();
-        let mut record = quoted("get", Summary { count: Some(3420), max_ns: Some(max_ns), percentiles_ns, ..Summary::default() });
+        let mut record = quoted(
+            "get",
+            Summary {
+                count: Some(3420),
+                max_ns: Some(max_ns),
+                percentiles_ns,
+                ..Summary::default()
+            },
+        );
         set(&mut record, "users", "100");
         record
     }
@@ -65,7 +91,10 @@ mod tests {
     #[test]
     fn a_stall_that_hides_more_than_the_tail_is_found() {
         let found = check(&clients(343e6));
-        assert_eq!(only(&found), "closed loop: a stall of 343 ms in get is one sample where 117 were due, and 34 lie above p99");
+        assert_eq!(
+            only(&found),
+            "closed loop: a stall of 343 ms in get is one sample where 117 were due, and 34 lie above p99"
+        );
         assert_eq!(found[0].severity, Severity::Warning);
         assert_eq!(check(&clients(90e6)), [], "fewer were due than lie above");
     }
@@ -73,7 +102,10 @@ mod tests {
     #[test]
     fn an_open_loop_counts_them_and_a_full_queue_is_no_stall() {
         let mut open = clients(343e6);
-        open.pace = Some(PaceAccount { asked_per_second: Some(342.0), ..PaceAccount::default() });
+        open.pace = Some(PaceAccount {
+            asked_per_second: Some(342.0),
+            ..PaceAccount::default()
+        });
         assert_eq!(check(&open), []);
         assert_eq!(check(&sound()), []);
     }
@@ -81,17 +113,29 @@ mod tests {
     #[test]
     fn a_stall_of_the_generator_itself_is_not_the_storage_s() {
         let mut record = sound();
-        record.operations.insert("read", super::super::example::blocks(1, 500_000_000));
-        record.stops = vec![record::Stoppage { start_ns: 1_000_000_000, end_ns: 1_490_000_000, suspended_ns: 0 }];
+        record
+            .operations
+            .insert("read", super::super::example::blocks(1, 500_000_000));
+        record.stops = vec![record::Stoppage {
+            start_ns: 1_000_000_000,
+            end_ns: 1_490_000_000,
+            suspended_ns: 0,
+        }];
         assert_eq!(check(&record), []);
         record.stops[0].end_ns = 1_100_000_000;
-        assert_eq!(check(&record).len(), 1, "a shorter stop leaves a stall to explain");
+        assert_eq!(
+            check(&record).len(),
+            1,
+            "a shorter stop leaves a stall to explain"
+        );
     }
 
     #[test]
     fn a_device_that_stood_still_is_a_note() {
         let mut record = sound();
-        record.operations.insert("read", super::super::example::blocks(1, 500_000_000));
+        record
+            .operations
+            .insert("read", super::super::example::blocks(1, 500_000_000));
         assert_eq!(check(&record)[0].severity, Severity::Note);
     }
 }

@@ -11,10 +11,23 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let fixed = cpu.min_mhz.is_some() && cpu.min_mhz == cpu.max_mhz;
     // Virtual time does not depend on the speed of anything.
     let virtual_time = Effective::of(record).text("engine") == Some("sim");
-    let governor = cpu.governor.as_deref().filter(|governor| !fixed && !virtual_time && *governor != FIXED);
-    let Some(governor) = governor else { return Vec::new() };
-    let range = cpu.min_mhz.zip(cpu.max_mhz).map(|(least, most)| format!(" from {least} to {most} MHz")).unwrap_or_default();
-    let driver = cpu.frequency_driver.as_deref().map(|driver| format!(" of {driver}")).unwrap_or_default();
+    let governor = cpu
+        .governor
+        .as_deref()
+        .filter(|governor| !fixed && !virtual_time && *governor != FIXED);
+    let Some(governor) = governor else {
+        return Vec::new();
+    };
+    let range = cpu
+        .min_mhz
+        .zip(cpu.max_mhz)
+        .map(|(least, most)| format!(" from {least} to {most} MHz"))
+        .unwrap_or_default();
+    let driver = cpu
+        .frequency_driver
+        .as_deref()
+        .map(|driver| format!(" of {driver}"))
+        .unwrap_or_default();
     let message = format!("the CPUs change their frequency{range} (governor {governor}{driver})");
     let advice = "set the governor to performance for the time of the measurement; otherwise compare only within randomised blocks";
     vec![finding("cpu_frequency", Severity::Warning, message, advice)]
@@ -29,7 +42,8 @@ mod tests {
     fn a_governor_that_follows_the_load_is_found() {
         let mut record = sound();
         let cpu = &mut record.environment.cpu;
-        (cpu.governor, cpu.frequency_driver) = (Some("schedutil".into()), Some("acpi-cpufreq".into()));
+        (cpu.governor, cpu.frequency_driver) =
+            (Some("schedutil".into()), Some("acpi-cpufreq".into()));
         (cpu.min_mhz, cpu.max_mhz) = (Some(800), Some(3600));
         let message = "the CPUs change their frequency from 800 to 3600 MHz (governor schedutil of acpi-cpufreq)";
         assert_eq!(only(&check(&record)), message);

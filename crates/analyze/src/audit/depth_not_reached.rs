@@ -17,16 +17,27 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let threads = effective.workers().unwrap_or(1.0).max(1.0);
     let counted = (worker_ns > 0.0).then(|| record.generator.in_flight_ns as f64 / worker_ns);
     // Little's law, where nobody counted: rate times latency.
-    let Some(mean) = counted.or_else(|| Some(sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))? / threads)) else {
+    let Some(mean) = counted.or_else(|| {
+        Some(sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))? / threads)
+    }) else {
         return Vec::new();
     };
     if mean >= LEAST_SHARE * depth as f64 {
         return Vec::new();
     }
-    // A flush waits for everything before it: whoever asked for flushes asked for a queue that empties.
-    let flushes = effective.is_on("end-fsync") || ["fsync", "fdatasync"].iter().any(|key| effective.number(key).unwrap_or(0) > 0);
-    let severity = if flushes { Severity::Warning } else { Severity::Invalid };
-    let message = format!("asked for {depth} operations in flight a worker, had {mean:.1} on average");
+    // A flush waits for everything before it: whoever asked for flushes asked for a queue that
+    // empties.
+    let flushes = effective.is_on("end-fsync")
+        || ["fsync", "fdatasync"]
+            .iter()
+            .any(|key| effective.number(key).unwrap_or(0) > 0);
+    let severity = if flushes {
+        Severity::Warning
+    } else {
+        Severity::Invalid
+    };
+    let message =
+        format!("asked for {depth} operations in flight a worker, had {mean:.1} on average");
     let advice = "call this result by the depth that was reached; a smaller --reap-batch keeps the queue fuller, and flushes empty it";
     vec![finding("depth_not_reached", severity, message, advice)]
 }
@@ -44,7 +55,10 @@ mod tests {
 
     #[test]
     fn a_queue_half_full_is_found() {
-        assert_eq!(only(&check(&half_full())), "asked for 32 operations in flight a worker, had 16.0 on average");
+        assert_eq!(
+            only(&check(&half_full())),
+            "asked for 32 operations in flight a worker, had 16.0 on average"
+        );
     }
 
     #[test]
@@ -64,7 +78,10 @@ mod tests {
         set(&mut thinking, "think-time", "1ms");
         assert_eq!(check(&thinking), []);
         let mut paced = half_full();
-        paced.pace = Some(record::PaceAccount { asked_per_second: Some(10.0), ..Default::default() });
+        paced.pace = Some(record::PaceAccount {
+            asked_per_second: Some(10.0),
+            ..Default::default()
+        });
         assert_eq!(check(&paced), []);
     }
 
@@ -76,12 +93,19 @@ mod tests {
     #[test]
     fn what_a_document_says_is_held_against_littles_law() {
         let of = |mean_ns| {
-            let summary = record::Summary { per_second: Some(4061.0), mean_ns: Some(mean_ns), ..record::Summary::default() };
+            let summary = record::Summary {
+                per_second: Some(4061.0),
+                mean_ns: Some(mean_ns),
+                ..record::Summary::default()
+            };
             let mut record = super::super::example::quoted("read", summary);
             set(&mut record, "queue-depth", "8");
             record
         };
-        assert_eq!(only(&check(&of(250_000.0))), "asked for 8 operations in flight a worker, had 1.0 on average");
+        assert_eq!(
+            only(&check(&of(250_000.0))),
+            "asked for 8 operations in flight a worker, had 1.0 on average"
+        );
         assert_eq!(check(&of(1_970_000.0)), []);
     }
 }

@@ -13,12 +13,26 @@ const SLACK: u64 = 1 << 20;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let Some(device) = record.devices.first().filter(|_| effective.is_on("direct") && effective.uses_local_storage()) else {
+    let Some(device) = record
+        .devices
+        .first()
+        .filter(|_| effective.is_on("direct") && effective.uses_local_storage())
+    else {
         return Vec::new();
     };
-    let accounts = [("read", "reads", device.read_bytes), ("write", "writes", device.written_bytes)];
-    let ours = |kind| of_kind(record, kind).and_then(|figures| figures.bytes()).unwrap_or(0);
-    accounts.into_iter().filter_map(|(kind, name, theirs)| compare(name, ours(kind), theirs, &device.name)).collect()
+    let accounts = [
+        ("read", "reads", device.read_bytes),
+        ("write", "writes", device.written_bytes),
+    ];
+    let ours = |kind| {
+        of_kind(record, kind)
+            .and_then(|figures| figures.bytes())
+            .unwrap_or(0)
+    };
+    accounts
+        .into_iter()
+        .filter_map(|(kind, name, theirs)| compare(name, ours(kind), theirs, &device.name))
+        .collect()
 }
 
 fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> {
@@ -26,7 +40,11 @@ fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> 
         return None;
     }
     let share = percent(ratio(theirs, ours));
-    let message = format!("direct {name}: {} here, {} at {device} ({share})", Bytes(ours), Bytes(theirs));
+    let message = format!(
+        "direct {name}: {} here, {} at {device} ({share})",
+        Bytes(ours),
+        Bytes(theirs)
+    );
     Some(if theirs < ours {
         let advice = "a layer above the device answered or merged: name the layer that you want to measure, and look for caches, compression and holes";
         finding(RULE, Severity::Invalid, message, advice)
@@ -46,7 +64,10 @@ mod tests {
         let mut record = sound();
         record.devices[0].read_bytes /= 10;
         let found = check(&record);
-        assert_eq!(only(&found), "direct reads: 391 MiB here, 39.1 MiB at nvme0n1 (10%)");
+        assert_eq!(
+            only(&found),
+            "direct reads: 391 MiB here, 39.1 MiB at nvme0n1 (10%)"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
@@ -59,11 +80,21 @@ mod tests {
 
     #[test]
     fn what_another_tool_counted_is_held_against_what_it_saw_of_the_device() {
-        let summary = record::Summary { bytes: Some(100 << 20), ..record::Summary::default() };
+        let summary = record::Summary {
+            bytes: Some(100 << 20),
+            ..record::Summary::default()
+        };
         let mut record = super::super::example::quoted("read", summary);
         set(&mut record, "direct", "true");
-        record.devices = vec![record::DeviceAccount { name: "sda".into(), read_bytes: 10 << 20, ..record::DeviceAccount::default() }];
-        assert_eq!(only(&check(&record)), "direct reads: 100 MiB here, 10 MiB at sda (10%)");
+        record.devices = vec![record::DeviceAccount {
+            name: "sda".into(),
+            read_bytes: 10 << 20,
+            ..record::DeviceAccount::default()
+        }];
+        assert_eq!(
+            only(&check(&record)),
+            "direct reads: 100 MiB here, 10 MiB at sda (10%)"
+        );
         record.devices[0].read_bytes = 100 << 20;
         assert_eq!(check(&record), []);
     }

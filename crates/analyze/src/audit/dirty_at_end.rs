@@ -13,26 +13,50 @@ const ADVICE: &str = "put the flush inside the measured time with --end-fsync or
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let written = of_kind(record, "write")
-        .and_then(|f| f.bytes().or_else(|| Some(f64_to_u64_saturating(f.bytes_per_second()? * effective.measured_ns()? as f64 / 1e9))));
+    let written = of_kind(record, "write").and_then(|f| {
+        f.bytes().or_else(|| {
+            Some(f64_to_u64_saturating(
+                f.bytes_per_second()? * effective.measured_ns()? as f64 / 1e9,
+            ))
+        })
+    });
     let written = written.unwrap_or_default();
-    let stable = ["direct", "sync", "dsync"].iter().any(|key| effective.is_on(key));
+    let stable = ["direct", "sync", "dsync"]
+        .iter()
+        .any(|key| effective.is_on(key));
     let in_memory = super::in_memory(record);
     if written == 0 || stable || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }
     let machine = &record.machine;
-    let grown = machine.dirty_before_bytes.zip(machine.dirty_after_bytes).map_or(0, |(before, after)| after.saturating_sub(before));
+    let grown = machine
+        .dirty_before_bytes
+        .zip(machine.dirty_after_bytes)
+        .map_or(0, |(before, after)| after.saturating_sub(before));
     // Others make pages dirty too.
     let grown = grown.min(unflushed(record, written));
     let share = ratio(grown, written);
     if share > MOST_SHARE {
-        let message = format!("{} were still dirty in memory at the end, {} of what was written", Bytes(grown), percent(share));
+        let message = format!(
+            "{} were still dirty in memory at the end, {} of what was written",
+            Bytes(grown),
+            percent(share)
+        );
         return vec![finding(RULE, Severity::Warning, message, ADVICE)];
     }
-    let asked = effective.is_on("end-fsync") || ["fsync", "fdatasync"].iter().any(|key| effective.number(key).is_some_and(|n| n > 0));
-    if !(record.source.is_some() && asked) && ["fsync", "fdatasync"].iter().all(|kind| counted(record, kind).count == 0) {
-        let message = format!("{} were written and nothing was flushed: these writes are promises", Bytes(written));
+    let asked = effective.is_on("end-fsync")
+        || ["fsync", "fdatasync"]
+            .iter()
+            .any(|key| effective.number(key).is_some_and(|n| n > 0));
+    if !(record.source.is_some() && asked)
+        && ["fsync", "fdatasync"]
+            .iter()
+            .all(|kind| counted(record, kind).count == 0)
+    {
+        let message = format!(
+            "{} were written and nothing was flushed: these writes are promises",
+            Bytes(written)
+        );
         return vec![finding(RULE, Severity::Warning, message, ADVICE)];
     }
     Vec::new()
@@ -40,21 +64,28 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 
 /// The most of what the run wrote that no flush of its own had covered at the end.
 ///
-/// A worker that flushes every Nth write leaves fewer than N behind, of the file that it wrote last: with several files that holds where every
-/// write is flushed.
+/// A worker that flushes every Nth write leaves fewer than N behind, of the file that it wrote
+/// last: with several files that holds where every write is flushed.
 fn unflushed(record: &Record, written: u64) -> u64 {
     let effective = Effective::of(record);
-    let flushes = counted(record, "fsync").count.saturating_add(counted(record, "fdatasync").count);
+    let flushes = counted(record, "fsync")
+        .count
+        .saturating_add(counted(record, "fdatasync").count);
     if flushes == 0 {
         return written;
     }
     if effective.is_on("end-fsync") && record.outcome.status == record::Status::Ok {
         return 0;
     }
-    let every = ["fsync", "fdatasync"].iter().filter_map(|key| effective.number(key)).filter(|every| *every > 0).min();
+    let every = ["fsync", "fdatasync"]
+        .iter()
+        .filter_map(|key| effective.number(key))
+        .filter(|every| *every > 0)
+        .min();
     let workers = effective.number("threads").unwrap_or(1).max(1);
     let files: u64 = record.targets.iter().map(|target| target.files).sum();
-    let is_one_file_each = files <= 1 || (effective.text("file-distribution") == Some("per-worker") && files <= workers);
+    let is_one_file_each = files <= 1
+        || (effective.text("file-distribution") == Some("per-worker") && files <= workers);
     let largest = counted(record, "write").largest_bytes;
     match every.zip(largest) {
         Some((every, largest)) if every == 1 || is_one_file_each => {
@@ -78,10 +109,20 @@ mod tests {
         record.machine.dirty_after_bytes = Some(3 << 30);
         assert_eq!(check(&record).len(), 1, "nobody says when the flush came");
         set(&mut record, "fsync", "1");
-        assert_eq!(check(&record), [], "one write in flight and one since the last flush");
+        assert_eq!(
+            check(&record),
+            [],
+            "one write in flight and one since the last flush"
+        );
         set(&mut record, "fsync", "20000");
-        assert_eq!(only(&check(&record)), "78.1 MiB were still dirty in memory at the end, 20% of what was written");
-        record.targets = vec![record::TargetFact { files: 4, ..record::TargetFact::default() }];
+        assert_eq!(
+            only(&check(&record)),
+            "78.1 MiB were still dirty in memory at the end, 20% of what was written"
+        );
+        record.targets = vec![record::TargetFact {
+            files: 4,
+            ..record::TargetFact::default()
+        }];
         set(&mut record, "fsync", "10");
         assert_eq!(check(&record).len(), 1, "a flush covers one file of four");
         set(&mut record, "end-fsync", "true");
@@ -90,7 +131,13 @@ mod tests {
 
     fn flushed() -> Record {
         let mut record = writing();
-        record.operations.insert("fsync", Operations { count: 1, ..Operations::default() });
+        record.operations.insert(
+            "fsync",
+            Operations {
+                count: 1,
+                ..Operations::default()
+            },
+        );
         record.machine.dirty_before_bytes = Some(1 << 20);
         record.machine.dirty_after_bytes = Some(2 << 20);
         record
@@ -100,12 +147,18 @@ mod tests {
     fn dirty_pages_left_behind_are_found() {
         let mut record = flushed();
         record.machine.dirty_after_bytes = Some(101 << 20);
-        assert_eq!(only(&check(&record)), "100 MiB were still dirty in memory at the end, 25.6% of what was written");
+        assert_eq!(
+            only(&check(&record)),
+            "100 MiB were still dirty in memory at the end, 25.6% of what was written"
+        );
     }
 
     #[test]
     fn writes_without_any_flush_are_found() {
-        assert_eq!(only(&check(&writing())), "391 MiB were written and nothing was flushed: these writes are promises");
+        assert_eq!(
+            only(&check(&writing())),
+            "391 MiB were written and nothing was flushed: these writes are promises"
+        );
     }
 
     #[test]
@@ -118,9 +171,17 @@ mod tests {
 
     #[test]
     fn a_document_that_says_nothing_of_a_flush_is_found() {
-        let mut record =
-            super::super::example::quoted("write", record::Summary { bytes_per_second: Some(1.42e9), ..record::Summary::default() });
-        assert_eq!(only(&check(&record)), "13.2 GiB were written and nothing was flushed: these writes are promises");
+        let mut record = super::super::example::quoted(
+            "write",
+            record::Summary {
+                bytes_per_second: Some(1.42e9),
+                ..record::Summary::default()
+            },
+        );
+        assert_eq!(
+            only(&check(&record)),
+            "13.2 GiB were written and nothing was flushed: these writes are promises"
+        );
         set(&mut record, "end-fsync", "true");
         assert_eq!(check(&record), []);
     }

@@ -6,20 +6,31 @@ use record::{Record, WorkerAccount};
 use units::Nanos;
 
 const RULE: &str = "elapsed";
-/// Share of the measured time that a worker may be missing at either end, and that the window may differ.
+/// Share of the measured time that a worker may be missing at either end, and that the window may
+/// differ.
 const TOLERANCE: f64 = 0.05;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let elapsed = record.elapsed_ns;
-    let Some(last) = record.workers.iter().map(|worker| worker.ended_ns).max() else { return Vec::new() };
+    let Some(last) = record.workers.iter().map(|worker| worker.ended_ns).max() else {
+        return Vec::new();
+    };
     let mut out = Vec::new();
     let difference = last.abs_diff(elapsed);
     if difference as f64 > elapsed as f64 * TOLERANCE {
-        let message = format!("the last worker ended at {}, the measured time is {}", Nanos(last), Nanos(elapsed));
+        let message = format!(
+            "the last worker ended at {}, the measured time is {}",
+            Nanos(last),
+            Nanos(elapsed)
+        );
         let advice = "rates are operations over a time that is not theirs: recompute them from the worker accounts";
         out.push(finding(RULE, Severity::Invalid, message, advice));
     }
-    let missing: Vec<(u32, u64)> = record.workers.iter().filter_map(|w| missing_ns(w, elapsed).map(|ns| (w.index, ns))).collect();
+    let missing: Vec<(u32, u64)> = record
+        .workers
+        .iter()
+        .filter_map(|w| missing_ns(w, elapsed).map(|ns| (w.index, ns)))
+        .collect();
     if let Some(&(index, most)) = missing.iter().max_by_key(|(_, ns)| *ns) {
         let share = percent(ratio(most, elapsed));
         let message = format!(
@@ -27,8 +38,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             missing.len(),
             record.workers.len()
         );
-        let advice =
-            "the rate mixes times with more and with fewer workers: give each worker the same amount, or run for a fixed --duration";
+        let advice = "the rate mixes times with more and with fewer workers: give each worker the same amount, or run for a fixed --duration";
         out.push(finding(RULE, Severity::Warning, message, advice));
     }
     out
@@ -36,10 +46,13 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 
 /// How long a worker was absent at the start and the end, if it is more than tolerable.
 fn missing_ns(worker: &WorkerAccount, elapsed_ns: u64) -> Option<u64> {
-    let absent = worker.started_ns.saturating_add(elapsed_ns.saturating_sub(worker.ended_ns));
+    let absent = worker
+        .started_ns
+        .saturating_add(elapsed_ns.saturating_sub(worker.ended_ns));
     // A slow or paced worker may end up to two operations before the others.
     let between = (elapsed_ns / worker.operations.max(1)).saturating_mul(2);
-    (absent as f64 > elapsed_ns as f64 * TOLERANCE && absent > between).then_some(absent.min(elapsed_ns))
+    (absent as f64 > elapsed_ns as f64 * TOLERANCE && absent > between)
+        .then_some(absent.min(elapsed_ns))
 }
 
 #[cfg(test)]
@@ -49,7 +62,13 @@ mod tests {
 
     fn two_workers(started: u64, ended: u64, operations: u64) -> Record {
         let mut record = sound();
-        let second = WorkerAccount { index: 1, started_ns: started, ended_ns: ended, operations, ..record.workers[0].clone() };
+        let second = WorkerAccount {
+            index: 1,
+            started_ns: started,
+            ended_ns: ended,
+            operations,
+            ..record.workers[0].clone()
+        };
         record.workers.push(second);
         record
     }
@@ -57,17 +76,25 @@ mod tests {
     #[test]
     fn a_worker_that_ended_early_is_found() {
         let found = check(&two_workers(0, 6 * SECOND, 1000));
-        assert_eq!(only(&found), "1 of 2 workers did not work throughout; worker 1 missed 40% of the measured time");
+        assert_eq!(
+            only(&found),
+            "1 of 2 workers did not work throughout; worker 1 missed 40% of the measured time"
+        );
     }
 
     #[test]
     fn a_worker_that_began_late_is_found() {
-        assert!(only(&check(&two_workers(SECOND, 10 * SECOND, 1000))).contains("worker 1 missed 10%"));
+        assert!(
+            only(&check(&two_workers(SECOND, 10 * SECOND, 1000))).contains("worker 1 missed 10%")
+        );
     }
 
     #[test]
     fn small_gaps_and_the_last_gap_of_a_slow_worker_are_not_found() {
-        assert_eq!(check(&two_workers(SECOND / 10, 10 * SECOND - SECOND / 10, 1000)), []);
+        assert_eq!(
+            check(&two_workers(SECOND / 10, 10 * SECOND - SECOND / 10, 1000)),
+            []
+        );
         assert_eq!(check(&two_workers(0, 9 * SECOND, 10)), []);
     }
 
@@ -75,6 +102,10 @@ mod tests {
     fn a_measured_time_that_no_worker_filled_invalidates() {
         let mut record = sound();
         record.elapsed_ns = 11 * SECOND;
-        assert!(check(&record).iter().any(|f| f.severity == Severity::Invalid && f.message.contains("ended at 10 s")));
+        assert!(
+            check(&record)
+                .iter()
+                .any(|f| f.severity == Severity::Invalid && f.message.contains("ended at 10 s"))
+        );
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::Finding;
 use record::{
-    BlockDevice, DeviceAccount, Histogram, Interval, LoopAccount, Operations, Record, Source, StorageLayer, Summary, Trial, WorkerAccount,
+    BlockDevice, DeviceAccount, Histogram, Interval, LoopAccount, Operations, Record, Source,
+    StorageLayer, Summary, Trial, WorkerAccount,
 };
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -11,13 +12,23 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) fn blocks(count: u64, latency_ns: u64) -> Operations {
     let mut latency = Histogram::default();
     latency.record_many(latency_ns, count);
-    Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), latency, ..Operations::default() }
+    Operations {
+        count,
+        bytes: count * 4096,
+        smallest_bytes: Some(4096),
+        largest_bytes: Some(4096),
+        latency,
+        ..Operations::default()
+    }
 }
 
 /// Direct random reads at depth 32 of a disk for 10 s: every account agrees with every other.
 pub(crate) fn sound() -> Record {
     let reads = 100_000;
-    let mut record = Record { elapsed_ns: 10 * SECOND, ..Record::default() };
+    let mut record = Record {
+        elapsed_ns: 10 * SECOND,
+        ..Record::default()
+    };
     // Little's law: 32 in flight for 10 s are 3.2 ms for each of 100,000.
     record.operations.insert("read", blocks(reads, 3_200_000));
     record.generator = LoopAccount {
@@ -29,14 +40,31 @@ pub(crate) fn sound() -> Record {
         reaps_to_empty: 3,
         abandoned: 0,
     };
-    record.workers =
-        vec![WorkerAccount { ended_ns: 10 * SECOND, operations: reads, run_queue_wait_ns: Some(1_000_000), ..WorkerAccount::default() }];
-    record.devices = vec![DeviceAccount { name: "nvme0n1".into(), reads, read_bytes: reads * 4096, ..DeviceAccount::default() }];
-    record.environment.storage =
-        Some(StorageLayer { device: Some(BlockDevice::default()), is_memory: Some(false), ..StorageLayer::default() });
-    for (key, value) in
-        [("engine", "io_uring"), ("queue-depth", "32"), ("block-size", "4k"), ("threads", "1"), ("direct", "true"), ("random", "true")]
-    {
+    record.workers = vec![WorkerAccount {
+        ended_ns: 10 * SECOND,
+        operations: reads,
+        run_queue_wait_ns: Some(1_000_000),
+        ..WorkerAccount::default()
+    }];
+    record.devices = vec![DeviceAccount {
+        name: "nvme0n1".into(),
+        reads,
+        read_bytes: reads * 4096,
+        ..DeviceAccount::default()
+    }];
+    record.environment.storage = Some(StorageLayer {
+        device: Some(BlockDevice::default()),
+        is_memory: Some(false),
+        ..StorageLayer::default()
+    });
+    for (key, value) in [
+        ("engine", "io_uring"),
+        ("queue-depth", "32"),
+        ("block-size", "4k"),
+        ("threads", "1"),
+        ("direct", "true"),
+        ("random", "true"),
+    ] {
         set(&mut record, key, value);
     }
     set(&mut record, "read-percent", "100");
@@ -49,7 +77,12 @@ pub(crate) fn writing() -> Record {
     record.operations = record::Measurements::default();
     record.operations.insert("write", blocks(100_000, 100_000));
     record.generator.in_flight_ns = u128::from(10 * SECOND);
-    for (key, value) in [("queue-depth", "1"), ("direct", "false"), ("read-percent", "0"), ("engine", "sync")] {
+    for (key, value) in [
+        ("queue-depth", "1"),
+        ("direct", "false"),
+        ("read-percent", "0"),
+        ("engine", "sync"),
+    ] {
         set(&mut record, key, value);
     }
     record.devices[0].read_bytes = 0;
@@ -63,7 +96,11 @@ pub(crate) fn with_rates(rates: &[u64]) -> Record {
     record.series = (0..)
         .zip(rates)
         .map(|(second, rate)| {
-            let mut interval = Interval { start_ns: second * SECOND, end_ns: (second + 1) * SECOND, ..Interval::default() };
+            let mut interval = Interval {
+                start_ns: second * SECOND,
+                end_ns: (second + 1) * SECOND,
+                ..Interval::default()
+            };
             interval.operations.insert("read", blocks(*rate, 3_200_000));
             interval
         })
@@ -80,15 +117,29 @@ pub(crate) fn quoted(kind: &str, summary: Summary) -> Record {
     Record {
         elapsed_ns: 10 * SECOND,
         summaries: [(kind.to_owned(), summary)].into(),
-        source: Some(Source { tool: "document".into(), format: "document".into(), ..Source::default() }),
+        source: Some(Source {
+            tool: "document".into(),
+            format: "document".into(),
+            ..Source::default()
+        }),
         ..Record::default()
     }
 }
 
 /// A record's place in an experiment of one row.
 pub(crate) fn placed(record: Record, arm: &str, block: u32, slot: u32) -> Record {
-    let trial = Trial { plan: "plan".into(), arm: arm.into(), row: "row".into(), block, slot, ..Trial::default() };
-    Record { trial: Some(trial), ..record }
+    let trial = Trial {
+        plan: "plan".into(),
+        arm: arm.into(),
+        row: "row".into(),
+        block,
+        slot,
+        ..Trial::default()
+    };
+    Record {
+        trial: Some(trial),
+        ..record
+    }
 }
 
 /// The message of the one finding.

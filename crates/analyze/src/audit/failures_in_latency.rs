@@ -10,13 +10,29 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if record.source.is_none() || record.summaries.keys().any(|name| is_of_successes(name)) {
         return Vec::new();
     }
-    let latencies = record.summaries.values().any(|s| s.mean_ns.is_some() || !s.percentiles_ns.is_empty() || s.latency.is_some());
+    let latencies = record
+        .summaries
+        .values()
+        .any(|s| s.mean_ns.is_some() || !s.percentiles_ns.is_empty() || s.latency.is_some());
     let failing = figures(record).find_map(|f| Some((f, f.errors().filter(|errors| *errors > 0)?)));
-    let Some((failing, errors)) = failing.filter(|(f, _)| latencies && !is_apart(f)) else { return Vec::new() };
-    let of = failing.count().map(|count| format!(" of {}", count.saturating_add(errors))).unwrap_or_default();
-    let message = format!("{}: {errors}{of} failed, and the latencies are not those of successes alone", failing.kind);
+    let Some((failing, errors)) = failing.filter(|(f, _)| latencies && !is_apart(f)) else {
+        return Vec::new();
+    };
+    let of = failing
+        .count()
+        .map(|count| format!(" of {}", count.saturating_add(errors)))
+        .unwrap_or_default();
+    let message = format!(
+        "{}: {errors}{of} failed, and the latencies are not those of successes alone",
+        failing.kind
+    );
     let advice = "take the latencies of successful operations apart from those of failures: errors are often faster, and timeouts slower";
-    vec![finding("failures_in_latency", Severity::Warning, message, advice)]
+    vec![finding(
+        "failures_in_latency",
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 /// k6 names them so where it is asked to.
@@ -26,7 +42,9 @@ fn is_of_successes(name: &str) -> bool {
 
 /// Whether there are exactly as many latencies as successes.
 fn is_apart(figures: &Figures<'_>) -> bool {
-    figures.latencies().is_some_and(|latencies| Some(latencies) == figures.count())
+    figures
+        .latencies()
+        .is_some_and(|latencies| Some(latencies) == figures.count())
 }
 
 #[cfg(test)]
@@ -36,12 +54,24 @@ mod tests {
     use record::Summary;
 
     fn request(samples: Option<u64>) -> Record {
-        quoted("request", Summary { count: Some(6509), errors: Some(1), samples, mean_ns: Some(1e6), ..Summary::default() })
+        quoted(
+            "request",
+            Summary {
+                count: Some(6509),
+                errors: Some(1),
+                samples,
+                mean_ns: Some(1e6),
+                ..Summary::default()
+            },
+        )
     }
 
     #[test]
     fn failures_among_latencies_are_found() {
-        assert_eq!(only(&check(&request(None))), "request: 1 of 6510 failed, and the latencies are not those of successes alone");
+        assert_eq!(
+            only(&check(&request(None))),
+            "request: 1 of 6510 failed, and the latencies are not those of successes alone"
+        );
         assert_eq!(check(&request(Some(6510))).len(), 1);
     }
 
@@ -49,7 +79,10 @@ mod tests {
     fn latencies_of_successes_are_silent() {
         assert_eq!(check(&request(Some(6509))), []);
         let mut separated = request(None);
-        separated.summaries.insert("http_req_duration{expected_response:true}".into(), Summary::default());
+        separated.summaries.insert(
+            "http_req_duration{expected_response:true}".into(),
+            Summary::default(),
+        );
         assert_eq!(check(&separated), []);
         let mut ours = request(None);
         ours.source = None;

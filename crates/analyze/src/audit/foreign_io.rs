@@ -11,15 +11,24 @@ const MOST_SHARE: f64 = 0.05;
 const DISAGREES: f64 = 1.1;
 /// File system metadata and the system's own work move this much in any run.
 const SLACK: u64 = 4 << 20;
-const ADVICE: &str = "stop other work on the device, wait until arrays are idle and trims are done, and repeat";
+const ADVICE: &str =
+    "stop other work on the device, wait until arrays are idle and trims are done, and repeat";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     if !effective.uses_local_storage() {
         return Vec::new();
     }
-    let array = record.environment.storage.as_ref().and_then(|storage| busy_array(storage, record.source.is_some()));
-    array.into_iter().chain(others(record, effective)).map(|message| finding(RULE, Severity::Warning, message, ADVICE)).collect()
+    let array = record
+        .environment
+        .storage
+        .as_ref()
+        .and_then(|storage| busy_array(storage, record.source.is_some()));
+    array
+        .into_iter()
+        .chain(others(record, effective))
+        .map(|message| finding(RULE, Severity::Warning, message, ADVICE))
+        .collect()
 }
 
 /// Bytes at the device that are not this process's.
@@ -27,18 +36,31 @@ fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
     let device = record.devices.first()?;
     let pairs = if effective.is_on("direct") {
         let own = |kind| Some(counted(record, kind).bytes);
-        [("read", own("read"), device.read_bytes), ("written", own("write"), device.written_bytes)]
+        [
+            ("read", own("read"), device.read_bytes),
+            ("written", own("write"), device.written_bytes),
+        ]
     } else {
         // Buffered writes reach the device when the kernel sees fit, and those of others too.
-        [("read", record.process.storage_read_bytes, device.read_bytes), ("written", None, 0)]
+        [
+            ("read", record.process.storage_read_bytes, device.read_bytes),
+            ("written", None, 0),
+        ]
     };
     pairs.into_iter().find_map(|(what, own, all)| {
         let own = own?;
         let foreign = all.saturating_sub(own);
         let named_elsewhere = effective.is_on("direct") && own > 0 && ratio(all, own) > DISAGREES;
         let share = ratio(foreign, all.max(1));
-        (foreign > SLACK && share > MOST_SHARE && !named_elsewhere)
-            .then(|| format!("{} of the {} {what} at {} were not this run's ({})", Bytes(foreign), Bytes(all), device.name, percent(share)))
+        (foreign > SLACK && share > MOST_SHARE && !named_elsewhere).then(|| {
+            format!(
+                "{} of the {} {what} at {} were not this run's ({})",
+                Bytes(foreign),
+                Bytes(all),
+                device.name,
+                percent(share)
+            )
+        })
     })
 }
 
@@ -49,12 +71,16 @@ fn busy_array(layer: &StorageLayer, is_foreign: bool) -> Option<String> {
         match device.raid_activity.as_deref() {
             Some("idle" | "none" | "") => None,
             Some(activity) => Some(format!("{name} was busy with {activity}")),
-            None => {
-                (is_foreign && device.transport == Some(Transport::Md)).then(|| format!("whether {name} was resyncing is not recorded"))
-            }
+            None => (is_foreign && device.transport == Some(Transport::Md))
+                .then(|| format!("whether {name} was resyncing is not recorded")),
         }
     };
-    layer.device.as_ref().and_then(of).or_else(|| layer.layers.iter().find_map(|below| busy_array(below, is_foreign)))
+    layer.device.as_ref().and_then(of).or_else(|| {
+        layer
+            .layers
+            .iter()
+            .find_map(|below| busy_array(below, is_foreign))
+    })
 }
 
 #[cfg(test)]
@@ -69,7 +95,10 @@ mod tests {
         record.process.storage_read_bytes = Some(409_600_000);
         assert_eq!(check(&record), []);
         record.devices[0].read_bytes = 500_000_000;
-        assert_eq!(only(&check(&record)), "86.2 MiB of the 477 MiB read at nvme0n1 were not this run's (18.1%)");
+        assert_eq!(
+            only(&check(&record)),
+            "86.2 MiB of the 477 MiB read at nvme0n1 were not this run's (18.1%)"
+        );
     }
 
     #[test]
@@ -93,13 +122,25 @@ mod tests {
             raid_activity: Some("resync".into()),
             ..BlockDevice::default()
         };
-        let below = StorageLayer { device: Some(array), ..StorageLayer::default() };
-        record.environment.storage.as_mut().unwrap().layers.push(below);
+        let below = StorageLayer {
+            device: Some(array),
+            ..StorageLayer::default()
+        };
+        record
+            .environment
+            .storage
+            .as_mut()
+            .unwrap()
+            .layers
+            .push(below);
         assert_eq!(only(&check(&record)), "md1 was busy with resync");
         let storage = record.environment.storage.as_mut().unwrap();
         storage.layers[0].device.as_mut().unwrap().raid_activity = None;
         assert_eq!(check(&record), []);
         record.source = Some(record::Source::default());
-        assert_eq!(only(&check(&record)), "whether md1 was resyncing is not recorded");
+        assert_eq!(
+            only(&check(&record)),
+            "whether md1 was resyncing is not recorded"
+        );
     }
 }

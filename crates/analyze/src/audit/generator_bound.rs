@@ -7,47 +7,76 @@ use crate::{Effective, Finding, Severity};
 use record::{Limit, Record};
 
 const RULE: &str = "generator_bound";
-/// With more of an operation's time spent in the instrument, a target twice as fast would show the same rate.
+/// With more of an operation's time spent in the instrument, a target twice as fast would show the
+/// same rate.
 const MOST_OWN_SHARE: f64 = 0.5;
 const MOST_BUSY: f64 = 0.8;
 /// Beyond all of the CPUs by more than their counters are late.
 const MOST_POSSIBLE: f64 = 1.5;
-const ADVICE: &str =
-    "spread the load over more --threads or machines, and compare with the null engine at the same settings (fathom calibrate)";
+const ADVICE: &str = "spread the load over more --threads or machines, and compare with the null engine at the same settings (fathom calibrate)";
 
-const ADVICE_OF_CALIBRATION: &str =
-    "how near the generator was to its own limit is not known: calibrate on a quiet machine (fathom calibrate), or repeat the run";
+const ADVICE_OF_CALIBRATION: &str = "how near the generator was to its own limit is not known: calibrate on a quiet machine (fathom calibrate), or repeat the run";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     if matches!(effective.text("engine"), Some("null" | "sim")) {
         return Vec::new();
     }
-    [own_share(record), busy(record), unrecorded(record)].into_iter().flatten().take(1).collect()
+    [own_share(record), busy(record), unrecorded(record)]
+        .into_iter()
+        .flatten()
+        .take(1)
+        .collect()
 }
 
 /// What the instrument alone needs of each operation's time.
 fn own_share(record: &Record) -> Option<Finding> {
     let effective = Effective::of(record);
-    let ends = if effective.number("queue-depth").unwrap_or(1) == 1 { " 1" } else { " 32" };
-    let null = record.calibration.null_operation_ns.iter().find(|(depth, _)| depth.ends_with(ends)).map(|(_, ns)| *ns)?;
-    let workers = effective.real("threads").filter(|threads| *threads >= 1.0)?;
+    let ends = if effective.number("queue-depth").unwrap_or(1) == 1 {
+        " 1"
+    } else {
+        " 32"
+    };
+    let null = record
+        .calibration
+        .null_operation_ns
+        .iter()
+        .find(|(depth, _)| depth.ends_with(ends))
+        .map(|(_, ns)| *ns)?;
+    let workers = effective
+        .real("threads")
+        .filter(|threads| *threads >= 1.0)?;
     let share = sum_of_transfers(record, |f| f.per_second())? / workers * null / 1e9;
     if share > 1.0 && share.is_finite() {
-        // The loop did more operations than the calibration calls possible: that is said of the calibration, and not of the run.
+        // The loop did more operations than the calibration calls possible: that is said of the
+        // calibration, and not of the run.
         let message = format!(
             "the calibration is not to be trusted: by it the instrument alone would need {} of each operation's time",
             percent(share)
         );
-        return Some(finding(RULE, Severity::Note, message, ADVICE_OF_CALIBRATION));
+        return Some(finding(
+            RULE,
+            Severity::Note,
+            message,
+            ADVICE_OF_CALIBRATION,
+        ));
     }
-    // What memory answers costs little more than the instrument; then it is that which the number means.
-    let severity = if in_memory(record) || !effective.is_on("direct") { Severity::Warning } else { Severity::Invalid };
+    // What memory answers costs little more than the instrument; then it is that which the number
+    // means.
+    let severity = if in_memory(record) || !effective.is_on("direct") {
+        Severity::Warning
+    } else {
+        Severity::Invalid
+    };
     let message = || {
         let ceiling = 1.0 / share;
-        format!("the instrument itself takes {} of each operation's time: its own limit is {ceiling:.1} times this result", percent(share))
+        format!(
+            "the instrument itself takes {} of each operation's time: its own limit is {ceiling:.1} times this result",
+            percent(share)
+        )
     };
-    (share > MOST_OWN_SHARE && share.is_finite()).then(|| finding(RULE, severity, message(), ADVICE))
+    (share > MOST_OWN_SHARE && share.is_finite())
+        .then(|| finding(RULE, severity, message(), ADVICE))
 }
 
 /// CPU time of this process over that of the CPUs that it may use at once.
@@ -56,24 +85,51 @@ fn busy(record: &Record) -> Option<Finding> {
     let users = effective.real("users");
     let spins = effective.thinks() || effective.is_open_loop() || effective.is_on("iopoll");
     // Without O_DIRECT the time is that of the copy, which is what a cached workload measures.
-    if spins || record.elapsed_ns == 0 || in_memory(record) || (users.is_none() && !effective.is_on("direct")) {
+    if spins
+        || record.elapsed_ns == 0
+        || in_memory(record)
+        || (users.is_none() && !effective.is_on("direct"))
+    {
         return None;
     }
-    let cpus = cpus(record)?.min(users.or_else(|| effective.real("threads")).unwrap_or(f64::INFINITY));
-    let share = (record.process.user_ns.saturating_add(record.process.system_ns)) as f64 / record.elapsed_ns as f64 / cpus;
+    let cpus = cpus(record)?.min(
+        users
+            .or_else(|| effective.real("threads"))
+            .unwrap_or(f64::INFINITY),
+    );
+    let share = (record
+        .process
+        .user_ns
+        .saturating_add(record.process.system_ns)) as f64
+        / record.elapsed_ns as f64
+        / cpus;
     // More than all CPUs can give: the account is of a longer time than the operations.
     if share > MOST_POSSIBLE {
         return None;
     }
-    let severity = if users.is_some() { Severity::Invalid } else { Severity::Warning };
-    let message = || format!("the generator used {} of the {cpus:.1} CPUs that it can use: its own limit is near", percent(share.min(1.0)));
+    let severity = if users.is_some() {
+        Severity::Invalid
+    } else {
+        Severity::Warning
+    };
+    let message = || {
+        format!(
+            "the generator used {} of the {cpus:.1} CPUs that it can use: its own limit is near",
+            percent(share.min(1.0))
+        )
+    };
     (share > MOST_BUSY).then(|| finding(RULE, severity, message(), ADVICE))
 }
 
 /// CPUs that this process may use, by affinity and by quota.
 fn cpus(record: &Record) -> Option<f64> {
     let environment = &record.environment;
-    let allowed = environment.process.allowed_cpus.as_ref().map(|list| list.ids().len() as f64).filter(|n| *n > 0.0);
+    let allowed = environment
+        .process
+        .allowed_cpus
+        .as_ref()
+        .map(|list| list.ids().len() as f64)
+        .filter(|n| *n > 0.0);
     let known = allowed.or_else(|| environment.cpu.logical.map(f64::from))?;
     let group = environment.cgroup.as_ref();
     let quota = group.and_then(|group| match (group.cpu_quota_us?, group.cpu_period_us?) {
@@ -86,7 +142,9 @@ fn cpus(record: &Record) -> Option<f64> {
 /// Users on the target's own machine, and nobody wrote down what they cost.
 fn unrecorded(record: &Record) -> Option<Finding> {
     let silent = record.machine.busy_share.is_none() && record.process.user_ns == 0;
-    let users = Effective::of(record).text("users").filter(|_| silent && record.source.is_some())?;
+    let users = Effective::of(record)
+        .text("users")
+        .filter(|_| silent && record.source.is_some())?;
     let place = named_here(record)?;
     let message = format!(
         "{users} users ran on the machine of the target ({place}), and their CPU time is not recorded: the limit may be the client's"
@@ -102,7 +160,11 @@ mod tests {
 
     fn calibrated(null_ns: f64) -> Record {
         let mut record = sound();
-        record.calibration.null_operation_ns = [("depth 1".to_owned(), 500.0), ("depth 32".to_owned(), null_ns)].into();
+        record.calibration.null_operation_ns = [
+            ("depth 1".to_owned(), 500.0),
+            ("depth 32".to_owned(), null_ns),
+        ]
+        .into();
         record
     }
 
@@ -110,7 +172,10 @@ mod tests {
     fn an_instrument_that_needs_most_of_the_time_is_found() {
         // 10,000 a second of 60 µs each are 0.6 s of a second.
         let found = check(&calibrated(60_000.0));
-        assert_eq!(only(&found), "the instrument itself takes 60% of each operation's time: its own limit is 1.7 times this result");
+        assert_eq!(
+            only(&found),
+            "the instrument itself takes 60% of each operation's time: its own limit is 1.7 times this result"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(check(&calibrated(200.0)), []);
         let mut null = calibrated(60_000.0);
@@ -133,7 +198,10 @@ mod tests {
         let mut record = sound();
         record.environment.process.allowed_cpus = Some("0-3".parse().unwrap());
         record.process.user_ns = 9 * SECOND;
-        assert_eq!(only(&check(&record)), "the generator used 90% of the 1.0 CPUs that it can use: its own limit is near");
+        assert_eq!(
+            only(&check(&record)),
+            "the generator used 90% of the 1.0 CPUs that it can use: its own limit is near"
+        );
         set(&mut record, "think-time", "1ms");
         assert_eq!(check(&record), []);
     }
@@ -153,6 +221,9 @@ mod tests {
         set(&mut record, "users", "50");
         assert_eq!(check(&record), []);
         set(&mut record, "network", "localhost");
-        assert!(only(&check(&record)).starts_with("50 users ran on the machine of the target (localhost)"));
+        assert!(
+            only(&check(&record))
+                .starts_with("50 users ran on the machine of the target (localhost)")
+        );
     }
 }

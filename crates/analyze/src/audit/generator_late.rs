@@ -7,7 +7,8 @@ use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
 const RULE: &str = "generator_late";
-/// Of the same percentile of the latency, which counts from the intended start and so holds the lateness.
+/// Of the same percentile of the latency, which counts from the intended start and so holds the
+/// lateness.
 const MOST_SHARE: f64 = 0.05;
 /// The p99, or the highest below it that ten operations lie above.
 const PERCENTILES: [f64; 3] = [99.0, 95.0, 90.0];
@@ -21,14 +22,26 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 fn late(record: &Record) -> Option<Finding> {
     let lateness = record.load.as_ref()?.lateness.as_ref()?;
     let all = record.operations.together();
-    let is_known = |q: &f64| [lateness.count(), all.latency.count()].into_iter().all(|n| percentile_has_support(n, *q));
+    let is_known = |q: &f64| {
+        [lateness.count(), all.latency.count()]
+            .into_iter()
+            .all(|n| percentile_has_support(n, *q))
+    };
     let q = PERCENTILES.into_iter().find(is_known)?;
-    let (own, whole) = (lateness.quantile(q / 100.0)?, all.latency.quantile(q / 100.0)?);
+    let (own, whole) = (
+        lateness.quantile(q / 100.0)?,
+        all.latency.quantile(q / 100.0)?,
+    );
     let share = own / whole;
     let [own, whole] = [own, whole].map(|ns| Nanos(f64_to_u64_saturating(ns.round())));
-    let message =
-        || format!("the generator itself was late by {own} (p{q}), {} of the p{q} latency of {whole} that is reported", percent(share));
-    (share.is_finite() && share > MOST_SHARE).then(|| finding(RULE, Severity::Invalid, message(), ADVICE))
+    let message = || {
+        format!(
+            "the generator itself was late by {own} (p{q}), {} of the p{q} latency of {whole} that is reported",
+            percent(share)
+        )
+    };
+    (share.is_finite() && share > MOST_SHARE)
+        .then(|| finding(RULE, Severity::Invalid, message(), ADVICE))
 }
 
 #[cfg(test)]
@@ -45,14 +58,28 @@ mod tests {
 
     /// 100,000 operations of 3.2 ms, of which `count` had a lateness of their own.
     fn started(late_ns: u64, count: u64) -> Record {
-        Record { load: Some(LoadAccount { lateness: Some(of(late_ns, count)), ..LoadAccount::default() }), ..sound() }
+        Record {
+            load: Some(LoadAccount {
+                lateness: Some(of(late_ns, count)),
+                ..LoadAccount::default()
+            }),
+            ..sound()
+        }
     }
 
     #[test]
     fn a_lateness_above_a_twentieth_of_the_latency_is_invalid() {
         let found = check(&started(176_000, 10_000));
-        assert!(only(&found).starts_with("the generator itself was late by 17"), "{found:?}");
-        assert!(found[0].message.contains("(p99), 5.5% of the p99 latency of 3."), "{found:?}");
+        assert!(
+            only(&found).starts_with("the generator itself was late by 17"),
+            "{found:?}"
+        );
+        assert!(
+            found[0]
+                .message
+                .contains("(p99), 5.5% of the p99 latency of 3."),
+            "{found:?}"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(check(&started(144_000, 10_000)), []);
     }
@@ -65,7 +92,13 @@ mod tests {
 
     #[test]
     fn a_closed_loop_is_never_late() {
-        assert_eq!(check(&Record { load: Some(LoadAccount::default()), ..sound() }), []);
+        assert_eq!(
+            check(&Record {
+                load: Some(LoadAccount::default()),
+                ..sound()
+            }),
+            []
+        );
         assert_eq!(check(&sound()), []);
     }
 }

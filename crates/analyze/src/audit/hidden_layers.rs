@@ -7,14 +7,17 @@ use record::{BlockDevice, Record, StorageLayer, Transport};
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let system = &record.environment.system;
     let storage = record.environment.storage.as_ref();
-    if !Effective::of(record).uses_local_storage() || (storage.is_none() && record.source.is_none()) {
+    if !Effective::of(record).uses_local_storage() || (storage.is_none() && record.source.is_none())
+    {
         return Vec::new();
     }
     let mut below = Vec::new();
     if let Some(storage) = storage {
         collect(storage, true, &mut below);
     }
-    let on_overlay = storage.and_then(|s| s.file_system.as_ref()).is_some_and(|fs| fs.kind == "overlay");
+    let on_overlay = storage
+        .and_then(|s| s.file_system.as_ref())
+        .is_some_and(|fs| fs.kind == "overlay");
     if !system.container_hints.is_empty() && (on_overlay || record.source.is_some()) {
         below.insert(0, "a container".to_owned());
     }
@@ -29,15 +32,20 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     vec![finding("hidden_layers", Severity::Note, message, advice)]
 }
 
-/// The layers from above that are no medium of their own; parts of an array are media only if nothing lies below them.
+/// The layers from above that are no medium of their own; parts of an array are media only if
+/// nothing lies below them.
 fn collect(layer: &StorageLayer, is_top: bool, out: &mut Vec<String>) {
     let name = layer.device.as_ref().and_then(between);
     let plain = || {
         let part = layer.device.as_ref().and_then(|device| device.name.clone());
-        part.or_else(|| layer.file_system.as_ref().map(|fs| fs.kind.clone())).or_else(|| layer.path.clone())
+        part.or_else(|| layer.file_system.as_ref().map(|fs| fs.kind.clone()))
+            .or_else(|| layer.path.clone())
     };
     out.extend(name.or_else(|| if is_top { None } else { plain() }));
-    layer.layers.iter().for_each(|below| collect(below, false, out));
+    layer
+        .layers
+        .iter()
+        .for_each(|below| collect(below, false, out));
 }
 
 /// A device that is made of something else.
@@ -46,7 +54,9 @@ fn between(device: &BlockDevice) -> Option<String> {
         Transport::Loop => "a loop device",
         Transport::Md => "an array",
         Transport::Dm => "a mapping",
-        Transport::Nbd | Transport::Rbd | Transport::NvmeFabric | Transport::Iscsi => "a device across a network",
+        Transport::Nbd | Transport::Rbd | Transport::NvmeFabric | Transport::Iscsi => {
+            "a device across a network"
+        }
         Transport::Ublk => "a device served by a process",
         Transport::Nvme
         | Transport::Virtio
@@ -60,8 +70,16 @@ fn between(device: &BlockDevice) -> Option<String> {
         | Transport::Ram
         | Transport::Null => return None,
     };
-    let details: Vec<&str> = [&device.name, &device.raid_level, &device.mapping].into_iter().flatten().map(String::as_str).collect();
-    Some(if details.is_empty() { kind.to_owned() } else { format!("{kind} ({})", details.join(" ")) })
+    let details: Vec<&str> = [&device.name, &device.raid_level, &device.mapping]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    Some(if details.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind} ({})", details.join(" "))
+    })
 }
 
 #[cfg(test)]
@@ -71,23 +89,44 @@ mod tests {
     use record::Summary;
 
     fn layer(transport: Option<Transport>, name: &str, layers: Vec<StorageLayer>) -> StorageLayer {
-        let device = BlockDevice { name: Some(name.into()), transport, ..BlockDevice::default() };
-        StorageLayer { device: Some(device), layers, ..StorageLayer::default() }
+        let device = BlockDevice {
+            name: Some(name.into()),
+            transport,
+            ..BlockDevice::default()
+        };
+        StorageLayer {
+            device: Some(device),
+            layers,
+            ..StorageLayer::default()
+        }
     }
 
     #[test]
     fn a_loop_file_on_an_array_is_two_layers_and_two_disks() {
-        let disks = vec![layer(Some(Transport::Ata), "sda", vec![]), layer(Some(Transport::Ata), "sdb", vec![])];
+        let disks = vec![
+            layer(Some(Transport::Ata), "sda", vec![]),
+            layer(Some(Transport::Ata), "sdb", vec![]),
+        ];
         let mut record = sound();
-        record.environment.storage = Some(layer(Some(Transport::Loop), "loop0", vec![layer(Some(Transport::Md), "md1", disks)]));
-        assert_eq!(only(&check(&record)), "below the target lie a loop device (loop0), an array (md1), sda, sdb");
+        record.environment.storage = Some(layer(
+            Some(Transport::Loop),
+            "loop0",
+            vec![layer(Some(Transport::Md), "md1", disks)],
+        ));
+        assert_eq!(
+            only(&check(&record)),
+            "below the target lie a loop device (loop0), an array (md1), sda, sdb"
+        );
     }
 
     #[test]
     fn a_virtual_machine_and_a_container_are_said() {
         let mut record = sound();
         record.environment.system.hypervisor = Some(true);
-        assert_eq!(only(&check(&record)), "below the target lie the disk of a virtual machine");
+        assert_eq!(
+            only(&check(&record)),
+            "below the target lie the disk of a virtual machine"
+        );
         let mut foreign = quoted("read", Summary::default());
         foreign.environment.system.container_hints = vec!["Docker container".into()];
         assert_eq!(only(&check(&foreign)), "below the target lie a container");

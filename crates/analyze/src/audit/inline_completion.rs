@@ -1,4 +1,5 @@
-//! If every reap empties the queue, operations completed while they were submitted: nothing was ever waiting beside another.
+//! If every reap empties the queue, operations completed while they were submitted: nothing was
+//! ever waiting beside another.
 
 use super::{finding, percent, ratio};
 use crate::{Effective, Finding, Severity};
@@ -11,8 +12,11 @@ const LEAST_REAPS: u64 = 100;
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let depth = effective.number("queue-depth").unwrap_or(1);
-    let asked_for = effective.number("reap-batch").is_some_and(|batch| batch >= depth);
-    // A device that ends whole batches at once looks the same; its reads and writes do not run inside the submission.
+    let asked_for = effective
+        .number("reap-batch")
+        .is_some_and(|batch| batch >= depth);
+    // A device that ends whole batches at once looks the same; its reads and writes do not run
+    // inside the submission.
     let explained = asked_for
         || effective.is_on("direct")
         || effective.is_open_loop()
@@ -27,10 +31,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let share = percent(share);
-    let message = format!("{share} of reaps emptied a queue of {depth}: the target completed inline, effective concurrency is 1 a worker");
-    let advice =
-        "latencies are those of waiting in the own queue; measure at --queue-depth 1, or with --direct on a target that is asynchronous";
-    vec![finding("inline_completion", Severity::Warning, message, advice)]
+    let message = format!(
+        "{share} of reaps emptied a queue of {depth}: the target completed inline, effective concurrency is 1 a worker"
+    );
+    let advice = "latencies are those of waiting in the own queue; measure at --queue-depth 1, or with --direct on a target that is asynchronous";
+    vec![finding(
+        "inline_completion",
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]

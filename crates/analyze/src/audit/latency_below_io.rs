@@ -18,33 +18,56 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if matches!(effective.text("engine"), Some("null" | "sim")) {
         return Vec::new();
     }
-    let null = record.calibration.null_operation_ns.iter().filter(|(depth, _)| depth.as_str() == "1" || depth.ends_with(" 1"));
+    let null = record
+        .calibration
+        .null_operation_ns
+        .iter()
+        .filter(|(depth, _)| depth.as_str() == "1" || depth.ends_with(" 1"));
     let null_ns = null.map(|(_, ns)| *ns).next().unwrap_or_default();
-    transfers(record).filter_map(|figures| judge(record, &figures, null_ns)).collect()
+    transfers(record)
+        .filter_map(|figures| judge(record, &figures, null_ns))
+        .collect()
 }
 
 fn judge(record: &Record, figures: &Figures<'_>, null_ns: f64) -> Option<Finding> {
     let effective = Effective::of(record);
     let (mean, how) = match figures.mean_ns().filter(|mean| *mean > 0.0) {
         Some(mean) => (mean, "a mean latency of"),
-        None => (alone_ns(effective, figures)?, "one operation after the other, each taking"),
+        None => (
+            alone_ns(effective, figures)?,
+            "one operation after the other, each taking",
+        ),
     };
     let said = effective.text("cache") == Some("warm") || super::in_memory(record);
     let message = |limit: &str| format!("{}: {how} {} is {limit}", figures.kind, micros(mean));
     if mean < COPY_NS || mean < null_ns * NULL_FACTOR {
-        let severity = if said { Severity::Warning } else { Severity::Invalid };
-        return Some(finding(RULE, severity, message("that of a copy in memory, not of an I/O"), ADVICE));
+        let severity = if said {
+            Severity::Warning
+        } else {
+            Severity::Invalid
+        };
+        return Some(finding(
+            RULE,
+            severity,
+            message("that of a copy in memory, not of an I/O"),
+            ADVICE,
+        ));
     }
     let limit = "less than any storage device needs: memory answered";
     ((effective.is_on("direct") || record.source.is_some()) && mean < FASTEST_DEVICE_NS)
         .then(|| finding(RULE, Severity::Warning, message(limit), ADVICE))
 }
 
-/// The time of one operation where the settings say that only one was in flight and only one kind ran.
+/// The time of one operation where the settings say that only one was in flight and only one kind
+/// ran.
 fn alone_ns(effective: Effective<'_>, figures: &Figures<'_>) -> Option<f64> {
-    let one = ["queue-depth", "threads"].iter().all(|key| effective.number(key) == Some(1));
+    let one = ["queue-depth", "threads"]
+        .iter()
+        .all(|key| effective.number(key) == Some(1));
     let rate = figures.per_second().filter(|rate| *rate > 0.0)?;
-    let only = effective.read_share().is_some_and(|share| share == if figures.kind == "read" { 1.0 } else { 0.0 });
+    let only = effective
+        .read_share()
+        .is_some_and(|share| share == if figures.kind == "read" { 1.0 } else { 0.0 });
     (one && only).then(|| 1e9 / rate)
 }
 
@@ -59,13 +82,22 @@ mod tests {
     use record::{Measurements, Summary};
 
     fn of(mean_ns: f64) -> Record {
-        quoted("read", Summary { mean_ns: Some(mean_ns), ..Summary::default() })
+        quoted(
+            "read",
+            Summary {
+                mean_ns: Some(mean_ns),
+                ..Summary::default()
+            },
+        )
     }
 
     #[test]
     fn less_than_a_microsecond_is_a_copy() {
         let found = check(&of(430.0));
-        assert_eq!(only(&found), "read: a mean latency of 0.43 µs is that of a copy in memory, not of an I/O");
+        assert_eq!(
+            only(&found),
+            "read: a mean latency of 0.43 µs is that of a copy in memory, not of an I/O"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
@@ -78,13 +110,32 @@ mod tests {
 
     #[test]
     fn without_a_latency_the_rate_at_depth_1_tells() {
-        let mut record = quoted("read", Summary { per_second: Some(482_000.0), ..Summary::default() });
-        for (key, value) in [("queue-depth", "1"), ("threads", "1"), ("read-percent", "100")] {
+        let mut record = quoted(
+            "read",
+            Summary {
+                per_second: Some(482_000.0),
+                ..Summary::default()
+            },
+        );
+        for (key, value) in [
+            ("queue-depth", "1"),
+            ("threads", "1"),
+            ("read-percent", "100"),
+        ] {
             set(&mut record, key, value);
         }
-        assert_eq!(check(&Record { source: None, ..record.clone() }), []);
+        assert_eq!(
+            check(&Record {
+                source: None,
+                ..record.clone()
+            }),
+            []
+        );
         set(&mut record, "direct", "true");
-        assert!(only(&check(&record)).contains("each taking 2.07 µs is less than any storage device needs"));
+        assert!(
+            only(&check(&record))
+                .contains("each taking 2.07 µs is less than any storage device needs")
+        );
         set(&mut record, "queue-depth", "2");
         assert_eq!(check(&record), []);
     }
@@ -95,7 +146,10 @@ mod tests {
         record.operations = Measurements::default();
         record.operations.insert("read", blocks(1000, 4000));
         assert_eq!(check(&record), []);
-        record.calibration.null_operation_ns.insert("depth 1".into(), 3500.0);
+        record
+            .calibration
+            .null_operation_ns
+            .insert("depth 1".into(), 3500.0);
         assert_eq!(check(&record).len(), 1);
     }
 

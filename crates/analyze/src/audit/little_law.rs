@@ -1,4 +1,5 @@
-//! Little's law (L = X W): the time of all operations together is the integral of the operations in flight, whatever the load.
+//! Little's law (L = X W): the time of all operations together is the integral of the operations in
+//! flight, whatever the load.
 
 use super::finding;
 use crate::figures::{figures, sum_of_transfers};
@@ -14,29 +15,44 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return stated(record);
     }
     let in_flight = record.generator.in_flight_ns as f64;
-    let slots = effective.number("queue-depth").unwrap_or(1).saturating_mul(effective.number("threads").unwrap_or(1));
+    let slots = effective
+        .number("queue-depth")
+        .unwrap_or(1)
+        .saturating_mul(effective.number("threads").unwrap_or(1));
     let (count, errors) = (record.operations.count(), record.operations.errors());
-    // Failed operations were in flight but have no latency; few operations per slot are mostly edge.
+    // Failed operations were in flight but have no latency; few operations per slot are mostly
+    // edge.
     if in_flight == 0.0 || errors > count / 100 || count < slots.saturating_mul(20) {
         return Vec::new();
     }
-    let service: f64 = record.operations.kinds().map(|(_, o)| o.service.as_ref().unwrap_or(&o.latency).sum() as f64).sum();
+    let service: f64 = record
+        .operations
+        .kinds()
+        .map(|(_, o)| o.service.as_ref().unwrap_or(&o.latency).sum() as f64)
+        .sum();
     let off = service / in_flight;
     if (off - 1.0).abs() <= TOLERANCE {
         return Vec::new();
     }
-    let message =
-        format!("rate, latency and concurrency do not fit: rate x latency is {off:.2} times the operations seen in flight (Little's law)");
+    let message = format!(
+        "rate, latency and concurrency do not fit: rate x latency is {off:.2} times the operations seen in flight (Little's law)"
+    );
     let advice = "some time is counted twice or not at all: trust the rate, not the latencies, and look at the worker accounts";
     vec![finding("little_law", Severity::Warning, message, advice)]
 }
 
-/// Nobody counted what was in flight; at depth 1 it was one a thread, and never more than the depth. A flush occupies its worker as a write
-/// does; where a tool flushed and does not say for how long, less than one a thread was in flight by what is known.
+/// Nobody counted what was in flight; at depth 1 it was one a thread, and never more than the
+/// depth. A flush occupies its worker as a write does; where a tool flushed and does not say for
+/// how long, less than one a thread was in flight by what is known.
 fn stated(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let Some((depth, threads)) = effective.real("queue-depth").zip(effective.workers()) else { return Vec::new() };
-    let Some(transfers) = sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9)) else { return Vec::new() };
+    let Some((depth, threads)) = effective.real("queue-depth").zip(effective.workers()) else {
+        return Vec::new();
+    };
+    let Some(transfers) = sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))
+    else {
+        return Vec::new();
+    };
     let flushes = flushing(record);
     let off = (transfers + flushes.unwrap_or(0.0)) / (depth * threads);
     // Pauses between operations leave less in flight, and what a worker does besides.
@@ -45,8 +61,10 @@ fn stated(record: &Record) -> Vec<Finding> {
     if !too_few && off <= 1.0 + TOLERANCE {
         return Vec::new();
     }
-    let message =
-        format!("rate, latency and depth do not fit: rate x latency is {off:.2} times the {} in flight (Little's law)", depth * threads);
+    let message = format!(
+        "rate, latency and depth do not fit: rate x latency is {off:.2} times the {} in flight (Little's law)",
+        depth * threads
+    );
     let advice = "the latency leaves out part of the time, or the rate is of another run: take both from one run, with the whole latency";
     vec![finding("little_law", Severity::Warning, message, advice)]
 }
@@ -55,9 +73,15 @@ fn stated(record: &Record) -> Vec<Finding> {
 fn flushing(record: &Record) -> Option<f64> {
     let effective = Effective::of(record);
     let found = figures(record).filter(|f| matches!(f.kind, "fsync" | "fdatasync" | "sync"));
-    let times: Option<Vec<f64>> = found.map(|f| Some(f.per_second()? * f.mean_ns()? / 1e9)).collect();
-    let asked = ["fsync", "fdatasync"].iter().any(|key| effective.number(key).is_some_and(|every| every > 0));
-    times.filter(|times| !asked || !times.is_empty()).map(|times| times.iter().sum())
+    let times: Option<Vec<f64>> = found
+        .map(|f| Some(f.per_second()? * f.mean_ns()? / 1e9))
+        .collect();
+    let asked = ["fsync", "fdatasync"]
+        .iter()
+        .any(|key| effective.number(key).is_some_and(|every| every > 0));
+    times
+        .filter(|times| !asked || !times.is_empty())
+        .map(|times| times.iter().sum())
 }
 
 #[cfg(test)]
@@ -67,7 +91,10 @@ mod tests {
     use record::{Measurements, Operations};
 
     fn with(operations: Operations) -> Record {
-        let mut record = Record { operations: Measurements::default(), ..sound() };
+        let mut record = Record {
+            operations: Measurements::default(),
+            ..sound()
+        };
         record.operations.insert("read", operations);
         record
     }
@@ -79,33 +106,56 @@ mod tests {
 
     #[test]
     fn in_an_open_loop_the_service_time_counts() {
-        let late = Operations { service: Some(blocks(100_000, 3_200_000).latency), ..blocks(100_000, 900_000_000) };
+        let late = Operations {
+            service: Some(blocks(100_000, 3_200_000).latency),
+            ..blocks(100_000, 900_000_000)
+        };
         assert_eq!(check(&with(late)), []);
     }
 
     #[test]
     fn failed_operations_have_no_latency_to_count() {
-        assert_eq!(check(&with(Operations { errors: 50_000, ..blocks(50_000, 3_200_000) })), []);
+        assert_eq!(
+            check(&with(Operations {
+                errors: 50_000,
+                ..blocks(50_000, 3_200_000)
+            })),
+            []
+        );
     }
 
     #[test]
     fn stated_figures_are_held_against_the_depth() {
         let of = |per_second, mean_ns| {
-            let summary = record::Summary { per_second: Some(per_second), mean_ns: Some(mean_ns), ..record::Summary::default() };
+            let summary = record::Summary {
+                per_second: Some(per_second),
+                mean_ns: Some(mean_ns),
+                ..record::Summary::default()
+            };
             let mut record = super::super::example::quoted("read", summary);
             super::super::example::set(&mut record, "queue-depth", "1");
             super::super::example::set(&mut record, "threads", "1");
             record
         };
-        assert!(only(&check(&of(1_826_000.0, 430.0))).contains("rate x latency is 0.79 times the 1 in flight"));
+        assert!(
+            only(&check(&of(1_826_000.0, 430.0)))
+                .contains("rate x latency is 0.79 times the 1 in flight")
+        );
         assert_eq!(check(&of(10_200.0, 98_020.0)), []);
         assert_eq!(check(&of(10_200.0, 120_000.0)).len(), 1);
     }
 
     fn alone(per_second: f64, mean_ns: f64, options: &[(&str, &str)]) -> Record {
-        let summary = record::Summary { per_second: Some(per_second), mean_ns: Some(mean_ns), ..record::Summary::default() };
+        let summary = record::Summary {
+            per_second: Some(per_second),
+            mean_ns: Some(mean_ns),
+            ..record::Summary::default()
+        };
         let mut record = super::super::example::quoted("write", summary);
-        for (key, value) in [("queue-depth", "1"), ("threads", "1")].iter().chain(options) {
+        for (key, value) in [("queue-depth", "1"), ("threads", "1")]
+            .iter()
+            .chain(options)
+        {
             super::super::example::set(&mut record, key, value);
         }
         record
@@ -114,7 +164,10 @@ mod tests {
     #[test]
     fn workers_of_all_hosts_are_in_flight() {
         assert_eq!(check(&alone(4000.0, 1e6, &[("hosts", "4")])), []);
-        assert!(only(&check(&alone(8000.0, 1e6, &[("hosts", "4")]))).contains("2.00 times the 4 in flight"));
+        assert!(
+            only(&check(&alone(8000.0, 1e6, &[("hosts", "4")])))
+                .contains("2.00 times the 4 in flight")
+        );
     }
 
     #[test]
@@ -122,9 +175,17 @@ mod tests {
         assert_eq!(check(&alone(60.0, 1e6, &[])).len(), 1);
         assert_eq!(check(&alone(60.0, 1e6, &[("rate-iops", "60")])), []);
         assert_eq!(check(&alone(60.0, 1e6, &[("rate-bytes", "1MiB")])), []);
-        assert_eq!(check(&alone(100.0, 1e6, &[("fsync", "1")])), [], "nobody says how long the flushes took");
+        assert_eq!(
+            check(&alone(100.0, 1e6, &[("fsync", "1")])),
+            [],
+            "nobody says how long the flushes took"
+        );
         let mut record = alone(100.0, 1e6, &[("fsync", "1")]);
-        let flushes = record::Summary { per_second: Some(100.0), mean_ns: Some(8.8e6), ..record::Summary::default() };
+        let flushes = record::Summary {
+            per_second: Some(100.0),
+            mean_ns: Some(8.8e6),
+            ..record::Summary::default()
+        };
         record.summaries.insert("fsync".into(), flushes);
         assert_eq!(check(&record), []);
         record.summaries.get_mut("fsync").unwrap().mean_ns = Some(3e6);
@@ -133,6 +194,9 @@ mod tests {
 
     #[test]
     fn more_than_fits_is_found_whatever_the_pauses() {
-        assert_eq!(check(&alone(2000.0, 1e6, &[("rate-iops", "2000")])).len(), 1);
+        assert_eq!(
+            check(&alone(2000.0, 1e6, &[("rate-iops", "2000")])).len(),
+            1
+        );
     }
 }

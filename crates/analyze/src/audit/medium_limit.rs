@@ -17,22 +17,41 @@ const ADVICE: &str = "a cache answered, or the device is not what it says: use -
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let storage = record.environment.storage.as_ref().filter(|_| effective.uses_local_storage());
-    let device = storage.filter(|layer| layer.layers.is_empty()).and_then(|layer| layer.device.as_ref());
+    let storage = record
+        .environment
+        .storage
+        .as_ref()
+        .filter(|_| effective.uses_local_storage());
+    let device = storage
+        .filter(|layer| layer.layers.is_empty())
+        .and_then(|layer| layer.device.as_ref());
     // Below virtual and mapped devices lies what this machine cannot see.
-    let Some(device) = device.filter(|device| device.transport == Some(Transport::Ata)) else { return Vec::new() };
-    exceeded(record, device).map(|message| finding(RULE, Severity::Invalid, message, ADVICE)).into_iter().collect()
+    let Some(device) = device.filter(|device| device.transport == Some(Transport::Ata)) else {
+        return Vec::new();
+    };
+    exceeded(record, device)
+        .map(|message| finding(RULE, Severity::Invalid, message, ADVICE))
+        .into_iter()
+        .collect()
 }
 
 fn exceeded(record: &Record, device: &BlockDevice) -> Option<String> {
     let name = device.name.as_deref().unwrap_or("the device");
     let bytes = sum_of_transfers(record, |f| f.bytes_per_second());
     if let Some(bytes) = bytes.filter(|bytes| *bytes > SATA_BYTES.max(DISK_BYTES)) {
-        return Some(format!("{} is more than the {} of the SATA link of {name}", ByteRate(bytes), ByteRate(SATA_BYTES)));
+        return Some(format!(
+            "{} is more than the {} of the SATA link of {name}",
+            ByteRate(bytes),
+            ByteRate(SATA_BYTES)
+        ));
     }
     let random = Effective::of(record).is_on("random") && device.rotational == Some(true);
-    let rate = sum_of_transfers(record, |f| f.per_second()).filter(|rate| random && *rate > DISK_SEEKS)?;
-    Some(format!("{} random operations is more than the heads of {name}, a rotating disk, can seek", Rate(rate)))
+    let rate =
+        sum_of_transfers(record, |f| f.per_second()).filter(|rate| random && *rate > DISK_SEEKS)?;
+    Some(format!(
+        "{} random operations is more than the heads of {name}, a rotating disk, can seek",
+        Rate(rate)
+    ))
 }
 
 #[cfg(test)]
@@ -41,8 +60,18 @@ mod tests {
     use super::*;
 
     fn on_a_disk(elapsed_ns: u64, rotational: bool) -> Record {
-        let mut record = Record { elapsed_ns, ..sound() };
-        let device = record.environment.storage.as_mut().unwrap().device.as_mut().unwrap();
+        let mut record = Record {
+            elapsed_ns,
+            ..sound()
+        };
+        let device = record
+            .environment
+            .storage
+            .as_mut()
+            .unwrap()
+            .device
+            .as_mut()
+            .unwrap();
         *device = BlockDevice {
             name: Some("sda".into()),
             transport: Some(Transport::Ata),
@@ -55,13 +84,19 @@ mod tests {
     #[test]
     fn more_seeks_than_a_disk_can_do_are_found() {
         let found = check(&on_a_disk(10_000_000_000, true));
-        assert_eq!(only(&found), "10.0 K/s random operations is more than the heads of sda, a rotating disk, can seek");
+        assert_eq!(
+            only(&found),
+            "10.0 K/s random operations is more than the heads of sda, a rotating disk, can seek"
+        );
         assert_eq!(check(&on_a_disk(10_000_000_000, false)), []);
     }
 
     #[test]
     fn more_bytes_than_the_link_carries_are_found() {
-        assert!(only(&check(&on_a_disk(500_000_000, false))).contains("more than the 572 MiB/s of the SATA link of sda"));
+        assert!(
+            only(&check(&on_a_disk(500_000_000, false)))
+                .contains("more than the 572 MiB/s of the SATA link of sda")
+        );
     }
 
     #[test]

@@ -11,9 +11,16 @@ const ADVICE: &str = "write every block before reading it (--refill), and verify
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let holes = record.verification.as_ref().and_then(|v| Some((*v.by_kind.get("holes")?, v.operations))).filter(|(holes, _)| *holes > 0);
+    let holes = record
+        .verification
+        .as_ref()
+        .and_then(|v| Some((*v.by_kind.get("holes")?, v.operations)))
+        .filter(|(holes, _)| *holes > 0);
     if let Some((holes, checked)) = holes {
-        let message = format!("{holes} of {checked} reads that were checked met holes ({})", percent(ratio(holes, checked.max(holes))));
+        let message = format!(
+            "{holes} of {checked} reads that were checked met holes ({})",
+            percent(ratio(holes, checked.max(holes)))
+        );
         return vec![finding(RULE, Severity::Invalid, message, ADVICE)];
     }
     let reads = effective.read_share().is_some_and(|share| share > 0.0);
@@ -31,26 +38,46 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     if let Some(holes) = holes_in(record).filter(|_| kept) {
         let bytes: u64 = record.targets.iter().map(|target| target.bytes).sum();
-        let message =
-            format!("{} of the target are holes, which are read without the device", percent(ratio(holes, bytes.max(holes).max(1))));
-        return if holes > 0 { vec![finding(RULE, Severity::Warning, message, ADVICE)] } else { Vec::new() };
+        let message = format!(
+            "{} of the target are holes, which are read without the device",
+            percent(ratio(holes, bytes.max(holes).max(1)))
+        );
+        return if holes > 0 {
+            vec![finding(RULE, Severity::Warning, message, ADVICE)]
+        } else {
+            Vec::new()
+        };
     }
-    let message = format!("nothing shows that the blocks read were ever written: {why}, and a hole gives zeros too");
+    let message = format!(
+        "nothing shows that the blocks read were ever written: {why}, and a hole gives zeros too"
+    );
     vec![finding(RULE, Severity::Warning, message, ADVICE)]
 }
 
 /// Bytes of all targets that were holes before the run; `None` where of one of them nobody looked.
 fn holes_in(record: &Record) -> Option<u64> {
-    let of_each: Option<Vec<u64>> = record.targets.iter().map(|target| target.hole_bytes).collect();
-    of_each.filter(|holes| !holes.is_empty()).map(|holes| holes.iter().sum())
+    let of_each: Option<Vec<u64>> = record
+        .targets
+        .iter()
+        .map(|target| target.hole_bytes)
+        .collect();
+    of_each
+        .filter(|holes| !holes.is_empty())
+        .map(|holes| holes.iter().sum())
 }
 
 /// Whether this run wrote the target, or the device saw the reads.
 pub(super) fn is_accounted(record: &Record, effective: Effective<'_>) -> bool {
     let bytes: u64 = record.targets.iter().map(|target| target.bytes).sum();
-    let filled = record.fill.as_ref().is_some_and(|fill| bytes > 0 && fill.bytes >= bytes);
+    let filled = record
+        .fill
+        .as_ref()
+        .is_some_and(|fill| bytes > 0 && fill.bytes >= bytes);
     let read = counted(record, "read").bytes;
-    let reached = record.devices.first().is_some_and(|device| read > 0 && ratio(device.read_bytes, read) >= REACHED);
+    let reached = record
+        .devices
+        .first()
+        .is_some_and(|device| read > 0 && ratio(device.read_bytes, read) >= REACHED);
     filled || (effective.is_on("direct") && reached)
 }
 
@@ -72,9 +99,17 @@ mod tests {
     fn holes_that_verification_met_are_invalid() {
         let mut record = sound();
         let by_kind = [("holes".to_owned(), 38)].into();
-        record.verification = Some(Verification { operations: 100, failures: 38, by_kind, ..Verification::default() });
+        record.verification = Some(Verification {
+            operations: 100,
+            failures: 38,
+            by_kind,
+            ..Verification::default()
+        });
         let found = check(&record);
-        assert_eq!(only(&found), "38 of 100 reads that were checked met holes (38%)");
+        assert_eq!(
+            only(&found),
+            "38 of 100 reads that were checked met holes (38%)"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
@@ -82,8 +117,14 @@ mod tests {
     fn zeros_prove_nothing_unless_somebody_wrote_them() {
         assert!(only(&check(&zeros())).contains("zeros pass the verification"));
         let mut filled = zeros();
-        filled.targets = vec![TargetFact { bytes: 4096, ..TargetFact::default() }];
-        filled.fill = Some(Fill { bytes: 4096, ..Fill::default() });
+        filled.targets = vec![TargetFact {
+            bytes: 4096,
+            ..TargetFact::default()
+        }];
+        filled.fill = Some(Fill {
+            bytes: 4096,
+            ..Fill::default()
+        });
         assert_eq!(check(&filled), []);
     }
 
@@ -92,12 +133,25 @@ mod tests {
         let mut record = sound();
         set(&mut record, "no-refill", "true");
         record.devices.clear();
-        record.targets = vec![TargetFact { bytes: 1000, hole_bytes: Some(0), ..TargetFact::default() }];
+        record.targets = vec![TargetFact {
+            bytes: 1000,
+            hole_bytes: Some(0),
+            ..TargetFact::default()
+        }];
         assert_eq!(check(&record), []);
         record.targets[0].hole_bytes = Some(380);
-        assert_eq!(only(&check(&record)), "38% of the target are holes, which are read without the device");
-        record.targets.push(TargetFact { bytes: 1000, ..TargetFact::default() });
-        assert!(only(&check(&record)).contains("nothing shows"), "of one nobody looked");
+        assert_eq!(
+            only(&check(&record)),
+            "38% of the target are holes, which are read without the device"
+        );
+        record.targets.push(TargetFact {
+            bytes: 1000,
+            ..TargetFact::default()
+        });
+        assert!(
+            only(&check(&record)).contains("nothing shows"),
+            "of one nobody looked"
+        );
     }
 
     #[test]

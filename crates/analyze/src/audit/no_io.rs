@@ -8,8 +8,11 @@ use record::Record;
 const IDLE: [&str; 3] = ["null", "cpuio", "noop"];
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    // In records of our own the engine stands beside every number, and measuring the instrument is what it is for.
-    let engine = Effective::of(record).text("engine").filter(|engine| record.source.is_some() && IDLE.contains(engine));
+    // In records of our own the engine stands beside every number, and measuring the instrument is
+    // what it is for.
+    let engine = Effective::of(record)
+        .text("engine")
+        .filter(|engine| record.source.is_some() && IDLE.contains(engine));
     let found = engine.map(|engine| {
         let message = format!("no I/O took place: the engine {engine} completes operations without doing them");
         let advice = "these are the limits of the tool, not of any storage: name an engine that does I/O, such as io_uring or psync";

@@ -1,20 +1,38 @@
-//! A congestion control that paces holds large transfers back where there is no network to be kind to.
+//! A congestion control that paces holds large transfers back where there is no network to be kind
+//! to.
 
 use super::finding;
 use super::target_on_same_host::named_here;
 use crate::{Finding, Severity};
 use record::Record;
 
-/// Below this many bytes an answer or an upload leaves at once, in one piece, and there is nothing to pace.
+/// Below this many bytes an answer or an upload leaves at once, in one piece, and there is nothing
+/// to pace.
 const ONE_PIECE: u64 = 64 << 10;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let control = record.environment.system.sysctls.get("net.ipv4.tcp_congestion_control");
-    let Some(control) = control.filter(|name| name.starts_with("bbr")) else { return Vec::new() };
-    let over_tcp = |place: &&str| ["http://", "https://"].iter().any(|scheme| place.contains(scheme));
-    let Some(place) = named_here(record).filter(over_tcp) else { return Vec::new() };
+    let control = record
+        .environment
+        .system
+        .sysctls
+        .get("net.ipv4.tcp_congestion_control");
+    let Some(control) = control.filter(|name| name.starts_with("bbr")) else {
+        return Vec::new();
+    };
+    let over_tcp = |place: &&str| {
+        ["http://", "https://"]
+            .iter()
+            .any(|scheme| place.contains(scheme))
+    };
+    let Some(place) = named_here(record).filter(over_tcp) else {
+        return Vec::new();
+    };
     let large = |bytes: u64, count: u64| count > 0 && bytes / count >= ONE_PIECE;
-    if !record.operations.kinds().any(|(_, operations)| large(operations.bytes, operations.count)) {
+    if !record
+        .operations
+        .kinds()
+        .any(|(_, operations)| large(operations.bytes, operations.count))
+    {
         return Vec::new();
     }
     let message = format!(
@@ -23,7 +41,12 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     );
     let advice = "compare under a congestion control that does not pace, such as cubic (sysctl net.ipv4.tcp_congestion_control, also in a \
                   network namespace), or load from another machine";
-    vec![finding("paced_by_kernel", Severity::Warning, message, advice)]
+    vec![finding(
+        "paced_by_kernel",
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]
@@ -35,10 +58,23 @@ mod tests {
     fn load(control: Option<&str>, target: &str, mean_bytes: u64) -> Record {
         let mut record = sound();
         let name = "net.ipv4.tcp_congestion_control".to_owned();
-        record.environment.system.sysctls = control.map(|control| (name, control.to_owned())).into_iter().collect();
-        record.targets = vec![TargetFact { path: target.into(), ..TargetFact::default() }];
+        record.environment.system.sysctls = control
+            .map(|control| (name, control.to_owned()))
+            .into_iter()
+            .collect();
+        record.targets = vec![TargetFact {
+            path: target.into(),
+            ..TargetFact::default()
+        }];
         record.operations = record::Measurements::default();
-        record.operations.insert("get", Operations { count: 10, bytes: mean_bytes * 10, ..Operations::default() });
+        record.operations.insert(
+            "get",
+            Operations {
+                count: 10,
+                bytes: mean_bytes * 10,
+                ..Operations::default()
+            },
+        );
         record
     }
 
@@ -50,7 +86,11 @@ mod tests {
             load(Some("cubic"), here, 1 << 20),
             load(None, here, 1 << 20),
             load(Some("bbr"), "s3://bucket@http://10.0.0.7:9000", 1 << 20),
-            load(Some("bbr"), "nbd+unix:///disk?socket=/run/nbd.sock", 1 << 20),
+            load(
+                Some("bbr"),
+                "nbd+unix:///disk?socket=/run/nbd.sock",
+                1 << 20,
+            ),
             load(Some("bbr"), here, 4096),
         ] {
             assert_eq!(check(&silent), []);

@@ -27,9 +27,19 @@ impl Waiting {
 }
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(load) = waiting_users(record).filter(|load| load.share() < LEAST_SHARE) else { return Vec::new() };
-    let (severity, who) = if load.of_users { (Severity::Invalid, "users") } else { (Severity::Warning, "workers") };
-    let of = if load.of.fract() == 0.0 { load.of.to_string() } else { format!("{:.1}", load.of) };
+    let Some(load) = waiting_users(record).filter(|load| load.share() < LEAST_SHARE) else {
+        return Vec::new();
+    };
+    let (severity, who) = if load.of_users {
+        (Severity::Invalid, "users")
+    } else {
+        (Severity::Warning, "workers")
+    };
+    let of = if load.of.fract() == 0.0 {
+        load.of.to_string()
+    } else {
+        format!("{:.1}", load.of)
+    };
     let message = format!(
         "{}{:.2} of {of} {who} were waiting for the target at a time ({}): the rate is that of the pauses between operations",
         load.at_most(),
@@ -47,40 +57,63 @@ pub(super) fn waiting_users(record: &Record) -> Option<Waiting> {
     // Users that are kept ready for an arrival rate do not sleep: they are not there.
     let load = allocated.map(|users| running_users(record).unwrap_or(users).min(users));
     let workers = || {
-        let [threads, depth] = ["threads", "queue-depth"].map(|key| effective.real(key).unwrap_or(1.0));
+        let [threads, depth] =
+            ["threads", "queue-depth"].map(|key| effective.real(key).unwrap_or(1.0));
         effective.thinks().then_some(threads * depth)
     };
-    let of = load.or_else(workers).filter(|_| !effective.is_open_loop())?;
+    let of = load
+        .or_else(workers)
+        .filter(|_| !effective.is_open_loop())?;
     // An iteration holds its own pauses.
-    let kinds: Vec<Figures<'_>> = figures(record).filter(|f| !f.kind.starts_with("iteration")).collect();
+    let kinds: Vec<Figures<'_>> = figures(record)
+        .filter(|f| !f.kind.starts_with("iteration"))
+        .collect();
     let mut busy: Vec<(f64, bool)> = kinds.iter().filter_map(waiting).collect();
     if busy.is_empty() {
         busy.extend(apart(&kinds));
     }
     let at_a_time = busy.iter().map(|(waiting, _)| waiting).sum();
     let is_exact = busy.iter().all(|(_, is_mean)| *is_mean);
-    (!busy.is_empty()).then_some(Waiting { at_a_time, of, is_exact, of_users: load.is_some() })
+    (!busy.is_empty()).then_some(Waiting {
+        at_a_time,
+        of,
+        is_exact,
+        of_users: load.is_some(),
+    })
 }
 
 /// Little's law: users that were in an iteration, pauses included, at a time.
 fn running_users(record: &Record) -> Option<f64> {
-    let rate = record.summaries.get("iterations").and_then(|iterations| iterations.per_second)?;
+    let rate = record
+        .summaries
+        .get("iterations")
+        .and_then(|iterations| iterations.per_second)?;
     let duration = record.summaries.get("iteration_duration")?;
-    let mean_ns = duration.latency.as_ref().and_then(record::Histogram::mean).or(duration.mean_ns)?;
+    let mean_ns = duration
+        .latency
+        .as_ref()
+        .and_then(record::Histogram::mean)
+        .or(duration.mean_ns)?;
     Some(rate * mean_ns / 1e9).filter(|users| users.is_finite() && *users > 0.0)
 }
 
-/// Little's law: how many were waiting on average, and whether that is from a mean; a p95 is an upper bound of the mean of nearly any latency.
+/// Little's law: how many were waiting on average, and whether that is from a mean; a p95 is an
+/// upper bound of the mean of nearly any latency.
 fn waiting(figures: &Figures<'_>) -> Option<(f64, bool)> {
     let rate = figures.tried_per_second()?;
     let mean = figures.mean_service_ns().map(|ns| (ns, true));
-    mean.or_else(|| Some((figures.percentile_ns(95.0)?, false))).map(|(ns, is_mean)| (rate * ns / 1e9, is_mean))
+    mean.or_else(|| Some((figures.percentile_ns(95.0)?, false)))
+        .map(|(ns, is_mean)| (rate * ns / 1e9, is_mean))
 }
 
-/// Where rates and latencies stand at different kinds: the rate of all with the longest latency, an upper bound.
+/// Where rates and latencies stand at different kinds: the rate of all with the longest latency, an
+/// upper bound.
 fn apart(kinds: &[Figures<'_>]) -> Option<(f64, bool)> {
     let rates: Vec<f64> = kinds.iter().filter_map(Figures::per_second).collect();
-    let longest = kinds.iter().filter_map(|f| f.percentile_ns(95.0).or_else(|| f.mean_service_ns())).fold(0.0_f64, f64::max);
+    let longest = kinds
+        .iter()
+        .filter_map(|f| f.percentile_ns(95.0).or_else(|| f.mean_service_ns()))
+        .fold(0.0_f64, f64::max);
     (!rates.is_empty() && longest > 0.0).then(|| (rates.iter().sum::<f64>() * longest / 1e9, false))
 }
 
@@ -92,7 +125,14 @@ mod tests {
 
     fn upload(p95_ns: f64) -> Record {
         let percentiles_ns = [("95".to_owned(), p95_ns)].into();
-        let mut record = quoted("put", Summary { per_second: Some(23.2), percentiles_ns, ..Summary::default() });
+        let mut record = quoted(
+            "put",
+            Summary {
+                per_second: Some(23.2),
+                percentiles_ns,
+                ..Summary::default()
+            },
+        );
         set(&mut record, "users", "50");
         record
     }
@@ -100,7 +140,11 @@ mod tests {
     #[test]
     fn users_that_sleep_are_found() {
         let found = check(&upload(11.5e6));
-        assert!(only(&found).starts_with("at most 0.27 of 50 users were waiting for the target at a time (0.5%)"));
+        assert!(
+            only(&found).starts_with(
+                "at most 0.27 of 50 users were waiting for the target at a time (0.5%)"
+            )
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
@@ -114,13 +158,39 @@ mod tests {
 
     #[test]
     fn users_that_an_arrival_rate_keeps_ready_are_not_waiting_for_anything() {
-        let mut record = quoted("request", Summary { per_second: Some(600.0), mean_ns: Some(1e9), ..Summary::default() });
+        let mut record = quoted(
+            "request",
+            Summary {
+                per_second: Some(600.0),
+                mean_ns: Some(1e9),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "users", "3083");
-        assert!(only(&check(&record)).starts_with("600.00 of 3083 users"), "nothing says how many ran");
-        record.summaries.insert("iterations".into(), Summary { per_second: Some(600.0), ..Summary::default() });
-        record.summaries.insert("iteration_duration".into(), Summary { mean_ns: Some(1.18e9), ..Summary::default() });
+        assert!(
+            only(&check(&record)).starts_with("600.00 of 3083 users"),
+            "nothing says how many ran"
+        );
+        record.summaries.insert(
+            "iterations".into(),
+            Summary {
+                per_second: Some(600.0),
+                ..Summary::default()
+            },
+        );
+        record.summaries.insert(
+            "iteration_duration".into(),
+            Summary {
+                mean_ns: Some(1.18e9),
+                ..Summary::default()
+            },
+        );
         assert_eq!(check(&record), [], "708 ran, of which 600 waited");
-        record.summaries.get_mut("iteration_duration").unwrap().mean_ns = Some(5.05e9);
+        record
+            .summaries
+            .get_mut("iteration_duration")
+            .unwrap()
+            .mean_ns = Some(5.05e9);
         assert!(only(&check(&record)).starts_with("600.00 of 3030 users"));
     }
 
@@ -131,7 +201,9 @@ mod tests {
         set(&mut record, "think-time", "1ms");
         assert_eq!(check(&record), []);
         record.operations = record::Measurements::default();
-        record.operations.insert("read", super::super::example::blocks(100_000, 3_200));
+        record
+            .operations
+            .insert("read", super::super::example::blocks(100_000, 3_200));
         let found = check(&record);
         assert!(only(&found).starts_with("0.03 of 32 workers"));
         assert_eq!(found[0].severity, Severity::Warning);
@@ -142,7 +214,13 @@ mod tests {
         let mut record = upload(11.5e6);
         let put = record.summaries.get_mut("put").unwrap();
         put.per_second = None;
-        record.summaries.insert("request".into(), Summary { per_second: Some(23.2), ..Summary::default() });
+        record.summaries.insert(
+            "request".into(),
+            Summary {
+                per_second: Some(23.2),
+                ..Summary::default()
+            },
+        );
         assert!(only(&check(&record)).starts_with("at most 0.27 of 50 users"));
     }
 }

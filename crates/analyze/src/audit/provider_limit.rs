@@ -12,7 +12,8 @@ const RULE: &str = "provider_limit";
 const MOST_SCATTER: f64 = 0.01;
 /// With this much in flight a volume is never idle.
 const FULL: f64 = 8.0;
-/// What a volume of flash across a network needs for one operation, several times over: beyond it the operations queued.
+/// What a volume of flash across a network needs for one operation, several times over: beyond it
+/// the operations queued.
 const LEAST_QUEUED_NS: f64 = 10e6;
 /// A plateau at shorter latencies may be that of a controller.
 const LEAST_PLATEAU_NS: f64 = 1e6;
@@ -25,26 +26,49 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if !effective.uses_local_storage() || effective.is_open_loop() || effective.thinks() {
         return Vec::new();
     }
-    let found = control_group(record).or_else(|| effective.is_on("direct").then(|| plateau(record).or_else(|| queued(record)))?);
-    found.map(|message| finding(RULE, Severity::Warning, message, ADVICE)).into_iter().collect()
+    let found = control_group(record).or_else(|| {
+        effective
+            .is_on("direct")
+            .then(|| plateau(record).or_else(|| queued(record)))?
+    });
+    found
+        .map(|message| finding(RULE, Severity::Warning, message, ADVICE))
+        .into_iter()
+        .collect()
 }
 
 /// The limit of our own control group.
 fn control_group(record: &Record) -> Option<String> {
     let device = record.environment.storage.as_ref()?.device.as_ref()?;
     let limits = record.environment.cgroup.as_ref()?.io.as_ref()?;
-    let limit = limits.iter().find(|limit| (limit.major, limit.minor) == (device.major, device.minor))?;
-    let rates = |kind: &str| crate::figures::of_kind(record, kind).map(|f| (f.per_second(), f.bytes_per_second()));
-    let IoLimit { reads_per_second, writes_per_second, read_bytes_per_second, write_bytes_per_second, .. } = *limit;
-    let pairs = [("read", reads_per_second, read_bytes_per_second), ("write", writes_per_second, write_bytes_per_second)];
+    let limit = limits
+        .iter()
+        .find(|limit| (limit.major, limit.minor) == (device.major, device.minor))?;
+    let rates = |kind: &str| {
+        crate::figures::of_kind(record, kind).map(|f| (f.per_second(), f.bytes_per_second()))
+    };
+    let IoLimit {
+        reads_per_second,
+        writes_per_second,
+        read_bytes_per_second,
+        write_bytes_per_second,
+        ..
+    } = *limit;
+    let pairs = [
+        ("read", reads_per_second, read_bytes_per_second),
+        ("write", writes_per_second, write_bytes_per_second),
+    ];
     pairs.into_iter().find_map(|(kind, operations, bytes)| {
         let (rate, throughput) = rates(kind)?;
         let near = |rate: Option<f64>, limit: Limit| match limit {
-            Limit::AtMost(most) if most > 0 => rate.is_some_and(|rate| NEAR.contains(&(rate / most as f64))),
+            Limit::AtMost(most) if most > 0 => {
+                rate.is_some_and(|rate| NEAR.contains(&(rate / most as f64)))
+            }
             Limit::AtMost(_) | Limit::Unlimited => false,
         };
-        (near(rate, operations) || near(throughput, bytes))
-            .then(|| format!("the rate of {kind}s is the limit of the control group: the quota was measured"))
+        (near(rate, operations) || near(throughput, bytes)).then(|| {
+            format!("the rate of {kind}s is the limit of the control group: the quota was measured")
+        })
     })
 }
 
@@ -55,14 +79,27 @@ fn plateau(record: &Record) -> Option<String> {
     let scatter = stats::sample::variance(&series).sqrt() / mean;
     let latency = sum_of_transfers(record, |f| f.mean_ns())?;
     let flat = scatter < MOST_SCATTER && in_flight(record)? >= FULL && latency >= LEAST_PLATEAU_NS;
-    flat.then(|| format!("{} for {} s within {}: the rate of a quota, not of a device", Rate(mean), series.len(), percent(scatter)))
+    flat.then(|| {
+        format!(
+            "{} for {} s within {}: the rate of a quota, not of a device",
+            Rate(mean),
+            series.len(),
+            percent(scatter)
+        )
+    })
 }
 
-/// Operations that wait far longer than a volume needs, by Little's law, where only the rate is known.
+/// Operations that wait far longer than a volume needs, by Little's law, where only the rate is
+/// known.
 fn queued(record: &Record) -> Option<String> {
     let in_flight = in_flight(record).filter(|_| is_cloud(record) && record.series.is_empty())?;
     let each = in_flight / sum_of_transfers(record, |f| f.per_second())? * 1e9;
-    let rotates = record.environment.storage.as_ref().and_then(|s| s.device.as_ref()?.rotational) == Some(true);
+    let rotates = record
+        .environment
+        .storage
+        .as_ref()
+        .and_then(|s| s.device.as_ref()?.rotational)
+        == Some(true);
     (in_flight >= FULL && each >= LEAST_QUEUED_NS && each.is_finite() && !rotates).then(|| {
         let each = Nanos(f64_to_u64_saturating(each.round()));
         format!("{in_flight} in flight on a volume of a provider take {each} each: they queue before its quota or burst credit")
@@ -81,13 +118,32 @@ fn is_lent(record: &Record) -> bool {
 
 /// A provider, by its name in the firmware or in the model of the disk.
 pub(super) fn is_cloud(record: &Record) -> bool {
-    const NAMES: [&str; 10] =
-        ["amazon", "ebs", "google", "persistentdisk", "microsoft", "azure", "alibaba", "oracle", "digitalocean", "hetzner"];
+    const NAMES: [&str; 10] = [
+        "amazon",
+        "ebs",
+        "google",
+        "persistentdisk",
+        "microsoft",
+        "azure",
+        "alibaba",
+        "oracle",
+        "digitalocean",
+        "hetzner",
+    ];
     let system = &record.environment.system;
-    let model = record.environment.storage.as_ref().and_then(|s| s.device.as_ref()?.model.as_ref());
+    let model = record
+        .environment
+        .storage
+        .as_ref()
+        .and_then(|s| s.device.as_ref()?.model.as_ref());
     let texts = [system.vendor.as_ref(), system.product.as_ref(), model];
-    let words = texts.into_iter().flatten().flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
-    words.map(str::to_ascii_lowercase).any(|word| NAMES.contains(&word.as_str()))
+    let words = texts
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
+    words
+        .map(str::to_ascii_lowercase)
+        .any(|word| NAMES.contains(&word.as_str()))
 }
 
 #[cfg(test)]
@@ -101,28 +157,53 @@ mod tests {
         let mut record = with_rates(&[3000; 60]);
         assert_eq!(check(&record), []);
         record.environment.system.hypervisor = Some(true);
-        assert_eq!(only(&check(&record)), "3.00 K/s for 60 s within 0%: the rate of a quota, not of a device");
-        let mut scattered = with_rates(&(0..60).map(|second| 3000 + second % 7 * 20).collect::<Vec<_>>());
+        assert_eq!(
+            only(&check(&record)),
+            "3.00 K/s for 60 s within 0%: the rate of a quota, not of a device"
+        );
+        let mut scattered = with_rates(
+            &(0..60)
+                .map(|second| 3000 + second % 7 * 20)
+                .collect::<Vec<_>>(),
+        );
         scattered.environment.system.hypervisor = Some(true);
         assert_eq!(check(&scattered), []);
     }
 
     #[test]
     fn a_queue_before_a_volume_is_found_by_littles_law() {
-        let mut record = quoted("write", Summary { per_second: Some(5960.0), ..Summary::default() });
+        let mut record = quoted(
+            "write",
+            Summary {
+                per_second: Some(5960.0),
+                ..Summary::default()
+            },
+        );
         for (key, value) in [("direct", "true"), ("queue-depth", "32"), ("threads", "4")] {
             set(&mut record, key, value);
         }
         assert_eq!(check(&record), []);
         record.environment.system.vendor = Some("Amazon EC2".into());
-        assert!(only(&check(&record)).starts_with("128 in flight on a volume of a provider take 21.48 ms each"));
+        assert!(
+            only(&check(&record))
+                .starts_with("128 in flight on a volume of a provider take 21.48 ms each")
+        );
     }
 
     #[test]
     fn the_limit_of_the_own_control_group_is_known() {
         let mut record = with_rates(&[]);
-        let io = IoLimit { reads_per_second: Limit::AtMost(10_000), ..IoLimit::default() };
-        record.environment.cgroup = Some(ControlGroup { io: Some(vec![io]), ..ControlGroup::default() });
-        assert_eq!(only(&check(&record)), "the rate of reads is the limit of the control group: the quota was measured");
+        let io = IoLimit {
+            reads_per_second: Limit::AtMost(10_000),
+            ..IoLimit::default()
+        };
+        record.environment.cgroup = Some(ControlGroup {
+            io: Some(vec![io]),
+            ..ControlGroup::default()
+        });
+        assert_eq!(
+            only(&check(&record)),
+            "the rate of reads is the limit of the control group: the quota was measured"
+        );
     }
 }

@@ -10,26 +10,44 @@ const TOLERANCE: f64 = 0.005;
 /// Unsent operations and a shortfall beyond these shares make it another workload.
 const INVALID_UNSENT: f64 = 0.01;
 const INVALID_SHORTFALL: f64 = 0.05;
-const ADVICE: &str =
-    "the target or this machine cannot keep the rate: ask for less, allow a greater --queue-depth, or call this an overload test";
+const ADVICE: &str = "the target or this machine cannot keep the rate: ask for less, allow a greater --queue-depth, or call this an overload test";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(pace) = &record.pace else { return Vec::new() };
+    let Some(pace) = &record.pace else {
+        return Vec::new();
+    };
     let mut out = Vec::new();
-    let started = record.operations.count().saturating_add(record.operations.errors());
+    let started = record
+        .operations
+        .count()
+        .saturating_add(record.operations.errors());
     if let Some(asked) = pace.asked_per_second {
         let [wanted, got] = [asked, pace.achieved_per_second].map(|x| Rate(x).to_string());
-        out.extend(compare(record, pace.achieved_per_second / asked, &wanted, &got));
+        out.extend(compare(
+            record,
+            pace.achieved_per_second / asked,
+            &wanted,
+            &got,
+        ));
     }
-    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second()) {
+    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second())
+    {
         let [wanted, got] = [asked, achieved].map(|x| ByteRate(x).to_string());
         out.extend(compare(record, achieved / asked, &wanted, &got));
     }
     if pace.unsent > 0 {
         let share = ratio(pace.unsent, pace.unsent.saturating_add(started));
-        let severity = if share > INVALID_UNSENT { Severity::Invalid } else { Severity::Warning };
+        let severity = if share > INVALID_UNSENT {
+            Severity::Invalid
+        } else {
+            Severity::Warning
+        };
         let were = if pace.unsent == 1 { "was" } else { "were" };
-        let message = format!("{} that {were} due never started, {} of all", some(pace.unsent, "operation"), percent(share));
+        let message = format!(
+            "{} that {were} due never started, {} of all",
+            some(pace.unsent, "operation"),
+            percent(share)
+        );
         out.push(finding(RULE, severity, message, ADVICE));
     }
     out
@@ -38,12 +56,23 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Finding> {
     let count = record.operations.count().max(1) as f64;
     // A Poisson count varies by its root; a constant one by the operation at each end.
-    let chance = if Effective::of(record).text("arrival") == Some("poisson") { 3.0 / count.sqrt() } else { 2.0 / count };
+    let chance = if Effective::of(record).text("arrival") == Some("poisson") {
+        3.0 / count.sqrt()
+    } else {
+        2.0 / count
+    };
     if !kept.is_finite() || (kept - 1.0).abs() <= TOLERANCE.max(chance) {
         return None;
     }
-    let severity = if kept < 1.0 - INVALID_SHORTFALL { Severity::Invalid } else { Severity::Warning };
-    let message = format!("asked for {asked}, achieved {achieved} ({:.2}%)", kept * 100.0);
+    let severity = if kept < 1.0 - INVALID_SHORTFALL {
+        Severity::Invalid
+    } else {
+        Severity::Warning
+    };
+    let message = format!(
+        "asked for {asked}, achieved {achieved} ({:.2}%)",
+        kept * 100.0
+    );
     Some(finding(RULE, severity, message, ADVICE))
 }
 
@@ -55,7 +84,12 @@ mod tests {
 
     fn paced(asked: f64, achieved: f64, unsent: u64) -> Record {
         Record {
-            pace: Some(PaceAccount { asked_per_second: Some(asked), asked_bytes_per_second: None, achieved_per_second: achieved, unsent }),
+            pace: Some(PaceAccount {
+                asked_per_second: Some(asked),
+                asked_bytes_per_second: None,
+                achieved_per_second: achieved,
+                unsent,
+            }),
             ..sound()
         }
     }
@@ -63,13 +97,25 @@ mod tests {
     #[test]
     fn a_shortfall_and_an_excess_are_found() {
         let found = check(&paced(12_500.0, 10_000.0, 0));
-        assert_eq!((only(&found), found[0].severity), ("asked for 12.5 K/s, achieved 10.0 K/s (80.00%)", Severity::Invalid));
-        assert_eq!(check(&paced(9_900.0, 10_000.0, 0))[0].severity, Severity::Warning);
+        assert_eq!(
+            (only(&found), found[0].severity),
+            (
+                "asked for 12.5 K/s, achieved 10.0 K/s (80.00%)",
+                Severity::Invalid
+            )
+        );
+        assert_eq!(
+            check(&paced(9_900.0, 10_000.0, 0))[0].severity,
+            Severity::Warning
+        );
     }
 
     #[test]
     fn operations_that_never_started_are_found() {
-        assert_eq!(only(&check(&paced(10_000.0, 10_000.0, 25))), "25 operations that were due never started, under 0.1% of all");
+        assert_eq!(
+            only(&check(&paced(10_000.0, 10_000.0, 25))),
+            "25 operations that were due never started, under 0.1% of all"
+        );
     }
 
     #[test]
@@ -79,7 +125,10 @@ mod tests {
         record.pace.as_mut().unwrap().asked_bytes_per_second = Some(40_960_000.0);
         assert_eq!(check(&record), []);
         record.pace.as_mut().unwrap().asked_bytes_per_second = Some(81_920_000.0);
-        assert_eq!(only(&check(&record)), "asked for 78.1 MiB/s, achieved 39.1 MiB/s (50.00%)");
+        assert_eq!(
+            only(&check(&record)),
+            "asked for 78.1 MiB/s, achieved 39.1 MiB/s (50.00%)"
+        );
     }
 
     #[test]

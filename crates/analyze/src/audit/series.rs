@@ -3,23 +3,34 @@
 use record::Record;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Below it a slot has no warm-up, no gate and no plateau worth the name: five windows of six seconds.
+/// Below it a slot has no warm-up, no gate and no plateau worth the name: five windows of six
+/// seconds.
 pub(super) const SHORTEST: usize = 30;
-/// Fewer operations in ten seconds, and their count scatters by more than the rules would allow a level to move.
+/// Fewer operations in ten seconds, and their count scatters by more than the rules would allow a
+/// level to move.
 const FEWEST_IN_TEN_SECONDS: f64 = 1000.0;
 
-/// Operations a second, one value for each second of a record of our own that offers all the load it can; `None` where the series is
-/// too short, too coarse or too thin to say anything about steadiness, and where kinds of operations follow each other. Intervals in which the generator stood
-/// still say nothing of the rate.
+/// Operations a second, one value for each second of a record of our own that offers all the load
+/// it can; `None` where the series is too short, too coarse or too thin to say anything about
+/// steadiness, and where kinds of operations follow each other. Intervals in which the generator
+/// stood still say nothing of the rate.
 pub(super) fn seconds(record: &Record) -> Option<Vec<f64>> {
     let effective = crate::Effective::of(record);
-    if record.source.is_some() || !record.spans.is_empty() || effective.is_open_loop() || effective.thinks() {
+    if record.source.is_some()
+        || !record.spans.is_empty()
+        || effective.is_open_loop()
+        || effective.thinks()
+    {
         return None;
     }
     let mut out = Vec::new();
     let (mut length, mut operations) = (0, 0);
-    let ran =
-        |interval: &&record::Interval| !record.stops.iter().any(|stop| stop.start_ns < interval.end_ns && interval.start_ns < stop.end_ns);
+    let ran = |interval: &&record::Interval| {
+        !record
+            .stops
+            .iter()
+            .any(|stop| stop.start_ns < interval.end_ns && interval.start_ns < stop.end_ns)
+    };
     for interval in record.series.iter().filter(ran) {
         length += interval.end_ns.saturating_sub(interval.start_ns);
         operations += interval.operations.count();
@@ -51,7 +62,11 @@ mod tests {
             .iter()
             .flat_map(|second| {
                 let half = |from: u64, to: u64| {
-                    let mut interval = record::Interval { start_ns: from, end_ns: to, ..record::Interval::default() };
+                    let mut interval = record::Interval {
+                        start_ns: from,
+                        end_ns: to,
+                        ..record::Interval::default()
+                    };
                     interval.operations.insert("read", blocks(500, 1000));
                     interval
                 };
@@ -68,7 +83,11 @@ mod tests {
         rates[20] = 10;
         let mut record = with_rates(&rates);
         assert_ne!(seconds(&record).unwrap(), vec![1000.0; 40]);
-        record.stops = vec![record::Stoppage { start_ns: 20_100_000_000, end_ns: 20_900_000_000, suspended_ns: 0 }];
+        record.stops = vec![record::Stoppage {
+            start_ns: 20_100_000_000,
+            end_ns: 20_900_000_000,
+            suspended_ns: 0,
+        }];
         assert_eq!(seconds(&record).unwrap(), vec![1000.0; 39]);
     }
 

@@ -8,8 +8,8 @@ use record::{Record, Summary};
 use units::lossless::f64_to_u64_saturating;
 
 const LEAST_SHARE: f64 = 0.5;
-/// What the kernel puts into one request at most, unless it was told otherwise: `max_sectors_kb`, and `read_ahead_kb`, which somebody who
-/// reads a file once may have raised.
+/// What the kernel puts into one request at most, unless it was told otherwise: `max_sectors_kb`,
+/// and `read_ahead_kb`, which somebody who reads a file once may have raised.
 const LARGEST_REQUEST: f64 = 1280.0 * 1024.0;
 const READ_AHEAD: f64 = 128.0 * 1024.0;
 const SECTOR: f64 = 512.0;
@@ -18,39 +18,62 @@ const SHORTEST_NS: u64 = 1_000_000_000;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let read = of_kind(record, "read").and_then(|figures| figures.bytes()).unwrap_or(0);
+    let read = of_kind(record, "read")
+        .and_then(|figures| figures.bytes())
+        .unwrap_or(0);
     let in_memory = super::in_memory(record);
     if read == 0 || effective.is_on("direct") || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }
-    // Either account may see less than there was: a network file system has no device, a device knows nothing of processes.
+    // Either account may see less than there was: a network file system has no device, a device
+    // knows nothing of processes.
     let device = record.devices.first().map(|device| device.read_bytes);
     let counted = device.max(record.process.storage_read_bytes);
-    let Some(reached) = counted.or_else(|| at_most(record, read)) else { return Vec::new() };
+    let Some(reached) = counted.or_else(|| at_most(record, read)) else {
+        return Vec::new();
+    };
     let share = ratio(reached, read);
     if share >= LEAST_SHARE {
         return Vec::new();
     }
     let asked = effective.text("cache") == Some("warm");
-    let severity = if asked { Severity::Note } else { Severity::Warning };
+    let severity = if asked {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
     let at_least = if counted.is_some() { "" } else { "at least " };
-    let message = format!("{at_least}{} of the bytes read never reached a device: the page cache answered", percent(1.0 - share));
-    let advice =
-        "for the device, use --direct, or --cache cold with a file of at least twice the memory; for the cache, say so with --cache warm";
+    let message = format!(
+        "{at_least}{} of the bytes read never reached a device: the page cache answered",
+        percent(1.0 - share)
+    );
+    let advice = "for the device, use --direct, or --cache cold with a file of at least twice the memory; for the cache, say so with --cache warm";
     vec![finding("served_from_cache", severity, message, advice)]
 }
 
-/// The most that all devices together can have read by what another tool saw of them: their sectors, else each request as large as it can be.
-/// Devices that lie on each other are counted twice, and other jobs with them.
+/// The most that all devices together can have read by what another tool saw of them: their
+/// sectors, else each request as large as it can be. Devices that lie on each other are counted
+/// twice, and other jobs with them.
 fn at_most(record: &Record, read: u64) -> Option<u64> {
-    let is_met_again = bytes_used(record).is_some_and(|size| ratio(read, size) >= MORE_THAN_ONE_PASS);
-    let request = if is_met_again { READ_AHEAD } else { LARGEST_REQUEST };
+    let is_met_again =
+        bytes_used(record).is_some_and(|size| ratio(read, size) >= MORE_THAN_ONE_PASS);
+    let request = if is_met_again {
+        READ_AHEAD
+    } else {
+        LARGEST_REQUEST
+    };
     let of = |summary: &Summary| {
         let figure = |key: &str| summary.figures.get(key).copied();
         let requests = || Some(figure("read_ios")? + figure("read_merges").unwrap_or(0.0));
-        figure("read_sectors").map(|sectors| sectors * SECTOR).or_else(|| Some(requests()? * request))
+        figure("read_sectors")
+            .map(|sectors| sectors * SECTOR)
+            .or_else(|| Some(requests()? * request))
     };
-    let devices = record.summaries.iter().filter(|(name, _)| name.starts_with("device ")).map(|(_, summary)| of(summary));
+    let devices = record
+        .summaries
+        .iter()
+        .filter(|(name, _)| name.starts_with("device "))
+        .map(|(_, summary)| of(summary));
     let bytes: Option<Vec<f64>> = devices.collect();
     let bytes = bytes.filter(|bytes| !bytes.is_empty() && record.elapsed_ns >= SHORTEST_NS)?;
     Some(f64_to_u64_saturating(bytes.iter().sum()))
@@ -70,7 +93,10 @@ mod tests {
 
     #[test]
     fn reads_that_the_device_did_not_see_are_found() {
-        assert_eq!(only(&check(&cached())), "93.8% of the bytes read never reached a device: the page cache answered");
+        assert_eq!(
+            only(&check(&cached())),
+            "93.8% of the bytes read never reached a device: the page cache answered"
+        );
     }
 
     #[test]
@@ -84,23 +110,47 @@ mod tests {
 
     #[test]
     fn what_another_tool_saw_of_the_devices_bounds_it() {
-        let summary = Summary { bytes: Some(128 << 20), ..Summary::default() };
+        let summary = Summary {
+            bytes: Some(128 << 20),
+            ..Summary::default()
+        };
         let mut record = super::super::example::quoted("read", summary);
         set(&mut record, "direct", "false");
         assert_eq!(check(&record), []);
-        let device = |key: &str, value: f64| Summary { figures: [(key.to_owned(), value)].into(), ..Summary::default() };
-        record.summaries.insert("device sda".into(), device("read_sectors", 32_768.0));
-        assert_eq!(only(&check(&record)), "at least 87.5% of the bytes read never reached a device: the page cache answered");
-        record.summaries.insert("device sda".into(), device("read_ios", 40.0));
+        let device = |key: &str, value: f64| Summary {
+            figures: [(key.to_owned(), value)].into(),
+            ..Summary::default()
+        };
+        record
+            .summaries
+            .insert("device sda".into(), device("read_sectors", 32_768.0));
+        assert_eq!(
+            only(&check(&record)),
+            "at least 87.5% of the bytes read never reached a device: the page cache answered"
+        );
+        record
+            .summaries
+            .insert("device sda".into(), device("read_ios", 40.0));
         assert!(only(&check(&record)).starts_with("at least 60.9%"));
-        record.summaries.insert("device sda".into(), device("read_ios", 128.0));
+        record
+            .summaries
+            .insert("device sda".into(), device("read_ios", 128.0));
         assert_eq!(check(&record), [], "128 requests may be all of it");
         set(&mut record, "file-size", "16M");
-        record.summaries.insert("device sda".into(), device("read_ios", 130.0));
-        assert!(only(&check(&record)).starts_with("at least 87.3%"), "of a file that was read eight times");
-        record.summaries.insert("device sda".into(), device("read_sectors", 262_144.0));
+        record
+            .summaries
+            .insert("device sda".into(), device("read_ios", 130.0));
+        assert!(
+            only(&check(&record)).starts_with("at least 87.3%"),
+            "of a file that was read eight times"
+        );
+        record
+            .summaries
+            .insert("device sda".into(), device("read_sectors", 262_144.0));
         assert_eq!(check(&record), []);
-        record.summaries.insert("device sda".into(), device("read_sectors", 0.0));
+        record
+            .summaries
+            .insert("device sda".into(), device("read_sectors", 0.0));
         record.elapsed_ns = SHORTEST_NS / 2;
         assert_eq!(check(&record), [], "too short for counters that are polled");
     }

@@ -100,21 +100,31 @@ const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 34] = [
     short_slots::check,
 ];
 
-/// What records say against themselves and against each other: the gravest first, of one severity in the order of the records, what is
-/// about several of them before what is about one.
+/// What records say against themselves and against each other: the gravest first, of one severity
+/// in the order of the records, what is about several of them before what is about one.
 #[must_use]
 pub fn audit(records: &[Record]) -> Vec<Located> {
-    let alone = records
-        .iter()
-        .enumerate()
-        .flat_map(|(index, record)| super::self_check(record).into_iter().map(move |finding| Located { record: Some(index), finding }));
+    let alone = records.iter().enumerate().flat_map(|(index, record)| {
+        super::self_check(record)
+            .into_iter()
+            .map(move |finding| Located {
+                record: Some(index),
+                finding,
+            })
+    });
     let experiments = Experiment::all(records);
     let repeated: BTreeSet<usize> = experiments.iter().flat_map(Experiment::repeated).collect();
-    // What is repeated is no single observation; whether it is repeated often enough is another rule's matter.
+    // What is repeated is no single observation; whether it is repeated often enough is another
+    // rule's matter.
     let alone = alone.filter(|located| {
-        located.finding.rule != super::single_observation::RULE || located.record.is_none_or(|index| !repeated.contains(&index))
+        located.finding.rule != super::single_observation::RULE
+            || located
+                .record
+                .is_none_or(|index| !repeated.contains(&index))
     });
-    let together = experiments.iter().flat_map(|experiment| RULES.iter().flat_map(|rule| rule(experiment)));
+    let together = experiments
+        .iter()
+        .flat_map(|experiment| RULES.iter().flat_map(|rule| rule(experiment)));
     let mut out: Vec<Located> = together.chain(alone).collect();
     out.sort_by_key(|located| (located.finding.severity, located.record));
     out
@@ -127,23 +137,43 @@ impl<'a> Experiment<'a> {
             plans.entry(plan(slot.1)).or_default().push(slot);
         }
         let split = |(plan, slots): (Option<&str>, Vec<Slot<'a>>)| {
-            let (claims, slots): (Vec<_>, Vec<_>) = slots.into_iter().partition(|(_, record)| record.kind == super::CLAIM);
-            Self { is_placed: plan.is_some(), slots, claims }
+            let (claims, slots): (Vec<_>, Vec<_>) = slots
+                .into_iter()
+                .partition(|(_, record)| record.kind == super::CLAIM);
+            Self {
+                is_placed: plan.is_some(),
+                slots,
+                claims,
+            }
         };
         plans.into_iter().map(split).collect()
     }
 
     /// What is wrong with a comparison is grave only where a plan says that there is one.
     fn severity(&self) -> Severity {
-        if self.is_placed { Severity::Invalid } else { Severity::Warning }
+        if self.is_placed {
+            Severity::Invalid
+        } else {
+            Severity::Warning
+        }
     }
 
     /// The slots that stand beside another block of the same arm and row.
     fn repeated(&self) -> Vec<usize> {
         let is_declared = |record: &Record| record.trial.is_some() || record.repeat.is_some();
-        let declared: Vec<Slot<'a>> = self.slots.iter().filter(|(_, record)| is_declared(record)).copied().collect();
+        let declared: Vec<Slot<'a>> = self
+            .slots
+            .iter()
+            .filter(|(_, record)| is_declared(record))
+            .copied()
+            .collect();
         let cells = cells(&declared);
-        cells.into_iter().filter(|slots| repetitions(slots) > 1).flatten().map(|(index, _)| index).collect()
+        cells
+            .into_iter()
+            .filter(|slots| repetitions(slots) > 1)
+            .flatten()
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Slots by arm, arms in the order of their first record.
@@ -156,7 +186,10 @@ impl<'a> Experiment<'a> {
         if !self.is_placed {
             return Vec::new();
         }
-        grouped(&self.slots, row).into_iter().map(|(row, slots)| (row, grouped(&slots, arm))).collect()
+        grouped(&self.slots, row)
+            .into_iter()
+            .map(|(row, slots)| (row, grouped(&slots, arm)))
+            .collect()
     }
 }
 
@@ -171,22 +204,43 @@ fn row(record: &Record) -> &str {
 
 /// Arm and row: of the plan, or as a document's figures are named, `arm | row`.
 fn place(record: &Record) -> Option<(&str, &str)> {
-    let planned = record.trial.as_ref().map(|trial| (trial.arm.as_str(), trial.row.as_str()));
-    planned.or_else(|| record.name.split_once(" | ").filter(|_| is_of_document(record)))
+    let planned = record
+        .trial
+        .as_ref()
+        .map(|trial| (trial.arm.as_str(), trial.row.as_str()));
+    planned.or_else(|| {
+        record
+            .name
+            .split_once(" | ")
+            .filter(|_| is_of_document(record))
+    })
 }
 
 /// What holds records together: a plan, or one document.
 fn plan(record: &Record) -> Option<&str> {
-    let document = || Some(record.source.as_ref()?.file.as_deref().unwrap_or_default()).filter(|_| is_of_document(record));
-    record.trial.as_ref().map(|trial| trial.plan.as_str()).or_else(document)
+    let document = || {
+        Some(record.source.as_ref()?.file.as_deref().unwrap_or_default())
+            .filter(|_| is_of_document(record))
+    };
+    record
+        .trial
+        .as_ref()
+        .map(|trial| trial.plan.as_str())
+        .or_else(document)
 }
 
 fn is_of_document(record: &Record) -> bool {
-    record.source.as_ref().is_some_and(|source| source.tool == "document")
+    record
+        .source
+        .as_ref()
+        .is_some_and(|source| source.tool == "document")
 }
 
 /// Slots with the same key, keys in the order of their first slot.
-fn grouped<'a, K: PartialEq>(slots: &[Slot<'a>], key: impl Fn(&'a Record) -> K) -> Vec<(K, Vec<Slot<'a>>)> {
+fn grouped<'a, K: PartialEq>(
+    slots: &[Slot<'a>],
+    key: impl Fn(&'a Record) -> K,
+) -> Vec<(K, Vec<Slot<'a>>)> {
     let mut out: Vec<(K, Vec<Slot<'a>>)> = Vec::new();
     for slot in slots {
         let of = key(slot.1);
@@ -198,13 +252,21 @@ fn grouped<'a, K: PartialEq>(slots: &[Slot<'a>], key: impl Fn(&'a Record) -> K) 
     out
 }
 
-/// Slots by arm and row; without a plan by name and what they are of, because records of other targets and sources repeat nothing.
+/// Slots by arm and row; without a plan by name and what they are of, because records of other
+/// targets and sources repeat nothing.
 fn cells<'a>(slots: &[Slot<'a>]) -> Vec<Vec<Slot<'a>>> {
     let key = |record: &'a Record| {
         let thing = record.trial.is_none().then(|| Identity::of(record));
-        (arm(record), row(record), thing.filter(|_| !is_of_document(record)))
+        (
+            arm(record),
+            row(record),
+            thing.filter(|_| !is_of_document(record)),
+        )
     };
-    grouped(slots, key).into_iter().map(|(_, slots)| slots).collect()
+    grouped(slots, key)
+        .into_iter()
+        .map(|(_, slots)| slots)
+        .collect()
 }
 
 /// Whether an arm is what others are compared with, by its name.
@@ -216,7 +278,10 @@ fn is_baseline(arm: &str) -> bool {
 /// The result of a record, by what it counts: operations a second, else bytes a second.
 fn level(record: &Record) -> Option<(&'static str, f64)> {
     let sum = |figure: fn(&Figures<'_>) -> Option<f64>| {
-        let values: Vec<f64> = figures(record).filter(|f| !f.kind.starts_with("iteration")).filter_map(|f| figure(&f)).collect();
+        let values: Vec<f64> = figures(record)
+            .filter(|f| !f.kind.starts_with("iteration"))
+            .filter_map(|f| figure(&f))
+            .collect();
         Some(values.iter().sum()).filter(|sum: &f64| !values.is_empty() && *sum > 0.0)
     };
     let operations = sum(|f| f.per_second()).map(|rate| ("operations", rate));
@@ -225,9 +290,15 @@ fn level(record: &Record) -> Option<(&'static str, f64)> {
 
 /// The middle result of slots that count the same.
 fn typical(slots: &[Slot<'_>]) -> Option<(&'static str, f64)> {
-    let levels: Vec<(&'static str, f64)> = slots.iter().filter_map(|(_, record)| level(record)).collect();
+    let levels: Vec<(&'static str, f64)> = slots
+        .iter()
+        .filter_map(|(_, record)| level(record))
+        .collect();
     let unit = levels.first()?.0;
-    levels.iter().all(|(other, _)| *other == unit).then(|| (unit, median(levels.iter().map(|(_, rate)| *rate).collect())))
+    levels
+        .iter()
+        .all(|(other, _)| *other == unit)
+        .then(|| (unit, median(levels.iter().map(|(_, rate)| *rate).collect())))
 }
 
 /// The middle value; the mean of two; not a number for nothing.
@@ -244,23 +315,44 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// `ln(arm / base)` of each block that has both.
 fn differences(base: &[Slot<'_>], arm: &[Slot<'_>]) -> Vec<f64> {
     let of = |slots: &[Slot<'_>]| -> BTreeMap<u32, (&'static str, f64)> {
-        slots.iter().filter_map(|(_, record)| Some((record.trial.as_ref()?.block, level(record)?))).collect()
+        slots
+            .iter()
+            .filter_map(|(_, record)| Some((record.trial.as_ref()?.block, level(record)?)))
+            .collect()
     };
     let (base, arm) = (of(base), of(arm));
-    let pairs = arm.into_iter().filter_map(|(block, arm)| Some((*base.get(&block)?, arm)));
-    pairs.filter(|(base, arm)| base.0 == arm.0).map(|(base, arm)| (arm.1 / base.1).ln()).collect()
+    let pairs = arm
+        .into_iter()
+        .filter_map(|(block, arm)| Some((*base.get(&block)?, arm)));
+    pairs
+        .filter(|(base, arm)| base.0 == arm.0)
+        .map(|(base, arm)| (arm.1 / base.1).ln())
+        .collect()
 }
 
 /// Blocks, or repeated records where there is no plan.
 fn repetitions(slots: &[Slot<'_>]) -> usize {
-    let blocks: BTreeSet<u32> = slots.iter().filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.block)).collect();
-    if blocks.is_empty() { slots.len() } else { blocks.len() }
+    let blocks: BTreeSet<u32> = slots
+        .iter()
+        .filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.block))
+        .collect();
+    if blocks.is_empty() {
+        slots.len()
+    } else {
+        blocks.len()
+    }
 }
 
 /// Whether two records did the same work apart from the options named.
 fn same_settings(a: &Record, b: &Record, except: &[&str]) -> bool {
-    fn counted<'a>(record: &'a Record, except: &'a [&'a str]) -> impl Iterator<Item = (&'a String, &'a String)> {
-        record.effective.iter().filter(move |(key, _)| !except.contains(&key.as_str()))
+    fn counted<'a>(
+        record: &'a Record,
+        except: &'a [&'a str],
+    ) -> impl Iterator<Item = (&'a String, &'a String)> {
+        record
+            .effective
+            .iter()
+            .filter(move |(key, _)| !except.contains(&key.as_str()))
     }
     counted(a, except).eq(counted(b, except))
 }
@@ -272,7 +364,11 @@ fn is_same_work(a: &Record, b: &Record) -> bool {
 
 /// Whether two records used the same target of the same machine, as far as both say.
 fn same_place(a: &Record, b: &Record) -> bool {
-    let same_paths = a.targets.iter().map(|target| &target.path).eq(b.targets.iter().map(|target| &target.path));
+    let same_paths = a
+        .targets
+        .iter()
+        .map(|target| &target.path)
+        .eq(b.targets.iter().map(|target| &target.path));
     same_paths && crate::circumstances::is_same_but_for_the_moment(&a.environment, &b.environment)
 }
 
@@ -287,22 +383,43 @@ fn names(slots: &[Slot<'_>]) -> String {
     all.dedup();
     let more = all.len().saturating_sub(3);
     let shown = all.into_iter().take(3).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+    if more > 0 {
+        format!("{shown} and {more} more")
+    } else {
+        shown
+    }
 }
 
 /// A number that a claim names.
 fn claimed(claim: &Record, name: &str) -> Option<f64> {
-    claim.summaries.values().find_map(|summary| summary.figures.get(name).copied())
+    claim
+        .summaries
+        .values()
+        .find_map(|summary| summary.figures.get(name).copied())
 }
 
 /// A number that a claim names by a word of its name.
 fn claimed_like<'a>(claim: &'a Record, word: &str) -> Option<(&'a str, f64)> {
-    let mut figures = claim.summaries.values().flat_map(|summary| summary.figures.iter());
-    figures.find(|(name, _)| name.contains(word)).map(|(name, value)| (name.as_str(), *value))
+    let mut figures = claim
+        .summaries
+        .values()
+        .flat_map(|summary| summary.figures.iter());
+    figures
+        .find(|(name, _)| name.contains(word))
+        .map(|(name, value)| (name.as_str(), *value))
 }
 
-fn about(record: Option<usize>, rule: &'static str, severity: Severity, message: String, advice: &str) -> Located {
-    Located { record, finding: finding(rule, severity, message, advice) }
+fn about(
+    record: Option<usize>,
+    rule: &'static str,
+    severity: Severity,
+    message: String,
+    advice: &str,
+) -> Located {
+    Located {
+        record,
+        finding: finding(rule, severity, message, advice),
+    }
 }
 
 fn is_direct(record: &Record) -> Option<bool> {
@@ -311,7 +428,11 @@ fn is_direct(record: &Record) -> Option<bool> {
 
 #[cfg(test)]
 fn run_on(rule: fn(&Experiment<'_>) -> Vec<Located>, records: &[Record]) -> Vec<Finding> {
-    Experiment::all(records).iter().flat_map(rule).map(|located| located.finding).collect()
+    Experiment::all(records)
+        .iter()
+        .flat_map(rule)
+        .map(|located| located.finding)
+        .collect()
 }
 
 #[cfg(test)]
@@ -334,13 +455,26 @@ mod tests {
 
     #[test]
     fn a_sound_experiment_raises_nothing_but_notes() {
-        let found: Vec<Located> = audit(&clean()).into_iter().filter(|located| located.finding.severity != Severity::Note).collect();
-        assert!(found.iter().all(|located| located.finding.rule == "effect_below_mde"), "{found:?}");
+        let found: Vec<Located> = audit(&clean())
+            .into_iter()
+            .filter(|located| located.finding.severity != Severity::Note)
+            .collect();
+        assert!(
+            found
+                .iter()
+                .all(|located| located.finding.rule == "effect_below_mde"),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn a_slot_beside_others_of_its_arm_is_no_single_observation() {
-        let single = |records: &[Record]| audit(records).iter().filter(|located| located.finding.rule == "single_observation").count();
+        let single = |records: &[Record]| {
+            audit(records)
+                .iter()
+                .filter(|located| located.finding.rule == "single_observation")
+                .count()
+        };
         assert_eq!(single(&clean()), 0);
         assert_eq!(single(&clean()[..2]), 2, "one block of two arms");
         assert_eq!(single(&[sound(), sound()]), 2, "records of no plan");
@@ -349,7 +483,10 @@ mod tests {
     #[test]
     fn nothing_and_empty_records_accuse_nobody() {
         assert_eq!(audit(&[]), []);
-        let rules: Vec<&str> = audit(&[Record::default(), Record::default()]).into_iter().map(|l| l.finding.rule).collect();
+        let rules: Vec<&str> = audit(&[Record::default(), Record::default()])
+            .into_iter()
+            .map(|l| l.finding.rule)
+            .collect();
         assert_eq!(rules, ["single_observation"; 2]);
     }
 
@@ -359,7 +496,10 @@ mod tests {
         records[1].devices[0].read_bytes /= 10;
         let found = audit(&records);
         assert!(found.is_sorted_by_key(|located| located.finding.severity));
-        assert_eq!((found[0].record, found[0].finding.rule), (Some(1), "device_disagrees"));
+        assert_eq!(
+            (found[0].record, found[0].finding.rule),
+            (Some(1), "device_disagrees")
+        );
     }
 
     #[test]
@@ -368,6 +508,11 @@ mod tests {
         records[0].trial.as_mut().unwrap().plan = "other".into();
         records.push(sound());
         let all = Experiment::all(&records);
-        assert_eq!(all.iter().map(|e| (e.is_placed, e.slots.len())).collect::<Vec<_>>(), [(false, 1), (true, 1), (true, 15)]);
+        assert_eq!(
+            all.iter()
+                .map(|e| (e.is_placed, e.slots.len()))
+                .collect::<Vec<_>>(),
+            [(false, 1), (true, 1), (true, 15)]
+        );
     }
 }

@@ -11,9 +11,16 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if threads < 2 || !shared || !effective.is_on("random") || counted(record, "write").count == 0 {
         return Vec::new();
     }
-    let message = format!("{threads} workers wrote the same blocks in random order: what a block holds at the end depends on timing");
+    let message = format!(
+        "{threads} workers wrote the same blocks in random order: what a block holds at the end depends on timing"
+    );
     let advice = "as a load this is fine; for comparable content use --file-distribution partitioned, for exclusion --lock-mode range";
-    vec![finding("shared_random_writes", Severity::Note, message, advice)]
+    vec![finding(
+        "shared_random_writes",
+        Severity::Note,
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]

@@ -23,6 +23,12 @@ mod tests {
     #[test]
     fn every_record_is_one() {
         assert_eq!(only(&check(&sound())), "single observation: no interval");
-        assert_eq!(check(&Record { kind: "claim".into(), ..sound() }), []);
+        assert_eq!(
+            check(&Record {
+                kind: "claim".into(),
+                ..sound()
+            }),
+            []
+        );
     }
 }

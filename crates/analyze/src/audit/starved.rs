@@ -17,23 +17,69 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let mut out = Vec::new();
-    let waits = record.workers.iter().filter_map(|worker| Some((worker.run_queue_wait_ns?, worker.index)));
-    if let Some((wait, index)) = waits.max().filter(|(wait, _)| ratio(*wait, record.elapsed_ns) > MOST_WAIT) {
-        let message = format!("worker {index} was runnable without a CPU for {} of the time", percent(ratio(wait, record.elapsed_ns)));
-        out.push(finding(RULE, Severity::Warning, message, "use no more --threads than idle CPUs, and stop other work on this machine"));
+    let waits = record
+        .workers
+        .iter()
+        .filter_map(|worker| Some((worker.run_queue_wait_ns?, worker.index)));
+    if let Some((wait, index)) = waits
+        .max()
+        .filter(|(wait, _)| ratio(*wait, record.elapsed_ns) > MOST_WAIT)
+    {
+        let message = format!(
+            "worker {index} was runnable without a CPU for {} of the time",
+            percent(ratio(wait, record.elapsed_ns))
+        );
+        out.push(finding(
+            RULE,
+            Severity::Warning,
+            message,
+            "use no more --threads than idle CPUs, and stop other work on this machine",
+        ));
     }
-    if let Some(steal) = record.machine.steal_share.filter(|steal| *steal > MOST_STEAL) {
-        let message = format!("the hypervisor took {} of this machine's CPU time", percent(steal));
-        out.push(finding(RULE, Severity::Warning, message, "repeat when the host is quiet, or on a machine with CPUs of its own"));
+    if let Some(steal) = record
+        .machine
+        .steal_share
+        .filter(|steal| *steal > MOST_STEAL)
+    {
+        let message = format!(
+            "the hypervisor took {} of this machine's CPU time",
+            percent(steal)
+        );
+        out.push(finding(
+            RULE,
+            Severity::Warning,
+            message,
+            "repeat when the host is quiet, or on a machine with CPUs of its own",
+        ));
     }
-    let throttled = record.machine.throttled_ns.map_or(0.0, |ns| ratio(ns, record.elapsed_ns));
+    let throttled = record
+        .machine
+        .throttled_ns
+        .map_or(0.0, |ns| ratio(ns, record.elapsed_ns));
     if throttled > MOST_THROTTLED {
-        let message = format!("the control group's CPU quota stopped this process for {} of the time", percent(throttled));
-        out.push(finding(RULE, Severity::Warning, message, "raise the CPU limit of the container"));
+        let message = format!(
+            "the control group's CPU quota stopped this process for {} of the time",
+            percent(throttled)
+        );
+        out.push(finding(
+            RULE,
+            Severity::Warning,
+            message,
+            "raise the CPU limit of the container",
+        ));
     }
-    if let Some(pages) = record.machine.swapped_pages.filter(|pages| *pages > MOST_SWAPPED) {
+    if let Some(pages) = record
+        .machine
+        .swapped_pages
+        .filter(|pages| *pages > MOST_SWAPPED)
+    {
         let message = format!("{pages} pages were swapped in or out during the run");
-        out.push(finding(RULE, Severity::Warning, message, "free memory first: a machine that swaps does I/O of its own and stops for it"));
+        out.push(finding(
+            RULE,
+            Severity::Warning,
+            message,
+            "free memory first: a machine that swaps does I/O of its own and stops for it",
+        ));
     }
     out
 }
@@ -47,14 +93,20 @@ mod tests {
     fn a_worker_that_waited_for_a_cpu_is_found() {
         let mut record = sound();
         record.workers[0].run_queue_wait_ns = Some(SECOND);
-        assert_eq!(only(&check(&record)), "worker 0 was runnable without a CPU for 10% of the time");
+        assert_eq!(
+            only(&check(&record)),
+            "worker 0 was runnable without a CPU for 10% of the time"
+        );
     }
 
     #[test]
     fn stolen_and_throttled_time_is_found() {
         let mut record = sound();
         record.machine.steal_share = Some(0.07);
-        assert_eq!(only(&check(&record)), "the hypervisor took 7% of this machine's CPU time");
+        assert_eq!(
+            only(&check(&record)),
+            "the hypervisor took 7% of this machine's CPU time"
+        );
         let mut modelled = record.clone();
         super::super::example::set(&mut modelled, "engine", "sim");
         assert_eq!(check(&modelled), []);
@@ -69,7 +121,10 @@ mod tests {
         record.machine.swapped_pages = Some(256);
         assert_eq!(check(&record), []);
         record.machine.swapped_pages = Some(4000);
-        assert_eq!(only(&check(&record)), "4000 pages were swapped in or out during the run");
+        assert_eq!(
+            only(&check(&record)),
+            "4000 pages were swapped in or out during the run"
+        );
     }
 
     #[test]

@@ -5,18 +5,32 @@ use crate::{Effective, Finding, Severity};
 use record::Record;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(place) = named_here(record) else { return Vec::new() };
-    let message = format!("generator and target share one machine ({place}): the client takes CPU and memory from the server");
-    let advice =
-        "as a comparison of servers this may do if the client's share is known; for what a server can do, load it from another machine";
-    vec![finding("target_on_same_host", Severity::Warning, message, advice)]
+    let Some(place) = named_here(record) else {
+        return Vec::new();
+    };
+    let message = format!(
+        "generator and target share one machine ({place}): the client takes CPU and memory from the server"
+    );
+    let advice = "as a comparison of servers this may do if the client's share is known; for what a server can do, load it from another machine";
+    vec![finding(
+        "target_on_same_host",
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 /// The address of a served target on this machine, as it is named.
 pub(super) fn named_here(record: &Record) -> Option<&str> {
     let effective = Effective::of(record);
-    let network = effective.text("network").filter(|text| matches!(*text, "localhost" | "loopback"));
-    let paths = record.targets.iter().map(|target| target.path.as_str()).chain(effective.text("target"));
+    let network = effective
+        .text("network")
+        .filter(|text| matches!(*text, "localhost" | "loopback"));
+    let paths = record
+        .targets
+        .iter()
+        .map(|target| target.path.as_str())
+        .chain(effective.text("target"));
     network.or_else(|| {
         paths
             .filter_map(|path| Some((path, path.rsplit_once("://")?)))
@@ -27,7 +41,10 @@ pub(super) fn named_here(record: &Record) -> Option<&str> {
 
 fn is_here(scheme: &str, rest: &str) -> bool {
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+    let host = match authority
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'))
+    {
         Some((address, _)) => address,
         None => authority.split(':').next().unwrap_or_default(),
     };
@@ -42,7 +59,10 @@ mod tests {
 
     fn at(path: &str) -> Record {
         let mut record = sound();
-        record.targets = vec![TargetFact { path: path.into(), ..TargetFact::default() }];
+        record.targets = vec![TargetFact {
+            path: path.into(),
+            ..TargetFact::default()
+        }];
         record
     }
 
@@ -64,7 +84,12 @@ mod tests {
 
     #[test]
     fn other_machines_and_files_are_silent() {
-        for path in ["s3://bucket@http://10.0.0.7:9000", "nbd://server/x", "/mnt/localhost/file", "file"] {
+        for path in [
+            "s3://bucket@http://10.0.0.7:9000",
+            "nbd://server/x",
+            "/mnt/localhost/file",
+            "file",
+        ] {
             assert_eq!(check(&at(path)), [], "{path}");
         }
     }

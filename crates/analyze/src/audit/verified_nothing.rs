@@ -5,7 +5,10 @@ use crate::{Effective, Finding, Severity};
 use record::{Record, Status};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let checked = record.verification.as_ref().map_or(0, |verification| verification.operations);
+    let checked = record
+        .verification
+        .as_ref()
+        .map_or(0, |verification| verification.operations);
     let asked = Effective::of(record).is_on("verify") || record.verification.is_some();
     // Other tools verify without an account of it.
     let unknown = record.source.is_some() && record.verification.is_none();
@@ -17,11 +20,21 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     // Before there was a choice, writes alone could not be told from a mistake.
     let for_later = effective.text("verify-when").is_some() && record.outcome.status == Status::Ok;
     let (severity, message) = if reads == 0 && for_later {
-        (Severity::Note, "the verify pattern was written for a later check: no data was checked in this run".to_owned())
+        (
+            Severity::Note,
+            "the verify pattern was written for a later check: no data was checked in this run"
+                .to_owned(),
+        )
     } else if reads == 0 {
-        (Severity::Warning, "--verify wrote its pattern, but nothing was read back: no data was checked".to_owned())
+        (
+            Severity::Warning,
+            "--verify wrote its pattern, but nothing was read back: no data was checked".to_owned(),
+        )
     } else {
-        (Severity::Invalid, format!("--verify was asked for, and none of {reads} reads was checked"))
+        (
+            Severity::Invalid,
+            format!("--verify was asked for, and none of {reads} reads was checked"),
+        )
     };
     let advice = "read the same target again with the same --seed and --verify-pattern: --read-percent 100 --verify --run-until-complete";
     vec![finding("verified_nothing", severity, message, advice)]
@@ -59,7 +72,10 @@ mod tests {
 
     #[test]
     fn another_tool_that_keeps_no_account_is_not_accused() {
-        let mut record = Record { source: Some(record::Source::default()), ..sound() };
+        let mut record = Record {
+            source: Some(record::Source::default()),
+            ..sound()
+        };
         set(&mut record, "verify", "true");
         assert_eq!(check(&record), []);
     }
@@ -68,7 +84,10 @@ mod tests {
     fn a_checked_run_and_one_without_verification_are_silent() {
         assert_eq!(check(&sound()), []);
         let mut record = sound();
-        record.verification = Some(Verification { operations: 1, ..Verification::default() });
+        record.verification = Some(Verification {
+            operations: 1,
+            ..Verification::default()
+        });
         assert_eq!(check(&record), []);
     }
 }

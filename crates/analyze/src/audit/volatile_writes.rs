@@ -10,12 +10,13 @@ const RULE: &str = "volatile_writes";
 /// What the kernel calls a cache that a loss of power empties (`queue/write_cache`).
 const VOLATILE: &str = "write back";
 const ADVICE: &str = "put flushes into the measured time (--fsync N, --end-fsync) or write with --dsync; else say that the device's cache is part of what was measured";
-const ADVICE_OF_LAYERS: &str =
-    "a layer or a mount option (nobarrier) keeps flushes to itself: what was flushed is no safer than what was not, and was paid for less";
+const ADVICE_OF_LAYERS: &str = "a layer or a mount option (nobarrier) keeps flushes to itself: what was flushed is no safer than what was not, and was paid for less";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let written = of_kind(record, "write").and_then(|figures| figures.bytes()).unwrap_or(0);
+    let written = of_kind(record, "write")
+        .and_then(|figures| figures.bytes())
+        .unwrap_or(0);
     let is_stable = ["sync", "dsync"].iter().any(|key| effective.is_on(key));
     if written == 0 || is_stable || super::in_memory(record) || !effective.uses_local_storage() {
         return Vec::new();
@@ -29,7 +30,11 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     let (device, asked) = (caches.join(", "), flushes(record, effective));
     // Flushes are counted where requests are made, which of several layers only the lowest may do.
-    let at_device: Option<u64> = record.devices.iter().filter_map(|device| device.flushes).reduce(u64::saturating_add);
+    let at_device: Option<u64> = record
+        .devices
+        .iter()
+        .filter_map(|device| device.flushes)
+        .reduce(u64::saturating_add);
     let (message, advice) = match (asked, at_device) {
         (0, _) if !effective.is_on("direct") => return Vec::new(),
         (0, seen) => {
@@ -44,27 +49,57 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             (message, ADVICE)
         }
         (asked, Some(0)) => {
-            let times = if asked == 1 { "flush was" } else { "flushes were" };
-            (format!("{asked} {times} asked for, and {device}, whose write cache is volatile, counted none"), ADVICE_OF_LAYERS)
+            let times = if asked == 1 {
+                "flush was"
+            } else {
+                "flushes were"
+            };
+            (
+                format!(
+                    "{asked} {times} asked for, and {device}, whose write cache is volatile, counted none"
+                ),
+                ADVICE_OF_LAYERS,
+            )
         }
         (_, Some(_) | None) => return Vec::new(),
     };
     // A plan compares like with like, and its rows say what they do.
-    let severity = if record.trial.is_some() { Severity::Note } else { Severity::Warning };
+    let severity = if record.trial.is_some() {
+        Severity::Note
+    } else {
+        Severity::Warning
+    };
     vec![finding(RULE, severity, message, advice)]
 }
 
 /// Flushes that the run made; one where they were asked for and nobody counted them.
 fn flushes(record: &Record, effective: Effective<'_>) -> u64 {
-    let counted = ["fsync", "fdatasync"].iter().map(|kind| counted(record, kind).count).fold(0, u64::saturating_add);
-    let asked = effective.is_on("end-fsync") || ["fsync", "fdatasync"].iter().any(|key| effective.number(key).is_some_and(|n| n > 0));
-    if counted == 0 && record.source.is_some() { u64::from(asked) } else { counted }
+    let counted = ["fsync", "fdatasync"]
+        .iter()
+        .map(|kind| counted(record, kind).count)
+        .fold(0, u64::saturating_add);
+    let asked = effective.is_on("end-fsync")
+        || ["fsync", "fdatasync"]
+            .iter()
+            .any(|key| effective.number(key).is_some_and(|n| n > 0));
+    if counted == 0 && record.source.is_some() {
+        u64::from(asked)
+    } else {
+        counted
+    }
 }
 
 /// The devices below the target whose cache is volatile.
 fn collect(layer: &StorageLayer, out: &mut Vec<String>) {
-    if let Some(device) = layer.device.as_ref().filter(|device| device.write_cache.as_deref() == Some(VOLATILE)) {
-        let name = device.name.clone().unwrap_or_else(|| format!("{}:{}", device.major, device.minor));
+    if let Some(device) = layer
+        .device
+        .as_ref()
+        .filter(|device| device.write_cache.as_deref() == Some(VOLATILE))
+    {
+        let name = device
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("{}:{}", device.major, device.minor));
         if !out.contains(&name) {
             out.push(name);
         }
@@ -81,7 +116,14 @@ mod tests {
     fn direct(cache: Option<&str>) -> Record {
         let mut record = writing();
         set(&mut record, "direct", "true");
-        let device = record.environment.storage.as_mut().unwrap().device.as_mut().unwrap();
+        let device = record
+            .environment
+            .storage
+            .as_mut()
+            .unwrap()
+            .device
+            .as_mut()
+            .unwrap();
         (device.name, device.write_cache) = (Some("sda".into()), cache.map(str::to_owned));
         record.devices[0].flushes = Some(0);
         record
@@ -97,8 +139,13 @@ mod tests {
         );
         assert_eq!(found[0].severity, Severity::Warning);
         record.devices[0].flushes = Some(3);
-        assert!(only(&check(&record)).contains("nothing was flushed by the run (3 times by others)"));
-        assert_eq!(check(&placed(record, "a", 0, 0))[0].severity, Severity::Note);
+        assert!(
+            only(&check(&record)).contains("nothing was flushed by the run (3 times by others)")
+        );
+        assert_eq!(
+            check(&placed(record, "a", 0, 0))[0].severity,
+            Severity::Note
+        );
     }
 
     #[test]
@@ -114,7 +161,13 @@ mod tests {
         assert_eq!(check(&record), []);
         let mut record = direct(Some("write back"));
         record.devices[0].flushes = Some(100);
-        record.operations.insert("fsync", Operations { count: 100, ..Operations::default() });
+        record.operations.insert(
+            "fsync",
+            Operations {
+                count: 100,
+                ..Operations::default()
+            },
+        );
         assert_eq!(check(&record), []);
         let mut record = direct(Some("write back"));
         set(&mut record, "direct", "false");
@@ -124,8 +177,17 @@ mod tests {
     #[test]
     fn flushes_that_no_device_saw_are_found() {
         let mut record = direct(Some("write back"));
-        record.operations.insert("fdatasync", Operations { count: 100, ..Operations::default() });
-        assert_eq!(only(&check(&record)), "100 flushes were asked for, and sda, whose write cache is volatile, counted none");
+        record.operations.insert(
+            "fdatasync",
+            Operations {
+                count: 100,
+                ..Operations::default()
+            },
+        );
+        assert_eq!(
+            only(&check(&record)),
+            "100 flushes were asked for, and sda, whose write cache is volatile, counted none"
+        );
         record.devices[0].flushes = None;
         assert_eq!(check(&record), [], "an old kernel does not count them");
     }
@@ -136,7 +198,13 @@ mod tests {
         let mut below = record.environment.storage.clone().unwrap();
         let disk = below.device.as_mut().unwrap();
         (disk.name, disk.write_cache) = (Some("nvme0n1".into()), Some("write back".into()));
-        record.environment.storage.as_mut().unwrap().layers.push(below);
+        record
+            .environment
+            .storage
+            .as_mut()
+            .unwrap()
+            .layers
+            .push(below);
         assert!(only(&check(&record)).contains("directly to nvme0n1,"));
     }
 }

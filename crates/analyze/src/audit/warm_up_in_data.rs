@@ -15,7 +15,9 @@ const LEAST_STEP: f64 = 0.1;
 const LEAST_BIAS: f64 = 0.01;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(series) = seconds(record).filter(|_| asked_to_change(record).is_none()) else { return Vec::new() };
+    let Some(series) = seconds(record).filter(|_| asked_to_change(record).is_none()) else {
+        return Vec::new();
+    };
     let cut = mser5(&series);
     if cut.seconds == 0 || cut.at_limit {
         return Vec::new();
@@ -31,7 +33,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         1.0 + step,
         bias * 100.0
     );
-    let advice = format!("leave them out with --warmup {}s, the same for every arm", cut.seconds + cut.seconds / 5);
+    let advice = format!(
+        "leave them out with --warmup {}s, the same for every arm",
+        cut.seconds + cut.seconds / 5
+    );
     vec![finding(RULE, Severity::Warning, message, &advice)]
 }
 
@@ -42,14 +47,24 @@ mod tests {
 
     #[test]
     fn a_slow_start_is_found_with_what_it_costs() {
-        let rates: Vec<u64> = (0..60).map(|second| if second < 10 { 1000 } else { 2000 + second % 3 }).collect();
+        let rates: Vec<u64> = (0..60)
+            .map(|second| if second < 10 { 1000 } else { 2000 + second % 3 })
+            .collect();
         let found = check(&with_rates(&rates));
-        assert_eq!(only(&found), "the first 10 s ran at 0.50 times the rate of the rest and are counted: they move the result by -8.3%");
+        assert_eq!(
+            only(&found),
+            "the first 10 s ran at 0.50 times the rate of the rest and are counted: they move the result by -8.3%"
+        );
         assert!(found[0].advice.contains("--warmup 12s"));
     }
 
     #[test]
     fn an_even_start_is_silent() {
-        assert_eq!(check(&with_rates(&(0..60).map(|second| 2000 + second % 7).collect::<Vec<_>>())), []);
+        assert_eq!(
+            check(&with_rates(
+                &(0..60).map(|second| 2000 + second % 7).collect::<Vec<_>>()
+            )),
+            []
+        );
     }
 }

@@ -15,21 +15,30 @@ const ANY_MEMORY: u64 = 512 << 20;
 /// From here on blocks were met again.
 pub(super) const MORE_THAN_ONE_PASS: f64 = 1.5;
 const ADVICE: &str = "use a --file-size of at least twice the memory and larger than every cache below, or say that this is the cache";
-const ADVICE_FOR_OBJECTS: &str =
-    "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
+const ADVICE_FOR_OBJECTS: &str = "make more objects, --seeds times --object-size at least twice the server's memory, or say that its cache was measured";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let Some(size) = bytes_used(record).filter(|_| Effective::of(record).uses_local_storage() && !moved_nothing(record)) else {
+    let Some(size) = bytes_used(record)
+        .filter(|_| Effective::of(record).uses_local_storage() && !moved_nothing(record))
+    else {
         return Vec::new();
     };
     if Effective::of(record).text("cache") == Some("warm") {
         return Vec::new();
     }
-    let advice = if record.load.is_some() { ADVICE_FOR_OBJECTS } else { ADVICE };
-    why_small(record, size).map(|message| finding(RULE, Severity::Warning, message, advice)).into_iter().collect()
+    let advice = if record.load.is_some() {
+        ADVICE_FOR_OBJECTS
+    } else {
+        ADVICE
+    };
+    why_small(record, size)
+        .map(|message| finding(RULE, Severity::Warning, message, advice))
+        .into_iter()
+        .collect()
 }
 
-/// Whether it is known that no data were moved: names were made, looked up and removed, which no cache of data answers.
+/// Whether it is known that no data were moved: names were made, looked up and removed, which no
+/// cache of data answers.
 fn moved_nothing(record: &Record) -> bool {
     !record.operations.is_empty() && record.operations.bytes() == 0 && record.summaries.is_empty()
 }
@@ -40,13 +49,27 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
     let is_direct = Effective::of(record).is_on("direct");
     let in_memory = super::in_memory(record);
     // A direct transfer from a device does not go through the caches of the CPU.
-    let caches = [("L2", cpu.l2_bytes), ("L3", cpu.l3_bytes)].into_iter().filter(|_| in_memory || !is_direct);
-    if let Some((name, cache)) = caches.filter_map(|(name, bytes)| Some((name, bytes?))).find(|(_, bytes)| size <= *bytes) {
-        return Some(format!("the data of {shown} fit into the {name} cache of {} of the CPU", Bytes(cache)));
+    let caches = [("L2", cpu.l2_bytes), ("L3", cpu.l3_bytes)]
+        .into_iter()
+        .filter(|_| in_memory || !is_direct);
+    if let Some((name, cache)) = caches
+        .filter_map(|(name, bytes)| Some((name, bytes?)))
+        .find(|(_, bytes)| size <= *bytes)
+    {
+        return Some(format!(
+            "the data of {shown} fit into the {name} cache of {} of the CPU",
+            Bytes(cache)
+        ));
     }
     let moved = transfers(record).next().and_then(|_| {
         let amount = sum_of_transfers(record, |f| Some(f.bytes()? as f64));
-        amount.or_else(|| Some(sum_of_transfers(record, |f| f.bytes_per_second())? * Effective::of(record).measured_ns()? as f64 / 1e9))
+        amount.or_else(|| {
+            Some(
+                sum_of_transfers(record, |f| f.bytes_per_second())?
+                    * Effective::of(record).measured_ns()? as f64
+                    / 1e9,
+            )
+        })
     });
     let passes = moved.unwrap_or_default() / size as f64;
     if size <= DEVICE_CACHE && passes >= MANY_PASSES {
@@ -55,7 +78,8 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
         ));
     }
     // The kernel's own account of the reads says it better than their size.
-    let accounted = in_memory || !record.devices.is_empty() || record.process.storage_read_bytes.is_some();
+    let accounted =
+        in_memory || !record.devices.is_empty() || record.process.storage_read_bytes.is_some();
     let buffered = !is_direct && !accounted;
     let Some(memory) = record.environment.memory.total_bytes else {
         let is_known = Effective::of(record).text("direct").is_some();
@@ -83,9 +107,21 @@ pub(super) fn bytes_used(record: &Record) -> Option<u64> {
         size.checked_mul(files)
     };
     // Of a KB that may be 1000 or 1024 bytes the larger: an upper bound.
-    let object = || Bytes::parse(&effective.text("object-size")?.replace("KB", "KiB").replace("MB", "MiB")).ok();
+    let object = || {
+        Bytes::parse(
+            &effective
+                .text("object-size")?
+                .replace("KB", "KiB")
+                .replace("MB", "MiB"),
+        )
+        .ok()
+    };
     let objects = || object()?.0.checked_mul(effective.number("seed-objects")?);
-    Some(found).filter(|bytes| *bytes > 0).or_else(asked).or_else(objects).filter(|bytes| *bytes > 0)
+    Some(found)
+        .filter(|bytes| *bytes > 0)
+        .or_else(asked)
+        .or_else(objects)
+        .filter(|bytes| *bytes > 0)
 }
 
 #[cfg(test)]
@@ -95,7 +131,13 @@ mod tests {
     use record::{Summary, TargetFact};
 
     fn ublk() -> Record {
-        let mut record = quoted("read", Summary { bytes: Some(19_756_849_562), ..Summary::default() });
+        let mut record = quoted(
+            "read",
+            Summary {
+                bytes: Some(19_756_849_562),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "file-size", "4M");
         set(&mut record, "direct", "true");
         record
@@ -103,12 +145,26 @@ mod tests {
 
     #[test]
     fn data_that_nobody_moved_fit_into_no_cache() {
-        let mut record = Record { operations: record::Measurements::default(), ..sound() };
+        let mut record = Record {
+            operations: record::Measurements::default(),
+            ..sound()
+        };
         record.environment.cpu.l2_bytes = Some(1 << 30);
-        record.targets = vec![TargetFact { files: 1000, bytes: 4_096_000, ..TargetFact::default() }];
+        record.targets = vec![TargetFact {
+            files: 1000,
+            bytes: 4_096_000,
+            ..TargetFact::default()
+        }];
         set(&mut record, "direct", "false");
         for (kind, bytes, findings) in [("create", 0, 0), ("read", 4096, 1)] {
-            record.operations.insert(kind, record::Operations { count: 1, bytes, ..record::Operations::default() });
+            record.operations.insert(
+                kind,
+                record::Operations {
+                    count: 1,
+                    bytes,
+                    ..record::Operations::default()
+                },
+            );
             assert_eq!(check(&record).len(), findings, "{kind}");
         }
     }
@@ -125,15 +181,31 @@ mod tests {
     fn a_known_cache_of_the_cpu_is_named() {
         let mut record = ublk();
         record.environment.cpu.l3_bytes = Some(32 << 20);
-        assert!(only(&check(&record)).contains("passed over"), "direct transfers do not use it");
+        assert!(
+            only(&check(&record)).contains("passed over"),
+            "direct transfers do not use it"
+        );
         record.environment.storage.get_or_insert_default().is_memory = Some(true);
-        assert_eq!(only(&check(&record)), "the data of 4 MiB fit into the L3 cache of 32 MiB of the CPU");
+        assert_eq!(
+            only(&check(&record)),
+            "the data of 4 MiB fit into the L3 cache of 32 MiB of the CPU"
+        );
     }
 
     #[test]
     fn buffered_data_are_held_against_the_memory_unless_the_kernel_counted() {
-        let mut record = quoted("get", Summary { count: Some(71_730), ..Summary::default() });
-        record.targets = vec![TargetFact { files: 11, bytes: 5_500_000, ..TargetFact::default() }];
+        let mut record = quoted(
+            "get",
+            Summary {
+                count: Some(71_730),
+                ..Summary::default()
+            },
+        );
+        record.targets = vec![TargetFact {
+            files: 11,
+            bytes: 5_500_000,
+            ..TargetFact::default()
+        }];
         assert_eq!(check(&record), []);
         record.environment.memory.total_bytes = Some(125 << 30);
         assert!(only(&check(&record)).contains("less than twice the memory of 125 GiB"));
@@ -143,11 +215,24 @@ mod tests {
 
     #[test]
     fn a_small_file_that_was_passed_over_more_than_once_is_cached_whatever_the_memory() {
-        let mut record = quoted("read", Summary { bytes: Some(128 << 20), ..Summary::default() });
+        let mut record = quoted(
+            "read",
+            Summary {
+                bytes: Some(128 << 20),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "file-size", "16M");
-        assert_eq!(check(&record), [], "nobody says whether the page cache was used");
+        assert_eq!(
+            check(&record),
+            [],
+            "nobody says whether the page cache was used"
+        );
         set(&mut record, "direct", "false");
-        assert_eq!(only(&check(&record)), "the data of 16 MiB were passed over 8.0 times without --direct: the page cache holds them");
+        assert_eq!(
+            only(&check(&record)),
+            "the data of 16 MiB were passed over 8.0 times without --direct: the page cache holds them"
+        );
         set(&mut record, "file-size", "100M");
         assert_eq!(check(&record), []);
         set(&mut record, "file-size", "16M");
@@ -165,7 +250,13 @@ mod tests {
 
     #[test]
     fn objects_that_a_load_test_reads_again_are_counted() {
-        let mut record = quoted("get", Summary { count: Some(71_730), ..Summary::default() });
+        let mut record = quoted(
+            "get",
+            Summary {
+                count: Some(71_730),
+                ..Summary::default()
+            },
+        );
         record.environment.memory.total_bytes = Some(125 << 30);
         set(&mut record, "object-size", "502 KB");
         assert_eq!(check(&record), []);

@@ -4,28 +4,50 @@ use super::{Question, RowComparison};
 use crate::{Located, Severity};
 use stats::{Reason, Verdict};
 
-/// Rules of the audit that a comparison answers itself, by blocks and with the level that its looks allow.
-const ANSWERED: [&str; 5] = ["no_repetition", "order_aliased", "control_fails", "environment_differs", "effect_below_mde"];
+/// Rules of the audit that a comparison answers itself, by blocks and with the level that its looks
+/// allow.
+const ANSWERED: [&str; 5] = [
+    "no_repetition",
+    "order_aliased",
+    "control_fails",
+    "environment_differs",
+    "effect_below_mde",
+];
 /// Also answered where options were declared to be what is compared.
 const ANSWERED_BY_FACTORS: &str = "size_mix";
 
-/// What the audit says of records that are compared and the comparison does not answer itself, but for notes.
+/// What the audit says of records that are compared and the comparison does not answer itself, but
+/// for notes.
 pub(super) fn findings(mut out: Vec<Located>, question: &Question) -> Vec<Located> {
-    let is_answered = |rule: &str| ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty();
-    out.retain(|located| located.finding.severity < Severity::Note && !is_answered(located.finding.rule));
+    let is_answered = |rule: &str| {
+        ANSWERED.contains(&rule) || rule == ANSWERED_BY_FACTORS && !question.factors.is_empty()
+    };
+    out.retain(|located| {
+        located.finding.severity < Severity::Note && !is_answered(located.finding.rule)
+    });
     out
 }
 
-/// The first severe finding about several records, or about one that counts, as the reason for no verdict.
+/// The first severe finding about several records, or about one that counts, as the reason for no
+/// verdict.
 pub(super) fn accused(findings: &[Located], counts: impl Fn(usize) -> bool) -> Option<Reason> {
-    let concerns = |located: &&Located| located.finding.severity == Severity::Invalid && located.record.is_none_or(&counts);
+    let concerns = |located: &&Located| {
+        located.finding.severity == Severity::Invalid && located.record.is_none_or(&counts)
+    };
     let found = &findings.iter().find(concerns)?.finding;
-    Some(Reason::Audit(format!("{}: {}. Fix: {}", found.rule, found.message, found.advice)))
+    Some(Reason::Audit(format!(
+        "{}: {}. Fix: {}",
+        found.rule, found.message, found.advice
+    )))
 }
 
 /// The reason as that of all rows together.
 pub(super) fn within(row: &str, reason: &Reason) -> Reason {
-    if let Reason::Audit(text) = reason { Reason::Audit(format!("in {row}: {text}")) } else { reason.clone() }
+    if let Reason::Audit(text) = reason {
+        Reason::Audit(format!("in {row}: {text}"))
+    } else {
+        reason.clone()
+    }
 }
 
 /// Takes back a verdict.

@@ -1,20 +1,25 @@
 //! An experiment of several arms: every candidate against the baseline, as one family.
 //!
-//! The verdict on a candidate is that over all rows together, decided by Holm's step over the candidates at the permitted looks. Single
-//! rows are a second family, by Benjamini and Hochberg; one that it does not find different has an interval and no verdict of difference.
+//! The verdict on a candidate is that over all rows together, decided by Holm's step over the
+//! candidates at the permitted looks. Single rows are a second family, by Benjamini and Hochberg;
+//! one that it does not find different has an interval and no verdict of difference.
 
 use super::accused::{accused, bar, findings, within};
 use super::pairs::{Block, complete, logarithm, moment};
-use super::{Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of, said_of_aside, set_aside};
+use super::{
+    Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of,
+    said_of_aside, set_aside,
+};
 use crate::{Located, audit};
 use record::{Record, Role};
 use stats::{
-    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds, Verdict, benjamini_hochberg, control_p, drift,
-    holm, kruskal_wallis, mde, signed_rank,
+    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds,
+    Verdict, benjamini_hochberg, control_p, drift, holm, kruskal_wallis, mde, signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The chance of any false difference among the candidates, and the share of false ones among the rows found different.
+/// The chance of any false difference among the candidates, and the share of false ones among the
+/// rows found different.
 const ALPHA: f64 = 0.05;
 /// The name of the comparison over all rows.
 const ALL_ROWS: &str = "all rows";
@@ -28,7 +33,8 @@ pub struct ArmsComparison {
     pub control: Option<ControlCheck>,
     /// What the machine did over the judged blocks; `None` below eight.
     pub drift: Option<Drift>,
-    /// What the audit says that the comparison does not answer itself: of severity "invalid" and "warning", the gravest first.
+    /// What the audit says that the comparison does not answer itself: of severity "invalid" and
+    /// "warning", the gravest first.
     pub findings: Vec<Located>,
     /// How many records the experiment has.
     pub records: usize,
@@ -44,7 +50,8 @@ pub struct ArmComparison {
     pub pooled: RowComparison,
     /// Row by row.
     pub comparison: Comparison,
-    /// The p of "the effect is the same in all rows" (Kruskal-Wallis, Holm over candidates); `None` with one row.
+    /// The p of "the effect is the same in all rows" (Kruskal-Wallis, Holm over candidates);
+    /// `None` with one row.
     pub depends_on_row: Option<f64>,
 }
 
@@ -52,8 +59,9 @@ pub struct ArmComparison {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlCheck {
     pub arm: String,
-    /// The p of all tests together: of all rows and of each, at this look and those before. Each spends its part of
-    /// [`CONTROL_ALPHA`], and the one that comes nearest to its part is scaled to the whole.
+    /// The p of all tests together: of all rows and of each, at this look and those before. Each
+    /// spends its part of [`CONTROL_ALPHA`], and the one that comes nearest to its part is
+    /// scaled to the whole.
     pub p: f64,
     pub blocks: usize,
 }
@@ -74,32 +82,56 @@ pub enum NoExperiment {
 }
 
 fn listed(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", names.join(", "))
+    }
 }
 
 /// Compares the arms of one experiment by their roles.
 ///
 /// # Errors
 /// The records are not those of one experiment with one baseline and a candidate.
-pub fn compare_arms(records: &[Record], question: &Question) -> Result<ArmsComparison, NoExperiment> {
+pub fn compare_arms(
+    records: &[Record],
+    question: &Question,
+) -> Result<ArmsComparison, NoExperiment> {
     compare_arms_audited(records, question, audit(records))
 }
 
 /// As [`compare_arms`], with what [`audit`] said of these records.
-pub(crate) fn compare_arms_audited(records: &[Record], question: &Question, found: Vec<Located>) -> Result<ArmsComparison, NoExperiment> {
+pub(crate) fn compare_arms_audited(
+    records: &[Record],
+    question: &Question,
+    found: Vec<Located>,
+) -> Result<ArmsComparison, NoExperiment> {
     let cast = Cast::of(records)?;
-    let all = || records.iter().filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)));
+    let all = || {
+        records
+            .iter()
+            .filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)))
+    };
     let blocks = complete(all(), cast.arms());
     let course = Course::of(records, &cast, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
     let common = accused(&findings, |_| false)
-        .or_else(|| control.as_ref().filter(|check| check.p < CONTROL_ALPHA).map(|check| Reason::ControlFailed { p: check.p }))
+        .or_else(|| {
+            control
+                .as_ref()
+                .filter(|check| check.p < CONTROL_ALPHA)
+                .map(|check| Reason::ControlFailed { p: check.p })
+        })
         .or_else(|| course.too_early());
     let mut candidates = course.candidates(common.as_ref());
     course.bar_accused_rows(&mut candidates, &findings);
     let mut left_out: Vec<String> = course.left_out.clone();
-    left_out.extend(candidates.iter().flat_map(|of| of.comparison.left_out.iter().cloned()));
+    left_out.extend(
+        candidates
+            .iter()
+            .flat_map(|of| of.comparison.left_out.iter().cloned()),
+    );
     left_out.sort();
     left_out.dedup();
     Ok(ArmsComparison {
@@ -123,26 +155,47 @@ struct Cast<'a> {
 
 impl<'a> Cast<'a> {
     fn of(records: &'a [Record]) -> Result<Self, NoExperiment> {
-        let trials: Vec<_> = records.iter().filter_map(|record| record.trial.as_ref()).collect();
+        let trials: Vec<_> = records
+            .iter()
+            .filter_map(|record| record.trial.as_ref())
+            .collect();
         if trials.len() < records.len() || trials.is_empty() {
-            return Err(NoExperiment::NotPlaced { of: records.len() - trials.len(), records: records.len() });
+            return Err(NoExperiment::NotPlaced {
+                of: records.len() - trials.len(),
+                records: records.len(),
+            });
         }
         let plans: BTreeSet<&str> = trials.iter().map(|trial| trial.plan.as_str()).collect();
         if plans.len() > 1 {
-            return Err(NoExperiment::Several { plans: plans.into_iter().map(str::to_owned).collect() });
+            return Err(NoExperiment::Several {
+                plans: plans.into_iter().map(str::to_owned).collect(),
+            });
         }
-        let of_role =
-            |role: Role| -> BTreeSet<&str> { trials.iter().filter(|trial| trial.role == role).map(|trial| trial.arm.as_str()).collect() };
+        let of_role = |role: Role| -> BTreeSet<&str> {
+            trials
+                .iter()
+                .filter(|trial| trial.role == role)
+                .map(|trial| trial.arm.as_str())
+                .collect()
+        };
         let baselines: Vec<&str> = of_role(Role::Baseline).into_iter().collect();
         let [base] = baselines[..] else {
-            return Err(NoExperiment::Baselines { names: baselines.into_iter().map(str::to_owned).collect() });
+            return Err(NoExperiment::Baselines {
+                names: baselines.into_iter().map(str::to_owned).collect(),
+            });
         };
         let candidates: Vec<&str> = of_role(Role::Candidate).into_iter().collect();
         let control = of_role(Role::Control).into_iter().next();
         if candidates.is_empty() {
-            return Err(NoExperiment::NoCandidate { base: base.to_owned() });
+            return Err(NoExperiment::NoCandidate {
+                base: base.to_owned(),
+            });
         }
-        Ok(Self { base, control, candidates })
+        Ok(Self {
+            base,
+            control,
+            candidates,
+        })
     }
 
     fn arms(&self) -> usize {
@@ -168,9 +221,21 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn of(records: &'a [Record], cast: &'a Cast<'a>, blocks: Vec<Slots<'a>>, question: &'a Question) -> Self {
-        let mut rows: BTreeMap<&str, Vec<Slots<'_>>> = records.iter().map(|record| (row_of(record), Vec::new())).collect();
-        let aside = set_aside(rows.keys().copied(), &records.iter().collect::<Vec<_>>(), &question.metric);
+    fn of(
+        records: &'a [Record],
+        cast: &'a Cast<'a>,
+        blocks: Vec<Slots<'a>>,
+        question: &'a Question,
+    ) -> Self {
+        let mut rows: BTreeMap<&str, Vec<Slots<'_>>> = records
+            .iter()
+            .map(|record| (row_of(record), Vec::new()))
+            .collect();
+        let aside = set_aside(
+            rows.keys().copied(),
+            &records.iter().collect::<Vec<_>>(),
+            &question.metric,
+        );
         let in_blocks = blocks.len() * cast.arms();
         for slots in blocks {
             let row = slots.values().next().map_or("", |record| row_of(record));
@@ -179,32 +244,74 @@ impl<'a> Course<'a> {
         rows.retain(|row, _| !aside.contains(row));
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
         let ending = Ending::of(records.iter(), measured);
-        let looked = if ending.at_looks { Thresholds::open().last_look(measured).unwrap_or(0) } else { measured };
-        let ok = records.iter().filter(|record| record.outcome.status == record::Status::Ok).count();
-        let incomplete = (ok > in_blocks).then(|| format!("{} good records of blocks that were not completed", ok - in_blocks));
-        let left_out = aside.iter().map(|row| said_of_aside(row, &question.metric)).chain(incomplete).collect();
-        Self { cast, question, records, rows, measured, looked, ending, left_out }
+        let looked = if ending.at_looks {
+            Thresholds::open().last_look(measured).unwrap_or(0)
+        } else {
+            measured
+        };
+        let ok = records
+            .iter()
+            .filter(|record| record.outcome.status == record::Status::Ok)
+            .count();
+        let incomplete = (ok > in_blocks).then(|| {
+            format!(
+                "{} good records of blocks that were not completed",
+                ok - in_blocks
+            )
+        });
+        let left_out = aside
+            .iter()
+            .map(|row| said_of_aside(row, &question.metric))
+            .chain(incomplete)
+            .collect();
+        Self {
+            cast,
+            question,
+            records,
+            rows,
+            measured,
+            looked,
+            ending,
+            left_out,
+        }
     }
 
     fn judged_blocks(&self) -> impl Iterator<Item = (usize, &Slots<'a>)> {
-        self.rows.values().enumerate().flat_map(|(row, blocks)| blocks[..self.looked].iter().map(move |slots| (row, slots)))
+        self.rows
+            .values()
+            .enumerate()
+            .flat_map(|(row, blocks)| blocks[..self.looked].iter().map(move |slots| (row, slots)))
     }
 
     fn too_early(&self) -> Option<Reason> {
         (self.ending.at_looks && self.looked == 0).then(|| self.ending.too_early(self.measured))
     }
 
-    /// A severe finding about a judged record leaves its row without a verdict, and all rows together, but not the others: they are of other
-    /// records.
+    /// A severe finding about a judged record leaves its row without a verdict, and all rows
+    /// together, but not the others: they are of other records.
     fn bar_accused_rows(&self, candidates: &mut [ArmComparison], findings: &[Located]) {
         for (row, blocks) in &self.rows {
-            let judged: BTreeSet<*const Record> =
-                blocks[..self.looked].iter().flat_map(|slots| slots.values().map(|record| std::ptr::from_ref(*record))).collect();
-            let Some(reason) = accused(findings, |index| judged.contains(&std::ptr::from_ref(&self.records[index]))) else { continue };
+            let judged: BTreeSet<*const Record> = blocks[..self.looked]
+                .iter()
+                .flat_map(|slots| slots.values().map(|record| std::ptr::from_ref(*record)))
+                .collect();
+            let Some(reason) = accused(findings, |index| {
+                judged.contains(&std::ptr::from_ref(&self.records[index]))
+            }) else {
+                continue;
+            };
             for of in &mut *candidates {
-                let of_all = if self.rows.len() > 1 { within(row, &reason) } else { reason.clone() };
+                let of_all = if self.rows.len() > 1 {
+                    within(row, &reason)
+                } else {
+                    reason.clone()
+                };
                 bar(&mut of.pooled, of_all);
-                of.comparison.rows.iter_mut().filter(|found| found.row == *row).for_each(|found| bar(found, reason.clone()));
+                of.comparison
+                    .rows
+                    .iter_mut()
+                    .filter(|found| found.row == *row)
+                    .for_each(|found| bar(found, reason.clone()));
             }
         }
     }
@@ -213,17 +320,37 @@ impl<'a> Course<'a> {
         let arm = self.cast.control?;
         let differences = |blocks: &[Slots<'a>]| -> Vec<f64> {
             let of = |slots: &Slots<'a>, arm: &str| logarithm(slots[arm], &self.question.metric);
-            blocks.iter().filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?)).collect()
+            blocks
+                .iter()
+                .filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?))
+                .collect()
         };
-        let by_row: Vec<Vec<f64>> = self.rows.values().map(|blocks| differences(&blocks[..self.looked])).collect();
-        let looks: Option<Vec<u32>> =
-            self.ending.at_looks.then(|| LOOKS.into_iter().take_while(|look| *look as usize <= self.looked).collect());
+        let by_row: Vec<Vec<f64>> = self
+            .rows
+            .values()
+            .map(|blocks| differences(&blocks[..self.looked]))
+            .collect();
+        let looks: Option<Vec<u32>> = self.ending.at_looks.then(|| {
+            LOOKS
+                .into_iter()
+                .take_while(|look| *look as usize <= self.looked)
+                .collect()
+        });
         let p = control_p(&by_row, looks.as_deref());
-        Some(ControlCheck { arm: arm.to_owned(), p, blocks: by_row.iter().map(Vec::len).sum() })
+        Some(ControlCheck {
+            arm: arm.to_owned(),
+            p,
+            blocks: by_row.iter().map(Vec::len).sum(),
+        })
     }
 
     fn candidates(&self, common: Option<&Reason>) -> Vec<ArmComparison> {
-        let blocks: Vec<Vec<Vec<Block<'_>>>> = self.cast.candidates.iter().map(|arm| self.blocks_of(arm)).collect();
+        let blocks: Vec<Vec<Vec<Block<'_>>>> = self
+            .cast
+            .candidates
+            .iter()
+            .map(|arm| self.blocks_of(arm))
+            .collect();
         let levels = self.levels(&blocks);
         let heterogeneity = self.heterogeneity(&blocks);
         let mut out: Vec<ArmComparison> = Vec::new();
@@ -249,22 +376,38 @@ impl<'a> Course<'a> {
             control: self.cast.control.map(|control| slots[control]),
             candidate: slots[arm],
         };
-        self.rows.values().map(|blocks| blocks[..self.looked].iter().map(block).collect()).collect()
+        self.rows
+            .values()
+            .map(|blocks| blocks[..self.looked].iter().map(block).collect())
+            .collect()
     }
 
-    /// The level of each candidate's interval over all rows: Holm's step over the candidates, at every look so far.
+    /// The level of each candidate's interval over all rows: Holm's step over the candidates, at
+    /// every look so far.
     fn levels(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
         let (rows, members) = (self.rows.len(), blocks.len());
         let mut family = Family::new(self.thresholds(), members);
-        let looks: Vec<usize> = if self.ending.at_looks { looks_until(self.looked) } else { vec![self.looked] };
+        let looks: Vec<usize> = if self.ending.at_looks {
+            looks_until(self.looked)
+        } else {
+            vec![self.looked]
+        };
         for look in looks {
             let p = |of_rows: &Vec<Vec<Block<'_>>>| {
-                signed_rank(&of_rows.iter().flat_map(|row| self.differences(&row[..look])).collect::<Vec<_>>()).p
+                signed_rank(
+                    &of_rows
+                        .iter()
+                        .flat_map(|row| self.differences(&row[..look]))
+                        .collect::<Vec<_>>(),
+                )
+                .p
             };
             family.look(look * rows, &blocks.iter().map(p).collect::<Vec<_>>());
         }
         // A look that cannot decide among so many has an interval without ends.
-        (0..members).map(|member| family.level(member, self.looked * rows).unwrap_or(1.0)).collect()
+        (0..members)
+            .map(|member| family.level(member, self.looked * rows).unwrap_or(1.0))
+            .collect()
     }
 
     fn thresholds(&self) -> Thresholds {
@@ -277,42 +420,103 @@ impl<'a> Course<'a> {
             shipped
         } else {
             // Later looks leave earlier ones unchanged, so those to come need not be drawn.
-            let looks: Vec<u32> = looks_until(self.looked.max(FIRST_LOOK as usize)).into_iter().map(|look| rows * whole(look)).collect();
+            let looks: Vec<u32> = looks_until(self.looked.max(FIRST_LOOK as usize))
+                .into_iter()
+                .map(|look| rows * whole(look))
+                .collect();
             Thresholds::calibrated(&looks, Spending::Open, ALPHA, family)
         }
     }
 
     fn differences(&self, blocks: &[Block<'_>]) -> Vec<f64> {
-        blocks.iter().filter_map(|block| block.values(&self.question.metric)).map(|(base, candidate)| candidate - base).collect()
+        blocks
+            .iter()
+            .filter_map(|block| block.values(&self.question.metric))
+            .map(|(base, candidate)| candidate - base)
+            .collect()
     }
 
     fn heterogeneity(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
         if self.rows.len() < 2 {
             return Vec::new();
         }
-        let by_row = |of_rows: &Vec<Vec<Block<'_>>>| kruskal_wallis(&of_rows.iter().map(|row| self.differences(row)).collect::<Vec<_>>());
-        holm(&blocks.iter().map(|of_rows| by_row(of_rows).unwrap_or(1.0)).collect::<Vec<_>>())
+        let by_row = |of_rows: &Vec<Vec<Block<'_>>>| {
+            kruskal_wallis(
+                &of_rows
+                    .iter()
+                    .map(|row| self.differences(row))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        holm(
+            &blocks
+                .iter()
+                .map(|of_rows| by_row(of_rows).unwrap_or(1.0))
+                .collect::<Vec<_>>(),
+        )
     }
 
-    fn candidate(&self, arm: &str, blocks: &[Vec<Block<'_>>], level: f64, common: Option<&Reason>) -> ArmComparison {
+    fn candidate(
+        &self,
+        arm: &str,
+        blocks: &[Vec<Block<'_>>],
+        level: f64,
+        common: Option<&Reason>,
+    ) -> ArmComparison {
         let of_arm = |name: &str| -> Vec<&Record> {
-            self.records.iter().filter(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == name)).collect()
+            self.records
+                .iter()
+                .filter(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == name))
+                .collect()
         };
-        let ground = Ground::of(&[of_arm(self.cast.base), of_arm(arm)], [self.cast.base, arm], self.question);
+        let ground = Ground::of(
+            &[of_arm(self.cast.base), of_arm(arm)],
+            [self.cast.base, arm],
+            self.question,
+        );
         let side = |index: usize| ground.usable[index].as_slice();
-        let invalid = ground.invalid.clone().or_else(|| aliased(&[side(0), side(1)])).or_else(|| common.cloned());
+        let invalid = ground
+            .invalid
+            .clone()
+            .or_else(|| aliased(&[side(0), side(1)]))
+            .or_else(|| common.cloned());
         let unused = self.measured - self.looked;
         let interrupted = self.ending.interrupted;
-        let of_pool = Judgement { level, unused_blocks: unused * self.rows.len(), interrupted, invalid: invalid.clone() };
-        let name = if self.rows.len() == 1 { self.rows.keys().next().copied().unwrap_or_default() } else { ALL_ROWS };
+        let of_pool = Judgement {
+            level,
+            unused_blocks: unused * self.rows.len(),
+            interrupted,
+            invalid: invalid.clone(),
+        };
+        let name = if self.rows.len() == 1 {
+            self.rows.keys().next().copied().unwrap_or_default()
+        } else {
+            ALL_ROWS
+        };
         let mut pooled = judged(name, &blocks.concat(), &of_pool, self.question);
         if self.rows.len() > 1 {
             // Levels of different rows have no common middle.
             (pooled.base, pooled.candidate) = (None, None);
         }
-        let cell_level = if self.ending.at_looks { Thresholds::open().at(self.looked, 1).map_or(level, |p| 1.0 - p) } else { 1.0 - ALPHA };
-        let of_cell = Judgement { level: cell_level, unused_blocks: unused, interrupted, invalid };
-        let rows = self.rows.keys().zip(blocks).map(|(row, blocks)| judged(row, blocks, &of_cell, self.question)).collect();
+        let cell_level = if self.ending.at_looks {
+            Thresholds::open()
+                .at(self.looked, 1)
+                .map_or(level, |p| 1.0 - p)
+        } else {
+            1.0 - ALPHA
+        };
+        let of_cell = Judgement {
+            level: cell_level,
+            unused_blocks: unused,
+            interrupted,
+            invalid,
+        };
+        let rows = self
+            .rows
+            .keys()
+            .zip(blocks)
+            .map(|(row, blocks)| judged(row, blocks, &of_cell, self.question))
+            .collect();
         let comparison = Comparison {
             question: self.question.clone(),
             rows,
@@ -322,20 +526,36 @@ impl<'a> Course<'a> {
             workload: ground.workload,
             left_out: ground.left_out,
         };
-        ArmComparison { candidate: arm.to_owned(), pooled, comparison, depends_on_row: None }
+        ArmComparison {
+            candidate: arm.to_owned(),
+            pooled,
+            comparison,
+            depends_on_row: None,
+        }
     }
 
-    /// Takes back the verdicts of difference on rows that the second family does not find different. At a look p stands to its threshold as
-    /// it would to 5 % in an experiment of fixed length.
+    /// Takes back the verdicts of difference on rows that the second family does not find
+    /// different. At a look p stands to its threshold as it would to 5 % in an experiment of
+    /// fixed length.
     fn decide_cells(&self, candidates: &mut [ArmComparison]) {
-        let mut cells: Vec<&mut RowComparison> = candidates.iter_mut().flat_map(|of| &mut of.comparison.rows).collect();
+        let mut cells: Vec<&mut RowComparison> = candidates
+            .iter_mut()
+            .flat_map(|of| &mut of.comparison.rows)
+            .collect();
         let scaled = |cell: &&mut RowComparison| {
-            let threshold = if self.ending.at_looks { Thresholds::open().at(self.looked, 1) } else { Some(ALPHA) };
+            let threshold = if self.ending.at_looks {
+                Thresholds::open().at(self.looked, 1)
+            } else {
+                Some(ALPHA)
+            };
             (signed_rank(&cell.differences).p * ALPHA / threshold.unwrap_or(ALPHA)).min(1.0)
         };
         let adjusted = benjamini_hochberg(&cells.iter().map(scaled).collect::<Vec<_>>());
         for (cell, q) in cells.iter_mut().zip(adjusted) {
-            let differs = matches!(cell.verdict, Verdict::Faster { .. } | Verdict::Slower { .. });
+            let differs = matches!(
+                cell.verdict,
+                Verdict::Faster { .. } | Verdict::Slower { .. }
+            );
             if let (true, Some(effect)) = (differs && q > ALPHA, &cell.effect) {
                 let target = effect.point.abs().max(self.question.margin.ln_1p());
                 cell.verdict = Verdict::Inconclusive {
@@ -356,22 +576,38 @@ impl<'a> Course<'a> {
             })
             .collect();
         blocks.sort_by_key(|(_, slots)| slots.first().map(|record| moment(record)));
-        let arms: Vec<&str> =
-            [Some(self.cast.base), self.cast.control].into_iter().flatten().chain(self.cast.candidates.iter().copied()).collect();
+        let arms: Vec<&str> = [Some(self.cast.base), self.cast.control]
+            .into_iter()
+            .flatten()
+            .chain(self.cast.candidates.iter().copied())
+            .collect();
         let slot = |record: &&Record| {
-            let arm = record.trial.as_ref().and_then(|trial| arms.iter().position(|name| *name == trial.arm))?;
+            let arm = record
+                .trial
+                .as_ref()
+                .and_then(|trial| arms.iter().position(|name| *name == trial.arm))?;
             Some((arm, logarithm(record, &self.question.metric)?))
         };
         let runs: Option<Vec<BlockRun>> = blocks
             .iter()
-            .map(|(row, slots)| Some(BlockRun { config: *row, slots: slots.iter().map(slot).collect::<Option<_>>()? }))
+            .map(|(row, slots)| {
+                Some(BlockRun {
+                    config: *row,
+                    slots: slots.iter().map(slot).collect::<Option<_>>()?,
+                })
+            })
             .collect();
-        runs.filter(|runs| runs.len() >= FIRST_LOOK as usize).map(|runs| drift(&runs))
+        runs.filter(|runs| runs.len() >= FIRST_LOOK as usize)
+            .map(|runs| drift(&runs))
     }
 }
 
 fn looks_until(passes: usize) -> Vec<usize> {
-    LOOKS.iter().filter_map(|look| usize::try_from(*look).ok()).take_while(|look| *look <= passes).collect()
+    LOOKS
+        .iter()
+        .filter_map(|look| usize::try_from(*look).ok())
+        .take_while(|look| *look <= passes)
+        .collect()
 }
 
 #[cfg(test)]
@@ -383,23 +619,45 @@ mod tests {
     use stats::rng::Rng;
 
     fn question() -> Question {
-        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::from(["engine".to_owned()]) }
+        Question {
+            metric: Metric::OperationsPerSecond,
+            margin: 0.05,
+            factors: BTreeSet::from(["engine".to_owned()]),
+        }
     }
 
     fn slot(arm: &str, role: Role, row: &str, block: u32, slot: u32, per_second: f64) -> Record {
         let count = units::lossless::f64_to_u64_saturating(per_second);
         let mut operations = Measurements::default();
-        let mut read =
-            Operations { count, bytes: count * 4096, smallest_bytes: Some(4096), largest_bytes: Some(4096), ..Operations::default() };
+        let mut read = Operations {
+            count,
+            bytes: count * 4096,
+            smallest_bytes: Some(4096),
+            largest_bytes: Some(4096),
+            ..Operations::default()
+        };
         (0..count).for_each(|_| read.latency.record(1_000_000));
         operations.insert("read", read);
         Record {
             schema: SCHEMA,
             name: row.into(),
-            started_at: format!("2026-01-01T{:02}:{:02}:{:02}.000Z", slot / 3600, slot / 60 % 60, slot % 60),
+            started_at: format!(
+                "2026-01-01T{:02}:{:02}:{:02}.000Z",
+                slot / 3600,
+                slot / 60 % 60,
+                slot % 60
+            ),
             elapsed_ns: 1_000_000_000,
             operations,
-            trial: Some(Trial { plan: "p".into(), arm: arm.into(), row: row.into(), block, slot, role, ..Trial::default() }),
+            trial: Some(Trial {
+                plan: "p".into(),
+                arm: arm.into(),
+                row: row.into(),
+                block,
+                slot,
+                role,
+                ..Trial::default()
+            }),
             ..Record::default()
         }
     }
@@ -415,34 +673,68 @@ mod tests {
                 for arm in order {
                     let (name, role, ratio) = arms[arm];
                     let number = u32::try_from(out.len()).unwrap();
-                    out.push(slot(name, role, row, block, number, 2000.0 * ratio * (0.02 * rng.normal()).exp()));
+                    out.push(slot(
+                        name,
+                        role,
+                        row,
+                        block,
+                        number,
+                        2000.0 * ratio * (0.02 * rng.normal()).exp(),
+                    ));
                 }
             }
         }
         out
     }
 
-    const THREE: [(&str, Role, f64); 4] =
-        [("a", Role::Baseline, 1.0), ("a (control)", Role::Control, 1.0), ("same", Role::Candidate, 1.0), ("slow", Role::Candidate, 0.9)];
+    const THREE: [(&str, Role, f64); 4] = [
+        ("a", Role::Baseline, 1.0),
+        ("a (control)", Role::Control, 1.0),
+        ("same", Role::Candidate, 1.0),
+        ("slow", Role::Candidate, 0.9),
+    ];
 
     fn verdicts(found: &ArmsComparison) -> Vec<(&str, &Verdict)> {
-        found.candidates.iter().map(|of| (of.candidate.as_str(), &of.pooled.verdict)).collect()
+        found
+            .candidates
+            .iter()
+            .map(|of| (of.candidate.as_str(), &of.pooled.verdict))
+            .collect()
     }
 
     #[test]
     fn each_candidate_has_its_verdict_against_both_baselines() {
         let found = compare_arms(&experiment(&THREE, &["r"], 20), &question()).unwrap();
-        assert_eq!(verdicts(&found), [("same", &Verdict::Equivalent { different: false }), ("slow", &Verdict::Slower { by_margin: true })]);
+        assert_eq!(
+            verdicts(&found),
+            [
+                ("same", &Verdict::Equivalent { different: false }),
+                ("slow", &Verdict::Slower { by_margin: true })
+            ]
+        );
         let control = found.control.as_ref().unwrap();
-        assert!(control.p > CONTROL_ALPHA && control.blocks == 20, "{control:?}");
-        assert_eq!(found.candidates[0].comparison.rows, [found.candidates[0].pooled.clone()]);
+        assert!(
+            control.p > CONTROL_ALPHA && control.blocks == 20,
+            "{control:?}"
+        );
+        assert_eq!(
+            found.candidates[0].comparison.rows,
+            [found.candidates[0].pooled.clone()]
+        );
         assert!(found.drift.is_some() && found.base == "a");
         // The baseline of a block is the mean of both.
         let mut moved = experiment(&THREE, &["r"], 20);
-        let first = moved.iter_mut().find(|r| r.trial.as_ref().unwrap().role == Role::Control).unwrap();
-        *first = Record { elapsed_ns: first.elapsed_ns / 2, ..first.clone() };
+        let first = moved
+            .iter_mut()
+            .find(|r| r.trial.as_ref().unwrap().role == Role::Control)
+            .unwrap();
+        *first = Record {
+            elapsed_ns: first.elapsed_ns / 2,
+            ..first.clone()
+        };
         let again = compare_arms(&moved, &question()).unwrap();
-        let change = found.candidates[0].pooled.differences[0] - again.candidates[0].pooled.differences[0];
+        let change =
+            found.candidates[0].pooled.differences[0] - again.candidates[0].pooled.differences[0];
         assert!((change - 0.5 * 2.0_f64.ln()).abs() < 1e-12, "{change}");
     }
 
@@ -451,20 +743,35 @@ mod tests {
         let mut arms = THREE;
         arms[1].2 = 1.2;
         let found = compare_arms(&experiment(&arms, &["r"], 15), &question()).unwrap();
-        assert!(matches!(verdicts(&found)[1].1, Verdict::Invalid(Reason::ControlFailed { p }) if *p < CONTROL_ALPHA));
+        assert!(
+            matches!(verdicts(&found)[1].1, Verdict::Invalid(Reason::ControlFailed { p }) if *p < CONTROL_ALPHA)
+        );
     }
 
     #[test]
     fn rows_are_pooled_first_and_decided_as_a_second_family() {
         let found = compare_arms(&experiment(&THREE, &["r", "s", "t"], 6), &question()).unwrap();
-        let [same, slow] = &found.candidates[..] else { panic!("two candidates") };
+        let [same, slow] = &found.candidates[..] else {
+            panic!("two candidates")
+        };
         assert_eq!(
-            (slow.pooled.blocks, slow.pooled.row.as_str(), &slow.pooled.verdict),
+            (
+                slow.pooled.blocks,
+                slow.pooled.row.as_str(),
+                &slow.pooled.verdict
+            ),
             (18, ALL_ROWS, &Verdict::Slower { by_margin: true })
         );
-        assert_eq!(same.pooled.verdict, Verdict::Equivalent { different: false });
         assert_eq!(
-            slow.comparison.rows.iter().map(|row| (row.row.as_str(), row.blocks)).collect::<Vec<_>>(),
+            same.pooled.verdict,
+            Verdict::Equivalent { different: false }
+        );
+        assert_eq!(
+            slow.comparison
+                .rows
+                .iter()
+                .map(|row| (row.row.as_str(), row.blocks))
+                .collect::<Vec<_>>(),
             [("r", 6), ("s", 6), ("t", 6)]
         );
         assert!(slow.depends_on_row.is_some_and(|p| p > 0.05));
@@ -473,12 +780,20 @@ mod tests {
     #[test]
     fn an_effect_in_one_row_alone_is_said_to_depend_on_the_row() {
         let mut records = experiment(&THREE, &["r", "s"], 12);
-        for record in records.iter_mut().filter(|r| r.trial.as_ref().is_some_and(|t| t.row == "s" && t.arm == "slow")) {
+        for record in records.iter_mut().filter(|r| {
+            r.trial
+                .as_ref()
+                .is_some_and(|t| t.row == "s" && t.arm == "slow")
+        }) {
             record.elapsed_ns *= 2;
         }
         let found = compare_arms(&records, &question()).unwrap();
         let slow = &found.candidates[1];
-        assert!(slow.depends_on_row.is_some_and(|p| p < 0.05), "{:?}", slow.depends_on_row);
+        assert!(
+            slow.depends_on_row.is_some_and(|p| p < 0.05),
+            "{:?}",
+            slow.depends_on_row
+        );
         assert!(found.candidates[0].depends_on_row.is_some_and(|p| p > 0.05));
     }
 
@@ -491,25 +806,39 @@ mod tests {
         let found = compare_arms(&records, &question()).unwrap();
         let slow = &found.candidates[1];
         assert_eq!((slow.pooled.blocks, slow.pooled.unused_blocks), (16, 2));
-        assert!(slow.pooled.effect.is_some_and(|effect| effect.level > 0.95), "{:?}", slow.pooled.effect);
+        assert!(
+            slow.pooled.effect.is_some_and(|effect| effect.level > 0.95),
+            "{:?}",
+            slow.pooled.effect
+        );
         assert_eq!(slow.pooled.verdict, Verdict::Slower { by_margin: true });
         records.retain(|record| record.trial.as_ref().unwrap().block < 7);
         let early = compare_arms(&records, &question()).unwrap();
-        assert!(matches!(&verdicts(&early)[1].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look")));
+        assert!(
+            matches!(&verdicts(&early)[1].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("first look"))
+        );
     }
 
     #[test]
     fn a_fixed_length_that_was_not_reached_is_judged_as_what_may_stop_at_a_look() {
         let planned = |passes: u32, planned: u32| -> ArmsComparison {
             let mut records = experiment(&THREE, &["r"], passes);
-            records.iter_mut().for_each(|record| record.trial.as_mut().unwrap().planned_blocks = Some(planned));
+            records
+                .iter_mut()
+                .for_each(|record| record.trial.as_mut().unwrap().planned_blocks = Some(planned));
             compare_arms(&records, &question()).unwrap()
         };
         let whole = &planned(9, 9).candidates[1].pooled;
         assert_eq!((whole.blocks, whole.interrupted), (9, None));
         let broken = &planned(9, 40).candidates[1].pooled;
         assert_eq!((broken.blocks, broken.unused_blocks), (8, 1));
-        assert_eq!(broken.interrupted, Some(Interrupted { complete: 9, planned: 40 }));
+        assert_eq!(
+            broken.interrupted,
+            Some(Interrupted {
+                complete: 9,
+                planned: 40
+            })
+        );
         assert!(broken.effect.unwrap().level > whole.effect.unwrap().level);
         let early = planned(7, 40);
         assert!(
@@ -528,48 +857,100 @@ mod tests {
             record.trial.as_mut().unwrap().stopping = Stopping::Open;
         }
         let found = compare_arms(&records, &question()).unwrap();
-        assert!(verdicts(&found).iter().all(|(_, verdict)| matches!(verdict, Verdict::Inconclusive { .. })), "{:?}", verdicts(&found));
+        assert!(
+            verdicts(&found)
+                .iter()
+                .all(|(_, verdict)| matches!(verdict, Verdict::Inconclusive { .. })),
+            "{:?}",
+            verdicts(&found)
+        );
     }
 
     #[test]
     fn a_block_that_lacks_an_arm_counts_for_none() {
         let mut records = experiment(&THREE, &["r"], 7);
-        let failed = records.iter_mut().rfind(|r| r.trial.as_ref().unwrap().arm == "slow").unwrap();
+        let failed = records
+            .iter_mut()
+            .rfind(|r| r.trial.as_ref().unwrap().arm == "slow")
+            .unwrap();
         failed.outcome.status = Status::Failed;
         let found = compare_arms(&records, &question()).unwrap();
-        assert_eq!(found.candidates[0].pooled.blocks, 6, "the pair of the other candidate is of no complete block");
-        assert!(found.left_out.iter().any(|text| text.contains("not completed")), "{:?}", found.left_out);
+        assert_eq!(
+            found.candidates[0].pooled.blocks, 6,
+            "the pair of the other candidate is of no complete block"
+        );
+        assert!(
+            found
+                .left_out
+                .iter()
+                .any(|text| text.contains("not completed")),
+            "{:?}",
+            found.left_out
+        );
     }
 
     #[test]
     fn severe_findings_leave_no_verdict_but_those_that_blocks_answer() {
         let mut records = experiment(&THREE, &["r"], 10);
-        records[3].operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        records[3].operations.insert(
+            "read",
+            Operations {
+                count: 10,
+                bytes: 1 << 40,
+                ..Operations::default()
+            },
+        );
         let found = compare_arms(&records, &question()).unwrap();
-        assert!(matches!(&verdicts(&found)[0].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("Fix: ")));
+        assert!(
+            matches!(&verdicts(&found)[0].1, Verdict::Invalid(Reason::Audit(text)) if text.contains("Fix: "))
+        );
         let few = compare_arms(&experiment(&THREE, &["r"], 4), &question()).unwrap();
-        assert_eq!(verdicts(&few)[0].1, &Verdict::Invalid(Reason::TooFewBlocks { n: 4 }), "not the rule no_repetition");
+        assert_eq!(
+            verdicts(&few)[0].1,
+            &Verdict::Invalid(Reason::TooFewBlocks { n: 4 }),
+            "not the rule no_repetition"
+        );
     }
 
     #[test]
     fn a_severe_finding_in_one_row_leaves_the_verdicts_of_the_others() {
         let mut records = experiment(&THREE, &["r", "s"], 20);
-        let accused = records.iter_mut().find(|record| row_of(record) == "s").unwrap();
-        accused.operations.insert("read", Operations { count: 10, bytes: 1 << 40, ..Operations::default() });
+        let accused = records
+            .iter_mut()
+            .find(|record| row_of(record) == "s")
+            .unwrap();
+        accused.operations.insert(
+            "read",
+            Operations {
+                count: 10,
+                bytes: 1 << 40,
+                ..Operations::default()
+            },
+        );
         let found = compare_arms(&records, &question()).unwrap();
         let slow = &found.candidates[1];
-        assert!(matches!(&slow.pooled.verdict, Verdict::Invalid(Reason::Audit(text)) if text.starts_with("in s: ")), "{:?}", slow.pooled);
-        let [r, s] = &slow.comparison.rows[..] else { panic!("two rows") };
+        assert!(
+            matches!(&slow.pooled.verdict, Verdict::Invalid(Reason::Audit(text)) if text.starts_with("in s: ")),
+            "{:?}",
+            slow.pooled
+        );
+        let [r, s] = &slow.comparison.rows[..] else {
+            panic!("two rows")
+        };
         assert_eq!(r.verdict, Verdict::Slower { by_margin: true });
         assert!(matches!(s.verdict, Verdict::Invalid(_)) && s.sensitivity.is_none());
     }
 
     #[test]
     fn records_that_are_no_experiment_say_why() {
-        let refusal = |records: &[Record]| compare_arms(records, &question()).unwrap_err().to_string();
+        let refusal =
+            |records: &[Record]| compare_arms(records, &question()).unwrap_err().to_string();
         let good = experiment(&THREE, &["r"], 6);
         assert!(refusal(&[]).contains("0 of 0 records"));
-        assert!(refusal(&[vec![Record::default()], good.clone()].concat()).starts_with("1 of 25 records have no place"));
+        assert!(
+            refusal(&[vec![Record::default()], good.clone()].concat())
+                .starts_with("1 of 25 records have no place")
+        );
         let mut two = good.clone();
         two[0].trial.as_mut().unwrap().plan = "q".into();
         assert!(refusal(&two).contains("2 experiments are in one place (plans p, q)"));

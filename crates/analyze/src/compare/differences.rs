@@ -15,19 +15,35 @@ pub struct Disagreement {
 }
 
 /// Options that say where or how results are kept, or name the target: they may differ.
-const HARMLESS: [&str; 6] = ["target", "seed", "allow-destroy", "export-layout-manifest", "heatmap", "heatmap-buckets"];
+const HARMLESS: [&str; 6] = [
+    "target",
+    "seed",
+    "allow-destroy",
+    "export-layout-manifest",
+    "heatmap",
+    "heatmap-buckets",
+];
 
 /// Options by which sides differ and that a question may name as its factors.
 #[must_use]
 pub fn factors_between(base: &[&Record], candidate: &[&Record]) -> BTreeSet<String> {
     let target = targets_differ(&[base.to_vec(), candidate.to_vec()]).then(|| TARGET.to_owned());
-    workload_differences(base, candidate).into_iter().map(|d| d.key).chain(target).collect()
+    workload_differences(base, candidate)
+        .into_iter()
+        .map(|d| d.key)
+        .chain(target)
+        .collect()
 }
 
 /// Effective options that differ in a row that both sides have.
 #[must_use]
 pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disagreement> {
-    let rows = |records: &[&Record]| records.iter().map(|record| row_of(record).to_owned()).collect::<BTreeSet<String>>();
+    let rows = |records: &[&Record]| {
+        records
+            .iter()
+            .map(|record| row_of(record).to_owned())
+            .collect::<BTreeSet<String>>()
+    };
     let (of_base, of_candidate) = (rows(base), rows(candidate));
     let facts = |records: &[&Record]| {
         let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -37,8 +53,14 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
             if !of_base.contains(row) || !of_candidate.contains(row) {
                 continue;
             }
-            for (key, value) in record.effective.iter().filter(|(key, _)| !HARMLESS.contains(&key.as_str())) {
-                out.entry(format!("{row}\u{0}{key}")).or_default().insert(value.clone());
+            for (key, value) in record
+                .effective
+                .iter()
+                .filter(|(key, _)| !HARMLESS.contains(&key.as_str()))
+            {
+                out.entry(format!("{row}\u{0}{key}"))
+                    .or_default()
+                    .insert(value.clone());
             }
         }
         out
@@ -46,7 +68,15 @@ pub fn workload_differences(base: &[&Record], candidate: &[&Record]) -> Vec<Disa
     let mut seen = BTreeSet::new();
     disagreements(&facts(base), &facts(candidate))
         .into_iter()
-        .map(|d| Disagreement { key: d.key.split('\u{0}').next_back().unwrap_or_default().to_owned(), ..d })
+        .map(|d| Disagreement {
+            key: d
+                .key
+                .split('\u{0}')
+                .next_back()
+                .unwrap_or_default()
+                .to_owned(),
+            ..d
+        })
         .filter(|d| seen.insert(d.key.clone()))
         .collect()
 }
@@ -57,14 +87,24 @@ pub fn environment_differences(base: &[&Record], candidate: &[&Record]) -> Vec<D
     disagreements(&environment_facts(base), &environment_facts(candidate))
 }
 
-fn disagreements(base: &BTreeMap<String, BTreeSet<String>>, candidate: &BTreeMap<String, BTreeSet<String>>) -> Vec<Disagreement> {
+fn disagreements(
+    base: &BTreeMap<String, BTreeSet<String>>,
+    candidate: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<Disagreement> {
     let keys: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
     let show = |side: &BTreeMap<String, BTreeSet<String>>, key: &String| {
-        side.get(key).map_or_else(|| "unknown".to_owned(), |values| values.iter().cloned().collect::<Vec<_>>().join(" | "))
+        side.get(key).map_or_else(
+            || "unknown".to_owned(),
+            |values| values.iter().cloned().collect::<Vec<_>>().join(" | "),
+        )
     };
     keys.into_iter()
         .filter(|key| base.get(*key) != candidate.get(*key))
-        .map(|key| Disagreement { key: key.clone(), base: show(base, key), candidate: show(candidate, key) })
+        .map(|key| Disagreement {
+            key: key.clone(),
+            base: show(base, key),
+            candidate: show(candidate, key),
+        })
         .collect()
 }
 
@@ -83,17 +123,36 @@ mod tests {
     fn facts_that_differ_are_named_with_both_values() {
         let (a, b) = (on("i7"), on("M1"));
         let found = environment_differences(&[&a], &[&b, &a]);
-        assert_eq!(found, [Disagreement { key: "cpu.model".into(), base: "i7".into(), candidate: "M1 | i7".into() }]);
-        assert_eq!(environment_differences(&[&a], &[&Record::default()])[0].candidate, "unknown");
+        assert_eq!(
+            found,
+            [Disagreement {
+                key: "cpu.model".into(),
+                base: "i7".into(),
+                candidate: "M1 | i7".into()
+            }]
+        );
+        assert_eq!(
+            environment_differences(&[&a], &[&Record::default()])[0].candidate,
+            "unknown"
+        );
     }
 
     #[test]
     fn the_moment_and_the_path_of_the_target_may_differ() {
         let mut other = on("i7");
-        other.environment.moment = Moment { uptime_seconds: Some(7), ..Moment::default() };
-        other.environment.storage = Some(StorageLayer { path: Some("/b".into()), ..StorageLayer::default() });
+        other.environment.moment = Moment {
+            uptime_seconds: Some(7),
+            ..Moment::default()
+        };
+        other.environment.storage = Some(StorageLayer {
+            path: Some("/b".into()),
+            ..StorageLayer::default()
+        });
         let mut one = on("i7");
-        one.environment.storage = Some(StorageLayer { path: Some("/a".into()), ..StorageLayer::default() });
+        one.environment.storage = Some(StorageLayer {
+            path: Some("/a".into()),
+            ..StorageLayer::default()
+        });
         assert_eq!(environment_differences(&[&one], &[&other]), []);
     }
 }

@@ -1,18 +1,29 @@
 //! Records of no experiment: nobody drew the order in which they ran.
 //!
-//! Whatever changed between two stretches of time looks like a difference between the sides, and no number of repetitions within a stretch
-//! bounds that. The unit is therefore the window, a run of one side after itself: each window is one number, and no test is made of them.
+//! Whatever changed between two stretches of time looks like a difference between the sides, and no
+//! number of repetitions within a stretch bounds that. The unit is therefore the window, a run of
+//! one side after itself: each window is one number, and no test is made of them.
 
 use super::pairs::{logarithm, moment};
 use super::{Question, RowComparison};
 use record::Record;
 use stats::{Reason, Verdict, sample::median};
 
-/// Where both sides of a row lie, without a verdict: for `invalid`, where that is known, else because the order was not drawn.
-pub(super) fn undrawn(name: &str, sides: [&[&Record]; 2], invalid: Option<Reason>, question: &Question) -> RowComparison {
+/// Where both sides of a row lie, without a verdict: for `invalid`, where that is known, else
+/// because the order was not drawn.
+pub(super) fn undrawn(
+    name: &str,
+    sides: [&[&Record]; 2],
+    invalid: Option<Reason>,
+    question: &Question,
+) -> RowComparison {
     let mut in_time: Vec<(&str, usize, Option<f64>)> = Vec::new();
     for (side, records) in sides.iter().enumerate() {
-        in_time.extend(records.iter().map(|record| (moment(record).0, side, logarithm(record, &question.metric))));
+        in_time.extend(
+            records
+                .iter()
+                .map(|record| (moment(record).0, side, logarithm(record, &question.metric))),
+        );
     }
     in_time.sort_by_key(|(moment, side, _)| (*moment, *side));
     let mut levels: [Vec<f64>; 2] = Default::default();
@@ -23,7 +34,8 @@ pub(super) fn undrawn(name: &str, sides: [&[&Record]; 2], invalid: Option<Reason
         let values: Vec<f64> = window.iter().filter_map(|(_, _, value)| *value).collect();
         levels[side].extend((!values.is_empty()).then(|| median(&values)));
     }
-    let [base, candidate] = levels.map(|levels| (!levels.is_empty()).then(|| median(&levels).exp()));
+    let [base, candidate] =
+        levels.map(|levels| (!levels.is_empty()).then(|| median(&levels).exp()));
     RowComparison {
         row: name.to_owned(),
         blocks: 0,
@@ -46,7 +58,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn question() -> Question {
-        Question { metric: Metric::OperationsPerSecond, margin: 0.05, factors: BTreeSet::new() }
+        Question {
+            metric: Metric::OperationsPerSecond,
+            margin: 0.05,
+            factors: BTreeSet::new(),
+        }
     }
 
     /// Runs in the order of the letters, while the level falls to a third.
@@ -56,9 +72,20 @@ mod tests {
             let level = 9000.0 * (-(3f64.ln()) * at as f64 / order.len() as f64).exp();
             let count = units::lossless::f64_to_u64_saturating(level);
             let mut operations = Measurements::default();
-            operations.insert("read", Operations { count, bytes: count * 4096, ..Operations::default() });
-            let record =
-                Record { started_at: format!("2026-01-01T00:00:{at:02}.000Z"), elapsed_ns: 1_000_000_000, operations, ..Record::default() };
+            operations.insert(
+                "read",
+                Operations {
+                    count,
+                    bytes: count * 4096,
+                    ..Operations::default()
+                },
+            );
+            let record = Record {
+                started_at: format!("2026-01-01T00:00:{at:02}.000Z"),
+                elapsed_ns: 1_000_000_000,
+                operations,
+                ..Record::default()
+            };
             out[usize::from(arm == 'B')].push(record);
         }
         out
@@ -76,8 +103,18 @@ mod tests {
             let [base, candidate] = sides(order);
             let found = compare(&base, &candidate, &question());
             let row = &found.rows[0];
-            assert_eq!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { windows }), "{order}");
-            assert!(row.effect.is_none() && row.differences.is_empty() && row.base.is_some() && row.candidate.is_some(), "{row:?}");
+            assert_eq!(
+                row.verdict,
+                Verdict::Invalid(Reason::NotDrawnByLot { windows }),
+                "{order}"
+            );
+            assert!(
+                row.effect.is_none()
+                    && row.differences.is_empty()
+                    && row.base.is_some()
+                    && row.candidate.is_some(),
+                "{row:?}"
+            );
         }
     }
 
@@ -94,9 +131,20 @@ mod tests {
     fn a_side_of_an_experiment_beside_one_of_none_is_not_drawn_either() {
         let [mut base, candidate] = sides("ABABABABABAB");
         for (block, record) in (0..).zip(&mut base) {
-            record.trial = Some(record::Trial { plan: "p".into(), block, ..record::Trial::default() });
+            record.trial = Some(record::Trial {
+                plan: "p".into(),
+                block,
+                ..record::Trial::default()
+            });
         }
         let found = compare(&base, &candidate, &question());
-        assert!(found.rows.iter().all(|row| matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }))), "{:?}", found.rows);
+        assert!(
+            found
+                .rows
+                .iter()
+                .all(|row| matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }))),
+            "{:?}",
+            found.rows
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! Which arm a record belongs to.
 //!
-//! A plan names its arms, a document's record is named `arm | row`, and all else is told apart by the file it came from. Files of one name
-//! of an arm may be several machines, or one before and after a change: they are different arms, unless they are parts of one experiment.
-//! Where one file holds the same row of several targets, hosts or sources, each of them is an arm: other drives are no repetitions.
+//! A plan names its arms, a document's record is named `arm | row`, and all else is told apart by
+//! the file it came from. Files of one name of an arm may be several machines, or one before and
+//! after a change: they are different arms, unless they are parts of one experiment. Where one file
+//! holds the same row of several targets, hosts or sources, each of them is an arm: other drives
+//! are no repetitions.
 
 use super::{StudyArm, StudyOptions};
 use crate::identity::Identity;
@@ -33,13 +35,18 @@ struct Part<'a> {
     has_unplanned: bool,
 }
 
-/// What makes an arm: the part, its name where anything names it, and what it is of where the part holds several.
+/// What makes an arm: the part, its name where anything names it, and what it is of where the part
+/// holds several.
 type Key<'a> = (usize, Option<&'a str>, Option<&'a Identity<'a>>);
 
 type Slot<'a> = (&'a str, &'a str, &'a str, u32);
 
 /// The place of every record of `indices`, and the arms in the order of their first record.
-pub(super) fn placed<'a>(records: &'a [Record], indices: &[usize], options: &'a StudyOptions) -> (Vec<Placed<'a>>, Vec<StudyArm>) {
+pub(super) fn placed<'a>(
+    records: &'a [Record],
+    indices: &[usize],
+    options: &'a StudyOptions,
+) -> (Vec<Placed<'a>>, Vec<StudyArm>) {
     let (parts, part_of) = parts(records, indices, options);
     let things = things(records, indices, options, &part_of);
     let mut arms: Vec<(Key<'_>, StudyArm)> = Vec::new();
@@ -48,7 +55,9 @@ pub(super) fn placed<'a>(records: &'a [Record], indices: &[usize], options: &'a 
         let record = &records[index];
         let (name, row) = arm_and_row(record);
         let part = part_of[label_of(options, index)];
-        let thing = things[&part].iter().find(|(identity, _)| name.is_none() && *identity == Identity::of(record));
+        let thing = things[&part]
+            .iter()
+            .find(|(identity, _)| name.is_none() && *identity == Identity::of(record));
         let key = (part, name, thing.map(|(identity, _)| identity));
         let known = arms.iter().position(|(of, _)| *of == key);
         let arm = known.unwrap_or_else(|| {
@@ -59,62 +68,110 @@ pub(super) fn placed<'a>(records: &'a [Record], indices: &[usize], options: &'a 
                 Some((_, word)) => word.clone(),
                 None => of_part,
             };
-            arms.push((key, StudyArm { name, role, records: Vec::new() }));
+            arms.push((
+                key,
+                StudyArm {
+                    name,
+                    role,
+                    records: Vec::new(),
+                },
+            ));
             arms.len() - 1
         });
-        out.push(Placed { index, record, arm, row, part });
+        out.push(Placed {
+            index,
+            record,
+            arm,
+            row,
+            part,
+        });
     }
     (out, arms.into_iter().map(|(_, arm)| arm).collect())
 }
 
-/// Of each part the things that its unplanned records are of, each with the words that tell it from the others; none where no row of the part
-/// is of several things.
+/// Of each part the things that its unplanned records are of, each with the words that tell it from
+/// the others; none where no row of the part is of several things.
 fn things<'a>(
     records: &'a [Record],
     indices: &[usize],
     options: &StudyOptions,
     part_of: &BTreeMap<&str, usize>,
 ) -> BTreeMap<usize, Vec<(Identity<'a>, String)>> {
-    let mut out: BTreeMap<usize, Vec<(Identity<'a>, String)>> = part_of.values().map(|part| (*part, Vec::new())).collect();
+    let mut out: BTreeMap<usize, Vec<(Identity<'a>, String)>> =
+        part_of.values().map(|part| (*part, Vec::new())).collect();
     for (part, found) in &mut out {
-        let unplanned = indices.iter().filter(|index| part_of[label_of(options, **index)] == *part).map(|index| &records[*index]);
-        let unplanned: Vec<&Record> = unplanned.filter(|record| arm_and_row(record).0.is_none()).collect();
+        let unplanned = indices
+            .iter()
+            .filter(|index| part_of[label_of(options, **index)] == *part)
+            .map(|index| &records[*index]);
+        let unplanned: Vec<&Record> = unplanned
+            .filter(|record| arm_and_row(record).0.is_none())
+            .collect();
         let mut of_row: BTreeMap<&str, BTreeSet<Identity<'_>>> = BTreeMap::new();
         let mut all: Vec<(Identity<'a>, &str)> = Vec::new();
         for record in unplanned {
             let identity = Identity::of(record);
-            of_row.entry(arm_and_row(record).1).or_default().insert(identity.clone());
+            of_row
+                .entry(arm_and_row(record).1)
+                .or_default()
+                .insert(identity.clone());
             if !all.iter().any(|(known, _)| *known == identity) {
-                let file = record.source.as_ref().and_then(|source| source.file.as_deref());
+                let file = record
+                    .source
+                    .as_ref()
+                    .and_then(|source| source.file.as_deref());
                 all.push((identity, file.unwrap_or_default()));
             }
         }
         if of_row.values().any(|of_row| of_row.len() > 1) {
             let words = words(&all);
-            *found = all.into_iter().map(|(identity, _)| identity).zip(words).collect();
+            *found = all
+                .into_iter()
+                .map(|(identity, _)| identity)
+                .zip(words)
+                .collect();
         }
     }
     out
 }
 
-/// The fewest words that tell things and the files that they come from apart: the target, the file, the host, or all that differ.
+/// The fewest words that tell things and the files that they come from apart: the target, the file,
+/// the host, or all that differ.
 fn words(all: &[(Identity<'_>, &str)]) -> Vec<String> {
     type Word = fn(&(Identity<'_>, &str)) -> String;
     let target: Word = |(identity, _)| identity.targets.join(", ");
     let source: Word = |(_, file)| (*file).to_owned();
     let host: Word = |(identity, _)| identity.host.unwrap_or_default().to_owned();
-    let alone = [target, source, host].into_iter().map(|word| all.iter().map(word).collect::<Vec<_>>());
-    let tells_apart =
-        |words: &Vec<String>| words.iter().all(|word| !word.is_empty()) && words.iter().collect::<BTreeSet<_>>().len() == words.len();
+    let alone = [target, source, host]
+        .into_iter()
+        .map(|word| all.iter().map(word).collect::<Vec<_>>());
+    let tells_apart = |words: &Vec<String>| {
+        words.iter().all(|word| !word.is_empty())
+            && words.iter().collect::<BTreeSet<_>>().len() == words.len()
+    };
     if let Some(words) = alone.clone().find(tells_apart) {
         return words;
     }
-    let differing: Vec<Vec<String>> = alone.filter(|words| words.iter().any(|word| *word != words[0])).collect();
+    let differing: Vec<Vec<String>> = alone
+        .filter(|words| words.iter().any(|word| *word != words[0]))
+        .collect();
     let joined = |at: usize| {
-        let words = differing.iter().map(|words| words[at].as_str()).filter(|word| !word.is_empty());
+        let words = differing
+            .iter()
+            .map(|words| words[at].as_str())
+            .filter(|word| !word.is_empty());
         words.collect::<Vec<_>>().join(", ")
     };
-    (0..all.len()).map(joined).map(|words| if words.is_empty() { "records".to_owned() } else { words }).collect()
+    (0..all.len())
+        .map(joined)
+        .map(|words| {
+            if words.is_empty() {
+                "records".to_owned()
+            } else {
+                words
+            }
+        })
+        .collect()
 }
 
 /// The arm by name, if anything names it, and the row.
@@ -122,8 +179,15 @@ fn arm_and_row(record: &Record) -> (Option<&str>, &str) {
     if let Some(trial) = &record.trial {
         return (Some(&trial.arm), &trial.row);
     }
-    let is_document = record.source.as_ref().is_some_and(|source| source.tool == "document");
-    record.name.split_once(" | ").filter(|_| is_document).map_or((None, &record.name), |(arm, row)| (Some(arm), row))
+    let is_document = record
+        .source
+        .as_ref()
+        .is_some_and(|source| source.tool == "document");
+    record
+        .name
+        .split_once(" | ")
+        .filter(|_| is_document)
+        .map_or((None, &record.name), |(arm, row)| (Some(arm), row))
 }
 
 fn label_of(options: &StudyOptions, index: usize) -> &str {
@@ -132,27 +196,40 @@ fn label_of(options: &StudyOptions, index: usize) -> &str {
 
 fn host(record: &Record) -> Option<&str> {
     let system = &record.environment.system;
-    system.machine_fingerprint.as_deref().or(system.hostname.as_deref())
+    system
+        .machine_fingerprint
+        .as_deref()
+        .or(system.hostname.as_deref())
 }
 
 /// The parts, and which of them each label is.
-fn parts<'a>(records: &'a [Record], indices: &[usize], options: &'a StudyOptions) -> (Vec<Part<'a>>, BTreeMap<&'a str, usize>) {
+fn parts<'a>(
+    records: &'a [Record],
+    indices: &[usize],
+    options: &'a StudyOptions,
+) -> (Vec<Part<'a>>, BTreeMap<&'a str, usize>) {
     let mut files: Vec<Part<'a>> = Vec::new();
     let mut file_of: BTreeMap<&str, usize> = BTreeMap::new();
     for &index in indices {
         let (record, label) = (&records[index], label_of(options, index));
         let at = *file_of.entry(label).or_insert_with(|| {
-            files.push(Part { label, ..Part::default() });
+            files.push(Part {
+                label,
+                ..Part::default()
+            });
             files.len() - 1
         });
         let file = &mut files[at];
         file.arms.insert(arm_and_row(record).0);
         file.hosts.extend(host(record));
-        file.hostname = file.hostname.or(record.environment.system.hostname.as_deref());
+        file.hostname = file
+            .hostname
+            .or(record.environment.system.hostname.as_deref());
         match &record.trial {
             Some(trial) => {
                 file.plans.insert(&trial.plan);
-                file.slots.insert((&trial.plan, &trial.arm, &trial.row, trial.block));
+                file.slots
+                    .insert((&trial.plan, &trial.arm, &trial.row, trial.block));
             }
             None => file.has_unplanned = true,
         }
@@ -179,28 +256,44 @@ impl Part<'_> {
     /// Whether the other holds further slots of the same plan, measured on the same machine.
     fn continues(&self, other: &Self) -> bool {
         let planned = !self.has_unplanned && !other.has_unplanned;
-        planned && self.plans == other.plans && self.hosts == other.hosts && self.slots.is_disjoint(&other.slots)
+        planned
+            && self.plans == other.plans
+            && self.hosts == other.hosts
+            && self.slots.is_disjoint(&other.slots)
     }
 
     fn shown_label(&self) -> &str {
-        if self.label.is_empty() { "records" } else { self.label }
+        if self.label.is_empty() {
+            "records"
+        } else {
+            self.label
+        }
     }
 }
 
-/// The name of an arm: its own where no other part has it, else that of the part, with its machine where machines differ.
+/// The name of an arm: its own where no other part has it, else that of the part, with its machine
+/// where machines differ.
 fn shown(parts: &[Part<'_>], part: usize, name: Option<&str>) -> String {
     let own = &parts[part];
-    let others: Vec<&Part<'_>> = parts.iter().enumerate().filter(|(at, p)| *at != part && p.arms.contains(&name)).map(|(_, p)| p).collect();
+    let others: Vec<&Part<'_>> = parts
+        .iter()
+        .enumerate()
+        .filter(|(at, p)| *at != part && p.arms.contains(&name))
+        .map(|(_, p)| p)
+        .collect();
     let arm = name.filter(|arm| !arm.is_empty());
     if let Some(arm) = arm.filter(|_| others.is_empty()) {
         return arm.to_owned();
     }
     let label = own.shown_label();
     let place = match own.hostname.filter(|host| !label.contains(host)) {
-        Some(host) if others.iter().any(|other| other.hosts != own.hosts) => format!("{label} ({host})"),
+        Some(host) if others.iter().any(|other| other.hosts != own.hosts) => {
+            format!("{label} ({host})")
+        }
         Some(_) | None => label.to_owned(),
     };
-    arm.filter(|_| own.arms.len() > 1).map_or(place.clone(), |arm| format!("{place}: {arm}"))
+    arm.filter(|_| own.arms.len() > 1)
+        .map_or(place.clone(), |arm| format!("{place}: {arm}"))
 }
 
 #[cfg(test)]
@@ -209,69 +302,150 @@ mod tests {
     use record::{Source, Trial};
 
     fn trial(arm: &str, row: &str, block: u32, host: &str) -> Record {
-        let trial = Trial { plan: "p".into(), arm: arm.into(), row: row.into(), block, ..Trial::default() };
-        let mut record = Record { trial: Some(trial), ..Record::default() };
+        let trial = Trial {
+            plan: "p".into(),
+            arm: arm.into(),
+            row: row.into(),
+            block,
+            ..Trial::default()
+        };
+        let mut record = Record {
+            trial: Some(trial),
+            ..Record::default()
+        };
         record.environment.system.hostname = Some(host.into());
         record
     }
 
     fn names(records: &[Record], labels: &[&str]) -> Vec<String> {
-        let options = StudyOptions { labels: labels.iter().map(|label| (*label).to_owned()).collect(), ..StudyOptions::default() };
+        let options = StudyOptions {
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            ..StudyOptions::default()
+        };
         let all: Vec<usize> = (0..records.len()).collect();
         let (placed, arms) = placed(records, &all, &options);
-        placed.into_iter().map(|placed| arms[placed.arm].name.clone()).collect()
+        placed
+            .into_iter()
+            .map(|placed| arms[placed.arm].name.clone())
+            .collect()
     }
 
     #[test]
     fn a_plan_names_its_arms() {
-        assert_eq!(names(&[trial("a", "r", 0, "h"), trial("b", "r", 0, "h"), trial("a", "r", 1, "h")], &[]), ["a", "b", "a"]);
+        assert_eq!(
+            names(
+                &[
+                    trial("a", "r", 0, "h"),
+                    trial("b", "r", 0, "h"),
+                    trial("a", "r", 1, "h")
+                ],
+                &[]
+            ),
+            ["a", "b", "a"]
+        );
     }
 
     #[test]
     fn one_arm_in_two_files_is_two_arms_named_by_file() {
         let records = [trial("this", "r", 0, "one"), trial("this", "r", 0, "two")];
-        assert_eq!(names(&records, &["laptop", "server"]), ["laptop (one)", "server (two)"]);
+        assert_eq!(
+            names(&records, &["laptop", "server"]),
+            ["laptop (one)", "server (two)"]
+        );
         let same_host = [trial("this", "r", 0, "one"), trial("this", "r", 0, "one")];
         assert_eq!(names(&same_host, &["before", "after"]), ["before", "after"]);
     }
 
     #[test]
     fn files_of_one_experiment_are_joined_and_two_experiments_are_not() {
-        let parts = [trial("a", "r1", 0, "h"), trial("b", "r1", 0, "h"), trial("a", "r2", 0, "h"), trial("b", "r2", 0, "h")];
+        let parts = [
+            trial("a", "r1", 0, "h"),
+            trial("b", "r1", 0, "h"),
+            trial("a", "r2", 0, "h"),
+            trial("b", "r2", 0, "h"),
+        ];
         assert_eq!(names(&parts, &["1", "1", "2", "2"]), ["a", "b", "a", "b"]);
-        let again = [trial("a", "r", 0, "h"), trial("b", "r", 0, "h"), trial("a", "r", 0, "h"), trial("b", "r", 0, "h")];
-        assert_eq!(names(&again, &["1", "1", "2", "2"]), ["1: a", "1: b", "2: a", "2: b"]);
+        let again = [
+            trial("a", "r", 0, "h"),
+            trial("b", "r", 0, "h"),
+            trial("a", "r", 0, "h"),
+            trial("b", "r", 0, "h"),
+        ];
+        assert_eq!(
+            names(&again, &["1", "1", "2", "2"]),
+            ["1: a", "1: b", "2: a", "2: b"]
+        );
     }
 
     #[test]
     fn one_row_of_several_targets_or_sources_is_an_arm_of_each() {
         let of = |row: &str, file: &str, target: &str| Record {
             name: row.into(),
-            source: Some(Source { tool: "fio".into(), file: Some(file.into()), ..Source::default() }),
-            targets: vec![record::TargetFact { path: target.into(), ..record::TargetFact::default() }],
+            source: Some(Source {
+                tool: "fio".into(),
+                file: Some(file.into()),
+                ..Source::default()
+            }),
+            targets: vec![record::TargetFact {
+                path: target.into(),
+                ..record::TargetFact::default()
+            }],
             ..Record::default()
         };
-        let drives = [of("rw", "a.json", "/dev/sda"), of("rw", "b.json", "/dev/sdb"), of("rw", "b.json", "/dev/sdb")];
+        let drives = [
+            of("rw", "a.json", "/dev/sda"),
+            of("rw", "b.json", "/dev/sdb"),
+            of("rw", "b.json", "/dev/sdb"),
+        ];
         assert_eq!(names(&drives, &[]), ["/dev/sda", "/dev/sdb", "/dev/sdb"]);
-        assert_eq!(names(&[of("rw", "a.json", "x"), of("rw", "b.json", "x")], &[]), ["a.json", "b.json"]);
-        let both = [of("rw", "a.json", "x"), of("rw", "b.json", "x"), of("rw", "b.json", "y")];
+        assert_eq!(
+            names(&[of("rw", "a.json", "x"), of("rw", "b.json", "x")], &[]),
+            ["a.json", "b.json"]
+        );
+        let both = [
+            of("rw", "a.json", "x"),
+            of("rw", "b.json", "x"),
+            of("rw", "b.json", "y"),
+        ];
         assert_eq!(names(&both, &[]), ["x, a.json", "x, b.json", "y, b.json"]);
         assert_eq!(
-            names(&[of("read", "a.json", "x"), of("write", "a.json", "y")], &[]),
+            names(
+                &[of("read", "a.json", "x"), of("write", "a.json", "y")],
+                &[]
+            ),
             ["records", "records"],
             "two rows are no two arms"
         );
-        let own = |target: &str| Record { source: None, ..of("run", "", target) };
-        assert_eq!(names(&[own("/mnt/a"), own("/mnt/b"), own("/mnt/a")], &["r", "r", "r"]), ["/mnt/a", "/mnt/b", "/mnt/a"]);
+        let own = |target: &str| Record {
+            source: None,
+            ..of("run", "", target)
+        };
+        assert_eq!(
+            names(
+                &[own("/mnt/a"), own("/mnt/b"), own("/mnt/a")],
+                &["r", "r", "r"]
+            ),
+            ["/mnt/a", "/mnt/b", "/mnt/a"]
+        );
     }
 
     #[test]
     fn without_a_plan_the_file_is_the_arm_and_a_document_names_its_own() {
-        let run = Record { name: "run".into(), ..Record::default() };
+        let run = Record {
+            name: "run".into(),
+            ..Record::default()
+        };
         assert_eq!(names(&[run.clone(), run.clone()], &["x", "y"]), ["x", "y"]);
         assert_eq!(names(std::slice::from_ref(&run), &[]), ["records"]);
-        let source = Some(Source { tool: "document".into(), ..Source::default() });
-        let quoted = Record { name: "M1 | SEQ".into(), source, ..Record::default() };
+        let source = Some(Source {
+            tool: "document".into(),
+            ..Source::default()
+        });
+        let quoted = Record {
+            name: "M1 | SEQ".into(),
+            source,
+            ..Record::default()
+        };
         assert_eq!(names(std::slice::from_ref(&quoted), &[]), ["M1"]);
         let all = [quoted];
         let options = StudyOptions::default();

@@ -1,4 +1,5 @@
-//! What one arm did in one row: each metric block by block, and its level with an interval over blocks.
+//! What one arm did in one row: each metric block by block, and its level with an interval over
+//! blocks.
 
 use super::rows::Slot;
 use super::{Bounds, Cell, Figure, bounds};
@@ -38,7 +39,10 @@ pub(super) fn kinds<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<String
     let mut out: Vec<String> = Vec::new();
     let mut together = false;
     for record in records {
-        for figures in figures(record).filter(|figures| !out.iter().any(|known| known == figures.kind)).collect::<Vec<_>>() {
+        for figures in figures(record)
+            .filter(|figures| !out.iter().any(|known| known == figures.kind))
+            .collect::<Vec<_>>()
+        {
             out.push(figures.kind.to_owned());
         }
         together |= has_all(record);
@@ -50,7 +54,8 @@ pub(super) fn kinds<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<String
 
 /// Whether several kinds are counted by us, or reads and writes stated by a source.
 fn has_all(record: &Record) -> bool {
-    record.operations.kinds().count() > 1 || sum_of_transfers(record, |f| f.per_second()).is_some() && figures(record).count() > 1
+    record.operations.kinds().count() > 1
+        || sum_of_transfers(record, |f| f.per_second()).is_some() && figures(record).count() > 1
 }
 
 /// The cell of the slots of one arm in one row; `None` of none.
@@ -58,14 +63,29 @@ pub(super) fn cell(slots: &[Slot<'_>], kinds: &[String]) -> Option<Cell> {
     if slots.is_empty() {
         return None;
     }
-    let figures = kinds.iter().flat_map(|kind| figures_of(slots, kind)).collect();
-    Some(Cell { records: slots.iter().map(|slot| slot.index).collect(), blocks: slots.len(), span: bounds::span(slots), figures })
+    let figures = kinds
+        .iter()
+        .flat_map(|kind| figures_of(slots, kind))
+        .collect();
+    Some(Cell {
+        records: slots.iter().map(|slot| slot.index).collect(),
+        blocks: slots.len(),
+        span: bounds::span(slots),
+        figures,
+    })
 }
 
 fn figures_of(slots: &[Slot<'_>], kind: &str) -> Vec<Figure> {
-    let readings: Vec<[Reading; METRICS.len()]> = slots.iter().map(|slot| readings(slot.record, kind)).collect();
+    let readings: Vec<[Reading; METRICS.len()]> = slots
+        .iter()
+        .map(|slot| readings(slot.record, kind))
+        .collect();
     let of = |(at, metric): (usize, Metric)| {
-        let column: Vec<(u32, Reading)> = slots.iter().zip(&readings).map(|(slot, row)| (slot.block, row[at])).collect();
+        let column: Vec<(u32, Reading)> = slots
+            .iter()
+            .zip(&readings)
+            .map(|(slot, row)| (slot.block, row[at]))
+            .collect();
         figure(kind, metric, &column)
     };
     METRICS.into_iter().enumerate().filter_map(of).collect()
@@ -73,17 +93,29 @@ fn figures_of(slots: &[Slot<'_>], kind: &str) -> Vec<Figure> {
 
 fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
     if kind == ALL {
-        return if record.operations.kinds().count() > 1 { of_counters(record) } else { of_sums(record) };
+        return if record.operations.kinds().count() > 1 {
+            of_counters(record)
+        } else {
+            of_sums(record)
+        };
     }
-    let Some(figures) = of_kind(record, kind) else { return [Reading::Unknown; METRICS.len()] };
+    let Some(figures) = of_kind(record, kind) else {
+        return [Reading::Unknown; METRICS.len()];
+    };
     let is_only = !has_all(record) && self::figures(record).count() == 1;
     METRICS.map(|metric| match metric {
         Metric::BytesPerSecond => known(figures.bytes_per_second().filter(|rate| *rate > 0.0)),
         Metric::OperationsPerSecond => known(figures.per_second()),
         Metric::MeanLatency => known(figures.mean_ns()),
-        Metric::LatencyPercentile(100.0) => known(figures.percentile_ns(100.0).or_else(|| record.summaries.get(kind)?.max_ns)),
+        Metric::LatencyPercentile(100.0) => known(
+            figures
+                .percentile_ns(100.0)
+                .or_else(|| record.summaries.get(kind)?.max_ns),
+        ),
         Metric::LatencyPercentile(percent) => {
-            let enough = figures.samples().is_none_or(|samples| percentile_has_support(samples, percent));
+            let enough = figures
+                .samples()
+                .is_none_or(|samples| percentile_has_support(samples, percent));
             supported(figures.percentile_ns(percent), enough)
         }
         Metric::CpuPerOperation => known(cpu(record, figures.count()).filter(|_| is_only)),
@@ -95,16 +127,25 @@ fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
 fn of_counters(record: &Record) -> [Reading; METRICS.len()] {
     let sum = record.operations.together();
     // Kinds that follow each other have neither a rate nor a latency in common.
-    let rate = |amount: u64| record.elapsed_of_all().map(|ns| amount as f64 * 1e9 / ns as f64);
+    let rate = |amount: u64| {
+        record
+            .elapsed_of_all()
+            .map(|ns| amount as f64 * 1e9 / ns as f64)
+    };
     let none = Histogram::default();
-    let latency: &Histogram = if record.spans.len() > 1 { &none } else { &sum.latency };
+    let latency: &Histogram = if record.spans.len() > 1 {
+        &none
+    } else {
+        &sum.latency
+    };
     METRICS.map(|metric| match metric {
         Metric::BytesPerSecond => known(rate(sum.bytes).filter(|rate| *rate > 0.0)),
         Metric::OperationsPerSecond => known(rate(sum.count)),
         Metric::MeanLatency => known(latency.mean()),
-        Metric::LatencyPercentile(percent) => {
-            supported(latency.quantile(percent / 100.0), percent >= 100.0 || percentile_has_support(latency.count(), percent))
-        }
+        Metric::LatencyPercentile(percent) => supported(
+            latency.quantile(percent / 100.0),
+            percent >= 100.0 || percentile_has_support(latency.count(), percent),
+        ),
         Metric::CpuPerOperation => known(cpu(record, Some(sum.count))),
         Metric::OfKind(..) => Reading::Unknown,
     })
@@ -121,12 +162,17 @@ fn of_sums(record: &Record) -> [Reading; METRICS.len()] {
 }
 
 fn cpu(record: &Record, operations: Option<u64>) -> Option<f64> {
-    let (used, count) = (record.process.user_ns + record.process.system_ns, operations?);
+    let (used, count) = (
+        record.process.user_ns + record.process.system_ns,
+        operations?,
+    );
     (used > 0 && count > 0).then(|| used as f64 / count as f64)
 }
 
 fn known(value: Option<f64>) -> Reading {
-    value.filter(|value| value.is_finite() && *value >= 0.0).map_or(Reading::Unknown, Reading::Value)
+    value
+        .filter(|value| value.is_finite() && *value >= 0.0)
+        .map_or(Reading::Unknown, Reading::Value)
 }
 
 fn supported(value: Option<f64>, enough: bool) -> Reading {
@@ -139,34 +185,67 @@ fn supported(value: Option<f64>, enough: bool) -> Reading {
 fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figure> {
     let values: Vec<(u32, f64)> = column
         .iter()
-        .filter_map(|(block, reading)| if let Reading::Value(value) = reading { Some((*block, *value)) } else { None })
+        .filter_map(|(block, reading)| {
+            if let Reading::Value(value) = reading {
+                Some((*block, *value))
+            } else {
+                None
+            }
+        })
         .collect();
-    let too_few = column.iter().filter(|(_, reading)| *reading == Reading::TooFew).count();
+    let too_few = column
+        .iter()
+        .filter(|(_, reading)| *reading == Reading::TooFew)
+        .count();
     if values.is_empty() && too_few == 0 {
         return None;
     }
     let numbers: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     let (point, estimate, mut notes) = level(&metric, &numbers);
     if too_few > 0 {
-        let some = if values.is_empty() { String::new() } else { format!(" in {too_few} of {} blocks, which are not in it", column.len()) };
-        notes.push(format!("too few operations for {}{some}", short_name(&metric)));
+        let some = if values.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " in {too_few} of {} blocks, which are not in it",
+                column.len()
+            )
+        };
+        notes.push(format!(
+            "too few operations for {}{some}",
+            short_name(&metric)
+        ));
     } else if values.len() < column.len() {
-        notes.push(format!("known of {} of {} blocks", values.len(), column.len()));
+        notes.push(format!(
+            "known of {} of {} blocks",
+            values.len(),
+            column.len()
+        ));
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    Some(Figure { kind: kind.to_owned(), metric, values, point, bounds: estimate.map(Bounds::Interval), note })
+    Some(Figure {
+        kind: kind.to_owned(),
+        metric,
+        values,
+        point,
+        bounds: estimate.map(Bounds::Interval),
+        note,
+    })
 }
 
 fn short_name(metric: &Metric) -> String {
     match metric {
         Metric::LatencyPercentile(percent) => format!("p{percent}"),
-        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::MeanLatency | Metric::CpuPerOperation | Metric::OfKind(..) => {
-            metric.name()
-        }
+        Metric::OperationsPerSecond
+        | Metric::BytesPerSecond
+        | Metric::MeanLatency
+        | Metric::CpuPerOperation
+        | Metric::OfKind(..) => metric.name(),
     }
 }
 
-/// The level behind values of blocks, in their own unit. On logarithms, as noise and drift multiply.
+/// The level behind values of blocks, in their own unit. On logarithms, as noise and drift
+/// multiply.
 fn level(metric: &Metric, values: &[f64]) -> (Option<f64>, Option<Estimate>, Vec<String>) {
     let mut notes = Vec::new();
     match values.len() {
@@ -183,14 +262,32 @@ fn level(metric: &Metric, values: &[f64]) -> (Option<f64>, Option<Estimate>, Vec
     if values.contains(&0.0) {
         let none = values.iter().filter(|value| **value == 0.0).count();
         if values.len() > 1 {
-            notes.push(format!("zero in {none} of {} blocks: their median, no interval", values.len()));
+            notes.push(format!(
+                "zero in {none} of {} blocks: their median, no interval",
+                values.len()
+            ));
         }
         return (Some(stats::sample::median(values)), None, notes);
     }
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let estimate = effect(&logarithms, LEVEL).map(|e| Estimate { point: e.point.exp(), low: e.low.exp(), high: e.high.exp(), ..e });
-    let few = || if let [only] = values { *only } else { hodges_lehmann(&logarithms, LEVEL).point.exp() };
-    (Some(estimate.map_or_else(few, |estimate| estimate.point)), estimate, notes)
+    let estimate = effect(&logarithms, LEVEL).map(|e| Estimate {
+        point: e.point.exp(),
+        low: e.low.exp(),
+        high: e.high.exp(),
+        ..e
+    });
+    let few = || {
+        if let [only] = values {
+            *only
+        } else {
+            hodges_lehmann(&logarithms, LEVEL).point.exp()
+        }
+    };
+    (
+        Some(estimate.map_or_else(few, |estimate| estimate.point)),
+        estimate,
+        notes,
+    )
 }
 
 #[cfg(test)]
@@ -200,8 +297,17 @@ mod tests {
     use record::Summary;
 
     fn cell_of(records: &[Record]) -> Cell {
-        let slots: Vec<Slot<'_>> =
-            records.iter().zip(0_u32..).map(|(record, block)| Slot { index: 0, record, block, repeat: 0, part: 0 }).collect();
+        let slots: Vec<Slot<'_>> = records
+            .iter()
+            .zip(0_u32..)
+            .map(|(record, block)| Slot {
+                index: 0,
+                record,
+                block,
+                repeat: 0,
+                part: 0,
+            })
+            .collect();
         cell(&slots, &kinds(records.iter())).unwrap()
     }
 
@@ -224,10 +330,22 @@ mod tests {
         ] {
             let cell = cell_of(&repeated(n));
             let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
-            assert_eq!((rate.bounds.is_some(), rate.note.as_deref()), (has, note), "{n}");
-            assert!((rate.point.unwrap() / 10_000.0 - 1.0).abs() < 0.001, "{:?}", rate.point);
+            assert_eq!(
+                (rate.bounds.is_some(), rate.note.as_deref()),
+                (has, note),
+                "{n}"
+            );
+            assert!(
+                (rate.point.unwrap() / 10_000.0 - 1.0).abs() < 0.001,
+                "{:?}",
+                rate.point
+            );
             if let Some(estimate) = rate.interval() {
-                assert!(estimate.low < estimate.point && estimate.point < estimate.high && estimate.low > 9000.0);
+                assert!(
+                    estimate.low < estimate.point
+                        && estimate.point < estimate.high
+                        && estimate.low > 9000.0
+                );
             }
         }
     }
@@ -239,13 +357,25 @@ mod tests {
         record.process.user_ns = 150_000_000;
         let cell = cell_of(&[record]);
         let point = |kind: &str, metric| cell.figure(kind, &metric).and_then(|figure| figure.point);
-        let near = |value: Option<f64>, expected: f64| assert!((value.unwrap() / expected - 1.0).abs() < 0.02, "{value:?}, not {expected}");
+        let near = |value: Option<f64>, expected: f64| {
+            assert!(
+                (value.unwrap() / expected - 1.0).abs() < 0.02,
+                "{value:?}, not {expected}"
+            )
+        };
         near(point("read", Metric::OperationsPerSecond), 10_000.0);
         near(point("write", Metric::OperationsPerSecond), 5000.0);
         near(point(ALL, Metric::OperationsPerSecond), 15_000.0);
-        near(point(ALL, Metric::MeanLatency), (2.0 * 3_200_000.0 + 100_000.0) / 3.0);
+        near(
+            point(ALL, Metric::MeanLatency),
+            (2.0 * 3_200_000.0 + 100_000.0) / 3.0,
+        );
         near(point(ALL, Metric::CpuPerOperation), 1000.0);
-        assert_eq!(point("read", Metric::CpuPerOperation), None, "the process has no account by kind");
+        assert_eq!(
+            point("read", Metric::CpuPerOperation),
+            None,
+            "the process has no account by kind"
+        );
     }
 
     #[test]
@@ -254,9 +384,19 @@ mod tests {
         record.operations = record::Measurements::default();
         record.operations.insert("read", blocks(500, 1000));
         let cell = cell_of(&[record]);
-        let tail = cell.figure("read", &Metric::LatencyPercentile(99.0)).unwrap();
-        assert_eq!((tail.point, tail.note.as_deref()), (None, Some("too few operations for p99")));
-        assert!(cell.figure("read", &Metric::LatencyPercentile(50.0)).unwrap().point.is_some());
+        let tail = cell
+            .figure("read", &Metric::LatencyPercentile(99.0))
+            .unwrap();
+        assert_eq!(
+            (tail.point, tail.note.as_deref()),
+            (None, Some("too few operations for p99"))
+        );
+        assert!(
+            cell.figure("read", &Metric::LatencyPercentile(50.0))
+                .unwrap()
+                .point
+                .is_some()
+        );
     }
 
     #[test]
@@ -264,8 +404,13 @@ mod tests {
         let mut records = repeated(8);
         records[3].operations.insert("read", blocks(1, 77_000_000));
         let cell = cell_of(&records);
-        let largest = cell.figure("read", &Metric::LatencyPercentile(100.0)).unwrap();
-        assert_eq!((largest.point, largest.bounds, largest.values.len()), (Some(77_000_000.0), None, 8));
+        let largest = cell
+            .figure("read", &Metric::LatencyPercentile(100.0))
+            .unwrap();
+        assert_eq!(
+            (largest.point, largest.bounds, largest.values.len()),
+            (Some(77_000_000.0), None, 8)
+        );
     }
 
     #[test]
@@ -277,15 +422,33 @@ mod tests {
         let cell = cell_of(&records);
         let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
         assert_eq!((rate.values[2].1, rate.bounds), (0.0, None));
-        assert_eq!(rate.note.as_deref(), Some("zero in 1 of 6 blocks: their median, no interval"));
+        assert_eq!(
+            rate.note.as_deref(),
+            Some("zero in 1 of 6 blocks: their median, no interval")
+        );
     }
 
     #[test]
     fn figures_of_a_document_are_shown_as_it_gives_them() {
-        let record = quoted("read", Summary { per_second: Some(7831.0), mean_ns: Some(1_020_000.0), ..Summary::default() });
+        let record = quoted(
+            "read",
+            Summary {
+                per_second: Some(7831.0),
+                mean_ns: Some(1_020_000.0),
+                ..Summary::default()
+            },
+        );
         let cell = cell_of(&[record]);
-        let shown: Vec<(&Metric, Option<f64>)> = cell.figures.iter().map(|figure| (&figure.metric, figure.point)).collect();
+        let shown: Vec<(&Metric, Option<f64>)> = cell
+            .figures
+            .iter()
+            .map(|figure| (&figure.metric, figure.point))
+            .collect();
         assert_eq!(shown.len(), 2);
-        assert!((shown[0].1.unwrap() - 7831.0).abs() < 1e-6 && (shown[1].1.unwrap() - 1_020_000.0).abs() < 1e-6, "{shown:?}");
+        assert!(
+            (shown[0].1.unwrap() - 7831.0).abs() < 1e-6
+                && (shown[1].1.unwrap() - 1_020_000.0).abs() < 1e-6,
+            "{shown:?}"
+        );
     }
 }

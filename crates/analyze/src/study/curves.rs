@@ -21,16 +21,31 @@ pub(super) fn curves(rows: &[Row<'_>], arms: &[StudyArm]) -> Vec<Curve> {
         .flat_map(|row| row.slots.iter().filter_map(|slots| slots.first()))
         .flat_map(|slot| slot.record.effective.keys().map(String::as_str))
         .collect();
-    let fixed: BTreeSet<&str> = keys.into_iter().filter(|key| !DEPTH.contains(key) && is_work(key)).collect();
-    (0..arms.len()).flat_map(|arm| of_arm(rows, arm, &fixed)).collect()
+    let fixed: BTreeSet<&str> = keys
+        .into_iter()
+        .filter(|key| !DEPTH.contains(key) && is_work(key))
+        .collect();
+    (0..arms.len())
+        .flat_map(|arm| of_arm(rows, arm, &fixed))
+        .collect()
 }
 
 fn of_arm(rows: &[Row<'_>], arm: usize, fixed: &BTreeSet<&str>) -> Vec<Curve> {
     let mut order: Vec<Options<'_>> = Vec::new();
     let mut groups: BTreeMap<Options<'_>, Vec<(u64, usize)>> = BTreeMap::new();
     for (at, row) in rows.iter().enumerate() {
-        let Some((record, depth)) = row.slots[arm].first().and_then(|slot| Some((slot.record, in_flight(slot.record)?))) else { continue };
-        let key: Options<'_> = record.effective.iter().map(|(k, v)| (k.as_str(), v.as_str())).filter(|(k, _)| fixed.contains(k)).collect();
+        let Some((record, depth)) = row.slots[arm]
+            .first()
+            .and_then(|slot| Some((slot.record, in_flight(slot.record)?)))
+        else {
+            continue;
+        };
+        let key: Options<'_> = record
+            .effective
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .filter(|(k, _)| fixed.contains(k))
+            .collect();
         groups
             .entry(key.clone())
             .or_insert_with(|| {
@@ -41,11 +56,25 @@ fn of_arm(rows: &[Row<'_>], arm: usize, fixed: &BTreeSet<&str>) -> Vec<Curve> {
     }
     let points = order.into_iter().filter_map(|key| groups.remove(&key));
     points
-        .filter(|points| points.iter().map(|(depth, _)| depth).collect::<BTreeSet<_>>().len() >= FEWEST_POINTS)
+        .filter(|points| {
+            points
+                .iter()
+                .map(|(depth, _)| depth)
+                .collect::<BTreeSet<_>>()
+                .len()
+                >= FEWEST_POINTS
+        })
         .map(|mut points| {
             points.sort_unstable();
-            let names: Vec<&str> = points.iter().map(|(_, row)| rows[*row].name.as_str()).collect();
-            Curve { name: common(&names), arm, points }
+            let names: Vec<&str> = points
+                .iter()
+                .map(|(_, row)| rows[*row].name.as_str())
+                .collect();
+            Curve {
+                name: common(&names),
+                arm,
+                points,
+            }
         })
         .collect()
 }
@@ -59,8 +88,22 @@ fn in_flight(record: &Record) -> Option<u64> {
 
 /// The words that all names begin with; the first name if there is none.
 fn common(names: &[&str]) -> String {
-    let first: Vec<&str> = names.first().map(|name| name.split_whitespace().collect()).unwrap_or_default();
-    let shared = |at: &usize| names.iter().all(|name| name.split_whitespace().nth(*at) == Some(first[*at]));
-    let words: Vec<&str> = (0..first.len()).take_while(shared).map(|at| first[at]).collect();
-    if words.is_empty() { first.join(" ") } else { words.join(" ") }
+    let first: Vec<&str> = names
+        .first()
+        .map(|name| name.split_whitespace().collect())
+        .unwrap_or_default();
+    let shared = |at: &usize| {
+        names
+            .iter()
+            .all(|name| name.split_whitespace().nth(*at) == Some(first[*at]))
+    };
+    let words: Vec<&str> = (0..first.len())
+        .take_while(shared)
+        .map(|at| first[at])
+        .collect();
+    if words.is_empty() {
+        first.join(" ")
+    } else {
+        words.join(" ")
+    }
 }

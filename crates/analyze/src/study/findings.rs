@@ -4,7 +4,8 @@ use super::GroupedFinding;
 use crate::Located;
 use std::collections::BTreeMap;
 
-/// The findings of an audit by rule, the gravest first, and of one severity what is about several records together first.
+/// The findings of an audit by rule, the gravest first, and of one severity what is about several
+/// records together first.
 pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
     let mut order: Vec<&'static str> = Vec::new();
     let mut by_rule: BTreeMap<&'static str, GroupedFinding> = BTreeMap::new();
@@ -24,7 +25,10 @@ pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
         });
         group.records.extend(record);
     }
-    let mut out: Vec<GroupedFinding> = order.into_iter().filter_map(|rule| by_rule.remove(rule)).collect();
+    let mut out: Vec<GroupedFinding> = order
+        .into_iter()
+        .filter_map(|rule| by_rule.remove(rule))
+        .collect();
     for group in &mut out {
         group.records.sort_unstable();
         group.records.dedup();
@@ -41,7 +45,12 @@ mod tests {
     fn the_gravest_of_a_rule_speaks_for_it() {
         let found = |record, rule, severity, message: &str| Located {
             record,
-            finding: Finding { rule, severity, message: message.into(), advice: String::new() },
+            finding: Finding {
+                rule,
+                severity,
+                message: message.into(),
+                advice: String::new(),
+            },
         };
         let groups = grouped(
             vec![
@@ -53,8 +62,14 @@ mod tests {
             5,
         );
         assert_eq!(
-            groups.iter().map(|g| (g.rule, g.message.as_str(), g.records.as_slice())).collect::<Vec<_>>(),
-            [("b", "together", [].as_slice()), ("a", "grave", [2, 4].as_slice())]
+            groups
+                .iter()
+                .map(|g| (g.rule, g.message.as_str(), g.records.as_slice()))
+                .collect::<Vec<_>>(),
+            [
+                ("b", "together", [].as_slice()),
+                ("a", "grave", [2, 4].as_slice())
+            ]
         );
     }
 }

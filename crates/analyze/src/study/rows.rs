@@ -55,9 +55,15 @@ pub(super) fn rows<'a>(placed: &[Placed<'a>], arms: usize) -> (Vec<Row<'a>>, Vec
         }
         if works.len() > 1 {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-            notes.push(format!("records named {name:?} did different work and are apart by {}", keys.join(", ")));
+            notes.push(format!(
+                "records named {name:?} did different work and are apart by {}",
+                keys.join(", ")
+            ));
         }
-        out.extend(works.into_iter().map(|(work, slots)| Row { name: shown(name, &work), slots: by_arm(&slots, arms) }));
+        out.extend(works.into_iter().map(|(work, slots)| Row {
+            name: shown(name, &work),
+            slots: by_arm(&slots, arms),
+        }));
     }
     (out, notes)
 }
@@ -69,12 +75,23 @@ const COUNTED: &str = "what is counted";
 fn varying(slots: &[&Placed<'_>], arms: usize) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for arm in 0..arms {
-        let mut of_arm = slots.iter().filter(|slot| slot.arm == arm).map(|slot| slot.record);
+        let mut of_arm = slots
+            .iter()
+            .filter(|slot| slot.arm == arm)
+            .map(|slot| slot.record);
         let Some(first) = of_arm.next() else { continue };
         let others: Vec<&Record> = of_arm.collect();
-        let differing: Vec<&Record> = others.iter().copied().filter(|other| other.effective != first.effective).collect();
+        let differing: Vec<&Record> = others
+            .iter()
+            .copied()
+            .filter(|other| other.effective != first.effective)
+            .collect();
         if !differing.is_empty() {
-            out.extend(workload_differences(&[first], &differing).into_iter().map(|d| d.key));
+            out.extend(
+                workload_differences(&[first], &differing)
+                    .into_iter()
+                    .map(|d| d.key),
+            );
         }
         let counted = counted(first);
         if others.iter().any(|other| self::counted(other) != counted) {
@@ -87,31 +104,68 @@ fn varying(slots: &[&Placed<'_>], arms: usize) -> BTreeSet<String> {
 /// The kinds of operations that move bytes; where none does, all.
 fn counted(record: &Record) -> Vec<&str> {
     let all: Vec<_> = figures(record).collect();
-    let moving: Vec<&str> = all.iter().filter(|f| f.bytes_per_second().is_some_and(|rate| rate > 0.0)).map(|f| f.kind).collect();
-    if moving.is_empty() { all.iter().map(|f| f.kind).collect() } else { moving }
+    let moving: Vec<&str> = all
+        .iter()
+        .filter(|f| f.bytes_per_second().is_some_and(|rate| rate > 0.0))
+        .map(|f| f.kind)
+        .collect();
+    if moving.is_empty() {
+        all.iter().map(|f| f.kind).collect()
+    } else {
+        moving
+    }
 }
 
 fn work(record: &Record, keys: &BTreeSet<String>) -> Work {
     let value = |key: &String| {
-        if key == COUNTED { counted(record).join(" and ") } else { record.effective.get(key).cloned().unwrap_or_else(|| "unknown".into()) }
+        if key == COUNTED {
+            counted(record).join(" and ")
+        } else {
+            record
+                .effective
+                .get(key)
+                .cloned()
+                .unwrap_or_else(|| "unknown".into())
+        }
     };
     keys.iter().map(|key| (key.clone(), value(key))).collect()
 }
 
 fn shown(name: &str, work: &Work) -> String {
-    let name = if name.is_empty() { "without a name" } else { name };
-    let parts: Vec<String> =
-        work.iter().map(|(key, value)| if key == COUNTED { value.clone() } else { format!("{key} {value}") }).collect();
-    if parts.is_empty() { name.to_owned() } else { format!("{name} ({})", parts.join(", ")) }
+    let name = if name.is_empty() {
+        "without a name"
+    } else {
+        name
+    };
+    let parts: Vec<String> = work
+        .iter()
+        .map(|(key, value)| {
+            if key == COUNTED {
+                value.clone()
+            } else {
+                format!("{key} {value}")
+            }
+        })
+        .collect();
+    if parts.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name} ({})", parts.join(", "))
+    }
 }
 
-/// The slots of each arm with the number of their block, which is that of the other arms' slots of the same block.
+/// The slots of each arm with the number of their block, which is that of the other arms' slots of
+/// the same block.
 fn by_arm<'a>(slots: &[&Placed<'a>], arms: usize) -> Vec<Vec<Slot<'a>>> {
     let mut seen: BTreeMap<(usize, &str, u32), u32> = BTreeMap::new();
     let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
     let mut keyed = Vec::with_capacity(slots.len());
     for slot in slots {
-        let (plan, block) = slot.record.trial.as_ref().map_or(("", 0), |trial| (trial.plan.as_str(), trial.block));
+        let (plan, block) = slot
+            .record
+            .trial
+            .as_ref()
+            .map_or(("", 0), |trial| (trial.plan.as_str(), trial.block));
         let next = plans.len();
         let plan_number = *plans.entry(plan).or_insert(next);
         let times = seen.entry((slot.arm, plan, block)).or_insert(0);
@@ -122,10 +176,22 @@ fn by_arm<'a>(slots: &[&Placed<'a>], arms: usize) -> Vec<Vec<Slot<'a>>> {
     let number: BTreeMap<(usize, u32, u32), u32> = distinct.into_iter().zip(0..).collect();
     let mut out: Vec<Vec<Slot<'a>>> = vec![Vec::new(); arms];
     for (key, slot) in keyed {
-        let Placed { index, record, part, .. } = *slot;
-        out[slot.arm].push(Slot { index, record, block: number[&key], repeat: key.1, part });
+        let Placed {
+            index,
+            record,
+            part,
+            ..
+        } = *slot;
+        out[slot.arm].push(Slot {
+            index,
+            record,
+            block: number[&key],
+            repeat: key.1,
+            part,
+        });
     }
-    out.iter_mut().for_each(|slots| slots.sort_by_key(|slot| slot.block));
+    out.iter_mut()
+        .for_each(|slots| slots.sort_by_key(|slot| slot.block));
     out
 }
 
@@ -135,29 +201,67 @@ mod tests {
     use crate::audit::example::{blocks, placed as trial, set, sound, writing};
 
     fn placed(records: &[Record]) -> Vec<Placed<'_>> {
-        let of = |(index, record): (usize, &'_ Record)| (index, usize::from(record.trial.as_ref().is_some_and(|t| t.arm == "b")));
+        let of = |(index, record): (usize, &'_ Record)| {
+            (
+                index,
+                usize::from(record.trial.as_ref().is_some_and(|t| t.arm == "b")),
+            )
+        };
         records
             .iter()
             .enumerate()
-            .map(|(index, record)| Placed { index, record, arm: of((index, record)).1, row: "row", part: 0 })
+            .map(|(index, record)| Placed {
+                index,
+                record,
+                arm: of((index, record)).1,
+                row: "row",
+                part: 0,
+            })
             .collect()
     }
 
     fn shape(records: &[Record]) -> Vec<(String, Vec<Vec<u32>>)> {
         let found = rows(&placed(records), 2).0;
-        found.into_iter().map(|row| (row.name, row.slots.iter().map(|s| s.iter().map(|s| s.block).collect()).collect())).collect()
+        found
+            .into_iter()
+            .map(|row| {
+                (
+                    row.name,
+                    row.slots
+                        .iter()
+                        .map(|s| s.iter().map(|s| s.block).collect())
+                        .collect(),
+                )
+            })
+            .collect()
     }
 
     #[test]
     fn blocks_have_one_number_in_all_arms() {
-        let records = [trial(sound(), "a", 4, 0), trial(sound(), "b", 4, 1), trial(sound(), "b", 2, 2), trial(sound(), "a", 7, 3)];
-        assert_eq!(shape(&records), [("row".to_owned(), vec![vec![1, 2], vec![0, 1]])]);
+        let records = [
+            trial(sound(), "a", 4, 0),
+            trial(sound(), "b", 4, 1),
+            trial(sound(), "b", 2, 2),
+            trial(sound(), "a", 7, 3),
+        ];
+        assert_eq!(
+            shape(&records),
+            [("row".to_owned(), vec![vec![1, 2], vec![0, 1]])]
+        );
     }
 
     #[test]
     fn a_place_that_was_measured_twice_is_two_blocks() {
-        let records = [trial(sound(), "a", 0, 0), trial(sound(), "b", 0, 1), trial(sound(), "a", 0, 0), trial(sound(), "b", 0, 1)];
-        assert_eq!(shape(&records), [("row".to_owned(), vec![vec![0, 1], vec![0, 1]])]);
+        let records = [
+            trial(sound(), "a", 0, 0),
+            trial(sound(), "b", 0, 1),
+            trial(sound(), "a", 0, 0),
+            trial(sound(), "b", 0, 1),
+        ];
+        assert_eq!(
+            shape(&records),
+            [("row".to_owned(), vec![vec![0, 1], vec![0, 1]])]
+        );
     }
 
     #[test]
@@ -168,7 +272,10 @@ mod tests {
         set(&mut seeded, "seed", "9");
         let records = [trial(sound(), "a", 0, 0), large, seeded];
         let rows = shape(&records);
-        assert_eq!(rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>(), ["row (block-size 4k)", "row (block-size 8k)"]);
+        assert_eq!(
+            rows.iter().map(|row| row.0.as_str()).collect::<Vec<_>>(),
+            ["row (block-size 4k)", "row (block-size 8k)"]
+        );
         assert_eq!(rows[0].1[0].len(), 2, "a seed is no other work");
     }
 
@@ -177,13 +284,25 @@ mod tests {
         let mut write = trial(sound(), "a", 1, 1);
         write.operations = writing().operations;
         let records = [trial(sound(), "a", 0, 0), write];
-        assert_eq!(shape(&records).into_iter().map(|row| row.0).collect::<Vec<_>>(), ["row (read)", "row (write)"]);
+        assert_eq!(
+            shape(&records)
+                .into_iter()
+                .map(|row| row.0)
+                .collect::<Vec<_>>(),
+            ["row (read)", "row (write)"]
+        );
     }
 
     #[test]
     fn a_flush_now_and_then_is_the_same_work() {
         let mut flushed = trial(sound(), "a", 1, 1);
-        flushed.operations.insert("fsync", record::Operations { bytes: 0, ..blocks(3, 9) });
+        flushed.operations.insert(
+            "fsync",
+            record::Operations {
+                bytes: 0,
+                ..blocks(3, 9)
+            },
+        );
         assert_eq!(shape(&[trial(sound(), "a", 0, 0), flushed]).len(), 1);
     }
 
@@ -191,6 +310,9 @@ mod tests {
     fn arms_may_do_different_work_in_one_row() {
         let mut other = trial(sound(), "b", 0, 1);
         set(&mut other, "engine", "sync");
-        assert_eq!(shape(&[trial(sound(), "a", 0, 0), other]), [("row".to_owned(), vec![vec![0], vec![0]])]);
+        assert_eq!(
+            shape(&[trial(sound(), "a", 0, 0), other]),
+            [("row".to_owned(), vec![vec![0], vec![0]])]
+        );
     }
 }

@@ -5,7 +5,8 @@ use crate::{Arena, Completion, Op, Request, Slot};
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
-/// Payloads up to this are copied, so that one system call moves several; longer ones go straight between socket and slot. In bytes.
+/// Payloads up to this are copied, so that one system call moves several; longer ones go straight
+/// between socket and slot. In bytes.
 const COPY_LIMIT: usize = 16 << 10;
 /// Requests are gathered up to about this before they are sent, in bytes.
 const STAGE_LIMIT: usize = 128 << 10;
@@ -33,7 +34,11 @@ pub(super) struct Outstanding {
 
 impl Outstanding {
     pub(super) fn new(depth: u32) -> Self {
-        Self { slots: vec![None; depth as usize], count: 0, sent: 0 }
+        Self {
+            slots: vec![None; depth as usize],
+            count: 0,
+            sent: 0,
+        }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -42,8 +47,16 @@ impl Outstanding {
 
     fn begin(&mut self, request: &Request) {
         let place = &mut self.slots[request.slot as usize];
-        debug_assert!(place.is_none(), "slot {} is already in flight", request.slot);
-        *place = Some(Awaited { op: request.op, len: request.len, end: u64::MAX });
+        debug_assert!(
+            place.is_none(),
+            "slot {} is already in flight",
+            request.slot
+        );
+        *place = Some(Awaited {
+            op: request.op,
+            len: request.len,
+            end: u64::MAX,
+        });
         self.count += 1;
     }
 
@@ -54,9 +67,15 @@ impl Outstanding {
     }
 
     fn replied(&self, cookie: u64) -> Result<(Slot, Awaited), NbdFault> {
-        let place = usize::try_from(cookie).ok().and_then(|index| self.slots.get(index)).copied().flatten();
+        let place = usize::try_from(cookie)
+            .ok()
+            .and_then(|index| self.slots.get(index))
+            .copied()
+            .flatten();
         match (Slot::try_from(cookie).ok(), place) {
-            (Some(_), Some(awaited)) if awaited.end > self.sent => Err(NbdFault::EarlyReply(cookie)),
+            (Some(_), Some(awaited)) if awaited.end > self.sent => {
+                Err(NbdFault::EarlyReply(cookie))
+            }
             (Some(slot), Some(awaited)) => Ok((slot, awaited)),
             (_, _) => Err(NbdFault::UnknownRequest(cookie)),
         }
@@ -77,7 +96,8 @@ struct Payload {
     moved: usize,
 }
 
-/// The outgoing stream. A write's buffer is read until its last byte is sent, which is before its reply can end the slot.
+/// The outgoing stream. A write's buffer is read until its last byte is sent, which is before its
+/// reply can end the slot.
 #[derive(Debug)]
 pub(super) struct Sender {
     queue: VecDeque<Request>,
@@ -93,7 +113,9 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new(depth: u32, block: usize) -> Self {
-        let most = (REQUEST_BYTES + block.min(COPY_LIMIT)).saturating_mul(depth as usize).min(STAGE_LIMIT + REQUEST_BYTES + COPY_LIMIT);
+        let most = (REQUEST_BYTES + block.min(COPY_LIMIT))
+            .saturating_mul(depth as usize)
+            .min(STAGE_LIMIT + REQUEST_BYTES + COPY_LIMIT);
         Self {
             queue: VecDeque::with_capacity(depth as usize),
             staged: Vec::with_capacity(most),
@@ -114,7 +136,12 @@ impl Sender {
     }
 
     /// Sends as much as the sink takes without blocking.
-    pub(super) fn send(&mut self, sink: &mut impl Write, arena: &mut Arena, outstanding: &mut Outstanding) -> io::Result<()> {
+    pub(super) fn send(
+        &mut self,
+        sink: &mut impl Write,
+        arena: &mut Arena,
+        outstanding: &mut Outstanding,
+    ) -> io::Result<()> {
         loop {
             self.stage(arena, outstanding);
             if self.is_drained() {
@@ -124,7 +151,10 @@ impl Sender {
                 Some(long) => &arena.buffer(long.slot)[long.moved..long.len],
                 None => &[],
             };
-            match sink.write_vectored(&[IoSlice::new(&self.staged[self.taken..]), IoSlice::new(payload)]) {
+            match sink.write_vectored(&[
+                IoSlice::new(&self.staged[self.taken..]),
+                IoSlice::new(payload),
+            ]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(bytes) => self.advance(bytes, outstanding),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -157,7 +187,11 @@ impl Sender {
                 if payload.len() <= COPY_LIMIT {
                     self.staged.extend_from_slice(payload);
                 } else {
-                    self.long = Some(Payload { slot: next.slot, len: payload.len(), moved: 0 });
+                    self.long = Some(Payload {
+                        slot: next.slot,
+                        len: payload.len(),
+                        moved: 0,
+                    });
                 }
                 self.placed += u64::from(next.len);
             }
@@ -204,8 +238,17 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(block: usize) -> Self {
-        let ahead = if block <= COPY_LIMIT { AHEAD } else { AHEAD_OF_LONG_PAYLOADS };
-        Self { ahead: vec![0; ahead].into_boxed_slice(), start: 0, end: 0, payload: None }
+        let ahead = if block <= COPY_LIMIT {
+            AHEAD
+        } else {
+            AHEAD_OF_LONG_PAYLOADS
+        };
+        Self {
+            ahead: vec![0; ahead].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            payload: None,
+        }
     }
 
     /// Reads once and appends the completions that this makes whole.
@@ -223,7 +266,10 @@ impl Receiver {
             None => &mut [],
         };
         let (direct, room) = (rest.len(), rest.len() + self.ahead.len() - self.end);
-        let bytes = match source.read_vectored(&mut [IoSliceMut::new(rest), IoSliceMut::new(&mut self.ahead[self.end..])]) {
+        let bytes = match source.read_vectored(&mut [
+            IoSliceMut::new(rest),
+            IoSliceMut::new(&mut self.ahead[self.end..]),
+        ]) {
             Ok(0) => return Err(Broken::Io(io::ErrorKind::UnexpectedEof.into())),
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Supply::Drained),
@@ -234,11 +280,21 @@ impl Receiver {
             payload.moved += bytes.min(direct);
         }
         self.end += bytes - bytes.min(direct);
-        self.understand(arena, outstanding, out).map_err(Broken::Fault)?;
-        Ok(if bytes < room { Supply::Drained } else { Supply::Perhaps })
+        self.understand(arena, outstanding, out)
+            .map_err(Broken::Fault)?;
+        Ok(if bytes < room {
+            Supply::Drained
+        } else {
+            Supply::Perhaps
+        })
     }
 
-    fn understand(&mut self, arena: &mut Arena, outstanding: &mut Outstanding, out: &mut Vec<Completion>) -> Result<(), NbdFault> {
+    fn understand(
+        &mut self,
+        arena: &mut Arena,
+        outstanding: &mut Outstanding,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), NbdFault> {
         loop {
             if let Some(payload) = &mut self.payload {
                 let bytes = (payload.len - payload.moved).min(self.end - self.start);
@@ -250,20 +306,40 @@ impl Receiver {
                     return Ok(());
                 }
                 outstanding.finish(payload.slot);
-                out.push(Completion { slot: payload.slot, result: payload.len as i64 });
+                out.push(Completion {
+                    slot: payload.slot,
+                    result: payload.len as i64,
+                });
                 self.payload = None;
             }
-            let Some(head) = self.ahead[self.start..self.end].first_chunk::<REPLY_BYTES>() else { return Ok(()) };
+            let Some(head) = self.ahead[self.start..self.end].first_chunk::<REPLY_BYTES>() else {
+                return Ok(());
+            };
             let reply = Reply::parse(head)?;
             let (slot, awaited) = outstanding.replied(reply.cookie)?;
             self.start += REPLY_BYTES;
             if reply.errno == 0 && awaited.op == Op::Read {
-                self.payload = Some(Payload { slot, len: awaited.len as usize, moved: 0 });
+                self.payload = Some(Payload {
+                    slot,
+                    len: awaited.len as usize,
+                    moved: 0,
+                });
                 continue;
             }
-            let done = if awaited.op.transfers() { i64::from(awaited.len) } else { 0 };
+            let done = if awaited.op.transfers() {
+                i64::from(awaited.len)
+            } else {
+                0
+            };
             outstanding.finish(slot);
-            out.push(Completion { slot, result: if reply.errno == 0 { done } else { -i64::from(reply.errno) } });
+            out.push(Completion {
+                slot,
+                result: if reply.errno == 0 {
+                    done
+                } else {
+                    -i64::from(reply.errno)
+                },
+            });
         }
     }
 }
@@ -283,7 +359,10 @@ mod tests {
     }
 
     fn cut<T>(inner: T, cuts: &[usize]) -> Cut<'_, T> {
-        Cut { inner, cuts: cuts.iter().copied().cycle() }
+        Cut {
+            inner,
+            cuts: cuts.iter().copied().cycle(),
+        }
     }
 
     impl Read for Cut<'_, io::Cursor<Vec<u8>>> {
@@ -316,7 +395,11 @@ mod tests {
             if left == 0 {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            let bytes: Vec<u8> = from.iter().flat_map(|slice| slice.iter().copied()).take(left).collect();
+            let bytes: Vec<u8> = from
+                .iter()
+                .flat_map(|slice| slice.iter().copied())
+                .take(left)
+                .collect();
             self.inner.write(&bytes)
         }
 
@@ -346,27 +429,41 @@ mod tests {
 
     fn any_request(slot: Slot) -> impl Strategy<Value = Request> {
         let op = prop_oneof![Just(Op::Read), Just(Op::Write), Just(Op::Fsync)];
-        (op, any::<u32>(), 1..=u32::try_from(BLOCK).unwrap()).prop_map(move |(op, offset, len)| Request {
-            slot,
-            file: 0,
-            op,
-            offset: offset.into(),
-            len,
+        (op, any::<u32>(), 1..=u32::try_from(BLOCK).unwrap()).prop_map(move |(op, offset, len)| {
+            Request {
+                slot,
+                file: 0,
+                op,
+                offset: offset.into(),
+                len,
+            }
         })
     }
 
     fn any_requests() -> impl Strategy<Value = Vec<Request>> {
-        (0..DEPTH).map(any_request).collect::<Vec<_>>().prop_shuffle()
+        (0..DEPTH)
+            .map(any_request)
+            .collect::<Vec<_>>()
+            .prop_shuffle()
     }
 
     fn any_cuts() -> impl Strategy<Value = Vec<usize>> {
-        proptest::collection::vec(prop_oneof![Just(0_usize), 1..40_usize, 1..30_000_usize], 1..12).prop_map(|mut cuts| {
+        proptest::collection::vec(
+            prop_oneof![Just(0_usize), 1..40_usize, 1..30_000_usize],
+            1..12,
+        )
+        .prop_map(|mut cuts| {
             cuts.push(1000);
             cuts
         })
     }
 
-    fn received(bytes: Vec<u8>, cuts: &[usize], outstanding: &mut Outstanding, arena: &mut Arena) -> (Vec<Completion>, Broken) {
+    fn received(
+        bytes: Vec<u8>,
+        cuts: &[usize],
+        outstanding: &mut Outstanding,
+        arena: &mut Arena,
+    ) -> (Vec<Completion>, Broken) {
         let mut source = cut(io::Cursor::new(bytes), cuts);
         let (mut receiver, mut out) = (Receiver::new(BLOCK), Vec::new());
         loop {
@@ -377,28 +474,67 @@ mod tests {
     }
 
     fn reply(slot: Slot, errno: u32) -> Vec<u8> {
-        [&b"\x67\x44\x66\x98"[..], &errno.to_be_bytes(), &u64::from(slot).to_be_bytes()].concat()
+        [
+            &b"\x67\x44\x66\x98"[..],
+            &errno.to_be_bytes(),
+            &u64::from(slot).to_be_bytes(),
+        ]
+        .concat()
     }
 
     #[test]
     fn a_reply_before_the_end_of_its_request_is_a_fault() {
-        let request = Request { slot: 1, file: 0, op: Op::Write, offset: 0, len: 20_000 };
+        let request = Request {
+            slot: 1,
+            file: 0,
+            op: Op::Write,
+            offset: 0,
+            len: 20_000,
+        };
         let (mut arena, mut outstanding) = (arena(DEPTH), Outstanding::new(DEPTH));
         let mut sender = Sender::new(DEPTH, BLOCK);
         sender.push(&request, &mut outstanding);
-        sender.send(&mut cut(Vec::new(), &[19_000, 0]), &mut arena, &mut outstanding).unwrap();
+        sender
+            .send(
+                &mut cut(Vec::new(), &[19_000, 0]),
+                &mut arena,
+                &mut outstanding,
+            )
+            .unwrap();
         let (out, broken) = received(reply(1, 5), &[100], &mut outstanding, &mut arena);
-        assert!(out.is_empty() && matches!(broken, Broken::Fault(NbdFault::EarlyReply(1))), "{broken:?}");
-        sender.send(&mut cut(Vec::new(), &[2_000]), &mut arena, &mut outstanding).unwrap();
+        assert!(
+            out.is_empty() && matches!(broken, Broken::Fault(NbdFault::EarlyReply(1))),
+            "{broken:?}"
+        );
+        sender
+            .send(&mut cut(Vec::new(), &[2_000]), &mut arena, &mut outstanding)
+            .unwrap();
         let (out, _) = received(reply(1, 5), &[100], &mut outstanding, &mut arena);
-        assert_eq!(out, [Completion { slot: 1, result: -5 }]);
+        assert_eq!(
+            out,
+            [Completion {
+                slot: 1,
+                result: -5
+            }]
+        );
     }
 
     #[test]
     fn a_request_is_answered_once() {
-        let request = Request { slot: 3, file: 0, op: Op::Fsync, offset: 0, len: 0 };
+        let request = Request {
+            slot: 3,
+            file: 0,
+            op: Op::Fsync,
+            offset: 0,
+            len: 0,
+        };
         let mut outstanding = outstanding(&[request]);
-        let (out, broken) = received(reply(3, 0).repeat(2), &[100], &mut outstanding, &mut arena(DEPTH));
+        let (out, broken) = received(
+            reply(3, 0).repeat(2),
+            &[100],
+            &mut outstanding,
+            &mut arena(DEPTH),
+        );
         assert_eq!(out, [Completion { slot: 3, result: 0 }]);
         assert!(matches!(broken, Broken::Fault(NbdFault::UnknownRequest(3))));
         assert_eq!(outstanding.count(), 0);

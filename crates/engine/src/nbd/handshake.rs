@@ -1,8 +1,9 @@
-//! From a fresh connection to an agreed export: fixed newstyle, `NBD_OPT_GO`, and the bare export name for servers without it.
+//! From a fresh connection to an agreed export: fixed newstyle, `NBD_OPT_GO`, and the bare export
+//! name for servers without it.
 
 use super::protocol::{
-    Answer, BlockSizes, Description, GREETING_BYTES, Greeting, NbdFault, OPTION_EXPORT_NAME, OPTION_GO, OPTION_REPLY_BYTES, OptionReply,
-    TransmissionFlags, export, go_payload, option,
+    Answer, BlockSizes, Description, GREETING_BYTES, Greeting, NbdFault, OPTION_EXPORT_NAME,
+    OPTION_GO, OPTION_REPLY_BYTES, OptionReply, TransmissionFlags, export, go_payload, option,
 };
 use std::io::{self, Read, Write};
 
@@ -39,7 +40,10 @@ impl From<NbdFault> for Disagreement {
 }
 
 /// Negotiates the named export; afterwards the connection carries requests and simple replies.
-pub(super) fn negotiate(peer: &mut (impl Read + Write), name: &str) -> Result<Export, Disagreement> {
+pub(super) fn negotiate(
+    peer: &mut (impl Read + Write),
+    name: &str,
+) -> Result<Export, Disagreement> {
     let greeting = Greeting::parse(&bytes::<GREETING_BYTES>(peer)?)?;
     peer.write_all(&greeting.answer())?;
     if greeting.is_fixed()
@@ -61,7 +65,11 @@ fn go(peer: &mut (impl Read + Write), name: &str) -> Result<Option<Export>, Disa
         match reply.answer {
             Answer::Accepted => {
                 let (size, flags) = agreed.ok_or(NbdFault::NoSize)?;
-                return Ok(Some(Export { size, flags, block_sizes }));
+                return Ok(Some(Export {
+                    size,
+                    flags,
+                    block_sizes,
+                }));
             }
             Answer::Description => match Description::parse(&payload)? {
                 Description::Export { size, flags } => agreed = Some((size, flags)),
@@ -69,26 +77,38 @@ fn go(peer: &mut (impl Read + Write), name: &str) -> Result<Option<Export>, Disa
                 Description::Other => {}
             },
             Answer::Unsupported => return Ok(None),
-            Answer::Refused(reason) => return Err(Disagreement::Refused(with_message(reason, &payload))),
+            Answer::Refused(reason) => {
+                return Err(Disagreement::Refused(with_message(reason, &payload)));
+            }
         }
     }
     Err(NbdFault::Endless.into())
 }
 
 /// A server that does not know the name ends the connection: the option has no answer for it.
-fn by_bare_name(peer: &mut (impl Read + Write), name: &str, greeting: Greeting) -> Result<Export, Disagreement> {
+fn by_bare_name(
+    peer: &mut (impl Read + Write),
+    name: &str,
+    greeting: Greeting,
+) -> Result<Export, Disagreement> {
     peer.write_all(&option(OPTION_EXPORT_NAME, name.as_bytes()))?;
     let mut answer = [0; 134];
     let answer = &mut answer[..greeting.export_name_answer_bytes()];
     match peer.read_exact(answer) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-            return Err(Disagreement::Refused("has no such export (it hung up on the name)".into()));
+            return Err(Disagreement::Refused(
+                "has no such export (it hung up on the name)".into(),
+            ));
         }
         Err(e) => return Err(e.into()),
     }
     let (size, flags) = export(answer)?;
-    Ok(Export { size, flags, block_sizes: BlockSizes::UNTOLD })
+    Ok(Export {
+        size,
+        flags,
+        block_sizes: BlockSizes::UNTOLD,
+    })
 }
 
 fn bytes<const N: usize>(peer: &mut impl Read) -> io::Result<[u8; N]> {
@@ -99,8 +119,16 @@ fn bytes<const N: usize>(peer: &mut impl Read) -> io::Result<[u8; N]> {
 
 /// The reason with the server's own words, as far as they are printable.
 fn with_message(reason: &str, payload: &[u8]) -> String {
-    let message: String = String::from_utf8_lossy(payload).chars().filter(|c| !c.is_control()).take(200).collect();
-    if message.trim().is_empty() { reason.into() } else { format!("{reason}: {message}") }
+    let message: String = String::from_utf8_lossy(payload)
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(200)
+        .collect();
+    if message.trim().is_empty() {
+        reason.into()
+    } else {
+        format!("{reason}: {message}")
+    }
 }
 
 #[cfg(test)]
@@ -131,13 +159,22 @@ mod tests {
     }
 
     fn negotiated(says: &[&[u8]], name: &str) -> (Result<Export, Disagreement>, Vec<u8>) {
-        let mut script = Script { says: io::Cursor::new(says.concat()), heard: Vec::new() };
+        let mut script = Script {
+            says: io::Cursor::new(says.concat()),
+            heard: Vec::new(),
+        };
         (negotiate(&mut script, name), script.heard)
     }
 
     fn answer(kind: u32, payload: &[u8]) -> Vec<u8> {
         let len = u32::try_from(payload.len()).unwrap();
-        [&b"\x00\x03\xe8\x89\x04\x55\x65\xa9\0\0\0\x07"[..], &kind.to_be_bytes(), &len.to_be_bytes(), payload].concat()
+        [
+            &b"\x00\x03\xe8\x89\x04\x55\x65\xa9\0\0\0\x07"[..],
+            &kind.to_be_bytes(),
+            &len.to_be_bytes(),
+            payload,
+        ]
+        .concat()
     }
 
     const FIXED: &[u8] = b"NBDMAGICIHAVEOPT\0\x03";
@@ -146,35 +183,79 @@ mod tests {
     #[test]
     fn go_agrees_on_size_flags_and_block_sizes() {
         let sizes = b"\0\x03\0\0\x02\0\0\0\x10\0\0\x10\0\0";
-        let (export, heard) = negotiated(&[FIXED, &answer(3, SIZE), &answer(3, b"\0\x01name"), &answer(3, sizes), &answer(1, b"")], "d");
+        let (export, heard) = negotiated(
+            &[
+                FIXED,
+                &answer(3, SIZE),
+                &answer(3, b"\0\x01name"),
+                &answer(3, sizes),
+                &answer(1, b""),
+            ],
+            "d",
+        );
         let export = export.unwrap();
-        assert_eq!((export.size, export.block_sizes), (1 << 20, BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 20 }));
-        assert!(export.flags.flush() && export.flags.fua() && !export.flags.read_only() && !export.flags.multi_conn());
-        assert_eq!(heard, b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x09\0\0\0\x01d\0\x01\0\x03");
+        assert_eq!(
+            (export.size, export.block_sizes),
+            (
+                1 << 20,
+                BlockSizes {
+                    minimum: 512,
+                    preferred: 4096,
+                    maximum: 1 << 20
+                }
+            )
+        );
+        assert!(
+            export.flags.flush()
+                && export.flags.fua()
+                && !export.flags.read_only()
+                && !export.flags.multi_conn()
+        );
+        assert_eq!(
+            heard,
+            b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x09\0\0\0\x01d\0\x01\0\x03"
+        );
     }
 
     #[test]
     fn servers_without_go_get_the_bare_name_and_their_padding_is_read() {
         let (export, heard) = negotiated(&[FIXED, &answer(0x8000_0001, b"what?"), &SIZE[2..]], "d");
-        assert_eq!((export.as_ref().unwrap().size, export.unwrap().block_sizes), (1 << 20, BlockSizes::UNTOLD));
+        assert_eq!(
+            (export.as_ref().unwrap().size, export.unwrap().block_sizes),
+            (1 << 20, BlockSizes::UNTOLD)
+        );
         assert!(heard.ends_with(b"IHAVEOPT\0\0\0\x01\0\0\0\x01d"));
         let (export, heard) = negotiated(&[b"NBDMAGICIHAVEOPT\0\0", &SIZE[2..], &[0; 124]], "d");
-        assert_eq!((export.unwrap().size, heard), (1 << 20, b"\0\0\0\0IHAVEOPT\0\0\0\x01\0\0\0\x01d".to_vec()));
+        assert_eq!(
+            (export.unwrap().size, heard),
+            (1 << 20, b"\0\0\0\0IHAVEOPT\0\0\0\x01\0\0\0\x01d".to_vec())
+        );
         let (cut, _) = negotiated(&[b"NBDMAGICIHAVEOPT\0\0", &SIZE[2..]], "d");
-        assert!(matches!(cut, Err(Disagreement::Refused(_))), "without its 124 bytes of padding the answer is not whole");
+        assert!(
+            matches!(cut, Err(Disagreement::Refused(_))),
+            "without its 124 bytes of padding the answer is not whole"
+        );
     }
 
     #[test]
     fn a_refusal_keeps_the_words_of_the_server() {
         let (refused, _) = negotiated(&[FIXED, &answer(0x8000_0006, b"only\n 'a' and 'b'")], "d");
-        assert!(matches!(refused, Err(Disagreement::Refused(reason)) if reason == "has no such export: only 'a' and 'b'"));
+        assert!(
+            matches!(refused, Err(Disagreement::Refused(reason)) if reason == "has no such export: only 'a' and 'b'")
+        );
     }
 
     #[test]
     fn a_server_that_never_decides_or_tells_no_size_is_at_fault() {
         let endless: Vec<u8> = answer(3, SIZE).repeat(100);
-        assert!(matches!(negotiated(&[FIXED, &endless], "").0, Err(Disagreement::Fault(NbdFault::Endless))));
-        assert!(matches!(negotiated(&[FIXED, &answer(1, b"")], "").0, Err(Disagreement::Fault(NbdFault::NoSize))));
+        assert!(matches!(
+            negotiated(&[FIXED, &endless], "").0,
+            Err(Disagreement::Fault(NbdFault::Endless))
+        ));
+        assert!(matches!(
+            negotiated(&[FIXED, &answer(1, b"")], "").0,
+            Err(Disagreement::Fault(NbdFault::NoSize))
+        ));
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! The bytes of the NBD protocol as pure functions: what a client sends, and what a server's answer means.
+//! The bytes of the NBD protocol as pure functions: what a client sends, and what a server's answer
+//! means.
 //!
 //! Source: the protocol document of the NBD project (`doc/proto.md`). Integers are big-endian.
 
@@ -7,7 +8,9 @@
 pub enum NbdFault {
     #[error("it greets with {0:#018x}, which is not NBD")]
     Greeting(u64),
-    #[error("it speaks only the oldstyle handshake, which fixes the export before a client can name one")]
+    #[error(
+        "it speaks only the oldstyle handshake, which fixes the export before a client can name one"
+    )]
     OldStyle,
     #[error("an answer in the negotiation starts with {0:#018x}")]
     OptionMagic(u64),
@@ -24,7 +27,11 @@ pub enum NbdFault {
     #[error("the export has {0} bytes, more than a signed 64-bit offset reaches")]
     Size(u64),
     #[error("block sizes {minimum}, {preferred} and {maximum} contradict each other")]
-    BlockSizes { minimum: u32, preferred: u32, maximum: u32 },
+    BlockSizes {
+        minimum: u32,
+        preferred: u32,
+        maximum: u32,
+    },
     #[error("a reply starts with {0:#010x}")]
     ReplyMagic(u32),
     #[error("a reply names request {0}, which is not outstanding")]
@@ -48,7 +55,8 @@ pub(super) const REPLY_BYTES: usize = 16;
 pub(super) const OPTION_EXPORT_NAME: u32 = 1;
 pub(super) const OPTION_GO: u32 = 7;
 
-/// Longest answer to an option that is read, in bytes: names and messages end at 4096, descriptions are shorter.
+/// Longest answer to an option that is read, in bytes: names and messages end at 4096, descriptions
+/// are shorter.
 const LONGEST_ANSWER: u32 = 8192;
 
 /// Big-endian fields, or `None` beyond the end.
@@ -77,7 +85,9 @@ impl Greeting {
     pub(super) fn parse(bytes: &[u8; GREETING_BYTES]) -> Result<Self, NbdFault> {
         let (magic, style) = (u64_at(bytes, 0).unwrap_or(0), u64_at(bytes, 8).unwrap_or(0));
         match (magic, style) {
-            (GREETING_MAGIC, OPTION_MAGIC) => Ok(Self { flags: u16_at(bytes, 16).unwrap_or(0) }),
+            (GREETING_MAGIC, OPTION_MAGIC) => Ok(Self {
+                flags: u16_at(bytes, 16).unwrap_or(0),
+            }),
             (GREETING_MAGIC, OLD_STYLE_MAGIC) => Err(NbdFault::OldStyle),
             (GREETING_MAGIC, other) | (other, _) => Err(NbdFault::Greeting(other)),
         }
@@ -95,20 +105,36 @@ impl Greeting {
 
     /// Bytes of the answer to an export's bare name.
     pub(super) fn export_name_answer_bytes(self) -> usize {
-        if self.flags & Self::NO_ZEROES != 0 { 10 } else { 134 }
+        if self.flags & Self::NO_ZEROES != 0 {
+            10
+        } else {
+            134
+        }
     }
 }
 
 /// An option with its payload.
 pub(super) fn option(number: u32, payload: &[u8]) -> Vec<u8> {
     let len = u32::try_from(payload.len()).expect("payloads are names of at most 4096 bytes");
-    [&OPTION_MAGIC.to_be_bytes(), &number.to_be_bytes()[..], &len.to_be_bytes(), payload].concat()
+    [
+        &OPTION_MAGIC.to_be_bytes(),
+        &number.to_be_bytes()[..],
+        &len.to_be_bytes(),
+        payload,
+    ]
+    .concat()
 }
 
 /// Payload of `NBD_OPT_GO`: the name, and a request for the block sizes.
 pub(super) fn go_payload(export: &str) -> Vec<u8> {
     let len = u32::try_from(export.len()).expect("names have at most 4096 bytes");
-    [&len.to_be_bytes(), export.as_bytes(), &1_u16.to_be_bytes(), &Description::BLOCK_SIZES.to_be_bytes()].concat()
+    [
+        &len.to_be_bytes(),
+        export.as_bytes(),
+        &1_u16.to_be_bytes(),
+        &Description::BLOCK_SIZES.to_be_bytes(),
+    ]
+    .concat()
 }
 
 /// Kind of an answer in the negotiation.
@@ -155,9 +181,15 @@ impl OptionReply {
             _ => return Err(NbdFault::OptionAnswer { kind }),
         };
         if bytes > LONGEST_ANSWER {
-            return Err(NbdFault::Length { what: "an answer in the negotiation", bytes });
+            return Err(NbdFault::Length {
+                what: "an answer in the negotiation",
+                bytes,
+            });
         }
-        Ok(Self { answer, bytes: bytes as usize })
+        Ok(Self {
+            answer,
+            bytes: bytes as usize,
+        })
     }
 }
 
@@ -173,13 +205,29 @@ pub struct BlockSizes {
 
 impl BlockSizes {
     /// What holds for servers that tell nothing: any alignment, 4 KiB preferred, 32 MiB at most.
-    pub const UNTOLD: Self = Self { minimum: 1, preferred: 4096, maximum: 32 << 20 };
+    pub const UNTOLD: Self = Self {
+        minimum: 1,
+        preferred: 4096,
+        maximum: 32 << 20,
+    };
 
     fn new(minimum: u32, preferred: u32, maximum: u32) -> Result<Self, NbdFault> {
-        if minimum.is_power_of_two() && preferred.is_power_of_two() && minimum <= preferred && minimum <= maximum {
-            Ok(Self { minimum, preferred, maximum })
+        if minimum.is_power_of_two()
+            && preferred.is_power_of_two()
+            && minimum <= preferred
+            && minimum <= maximum
+        {
+            Ok(Self {
+                minimum,
+                preferred,
+                maximum,
+            })
         } else {
-            Err(NbdFault::BlockSizes { minimum, preferred, maximum })
+            Err(NbdFault::BlockSizes {
+                minimum,
+                preferred,
+                maximum,
+            })
         }
     }
 }
@@ -197,9 +245,14 @@ impl Description {
     const BLOCK_SIZES: u16 = 3;
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, NbdFault> {
-        let wrong = || NbdFault::Length { what: "a description of the export", bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
+        let wrong = || NbdFault::Length {
+            what: "a description of the export",
+            bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+        };
         match (u16_at(bytes, 0).ok_or_else(wrong)?, bytes.len()) {
-            (Self::EXPORT, 12) => export(&bytes[2..]).map(|(size, flags)| Self::Export { size, flags }),
+            (Self::EXPORT, 12) => {
+                export(&bytes[2..]).map(|(size, flags)| Self::Export { size, flags })
+            }
             (Self::BLOCK_SIZES, 14) => {
                 let size = |at| u32_at(bytes, at).ok_or_else(wrong);
                 BlockSizes::new(size(2)?, size(6)?, size(10)?).map(Self::BlockSizes)
@@ -212,7 +265,10 @@ impl Description {
 
 /// Size and flags of an export: ten bytes; what follows them is padding.
 pub(super) fn export(bytes: &[u8]) -> Result<(u64, TransmissionFlags), NbdFault> {
-    let wrong = || NbdFault::Length { what: "a description of the export", bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX) };
+    let wrong = || NbdFault::Length {
+        what: "a description of the export",
+        bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+    };
     let size = u64_at(bytes, 0).ok_or_else(wrong)?;
     if i64::try_from(size).is_err() {
         return Err(NbdFault::Size(size));
@@ -286,7 +342,10 @@ impl Reply {
         if magic != REPLY_MAGIC {
             return Err(NbdFault::ReplyMagic(magic));
         }
-        Ok(Self { cookie: u64_at(bytes, 8).unwrap_or(0), errno: errno(u32_at(bytes, 4).unwrap_or(0)) })
+        Ok(Self {
+            cookie: u64_at(bytes, 8).unwrap_or(0),
+            errno: errno(u32_at(bytes, 4).unwrap_or(0)),
+        })
     }
 }
 
@@ -312,7 +371,12 @@ mod tests {
 
     #[test]
     fn a_request_has_the_layout_of_the_protocol_document() {
-        let bytes = request(Command::StableWrite, 0x0102_0304_0506_0708, 0x1000, 0x0002_0000);
+        let bytes = request(
+            Command::StableWrite,
+            0x0102_0304_0506_0708,
+            0x1000,
+            0x0002_0000,
+        );
         assert_eq!(bytes, *b"\x25\x60\x95\x13\0\x01\0\x01\x01\x02\x03\x04\x05\x06\x07\x08\0\0\0\0\0\0\x10\0\0\x02\0\0");
         assert_eq!(go_payload("ab"), b"\0\0\0\x02ab\0\x01\0\x03");
         assert_eq!(option(OPTION_GO, b"x"), b"IHAVEOPT\0\0\0\x07\0\0\0\x01x");
@@ -322,36 +386,104 @@ mod tests {
     fn a_greeting_tells_newstyle_from_oldstyle_and_from_strangers() {
         let greeting = Greeting::parse(b"NBDMAGICIHAVEOPT\0\x03").unwrap();
         assert!(greeting.is_fixed());
-        assert_eq!((greeting.answer(), greeting.export_name_answer_bytes()), ([0, 0, 0, 3], 10));
+        assert_eq!(
+            (greeting.answer(), greeting.export_name_answer_bytes()),
+            ([0, 0, 0, 3], 10)
+        );
         let plain = Greeting::parse(b"NBDMAGICIHAVEOPT\0\0").unwrap();
-        assert_eq!((plain.is_fixed(), plain.answer(), plain.export_name_answer_bytes()), (false, [0; 4], 134));
-        assert_eq!(Greeting::parse(b"NBDMAGIC\0\0\x42\x02\x81\x86\x12\x53\0\0"), Err(NbdFault::OldStyle));
-        assert!(matches!(Greeting::parse(b"SSH-2.0-OpenSSH_9."), Err(NbdFault::Greeting(_))));
+        assert_eq!(
+            (
+                plain.is_fixed(),
+                plain.answer(),
+                plain.export_name_answer_bytes()
+            ),
+            (false, [0; 4], 134)
+        );
+        assert_eq!(
+            Greeting::parse(b"NBDMAGIC\0\0\x42\x02\x81\x86\x12\x53\0\0"),
+            Err(NbdFault::OldStyle)
+        );
+        assert!(matches!(
+            Greeting::parse(b"SSH-2.0-OpenSSH_9."),
+            Err(NbdFault::Greeting(_))
+        ));
     }
 
     #[test]
     fn a_description_that_contradicts_itself_is_a_fault() {
         let sizes = |minimum: u32, preferred: u32, maximum: u32| {
             Description::parse(
-                &[&3_u16.to_be_bytes()[..], &minimum.to_be_bytes(), &preferred.to_be_bytes(), &maximum.to_be_bytes()].concat(),
+                &[
+                    &3_u16.to_be_bytes()[..],
+                    &minimum.to_be_bytes(),
+                    &preferred.to_be_bytes(),
+                    &maximum.to_be_bytes(),
+                ]
+                .concat(),
             )
         };
-        assert_eq!(sizes(512, 4096, 1 << 20), Ok(Description::BlockSizes(BlockSizes { minimum: 512, preferred: 4096, maximum: 1 << 20 })));
-        for (minimum, preferred, maximum) in [(0, 4096, 1 << 20), (3, 4096, 1 << 20), (512, 256, 1 << 20), (512, 4096, 0)] {
-            assert_eq!(sizes(minimum, preferred, maximum), Err(NbdFault::BlockSizes { minimum, preferred, maximum }));
+        assert_eq!(
+            sizes(512, 4096, 1 << 20),
+            Ok(Description::BlockSizes(BlockSizes {
+                minimum: 512,
+                preferred: 4096,
+                maximum: 1 << 20
+            }))
+        );
+        for (minimum, preferred, maximum) in [
+            (0, 4096, 1 << 20),
+            (3, 4096, 1 << 20),
+            (512, 256, 1 << 20),
+            (512, 4096, 0),
+        ] {
+            assert_eq!(
+                sizes(minimum, preferred, maximum),
+                Err(NbdFault::BlockSizes {
+                    minimum,
+                    preferred,
+                    maximum
+                })
+            );
         }
-        let size = |bytes: u64| Description::parse(&[&0_u16.to_be_bytes()[..], &bytes.to_be_bytes(), &[0, 0x0d]].concat());
-        assert_eq!(size(1 << 40), Ok(Description::Export { size: 1 << 40, flags: TransmissionFlags(0x0d) }));
+        let size = |bytes: u64| {
+            Description::parse(
+                &[&0_u16.to_be_bytes()[..], &bytes.to_be_bytes(), &[0, 0x0d]].concat(),
+            )
+        };
+        assert_eq!(
+            size(1 << 40),
+            Ok(Description::Export {
+                size: 1 << 40,
+                flags: TransmissionFlags(0x0d)
+            })
+        );
         assert_eq!(size(u64::MAX), Err(NbdFault::Size(u64::MAX)));
-        assert!(matches!(Description::parse(&[0, 0, 1]), Err(NbdFault::Length { bytes: 3, .. })));
+        assert!(matches!(
+            Description::parse(&[0, 0, 1]),
+            Err(NbdFault::Length { bytes: 3, .. })
+        ));
         assert_eq!(Description::parse(b"\0\x01name"), Ok(Description::Other));
     }
 
     #[test]
     fn an_unknown_error_number_counts_as_einval() {
-        let reply = |number: u8| Reply::parse(&[0x67, 0x44, 0x66, 0x98, 0, 0, 0, number, 0, 0, 0, 0, 0, 0, 0, 9]).unwrap();
-        assert_eq!(reply(0), Reply { cookie: 9, errno: 0 });
-        assert_eq!((reply(28).errno, reply(5).errno, reply(77).errno), (libc::ENOSPC, libc::EIO, libc::EINVAL));
+        let reply = |number: u8| {
+            Reply::parse(&[
+                0x67, 0x44, 0x66, 0x98, 0, 0, 0, number, 0, 0, 0, 0, 0, 0, 0, 9,
+            ])
+            .unwrap()
+        };
+        assert_eq!(
+            reply(0),
+            Reply {
+                cookie: 9,
+                errno: 0
+            }
+        );
+        assert_eq!(
+            (reply(28).errno, reply(5).errno, reply(77).errno),
+            (libc::ENOSPC, libc::EIO, libc::EINVAL)
+        );
     }
 
     proptest! {

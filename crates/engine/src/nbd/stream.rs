@@ -14,7 +14,8 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// A blocking connection whose every step ends after `patience`; of several addresses of a host, the first that answers.
+    /// A blocking connection whose every step ends after `patience`; of several addresses of a
+    /// host, the first that answers.
     pub(super) fn connect(address: &Address, patience: Duration) -> io::Result<Self> {
         match address {
             Address::Unix(path) => {

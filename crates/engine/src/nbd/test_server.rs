@@ -1,4 +1,5 @@
-//! A server for tests: memory behind the wire format, written from the protocol document and not from the client's constants.
+//! A server for tests: memory behind the wire format, written from the protocol document and not
+//! from the client's constants.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -68,7 +69,10 @@ struct Asked {
 pub(super) fn start(listener: UnixListener, behaviour: Behaviour) -> JoinHandle<Seen> {
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
-        let mut seen = Seen { memory: vec![0; behaviour.size], ..Seen::default() };
+        let mut seen = Seen {
+            memory: vec![0; behaviour.size],
+            ..Seen::default()
+        };
         // A client that hangs up ends the service; what was seen is judged by the test.
         let _the_end = serve(stream, &behaviour, &mut seen);
         seen
@@ -99,7 +103,9 @@ fn serve(mut stream: UnixStream, behaviour: &Behaviour, seen: &mut Seen) -> io::
                     let mut until_the_client_goes = Vec::new();
                     return stream.read_to_end(&mut until_the_client_goes).map(drop);
                 }
-                End::WithTheClient | End::InsideReply(_) | End::WithNonsense(_) => stream.write_all(&reply)?,
+                End::WithTheClient | End::InsideReply(_) | End::WithNonsense(_) => {
+                    stream.write_all(&reply)?
+                }
             }
             replies += 1;
         }
@@ -111,7 +117,11 @@ fn shake_hands(stream: &mut UnixStream, behaviour: &Behaviour) -> io::Result<()>
     let mut flags = [0; 4];
     stream.read_exact(&mut flags)?;
     assert_eq!(flags, [0, 0, 0, 3]);
-    let size = [(behaviour.size as u64).to_be_bytes().to_vec(), behaviour.flags.to_be_bytes().to_vec()].concat();
+    let size = [
+        (behaviour.size as u64).to_be_bytes().to_vec(),
+        behaviour.flags.to_be_bytes().to_vec(),
+    ]
+    .concat();
     loop {
         let mut head = [0; 16];
         stream.read_exact(&mut head)?;
@@ -120,7 +130,16 @@ fn shake_hands(stream: &mut UnixStream, behaviour: &Behaviour) -> io::Result<()>
         stream.read_exact(&mut payload)?;
         let mut say = |kind: u32, payload: &[u8]| {
             let len = u32::try_from(payload.len()).unwrap().to_be_bytes();
-            stream.write_all(&[&0x3e889045565a9_u64.to_be_bytes()[..], &head[8..12], &kind.to_be_bytes(), &len, payload].concat())
+            stream.write_all(
+                &[
+                    &0x3e889045565a9_u64.to_be_bytes()[..],
+                    &head[8..12],
+                    &kind.to_be_bytes(),
+                    &len,
+                    payload,
+                ]
+                .concat(),
+            )
         };
         match (head[11], behaviour.sizes) {
             (1, _) if payload == b"disk" => return stream.write_all(&size),
@@ -137,14 +156,24 @@ fn shake_hands(stream: &mut UnixStream, behaviour: &Behaviour) -> io::Result<()>
     }
 }
 
-fn ask(stream: &mut UnixStream, behaviour: &Behaviour, seen: &mut Seen) -> io::Result<Option<Asked>> {
+fn ask(
+    stream: &mut UnixStream,
+    behaviour: &Behaviour,
+    seen: &mut Seen,
+) -> io::Result<Option<Asked>> {
     let mut head = [0; 28];
     stream.read_exact(&mut head)?;
     assert_eq!(head[..4], 0x2560_9513_u32.to_be_bytes());
-    let (flags, kind) = (u16::from_be_bytes([head[4], head[5]]), u16::from_be_bytes([head[6], head[7]]));
+    let (flags, kind) = (
+        u16::from_be_bytes([head[4], head[5]]),
+        u16::from_be_bytes([head[6], head[7]]),
+    );
     let offset = u64::from_be_bytes(head[16..24].try_into().unwrap());
     let len = u32::from_be_bytes(head[24..28].try_into().unwrap()) as usize;
-    let failed = behaviour.fault.filter(|(at, _)| (offset..offset + len as u64).contains(at)).map(|(_, number)| number);
+    let failed = behaviour
+        .fault
+        .filter(|(at, _)| (offset..offset + len as u64).contains(at))
+        .map(|(_, number)| number);
     seen.requests += usize::from(kind != 2);
     match kind {
         0 => {}
@@ -167,11 +196,22 @@ fn ask(stream: &mut UnixStream, behaviour: &Behaviour, seen: &mut Seen) -> io::R
         }
         other => panic!("request of kind {other}"),
     }
-    Ok(Some(Asked { kind, cookie: head[8..16].try_into().unwrap(), offset, len, failed }))
+    Ok(Some(Asked {
+        kind,
+        cookie: head[8..16].try_into().unwrap(),
+        offset,
+        len,
+        failed,
+    }))
 }
 
 fn reply(asked: &Asked, seen: &Seen) -> Vec<u8> {
-    let mut bytes = [&0x6744_6698_u32.to_be_bytes()[..], &asked.failed.unwrap_or(0).to_be_bytes(), &asked.cookie].concat();
+    let mut bytes = [
+        &0x6744_6698_u32.to_be_bytes()[..],
+        &asked.failed.unwrap_or(0).to_be_bytes(),
+        &asked.cookie,
+    ]
+    .concat();
     if asked.kind == 0 && asked.failed.is_none() {
         let at = usize::try_from(asked.offset).unwrap();
         bytes.extend_from_slice(&seen.memory[at..at + asked.len]);

@@ -1,4 +1,5 @@
-//! Addresses of NBD exports: the NBD URI specification's `nbd` and `nbd+unix`, and the older spelling of QEMU.
+//! Addresses of NBD exports: the NBD URI specification's `nbd` and `nbd+unix`, and the older
+//! spelling of QEMU.
 
 use crate::EngineError;
 use std::fmt;
@@ -25,8 +26,8 @@ pub struct NbdUrl {
 }
 
 impl NbdUrl {
-    /// Reads `nbd://HOST[:PORT]/[EXPORT]`, `nbd+unix:///[EXPORT]?socket=PATH` (both with percent escapes), `nbd:unix:PATH[:exportname=EXPORT]` or
-    /// `nbd:HOST:PORT[:exportname=EXPORT]`.
+    /// Reads `nbd://HOST[:PORT]/[EXPORT]`, `nbd+unix:///[EXPORT]?socket=PATH` (both with percent
+    /// escapes), `nbd:unix:PATH[:exportname=EXPORT]` or `nbd:HOST:PORT[:exportname=EXPORT]`.
     ///
     /// # Errors
     /// Anything else, and addresses that ask for TLS.
@@ -43,8 +44,17 @@ impl NbdUrl {
             Err("it starts with none of nbd://, nbd+unix:// and nbd:")
         };
         parsed
-            .and_then(|url| if url.export.len() > LONGEST_NAME { Err("the name of the export is longer than 4096 bytes") } else { Ok(url) })
-            .map_err(|reason| EngineError::NbdAddress { url: text.into(), reason })
+            .and_then(|url| {
+                if url.export.len() > LONGEST_NAME {
+                    Err("the name of the export is longer than 4096 bytes")
+                } else {
+                    Ok(url)
+                }
+            })
+            .map_err(|reason| EngineError::NbdAddress {
+                url: text.into(),
+                reason,
+            })
     }
 
     /// The name of the export.
@@ -59,9 +69,15 @@ impl fmt::Display for NbdUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let export = escape(self.export.as_bytes());
         match &self.address {
-            Address::Tcp { host, port } if host.contains(':') => write!(f, "nbd://[{host}]:{port}/{export}"),
+            Address::Tcp { host, port } if host.contains(':') => {
+                write!(f, "nbd://[{host}]:{port}/{export}")
+            }
             Address::Tcp { host, port } => write!(f, "nbd://{host}:{port}/{export}"),
-            Address::Unix(path) => write!(f, "nbd+unix:///{export}?socket={}", escape(path.as_os_str().as_bytes())),
+            Address::Unix(path) => write!(
+                f,
+                "nbd+unix:///{export}?socket={}",
+                escape(path.as_os_str().as_bytes())
+            ),
         }
     }
 }
@@ -71,12 +87,19 @@ fn tcp_uri(rest: &str) -> Result<NbdUrl, &'static str> {
         return Err("nbd:// takes no parameters");
     }
     let (authority, export) = rest.split_once('/').unwrap_or((rest, ""));
-    Ok(NbdUrl { address: host_and_port(authority)?, export: text(unescape(export)?)? })
+    Ok(NbdUrl {
+        address: host_and_port(authority)?,
+        export: text(unescape(export)?)?,
+    })
 }
 
 fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
-    let (place, query) = rest.split_once('?').ok_or("nbd+unix:// needs ?socket=PATH")?;
-    let export = place.strip_prefix('/').ok_or("nbd+unix:// names no host: write nbd+unix:///EXPORT?socket=PATH")?;
+    let (place, query) = rest
+        .split_once('?')
+        .ok_or("nbd+unix:// needs ?socket=PATH")?;
+    let export = place
+        .strip_prefix('/')
+        .ok_or("nbd+unix:// names no host: write nbd+unix:///EXPORT?socket=PATH")?;
     let mut socket = None;
     for parameter in query.split('&') {
         match parameter.split_once('=') {
@@ -84,8 +107,13 @@ fn unix_uri(rest: &str) -> Result<NbdUrl, &'static str> {
             Some(_) | None => return Err("the only parameter is socket=PATH"),
         }
     }
-    let socket = socket.filter(|path| !path.is_empty()).ok_or("the path of the socket is empty")?;
-    Ok(NbdUrl { address: Address::Unix(path(&socket)), export: text(unescape(export)?)? })
+    let socket = socket
+        .filter(|path| !path.is_empty())
+        .ok_or("the path of the socket is empty")?;
+    Ok(NbdUrl {
+        address: Address::Unix(path(&socket)),
+        export: text(unescape(export)?)?,
+    })
 }
 
 fn qemu_form(rest: &str) -> Result<NbdUrl, &'static str> {
@@ -99,7 +127,10 @@ fn qemu_form(rest: &str) -> Result<NbdUrl, &'static str> {
         None if address.contains(':') => host_and_port(address)?,
         None => return Err("write nbd:unix:PATH or nbd:HOST:PORT"),
     };
-    Ok(NbdUrl { address, export: export.into() })
+    Ok(NbdUrl {
+        address,
+        export: export.into(),
+    })
 }
 
 fn host_and_port(authority: &str) -> Result<Address, &'static str> {
@@ -107,11 +138,17 @@ fn host_and_port(authority: &str) -> Result<Address, &'static str> {
         return Err("a user name needs TLS, which is not supported");
     }
     let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').ok_or("the bracket of the address is not closed")?,
+        Some(rest) => rest
+            .split_once(']')
+            .ok_or("the bracket of the address is not closed")?,
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
     let port = match port.strip_prefix(':') {
-        Some(digits) => digits.parse().ok().filter(|port| *port > 0).ok_or("the port is not a number from 1 to 65535")?,
+        Some(digits) => digits
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or("the port is not a number from 1 to 65535")?,
         None if port.is_empty() => DEFAULT_PORT,
         None => return Err("only :PORT may follow the host"),
     };
@@ -121,7 +158,10 @@ fn host_and_port(authority: &str) -> Result<Address, &'static str> {
     if host.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#[]".contains(c)) {
         return Err("the host has a character that no host name has");
     }
-    Ok(Address::Tcp { host: host.into(), port })
+    Ok(Address::Tcp {
+        host: host.into(),
+        port,
+    })
 }
 
 fn path(bytes: &[u8]) -> PathBuf {
@@ -137,7 +177,9 @@ fn unescape(text: &str) -> Result<Vec<u8>, &'static str> {
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
         (bytes, rest) = match (first, after) {
-            (b'%', [high, low, after @ ..]) => (pushed(bytes, hex(*high)? << 4 | hex(*low)?)?, after),
+            (b'%', [high, low, after @ ..]) => {
+                (pushed(bytes, hex(*high)? << 4 | hex(*low)?)?, after)
+            }
             (b'%', _) => return Err("% is not followed by two hexadecimal digits"),
             _ => (pushed(bytes, *first)?, after),
         };
@@ -180,11 +222,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn tcp(host: &str, port: u16, export: &str) -> NbdUrl {
-        NbdUrl { address: Address::Tcp { host: host.into(), port }, export: export.into() }
+        NbdUrl {
+            address: Address::Tcp {
+                host: host.into(),
+                port,
+            },
+            export: export.into(),
+        }
     }
 
     fn unix(socket: &str, export: &str) -> NbdUrl {
-        NbdUrl { address: Address::Unix(socket.into()), export: export.into() }
+        NbdUrl {
+            address: Address::Unix(socket.into()),
+            export: export.into(),
+        }
     }
 
     #[test]
@@ -197,7 +248,10 @@ mod tests {
             ("nbd://[::1]/a%20b", tcp("::1", 10_809, "a b")),
             ("nbd://[fe80::1]:7/x", tcp("fe80::1", 7, "x")),
             ("nbd+unix:///?socket=/run/s", unix("/run/s", "")),
-            ("nbd+unix:///disk/1?socket=/run/a%26b", unix("/run/a&b", "disk/1")),
+            (
+                "nbd+unix:///disk/1?socket=/run/a%26b",
+                unix("/run/a&b", "disk/1"),
+            ),
             ("nbd:unix:/run/s", unix("/run/s", "")),
             ("nbd:unix:/run/a:b:exportname=c d", unix("/run/a:b", "c d")),
             ("nbd:host:99:exportname=x", tcp("host", 99, "x")),
@@ -233,10 +287,18 @@ mod tests {
             ("nbd://a b/", "no host name"),
         ] {
             let error = NbdUrl::parse(text).unwrap_err().to_string();
-            assert!(error.contains(reason) && error.contains(text), "{text}: {error}");
+            assert!(
+                error.contains(reason) && error.contains(text),
+                "{text}: {error}"
+            );
         }
         assert!(NbdUrl::parse(&format!("nbd://host/{}", "x".repeat(4097))).is_err());
-        assert!(NbdUrl::parse("nbd:unix:/run/s:exportname=a\0").unwrap_err().to_string().contains("NUL"));
+        assert!(
+            NbdUrl::parse("nbd:unix:/run/s:exportname=a\0")
+                .unwrap_err()
+                .to_string()
+                .contains("NUL")
+        );
     }
 
     proptest! {

@@ -14,11 +14,20 @@ fn signed(offset: u64) -> libc::off64_t {
 }
 
 fn outcome(result: i64) -> i64 {
-    if result >= 0 { result } else { -i64::from(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+    if result >= 0 {
+        result
+    } else {
+        -i64::from(
+            io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO),
+        )
+    }
 }
 
-/// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function is a point of cancellation, which costs
-/// two atomic exchanges a call in a process of several threads.
+/// `pread`; returns bytes or a negative errno. Asks the kernel itself: the C library's own function
+/// is a point of cancellation, which costs two atomic exchanges a call in a process of several
+/// threads.
 ///
 /// # Safety
 /// `address` is valid for writing `len` bytes and nobody else uses them.
@@ -72,12 +81,16 @@ pub fn dsync_flag() -> i32 {
     libc::O_DSYNC
 }
 
-/// Opens a block device so that the kernel refuses while it is mounted or held, and keeps others away while the file is open.
+/// Opens a block device so that the kernel refuses while it is mounted or held, and keeps others
+/// away while the file is open.
 ///
 /// # Errors
 /// `EBUSY` when it is in use, or any other reason why it cannot be opened.
 pub fn exclusive_block_open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_EXCL)
+        .open(path)
 }
 
 /// Device and inode of the file that a loop device is attached to; `None` for a detached one.
@@ -90,21 +103,34 @@ pub fn loop_backing(path: &Path) -> io::Result<Option<(u64, u64)>> {
     // struct loop_info64 is 232 bytes and begins with lo_device and lo_inode.
     let mut status = [0_u64; 29];
     // SAFETY: the kernel writes one loop_info64, for which the array has room.
-    match checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) })) {
+    match checked(libc::c_long::from(unsafe {
+        libc::ioctl(file.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr())
+    })) {
         Ok(_) => Ok(Some((status[0], status[1]))),
         Err(e) if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
         Err(e) => Err(e),
     }
 }
 
-/// Alignment that direct I/O needs in memory and in offsets, as statx tells it; `None` where the kernel or file system does not say.
+/// Alignment that direct I/O needs in memory and in offsets, as statx tells it; `None` where the
+/// kernel or file system does not say.
 #[must_use]
 pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
     // SAFETY: an all-zero statx is valid.
     let mut answer: libc::statx = unsafe { std::mem::zeroed() };
-    // SAFETY: the empty path with AT_EMPTY_PATH names the descriptor; the kernel fills the structure.
-    let result = unsafe { libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, libc::STATX_DIOALIGN, &raw mut answer) };
-    (result == 0 && answer.stx_mask & libc::STATX_DIOALIGN != 0).then_some((answer.stx_dio_mem_align, answer.stx_dio_offset_align))
+    // SAFETY: the empty path with AT_EMPTY_PATH names the descriptor; the kernel fills the
+    // structure.
+    let result = unsafe {
+        libc::statx(
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            libc::STATX_DIOALIGN,
+            &raw mut answer,
+        )
+    };
+    (result == 0 && answer.stx_mask & libc::STATX_DIOALIGN != 0)
+        .then_some((answer.stx_dio_mem_align, answer.stx_dio_offset_align))
 }
 
 /// Whether this process may write to a file, or make files in a directory, without trying it.
@@ -113,12 +139,20 @@ pub fn direct_alignment(file: &File) -> Option<(u32, u32)> {
 /// The reason why not: no permission, a read-only file system, or no such path.
 pub fn may_write(path: &Path) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
-    let wanted = if path.is_dir() { libc::W_OK | libc::X_OK } else { libc::W_OK };
+    let wanted = if path.is_dir() {
+        libc::W_OK | libc::X_OK
+    } else {
+        libc::W_OK
+    };
     // SAFETY: the name ends with a zero byte.
-    checked(libc::c_long::from(unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS) })).map(drop)
+    checked(libc::c_long::from(unsafe {
+        libc::faccessat(libc::AT_FDCWD, name.as_ptr(), wanted, libc::AT_EACCESS)
+    }))
+    .map(drop)
 }
 
-/// Bytes that this user may still write on the file system of a path; `None` where it does not say, as some in memory or over a network.
+/// Bytes that this user may still write on the file system of a path; `None` where it does not say,
+/// as some in memory or over a network.
 ///
 /// # Errors
 /// No such path, or no permission to reach it.
@@ -126,7 +160,9 @@ pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut facts = std::mem::MaybeUninit::<libc::statvfs64>::zeroed();
     // SAFETY: the name ends with a zero byte, and the kernel writes no more than the structure.
-    checked(libc::c_long::from(unsafe { libc::statvfs64(name.as_ptr(), facts.as_mut_ptr()) }))?;
+    checked(libc::c_long::from(unsafe {
+        libc::statvfs64(name.as_ptr(), facts.as_mut_ptr())
+    }))?;
     // SAFETY: every field is a number, for which zeros are a value.
     let facts = unsafe { facts.assume_init() };
     Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
@@ -138,7 +174,10 @@ pub fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
 /// No space, or the file system cannot.
 pub fn fallocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     // SAFETY: no memory is passed.
-    checked(libc::c_long::from(unsafe { libc::fallocate64(file.as_raw_fd(), 0, signed(offset), signed(len)) })).map(drop)
+    checked(libc::c_long::from(unsafe {
+        libc::fallocate64(file.as_raw_fd(), 0, signed(offset), signed(len))
+    }))
+    .map(drop)
 }
 
 /// Advice about the use of a file.
@@ -179,7 +218,8 @@ fn seek(file: &File, from: u64, whence: i32) -> io::Result<Option<u64>> {
     }
 }
 
-/// First byte at or after `from` that lies in a hole (the end of the file counts as one); `None` beyond the end.
+/// First byte at or after `from` that lies in a hole (the end of the file counts as one); `None`
+/// beyond the end.
 ///
 /// # Errors
 /// The file system cannot tell.
@@ -208,7 +248,16 @@ pub fn resident_bytes(file: &File, len: u64) -> io::Result<u64> {
         let bytes = usize::try_from((len - at).min(WINDOW)).unwrap_or(usize::MAX);
         flags.resize(bytes.div_ceil(super::page_size()), 0_u8);
         // SAFETY: a fresh read-only mapping that is only asked about and unmapped again.
-        let base = unsafe { libc::mmap64(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), signed(at)) };
+        let base = unsafe {
+            libc::mmap64(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                signed(at),
+            )
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -234,7 +283,10 @@ pub fn block_device_size(file: &File) -> io::Result<u64> {
     const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
     let mut bytes = 0_u64;
     // SAFETY: the kernel writes one u64.
-    checked(libc::c_long::from(unsafe { libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes) })).map(|_| bytes)
+    checked(libc::c_long::from(unsafe {
+        libc::ioctl(file.as_raw_fd(), BLKGETSIZE64, &raw mut bytes)
+    }))
+    .map(|_| bytes)
 }
 
 /// Value of an extended attribute of an open file; `None` when absent.
@@ -245,7 +297,15 @@ pub fn read_xattr(file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
     let name = CString::new(name)?;
     let mut value = vec![0_u8; 4096];
     // SAFETY: the name ends in NUL and the buffer is as long as said.
-    match checked(unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) } as libc::c_long) {
+    match checked(unsafe {
+        libc::fgetxattr(
+            file.as_raw_fd(),
+            name.as_ptr(),
+            value.as_mut_ptr().cast(),
+            value.len(),
+        )
+    } as libc::c_long)
+    {
         Ok(n) => {
             value.truncate(usize::try_from(n).unwrap_or(0));
             Ok(Some(value))
@@ -262,22 +322,41 @@ pub fn read_xattr(file: &File, name: &str) -> io::Result<Option<Vec<u8>>> {
 pub fn write_xattr(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
     let name = CString::new(name)?;
     // SAFETY: the name ends in NUL and the value is as long as said.
-    checked(libc::c_long::from(unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) }))
-        .map(drop)
+    checked(libc::c_long::from(unsafe {
+        libc::fsetxattr(
+            file.as_raw_fd(),
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            0,
+        )
+    }))
+    .map(drop)
 }
 
-/// Opens a path without waiting for anybody: a FIFO without a writer, or a device without a carrier, would otherwise hold the opener for ever.
-/// Transfers of the file that is returned wait as usual.
+/// Opens a path without waiting for anybody: a FIFO without a writer, or a device without a
+/// carrier, would otherwise hold the opener for ever. Transfers of the file that is returned wait
+/// as usual.
 ///
 /// # Errors
 /// As of the open itself.
-pub fn open_without_waiting(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Result<File> {
-    let file = options.custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+pub fn open_without_waiting(
+    options: &mut OpenOptions,
+    flags: i32,
+    path: &Path,
+) -> io::Result<File> {
+    let file = options
+        .custom_flags(flags | libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)?;
     // SAFETY: no memory is passed.
-    let now = checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) }))?;
+    let now = checked(libc::c_long::from(unsafe {
+        libc::fcntl(file.as_raw_fd(), libc::F_GETFL)
+    }))?;
     let waiting = libc::c_int::try_from(now).unwrap_or(0) & !libc::O_NONBLOCK;
     // SAFETY: no memory is passed.
-    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, waiting) }))?;
+    checked(libc::c_long::from(unsafe {
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, waiting)
+    }))?;
     Ok(file)
 }
 
@@ -294,7 +373,12 @@ pub enum LockKind {
     Exclusive,
 }
 
-fn lock_call(file: &File, command: libc::c_int, kind: libc::c_int, range: (u64, u64)) -> io::Result<libc::flock64> {
+fn lock_call(
+    file: &File,
+    command: libc::c_int,
+    kind: libc::c_int,
+    range: (u64, u64),
+) -> io::Result<libc::flock64> {
     // SAFETY: an all-zero flock is valid; pid must be zero for open-file-description locks.
     let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
     lock.l_type = i16::try_from(kind).unwrap_or(0);
@@ -302,7 +386,9 @@ fn lock_call(file: &File, command: libc::c_int, kind: libc::c_int, range: (u64, 
     lock.l_start = signed(range.0);
     lock.l_len = signed(range.1);
     // SAFETY: the structure is valid for the call.
-    checked(libc::c_long::from(unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) }))?;
+    checked(libc::c_long::from(unsafe {
+        libc::fcntl(file.as_raw_fd(), command, &raw mut lock)
+    }))?;
     Ok(lock)
 }
 
@@ -313,7 +399,8 @@ fn lock_word(kind: LockKind) -> libc::c_int {
     }
 }
 
-/// Takes an open-file-description lock on bytes [offset, offset + len), waiting for it; `len` 0 reaches to the end of any file.
+/// Takes an open-file-description lock on bytes [offset, offset + len), waiting for it; `len` 0
+/// reaches to the end of any file.
 ///
 /// # Errors
 /// The file system has no locks, or a signal came.
@@ -328,7 +415,9 @@ pub fn ofd_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Resul
 pub fn ofd_try_lock(file: &File, kind: LockKind, offset: u64, len: u64) -> io::Result<bool> {
     match lock_call(file, libc::F_OFD_SETLK, lock_word(kind), (offset, len)) {
         Ok(_) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }

@@ -15,7 +15,10 @@ pub fn page_size() -> usize {
     static SIZE: AtomicUsize = AtomicUsize::new(0);
     if SIZE.load(Relaxed) == 0 {
         // SAFETY: no memory is passed.
-        SIZE.store(usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096), Relaxed);
+        SIZE.store(
+            usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096),
+            Relaxed,
+        );
     }
     SIZE.load(Relaxed)
 }
@@ -23,7 +26,14 @@ pub fn page_size() -> usize {
 pub(crate) fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh private mapping.
     let base = unsafe {
-        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
     };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -46,11 +56,21 @@ pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
     const MPOL_BIND: libc::c_long = 2;
     let mut mask = [0_u64; 16];
     for &node in nodes {
-        let word = mask.get_mut(node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let word = mask
+            .get_mut(node as usize / 64)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
         *word |= 1 << (node % 64);
     }
     // SAFETY: the mask is as long as said (in bits, plus one as the kernel counts).
-    checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, MPOL_BIND, mask.as_ptr(), mask.len() * 64 + 1) }).map(drop)
+    checked(unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            MPOL_BIND,
+            mask.as_ptr(),
+            mask.len() * 64 + 1,
+        )
+    })
+    .map(drop)
 }
 
 /// A whole file mapped into memory.
@@ -62,20 +82,32 @@ pub(crate) struct FileMap {
     writable: bool,
 }
 
-// SAFETY: the mapping is only reached through the map's owner; other mappings of the same file race as the file itself does.
+// SAFETY: the mapping is only reached through the map's owner; other mappings of the same file race
+// as the file itself does.
 unsafe impl Send for FileMap {}
 
 impl FileMap {
     pub(crate) fn new(fd: RawFd, bytes: u64, writable: bool) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
-        let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let access = if writable {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_READ
+        };
         // SAFETY: a fresh shared mapping of the descriptor.
-        let base = unsafe { libc::mmap64(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
+        let base =
+            unsafe { libc::mmap64(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        Ok(Self { base, bytes, fd, writable })
+        let base =
+            NonNull::new(base.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        Ok(Self {
+            base,
+            bytes,
+            fd,
+            writable,
+        })
     }
 
     pub(crate) fn advise(&self, advice: MapAdvice) -> io::Result<()> {
@@ -88,7 +120,10 @@ impl FileMap {
             MapAdvice::NoHugePage => libc::MADV_NOHUGEPAGE,
         };
         // SAFETY: the range is the whole mapping, which no reference covers between calls.
-        checked(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, word) })).map(drop)
+        checked(libc::c_long::from(unsafe {
+            libc::madvise(self.base.as_ptr().cast(), self.bytes, word)
+        }))
+        .map(drop)
     }
 
     fn range(&self, offset: u64, len: usize) -> Option<usize> {
@@ -99,18 +134,31 @@ impl FileMap {
     /// Copies out of the mapping; bytes, or a negative errno.
     #[inline]
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> i64 {
-        let Some(start) = self.range(offset, into.len()) else { return -i64::from(libc::EINVAL) };
-        // SAFETY: the range lies inside the mapping; a page that is gone is replaced by the handler and reported below.
-        unsafe { std::ptr::copy_nonoverlapping(self.base.as_ptr().add(start), into.as_mut_ptr(), into.len()) };
+        let Some(start) = self.range(offset, into.len()) else {
+            return -i64::from(libc::EINVAL);
+        };
+        // SAFETY: the range lies inside the mapping; a page that is gone is replaced by the handler
+        // and reported below.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                self.base.as_ptr().add(start),
+                into.as_mut_ptr(),
+                into.len(),
+            )
+        };
         self.outcome(start, into.len())
     }
 
     /// Copies into the mapping; bytes, or a negative errno.
     #[inline]
     pub(crate) fn write(&self, offset: u64, from: &[u8]) -> i64 {
-        let Some(start) = self.range(offset, from.len()).filter(|_| self.writable) else { return -i64::from(libc::EINVAL) };
+        let Some(start) = self.range(offset, from.len()).filter(|_| self.writable) else {
+            return -i64::from(libc::EINVAL);
+        };
         // SAFETY: as in `read`, and the mapping is writable.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.base.as_ptr().add(start), from.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.as_ptr(), self.base.as_ptr().add(start), from.len())
+        };
         self.outcome(start, from.len())
     }
 
@@ -126,26 +174,41 @@ impl FileMap {
         len as i64
     }
 
-    /// Puts the file back where the handler put memory of its own, so that the next copy meets the file again and not zeros.
+    /// Puts the file back where the handler put memory of its own, so that the next copy meets the
+    /// file again and not zeros.
     #[cold]
     fn map_again(&self, start: usize, len: usize) {
         let page = page_size();
         let first = start & !(page - 1);
         let bytes = (start + len).min(self.bytes) - first;
-        let access = if self.writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let access = if self.writable {
+            libc::PROT_READ | libc::PROT_WRITE
+        } else {
+            libc::PROT_READ
+        };
         let offset = libc::off64_t::try_from(first).unwrap_or(libc::off64_t::MAX);
-        // SAFETY: the pages are part of this mapping, which no reference covers between calls. A refusal leaves them as they are: the file
-        // was mapped here before, so that it can only be lack of memory, which the next copy meets too.
+        // SAFETY: the pages are part of this mapping, which no reference covers between calls. A
+        // refusal leaves them as they are: the file was mapped here before, so that it can
+        // only be lack of memory, which the next copy meets too.
         unsafe {
             let place = self.base.as_ptr().add(first);
-            libc::mmap64(place.cast(), bytes, access, libc::MAP_SHARED | libc::MAP_FIXED, self.fd, offset)
+            libc::mmap64(
+                place.cast(),
+                bytes,
+                access,
+                libc::MAP_SHARED | libc::MAP_FIXED,
+                self.fd,
+                offset,
+            )
         };
     }
 
     /// Writes dirty pages back and waits; 0, or a negative errno.
     pub(crate) fn flush(&self) -> i64 {
         // SAFETY: the range is the whole mapping.
-        match checked(libc::c_long::from(unsafe { libc::msync(self.base.as_ptr().cast(), self.bytes, libc::MS_SYNC) })) {
+        match checked(libc::c_long::from(unsafe {
+            libc::msync(self.base.as_ptr().cast(), self.bytes, libc::MS_SYNC)
+        })) {
             Ok(_) => 0,
             Err(e) => -i64::from(e.raw_os_error().unwrap_or(libc::EIO)),
         }
@@ -163,15 +226,21 @@ thread_local! {
     static FAULTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts a zero page where the mapping is broken, so that the copy goes on, and marks the thread. Only async-signal-safe calls.
-extern "C" fn on_bus_error(_signal: libc::c_int, details: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+/// Puts a zero page where the mapping is broken, so that the copy goes on, and marks the thread.
+/// Only async-signal-safe calls.
+extern "C" fn on_bus_error(
+    _signal: libc::c_int,
+    details: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
     // SAFETY: the kernel passes a valid siginfo for SIGBUS.
     let address = unsafe { (*details).si_addr() } as usize;
     let page = page_size();
     let start = address & !(page - 1);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the page is part of a mapping that cannot be reached any more; replacing it loses nothing that could be read.
+    // SAFETY: the page is part of a mapping that cannot be reached any more; replacing it loses
+    // nothing that could be read.
     let replaced = unsafe { libc::mmap(start as *mut libc::c_void, page, access, flags, -1, 0) };
     if address == 0 || replaced == libc::MAP_FAILED {
         // SAFETY: ends the process; nothing else is left to do inside a handler.

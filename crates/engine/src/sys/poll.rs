@@ -11,23 +11,39 @@ pub(crate) enum Readiness {
     InputOrOutput,
 }
 
-/// Waits until the descriptor is ready or broken, no longer than `timeout_ns` (`u64::MAX`: for ever); `false` when the time was over first.
+/// Waits until the descriptor is ready or broken, no longer than `timeout_ns` (`u64::MAX`: for
+/// ever); `false` when the time was over first.
 ///
 /// # Errors
 /// `Interrupted` when a signal came, and whatever the kernel refuses.
-pub(crate) fn wait_ready(descriptor: impl AsFd, wanted: Readiness, timeout_ns: u64) -> io::Result<bool> {
+pub(crate) fn wait_ready(
+    descriptor: impl AsFd,
+    wanted: Readiness,
+    timeout_ns: u64,
+) -> io::Result<bool> {
     let events = match wanted {
         Readiness::Input => libc::POLLIN,
         Readiness::InputOrOutput => libc::POLLIN | libc::POLLOUT,
     };
-    let mut entry = libc::pollfd { fd: descriptor.as_fd().as_raw_fd(), events, revents: 0 };
+    let mut entry = libc::pollfd {
+        fd: descriptor.as_fd().as_raw_fd(),
+        events,
+        revents: 0,
+    };
     let limit = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout_ns / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::try_from(timeout_ns % 1_000_000_000).unwrap_or(0),
     };
-    let limit = if timeout_ns == u64::MAX { std::ptr::null() } else { &raw const limit };
+    let limit = if timeout_ns == u64::MAX {
+        std::ptr::null()
+    } else {
+        &raw const limit
+    };
     // SAFETY: one entry is passed, the time is valid or absent, and no signal mask is given.
-    checked(libc::c_long::from(unsafe { libc::ppoll(&raw mut entry, 1, limit, std::ptr::null()) })).map(|ready| ready > 0)
+    checked(libc::c_long::from(unsafe {
+        libc::ppoll(&raw mut entry, 1, limit, std::ptr::null())
+    }))
+    .map(|ready| ready > 0)
 }
 
 #[cfg(test)]
@@ -40,7 +56,10 @@ mod tests {
     fn a_silent_peer_runs_into_the_timeout_and_a_speaking_or_closing_one_does_not() {
         let (mine, mut peer) = UnixStream::pair().unwrap();
         assert!(!wait_ready(&mine, Readiness::Input, 1_000).unwrap());
-        assert!(wait_ready(&mine, Readiness::InputOrOutput, u64::MAX).unwrap(), "an empty socket takes output");
+        assert!(
+            wait_ready(&mine, Readiness::InputOrOutput, u64::MAX).unwrap(),
+            "an empty socket takes output"
+        );
         peer.write_all(b"x").unwrap();
         assert!(wait_ready(&mine, Readiness::Input, u64::MAX).unwrap());
         let (mine, peer) = UnixStream::pair().unwrap();

@@ -10,8 +10,9 @@ pub(crate) fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// How long the machine has been suspended since it was booted: `CLOCK_BOOTTIME` counts that, `CLOCK_MONOTONIC` does not. `None` where this
-/// thread lost its CPU between the readings again and again, so that they are not of one moment.
+/// How long the machine has been suspended since it was booted: `CLOCK_BOOTTIME` counts that,
+/// `CLOCK_MONOTONIC` does not. `None` where this thread lost its CPU between the readings again and
+/// again, so that they are not of one moment.
 pub(crate) fn suspended_ns() -> Option<u64> {
     const ONE_MOMENT_NS: u64 = 10_000_000;
     (0..8).find_map(|_| {
@@ -23,19 +24,30 @@ pub(crate) fn suspended_ns() -> Option<u64> {
 
 #[inline]
 fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the kernel writes one timespec.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 fn duration(time: libc::timespec) -> Duration {
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
-/// The reading of the clock that stamps files, since 1970: it stands still between the ticks of the kernel.
+/// The reading of the clock that stamps files, since 1970: it stands still between the ticks of the
+/// kernel.
 pub(crate) fn file_clock() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the kernel writes one timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
     duration(time)
@@ -43,7 +55,10 @@ pub(crate) fn file_clock() -> Duration {
 
 /// Time between two ticks of [`file_clock`].
 pub(crate) fn file_clock_tick() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the kernel writes one timespec.
     unsafe { libc::clock_getres(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
     duration(time)
@@ -56,7 +71,14 @@ pub(crate) fn sleep_ns(ns: u64) {
         tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
     };
     // SAFETY: reads one timespec.
-    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const time, std::ptr::null_mut()) };
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            0,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
 }
 
 /// Asks for sleeps of this thread to end on time (timer slack of 1 ns instead of 50 µs).
@@ -86,13 +108,19 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
         }
     }
     // SAFETY: the set is as long as said.
-    checked(libc::c_long::from(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })).map(drop)
+    checked(libc::c_long::from(unsafe {
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    }))
+    .map(drop)
 }
 
 /// Raises the limit of open files to what the system allows, and returns it.
 #[must_use]
 pub fn raise_file_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: the kernel writes one rlimit.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     limit.rlim_cur = limit.rlim_max;
@@ -136,7 +164,10 @@ fn usage(who: libc::c_int) -> Usage {
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is valid for the call.
     unsafe { libc::getrusage(who, &raw mut raw) };
-    let ns = |t: libc::timeval| u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(t.tv_usec).unwrap_or(0) * 1000;
+    let ns = |t: libc::timeval| {
+        u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(t.tv_usec).unwrap_or(0) * 1000
+    };
     let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
     Usage {
         user_ns: ns(raw.ru_utime),

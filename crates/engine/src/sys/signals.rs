@@ -3,8 +3,9 @@
 use super::monotonic_ns;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// A second signal says that somebody has lost patience only if it comes so much later than the first: `timeout` signals both the process and
-/// its group, and a terminal that hangs up sends a signal of its own beside the shell's.
+/// A second signal says that somebody has lost patience only if it comes so much later than the
+/// first: `timeout` signals both the process and its group, and a terminal that hangs up sends a
+/// signal of its own beside the shell's.
 const SAME_WISH_NS: u64 = 500_000_000;
 
 /// Number of the first signal, 0 before it.
@@ -49,8 +50,9 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and a file beyond its limit an error instead of a death by
-/// SIGXFSZ. A hang-up that is ignored, as under `nohup`, stays ignored.
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and a file beyond
+/// its limit an error instead of a death by SIGXFSZ. A hang-up that is ignored, as under `nohup`,
+/// stays ignored.
 pub fn catch_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGXCPU] {
         dispose(signal, on_signal as *const () as usize);
@@ -66,7 +68,8 @@ fn dispose(signal: libc::c_int, how: libc::sighandler_t) {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = how;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler reads a clock and stores to atomics, which a signal may interrupt anything for.
+    // SAFETY: the handler reads a clock and stores to atomics, which a signal may interrupt
+    // anything for.
     unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
 }
 
@@ -83,7 +86,10 @@ fn disposition(signal: libc::c_int) -> libc::sighandler_t {
 pub fn caught_signal() -> Option<CaughtSignal> {
     match FIRST.load(Relaxed) {
         0 => None,
-        signal => Some(CaughtSignal { signal, impatient: IMPATIENT.load(Relaxed) }),
+        signal => Some(CaughtSignal {
+            signal,
+            impatient: IMPATIENT.load(Relaxed),
+        }),
     }
 }
 
@@ -94,8 +100,12 @@ mod tests {
     #[test]
     fn a_second_signal_within_half_a_second_is_the_same_wish() {
         let first = 7_000_000_000;
-        let later = [0, 1, 20_000_000, 499_999_999, 500_000_000, 3_000_000_000].map(|after| is_impatient(first, first + after));
+        let later = [0, 1, 20_000_000, 499_999_999, 500_000_000, 3_000_000_000]
+            .map(|after| is_impatient(first, first + after));
         assert_eq!(later, [false, false, false, false, true, true]);
-        assert!(!is_impatient(first, first - 1), "a reading of another CPU may be a little earlier");
+        assert!(
+            !is_impatient(first, first - 1),
+            "a reading of another CPU may be a little earlier"
+        );
     }
 }

@@ -30,15 +30,25 @@ use units::Nanos;
 const ALPHA: f64 = 0.05;
 
 /// Measures and compares.
-pub(super) fn run(matches: &ArgMatches, base: &str, candidates: &[String], mut question: Question) -> Result<i32> {
+pub(super) fn run(
+    matches: &ArgMatches,
+    base: &str,
+    candidates: &[String],
+    mut question: Question,
+) -> Result<i32> {
     if candidates.is_empty() {
         return Err(Usage(format!(
             "nothing to compare with {base}: name a CANDIDATE, as a TOML file or KEY=VALUE; example: engine=io_uring"
         ))
         .into());
     }
-    let names: Vec<String> = std::iter::once(base.to_owned()).chain(candidates.iter().cloned()).collect();
-    let files = VerdictFiles::new(matches, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let names: Vec<String> = std::iter::once(base.to_owned())
+        .chain(candidates.iter().cloned())
+        .collect();
+    let files = VerdictFiles::new(
+        matches,
+        &names.iter().map(String::as_str).collect::<Vec<_>>(),
+    )?;
     engine::sys::catch_signals();
     if matches.get_flag("profile") {
         return super::profile::run(matches, &names, files, question);
@@ -94,12 +104,21 @@ pub(super) fn conclude(
     })
 }
 
-/// The options that are expected to differ: those of the sides, and those that were declared and do. That every side can work is known then.
-pub(super) fn expected(plan: &Plan, given: BTreeSet<String>, question: &Question) -> Result<BTreeSet<String>> {
+/// The options that are expected to differ: those of the sides, and those that were declared and
+/// do. That every side can work is known then.
+pub(super) fn expected(
+    plan: &Plan,
+    given: BTreeSet<String>,
+    question: &Question,
+) -> Result<BTreeSet<String>> {
     let resolved = lab::ready(plan, &context::bare_context()).map_err(of_lab)?;
     let declared: BTreeSet<String> = given.union(&question.factors).cloned().collect();
     let differing = factors::undeclared(plan, &resolved, &declared)?;
-    factors::check(&question.factors, &given.union(&differing).cloned().collect(), &[])?;
+    factors::check(
+        &question.factors,
+        &given.union(&differing).cloned().collect(),
+        &[],
+    )?;
     Ok(declared)
 }
 
@@ -115,11 +134,21 @@ pub(super) fn told(text: &str) {
 fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Plan> {
     let mut arms: Vec<Arm> = Vec::new();
     for (index, side) in sides.iter().enumerate() {
-        arms.push(Arm { name: side.name.clone(), role: if index == 0 { Role::Baseline } else { Role::Candidate } });
+        arms.push(Arm {
+            name: side.name.clone(),
+            role: if index == 0 {
+                Role::Baseline
+            } else {
+                Role::Candidate
+            },
+        });
     }
     let mut of_arm: Vec<&Side> = sides.iter().collect();
     if matches.get_flag("aa") || sides.len() > 2 && !matches.get_flag("no-aa") {
-        arms.push(Arm { name: format!("{} (control)", sides[0].name), role: Role::Control });
+        arms.push(Arm {
+            name: format!("{} (control)", sides[0].name),
+            role: Role::Control,
+        });
         of_arm.push(&sides[0]);
     }
     let rows: Vec<Row> = sides[0]
@@ -128,13 +157,19 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
         .enumerate()
         .map(|(index, phase)| Row {
             name: phase.name.clone(),
-            workloads: of_arm.iter().map(|side| side.phases[index].workload.clone()).collect(),
+            workloads: of_arm
+                .iter()
+                .map(|side| side.phases[index].workload.clone())
+                .collect(),
         })
         .collect();
     let blocks = matches.get_one::<u32>("blocks").copied();
     if let Some(blocks) = blocks {
         if matches.value_source("budget") == Some(ValueSource::CommandLine) {
-            return Err(Usage("--blocks fixes the length and --budget leaves it open; give one of them".into()).into());
+            return Err(Usage(
+                "--blocks fixes the length and --budget leaves it open; give one of them".into(),
+            )
+            .into());
         }
         check_blocks(blocks, rows.len(), sides.len() - 1)?;
     }
@@ -142,27 +177,48 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
         name: "compare".into(),
         arms,
         rows,
-        stopping: if blocks.is_some() { Stopping::Fixed } else { Stopping::Open },
+        stopping: if blocks.is_some() {
+            Stopping::Fixed
+        } else {
+            Stopping::Open
+        },
         least_passes: blocks.unwrap_or(FIRST_LOOK),
         most_passes: blocks.or(LOOKS.last().copied()).unwrap_or(FIRST_LOOK),
         budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
         settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
-        seed: matches.get_one::<u64>("order-seed").copied().unwrap_or_else(lab::drawn_seed),
+        seed: matches
+            .get_one::<u64>("order-seed")
+            .copied()
+            .unwrap_or_else(lab::drawn_seed),
         question: Some(planned(question)),
     })
 }
 
 /// The question as the plan keeps it.
 pub(super) fn planned(question: &Question) -> PlannedQuestion {
-    PlannedQuestion { metric: question.metric.name(), margin: question.margin }
+    PlannedQuestion {
+        metric: question.metric.name(),
+        margin: question.margin,
+    }
 }
 
 pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Result<()> {
     let needed = fewest_blocks(u32::try_from(candidates).unwrap_or(u32::MAX), ALPHA);
     if (blocks as usize).saturating_mul(rows) < needed {
-        let of = if rows == 1 { String::new() } else { format!(" of {rows} phases") };
-        let with = if candidates == 1 { "a verdict".to_owned() } else { format!("verdicts on {candidates} candidates") };
-        return Err(Usage(format!("--blocks {blocks}{of}: {with} at 95 % need {needed} blocks or more in all")).into());
+        let of = if rows == 1 {
+            String::new()
+        } else {
+            format!(" of {rows} phases")
+        };
+        let with = if candidates == 1 {
+            "a verdict".to_owned()
+        } else {
+            format!("verdicts on {candidates} candidates")
+        };
+        return Err(Usage(format!(
+            "--blocks {blocks}{of}: {with} at 95 % need {needed} blocks or more in all"
+        ))
+        .into());
     }
     if blocks > 100_000 {
         return Err(Usage("--blocks: at most 100000".into()).into());
@@ -172,17 +228,31 @@ pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Resul
 
 /// The files that a plan measures.
 fn targets(plan: &Plan) -> Vec<PathBuf> {
-    plan.rows.iter().flat_map(|row| &row.workloads).flat_map(run::files_of).collect()
+    plan.rows
+        .iter()
+        .flat_map(|row| &row.workloads)
+        .flat_map(run::files_of)
+        .collect()
 }
 
-/// The file of records, which must not hold an experiment of the same plan already: its blocks have the same numbers.
+/// The file of records, which must not hold an experiment of the same plan already: its blocks have
+/// the same numbers.
 pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFile>> {
-    let Some(file) = matches.get_one::<PathBuf>("records") else { return Ok(None) };
-    let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&targets(plan));
+    let Some(file) = matches.get_one::<PathBuf>("records") else {
+        return Ok(None);
+    };
+    let output = OutputFile::new(file, RECORDS)
+        .forced(matches.get_flag("force"))
+        .apart_from(&targets(plan));
     let store = RecordFile::checked(output)?;
     if file.is_file() {
         let hash = plan.hash();
-        let is_same = |record: &Record| record.trial.as_ref().is_some_and(|trial| trial.plan == hash);
+        let is_same = |record: &Record| {
+            record
+                .trial
+                .as_ref()
+                .is_some_and(|trial| trial.plan == hash)
+        };
         if record::read_records(file)?.records.iter().any(is_same) {
             return Err(Usage(format!(
                 "{} holds this very experiment already; give another --records, or no --order-seed for an independent one",
@@ -194,12 +264,20 @@ pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFi
     Ok(Some(store))
 }
 
-fn measure(plan: &Plan, context: &run::Context, store: Option<RecordFile>, question: &Question) -> Result<Ended> {
+fn measure(
+    plan: &Plan,
+    context: &run::Context,
+    store: Option<RecordFile>,
+    question: &Question,
+) -> Result<Ended> {
     let mut progress = Progress::new();
-    let ended =
-        lab::run(plan, context, &mut progress, &mut |line| Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?), &mut |records| {
-            compare_arms(records, question).is_ok_and(|found| is_decided(&found))
-        });
+    let ended = lab::run(
+        plan,
+        context,
+        &mut progress,
+        &mut |line| Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?),
+        &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
+    );
     drop(progress);
     ended.map_err(of_lab)
 }
@@ -208,7 +286,11 @@ fn measure(plan: &Plan, context: &run::Context, store: Option<RecordFile>, quest
 fn of_lab(error: LabError) -> anyhow::Error {
     match error {
         LabError::Slot { arm, row, source } => {
-            anyhow::Error::new(*source).context(if row == "run" { arm } else { format!("{arm}, phase {row}") })
+            anyhow::Error::new(*source).context(if row == "run" {
+                arm
+            } else {
+                format!("{arm}, phase {row}")
+            })
         }
         LabError::Plan(text) => Usage(text).into(),
         error @ LabError::Keep(_) => error.into(),
@@ -217,35 +299,79 @@ fn of_lab(error: LabError) -> anyhow::Error {
 
 /// More blocks change nothing.
 fn is_decided(found: &ArmsComparison) -> bool {
-    found.candidates.iter().all(|of| !matches!(of.pooled.verdict, Verdict::Inconclusive { .. }))
+    found
+        .candidates
+        .iter()
+        .all(|of| !matches!(of.pooled.verdict, Verdict::Inconclusive { .. }))
 }
 
-/// Candidates in the order of the plan: an order by result or by name says something that nobody asked.
+/// Candidates in the order of the plan: an order by result or by name says something that nobody
+/// asked.
 fn ordered(mut found: ArmsComparison, plan: &Plan) -> ArmsComparison {
-    found.candidates.sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));
+    found
+        .candidates
+        .sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));
     found
 }
 
 /// What the experiment takes and what it can see, before it begins.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn cost(plan: &Plan) -> String {
     let (least, most) = (plan.least_passes, plan.most_passes);
     let per_pass = u64::from(plan.slots_per_pass());
-    let length = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-    let rows = if plan.rows.len() == 1 { String::new() } else { format!(" for each of {} phases", plan.rows.len()) };
-    let mut out = format!("{length} blocks of {} slots in random order{rows} (--order-seed {})", plan.arms.len(), plan.seed);
+    let length = if least == most {
+        format!("{least}")
+    } else {
+        format!("{least} to {most}")
+    };
+    let rows = if plan.rows.len() == 1 {
+        String::new()
+    } else {
+        format!(" for each of {} phases", plan.rows.len())
+    };
+    let mut out = format!(
+        "{length} blocks of {} slots in random order{rows} (--order-seed {})",
+        plan.arms.len(),
+        plan.seed
+    );
     let slots = plan.rows.iter().flat_map(|row| &row.workloads);
-    let times: Option<Vec<u64>> = slots.map(|workload| workload.stop.duration.map(|time| time.0 + workload.stop.warmup.0)).collect();
+    let times: Option<Vec<u64>> = slots
+        .map(|workload| {
+            workload
+                .stop
+                .duration
+                .map(|time| time.0 + workload.stop.warmup.0)
+        })
+        .collect();
     if let Some(pass) = times.map(|times| times.iter().sum::<u64>()) {
         let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
-        let time = if least == most { total(least).to_string() } else { format!("{} to {}", total(least), total(most)) };
+        let time = if least == most {
+            total(least).to_string()
+        } else {
+            format!("{} to {}", total(least), total(most))
+        };
         out.push_str(&format!(": {time} of measuring"));
     } else {
-        out.push_str(&format!(": {} to {} slots", per_pass * u64::from(least), per_pass * u64::from(most)));
+        out.push_str(&format!(
+            ": {} to {} slots",
+            per_pass * u64::from(least),
+            per_pass * u64::from(most)
+        ));
     }
     if plan.stopping == Stopping::Open {
-        out.push_str(&format!(", none begun after {} but for the first {least}", Nanos(plan.budget_ns)));
+        out.push_str(&format!(
+            ", none begun after {} but for the first {least}",
+            Nanos(plan.budget_ns)
+        ));
     }
-    let candidates = plan.arms.iter().filter(|arm| arm.role == Role::Candidate).count();
+    let candidates = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.role == Role::Candidate)
+        .count();
     let seen = |cv: f64, passes: u32| {
         let (sigma, units) = ((cv * cv).ln_1p().sqrt(), passes as usize * plan.rows.len());
         let effect = if candidates * plan.rows.len() == 1 {
@@ -255,8 +381,18 @@ fn cost(plan: &Plan) -> String {
         };
         format!("{:.1} %", -100.0 * (-effect).exp_m1())
     };
-    let at = |cv: f64| if least == most { seen(cv, most) } else { format!("{} to {}", seen(cv, least), seen(cv, most)) };
-    out.push_str(&format!("\nwhere runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}", at(0.05), at(0.15)));
+    let at = |cv: f64| {
+        if least == most {
+            seen(cv, most)
+        } else {
+            format!("{} to {}", seen(cv, least), seen(cv, most))
+        }
+    };
+    out.push_str(&format!(
+        "\nwhere runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}",
+        at(0.05),
+        at(0.15)
+    ));
     out
 }
 
@@ -278,7 +414,11 @@ impl Progress {
 impl run::Watch for Progress {
     fn filling(&mut self, done: u64, to_do: u64) {
         if let Some(bar) = &self.0 {
-            bar.set_message(format!("preparing: {} of {} written", units::Bytes(done), units::Bytes(to_do)));
+            bar.set_message(format!(
+                "preparing: {} of {} written",
+                units::Bytes(done),
+                units::Bytes(to_do)
+            ));
         }
     }
 }
@@ -286,8 +426,16 @@ impl run::Watch for Progress {
 impl SlotWatch for Progress {
     fn slot(&mut self, place: &SlotPlace<'_>) {
         if let Some(bar) = &self.0 {
-            let again = if place.attempt > 0 { format!(", attempt {}", place.attempt + 1) } else { String::new() };
-            let row = if place.row == "run" { String::new() } else { format!(" {}", place.row) };
+            let again = if place.attempt > 0 {
+                format!(", attempt {}", place.attempt + 1)
+            } else {
+                String::new()
+            };
+            let row = if place.row == "run" {
+                String::new()
+            } else {
+                format!(" {}", place.row)
+            };
             bar.set_message(format!(
                 "block {}{again}, slot {} of at most {}: {}{row}, {} so far",
                 place.pass + 1,
@@ -304,8 +452,14 @@ impl ProfileWatch for Progress {
     fn step(&mut self, step: &Step<'_>) {
         if let Some(bar) = &self.0 {
             bar.set_message(match step {
-                Step::Filling { done, to_do } => format!("writing a file: {} of {}", units::Bytes(*done), units::Bytes(*to_do)),
-                Step::Rehearsing { row, number, of } => format!("trying every row once, {number} of {of}: {row}"),
+                Step::Filling { done, to_do } => format!(
+                    "writing a file: {} of {}",
+                    units::Bytes(*done),
+                    units::Bytes(*to_do)
+                ),
+                Step::Rehearsing { row, number, of } => {
+                    format!("trying every row once, {number} of {of}: {row}")
+                }
             });
         }
     }
@@ -327,11 +481,17 @@ mod tests {
     fn plan(stopping: Stopping, passes: [u32; 2]) -> Plan {
         let mut workload = Workload::default();
         workload.stop.duration = Some(Nanos(1_000_000_000));
-        let arm = |name: &str, role| Arm { name: name.into(), role };
+        let arm = |name: &str, role| Arm {
+            name: name.into(),
+            role,
+        };
         Plan {
             name: "compare".into(),
             arms: vec![arm("a", Role::Baseline), arm("b", Role::Candidate)],
-            rows: vec![Row { name: "run".into(), workloads: vec![workload; 2] }],
+            rows: vec![Row {
+                name: "run".into(),
+                workloads: vec![workload; 2],
+            }],
             stopping,
             least_passes: passes[0],
             most_passes: passes[1],

@@ -34,7 +34,13 @@ impl VerdictFiles {
             checked.push((output, form));
         }
         let records = matches.get_one::<PathBuf>("records").map(PathBuf::as_path);
-        check_apart(&checked.iter().map(|(output, _)| output.path()).chain(records).collect::<Vec<_>>())?;
+        check_apart(
+            &checked
+                .iter()
+                .map(|(output, _)| output.path())
+                .chain(records)
+                .collect::<Vec<_>>(),
+        )?;
         Ok(Self(checked))
     }
 
@@ -43,7 +49,11 @@ impl VerdictFiles {
     /// # Errors
     /// One of them is a target, whatever its name.
     pub(super) fn apart_from(self, targets: &[PathBuf]) -> Result<Self> {
-        let files: Vec<_> = self.0.into_iter().map(|(file, form)| (file.apart_from(targets), form)).collect();
+        let files: Vec<_> = self
+            .0
+            .into_iter()
+            .map(|(file, form)| (file.apart_from(targets), form))
+            .collect();
         files.iter().try_for_each(|(file, _)| file.check())?;
         Ok(Self(files))
     }
@@ -72,15 +82,24 @@ impl VerdictFiles {
 /// Which verdicts fail: a loss always does.
 pub(super) fn gate(matches: &ArgMatches) -> Gate {
     let asked = matches.get_many::<String>("fail-on").into_iter().flatten();
-    if asked.into_iter().any(|what| what == "undecided") { Gate::SlowerOrUndecided } else { Gate::Slower }
+    if asked.into_iter().any(|what| what == "undecided") {
+        Gate::SlowerOrUndecided
+    } else {
+        Gate::Slower
+    }
 }
 
 fn form(file: &Path) -> Result<Form, Usage> {
-    let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let ending = file
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {
         Some("json") => Ok(Form::Json),
         Some("md" | "markdown") => Ok(Form::Markdown),
         Some("xml") => Ok(Form::JUnit),
-        Some(_) | None => Err(Usage(format!("-o {}: the ending says the form: .json, .md or .xml (JUnit)", file.display()))),
+        Some(_) | None => Err(Usage(format!(
+            "-o {}: the ending says the form: .json, .md or .xml (JUnit)",
+            file.display()
+        ))),
     }
 }

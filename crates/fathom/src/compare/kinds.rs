@@ -12,19 +12,28 @@ use workload::Workload;
 /// # Errors
 /// The kinds that there are.
 pub(super) fn check_records(metric: &Metric, records: &[&Record]) -> Result<(), Usage> {
-    let counted = records.iter().flat_map(|record| record.operations.kinds().map(|(kind, _)| kind));
-    let stated = records.iter().flat_map(|record| record.summaries.keys().map(String::as_str));
+    let counted = records
+        .iter()
+        .flat_map(|record| record.operations.kinds().map(|(kind, _)| kind));
+    let stated = records
+        .iter()
+        .flat_map(|record| record.summaries.keys().map(String::as_str));
     let kinds: BTreeSet<&str> = counted.chain(stated).collect();
     check(metric, &kinds, "the records have")
 }
 
-/// Refuses a metric of a kind of operation that no row will do, or only some arms of a row. Rows that no arm does it in are measured and left
-/// out of the verdict.
+/// Refuses a metric of a kind of operation that no row will do, or only some arms of a row. Rows
+/// that no arm does it in are measured and left out of the verdict.
 ///
 /// # Errors
 /// The kinds that there will be.
 pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
-    let everything: BTreeSet<&str> = plan.rows.iter().flat_map(|row| &row.workloads).flat_map(kinds).collect();
+    let everything: BTreeSet<&str> = plan
+        .rows
+        .iter()
+        .flat_map(|row| &row.workloads)
+        .flat_map(kinds)
+        .collect();
     check(metric, &everything, "the sides have")?;
     for row in &plan.rows {
         let of_row: BTreeSet<&str> = row.workloads.iter().flat_map(kinds).collect();
@@ -32,29 +41,54 @@ pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
             continue;
         }
         for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
-            let place = if row.name == "run" { String::new() } else { format!(" in {}", row.name) };
-            check(metric, &kinds(workload), &format!("{}{place} has", arm.name))?;
+            let place = if row.name == "run" {
+                String::new()
+            } else {
+                format!(" in {}", row.name)
+            };
+            check(
+                metric,
+                &kinds(workload),
+                &format!("{}{place} has", arm.name),
+            )?;
         }
     }
     Ok(())
 }
 
 fn check(metric: &Metric, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usage> {
-    let Some(kind) = metric.kind().filter(|kind| !kinds.contains(kind)) else { return Ok(()) };
+    let Some(kind) = metric.kind().filter(|kind| !kinds.contains(kind)) else {
+        return Ok(());
+    };
     let known = kinds.iter().copied().collect::<Vec<_>>().join(", ");
-    Err(Usage(format!("--metric {}: {who} no operations of the kind {kind:?}; the kinds there are {known}", metric.key())))
+    Err(Usage(format!(
+        "--metric {}: {who} no operations of the kind {kind:?}; the kinds there are {known}",
+        metric.key()
+    )))
 }
 
 /// What a workload will do.
 fn kinds(workload: &Workload) -> BTreeSet<&str> {
     if !workload.files.meta.is_empty() {
-        return workload.files.meta.iter().map(|operation| operation.word()).collect();
+        return workload
+            .files
+            .meta
+            .iter()
+            .map(|operation| operation.word())
+            .collect();
     }
     let read = workload.read_percent().unwrap_or(100.0);
     let flush = &workload.durability;
-    let done =
-        [("read", read > 0.0), ("write", read < 100.0), ("fsync", flush.fsync > 0 || flush.end_fsync), ("fdatasync", flush.fdatasync > 0)];
-    done.into_iter().filter(|(_, does)| *does).map(|(kind, _)| kind).collect()
+    let done = [
+        ("read", read > 0.0),
+        ("write", read < 100.0),
+        ("fsync", flush.fsync > 0 || flush.end_fsync),
+        ("fdatasync", flush.fdatasync > 0),
+    ];
+    done.into_iter()
+        .filter(|(_, does)| *does)
+        .map(|(kind, _)| kind)
+        .collect()
 }
 
 #[cfg(test)]
@@ -83,6 +117,9 @@ mod tests {
         assert_eq!(kinds(&workload), BTreeSet::from(["read"]));
         workload.access.write_percent = Some(Percent(30.0));
         workload.durability.fdatasync = 1;
-        assert_eq!(kinds(&workload), BTreeSet::from(["fdatasync", "read", "write"]));
+        assert_eq!(
+            kinds(&workload),
+            BTreeSet::from(["fdatasync", "read", "write"])
+        );
     }
 }

@@ -22,17 +22,25 @@ use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::{SpecError, settings};
 
-/// With so many blocks a single one of the 24 standard rows can be found different: the smallest p of ten signs is 1/512, and a share of
-/// false rows of 5 % among 24 asks 0.0021 of it.
+/// With so many blocks a single one of the 24 standard rows can be found different: the smallest p
+/// of ten signs is 1/512, and a share of false rows of 5 % among 24 asks 0.0021 of it.
 const PASSES: u32 = 10;
 
 /// Measures and compares.
-pub(super) fn run(matches: &ArgMatches, names: &[String], files: VerdictFiles, mut question: Question) -> Result<i32> {
+pub(super) fn run(
+    matches: &ArgMatches,
+    names: &[String],
+    files: VerdictFiles,
+    mut question: Question,
+) -> Result<i32> {
     let arms = arms(matches, names)?;
     let request = request(matches, names.len() - 1)?;
     if let Some(file) = matches.get_one::<PathBuf>("records") {
         let paths: Vec<PathBuf> = arms.iter().map(|arm| arm.path.clone()).collect();
-        OutputFile::new(file, RECORDS).forced(matches.get_flag("force")).apart_from(&paths).check()?;
+        OutputFile::new(file, RECORDS)
+            .forced(matches.get_flag("force"))
+            .apart_from(&paths)
+            .check()?;
     }
     let context = context::context(1_000_000_000)?;
     let mut progress = Progress::new();
@@ -40,11 +48,22 @@ pub(super) fn run(matches: &ArgMatches, names: &[String], files: VerdictFiles, m
     drop(progress);
     let mut prepared = made.map_err(crate::profile::told)?;
     tell_ground(&prepared);
-    question.factors = expected(&prepared.plan, BTreeSet::from([TARGET.to_owned()]), &question)?;
+    question.factors = expected(
+        &prepared.plan,
+        BTreeSet::from([TARGET.to_owned()]),
+        &question,
+    )?;
     kinds::check_plan(&question.metric, &prepared.plan)?;
     prepared.plan.question = Some(planned(&question));
     let store = store(matches, &prepared.plan)?;
-    let code = conclude(matches, &prepared.plan, &prepared.context, store, &question, files);
+    let code = conclude(
+        matches,
+        &prepared.plan,
+        &prepared.context,
+        store,
+        &question,
+        files,
+    );
     let before = prepared.notes.len();
     prepared.clean();
     prepared.notes[before..].iter().for_each(|note| told(note));
@@ -55,7 +74,11 @@ pub(super) fn run(matches: &ArgMatches, names: &[String], files: VerdictFiles, m
 fn tell_ground(prepared: &Prepared) {
     prepared.notes.iter().for_each(|note| told(note));
     for left in &prepared.left_out {
-        told(&format!("not measured: {} ({})", left.reason, left.rows.join(", ")));
+        told(&format!(
+            "not measured: {} ({})",
+            left.reason,
+            left.rows.join(", ")
+        ));
     }
 }
 
@@ -63,12 +86,28 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
     let mut out: Vec<ProfileArm> = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let taken: Vec<&str> = out.iter().map(|arm| arm.arm.name.as_str()).collect();
-        let role = if index == 0 { Role::Baseline } else { Role::Candidate };
-        out.push(ProfileArm { arm: Arm { name: unused(name, &taken), role }, path: target(name)? });
+        let role = if index == 0 {
+            Role::Baseline
+        } else {
+            Role::Candidate
+        };
+        out.push(ProfileArm {
+            arm: Arm {
+                name: unused(name, &taken),
+                role,
+            },
+            path: target(name)?,
+        });
     }
     if matches.get_flag("aa") || names.len() > 2 && !matches.get_flag("no-aa") {
         let base = out[0].clone();
-        out.push(ProfileArm { arm: Arm { name: format!("{} (control)", base.arm.name), role: Role::Control }, path: base.path });
+        out.push(ProfileArm {
+            arm: Arm {
+                name: format!("{} (control)", base.arm.name),
+                role: Role::Control,
+            },
+            path: base.path,
+        });
     }
     Ok(out)
 }
@@ -77,10 +116,14 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
 fn target(side: &str) -> Result<PathBuf, Usage> {
     let is_key = |key: &str| settings::find(key.trim()).is_some();
     match side.split_once('=') {
-        Some((key, path)) if key.trim() == TARGET && pairs(side).len() == 1 => Ok(path.trim().into()),
-        Some((key, _)) if key.trim() == TARGET || is_key(key) && !Path::new(side).exists() => Err(Usage(format!(
-            "{side:?}: with --profile a side is a target and nothing else, because the rows say how it is measured; example: target=/mnt/a"
-        ))),
+        Some((key, path)) if key.trim() == TARGET && pairs(side).len() == 1 => {
+            Ok(path.trim().into())
+        }
+        Some((key, _)) if key.trim() == TARGET || is_key(key) && !Path::new(side).exists() => {
+            Err(Usage(format!(
+                "{side:?}: with --profile a side is a target and nothing else, because the rows say how it is measured; example: target=/mnt/a"
+            )))
+        }
         Some(_) | None => Ok(side.into()),
     }
 }
@@ -96,12 +139,22 @@ fn request(matches: &ArgMatches, candidates: usize) -> Result<ProfileRequest> {
         check_blocks(passes, 1, candidates)?;
     }
     let has_budget = matches.value_source("budget") == Some(ValueSource::CommandLine);
-    let size = matches.get_one::<String>("size").map(|text| Bytes::parse(text)).transpose();
+    let size = matches
+        .get_one::<String>("size")
+        .map(|text| Bytes::parse(text))
+        .transpose();
     Ok(ProfileRequest {
         effort,
-        budget: if has_budget { time(matches, "budget")? } else { None },
+        budget: if has_budget {
+            time(matches, "budget")?
+        } else {
+            None
+        },
         passes: Some(passes),
-        size: size.map_err(|source| SpecError::Quantity { key: "size".into(), source })?,
+        size: size.map_err(|source| SpecError::Quantity {
+            key: "size".into(),
+            source,
+        })?,
         order_seed: matches.get_one::<u64>("order-seed").copied(),
         ..ProfileRequest::new("")
     })
@@ -116,7 +169,13 @@ mod tests {
         assert_eq!(target("target=/mnt/a").unwrap(), PathBuf::from("/mnt/a"));
         assert_eq!(target("/mnt/a=b").unwrap(), PathBuf::from("/mnt/a=b"));
         for settings in ["engine=sync", "target=/mnt/a,engine=sync"] {
-            assert!(target(settings).unwrap_err().0.contains("a side is a target and nothing else"), "{settings}");
+            assert!(
+                target(settings)
+                    .unwrap_err()
+                    .0
+                    .contains("a side is a target and nothing else"),
+                "{settings}"
+            );
         }
     }
 }

@@ -23,9 +23,14 @@ pub(super) struct Side {
 /// A side that cannot be read, or whose phases are not those of the baseline.
 pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Result<Vec<Side>> {
     let mut common = Workload::default();
-    common.targets.extend(matches.get_one::<PathBuf>("target").cloned());
+    common
+        .targets
+        .extend(matches.get_one::<PathBuf>("target").cloned());
     for pair in matches.get_many::<String>("set").into_iter().flatten() {
-        if pair.split_once('=').is_some_and(|(key, _)| key.trim() == TARGET) {
+        if pair
+            .split_once('=')
+            .is_some_and(|(key, _)| key.trim() == TARGET)
+        {
             return Err(Usage(format!("--set {pair}: the target of all sides is given with --target, that of one side as {pair}")).into());
         }
         set(&mut common, pair)?;
@@ -43,7 +48,10 @@ pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Resu
             phases = in_order_of(base, name, phases)?;
         }
         let taken: Vec<&str> = out.iter().map(|side| side.name.as_str()).collect();
-        out.push(Side { name: unused(name, &taken), phases });
+        out.push(Side {
+            name: unused(name, &taken),
+            phases,
+        });
     }
     Ok(out)
 }
@@ -52,7 +60,10 @@ pub(super) fn sides(matches: &ArgMatches, names: &[String], slot: Nanos) -> Resu
 pub(super) fn unused(name: &str, taken: &[&str]) -> String {
     let is_taken = |name: &str| taken.contains(&name);
     let numbered = (2..).map(|number| format!("{name} ({number})"));
-    std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_taken(name)).unwrap_or_default()
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(|name| !is_taken(name))
+        .unwrap_or_default()
 }
 
 fn phases(common: &Workload, side: &str) -> Result<Vec<Phase>> {
@@ -65,7 +76,11 @@ fn phases(common: &Workload, side: &str) -> Result<Vec<Phase>> {
     let phases: Vec<Phase> = stages.into_iter().flat_map(|stage| stage.0).collect();
     let mut seen = BTreeSet::new();
     match phases.iter().find(|phase| !seen.insert(phase.name.clone())) {
-        Some(twice) => Err(Usage(format!("{side} has two phases of the name {:?}; phases are compared by their names", twice.name)).into()),
+        Some(twice) => Err(Usage(format!(
+            "{side} has two phases of the name {:?}; phases are compared by their names",
+            twice.name
+        ))
+        .into()),
         None => Ok(phases),
     }
 }
@@ -79,11 +94,18 @@ fn settings_of(common: &Workload, side: &str) -> Result<Vec<Phase>> {
             Some(_) | None => set(&mut workload, &pair)?,
         }
     }
-    one_phase(if targets.is_empty() { workload } else { on(&workload, targets)? })
+    one_phase(if targets.is_empty() {
+        workload
+    } else {
+        on(&workload, targets)?
+    })
 }
 
 fn one_phase(workload: Workload) -> Result<Vec<Phase>> {
-    Ok(vec![Phase { name: "run".into(), workload }])
+    Ok(vec![Phase {
+        name: "run".into(),
+        workload,
+    }])
 }
 
 /// A workload on the targets of one side.
@@ -99,7 +121,10 @@ fn on(workload: &Workload, targets: Vec<PathBuf>) -> Result<Workload> {
     if targets.iter().any(|target| target.as_os_str().is_empty()) {
         return Err(Usage("target= names no target; example: target=/mnt/a".into()).into());
     }
-    Ok(Workload { targets, ..workload.clone() })
+    Ok(Workload {
+        targets,
+        ..workload.clone()
+    })
 }
 
 fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Phase>> {
@@ -109,10 +134,18 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
     {
         one.name.clone_from(&of_base.name);
     }
-    let names = |phases: &[Phase]| phases.iter().map(|phase| phase.name.clone()).collect::<BTreeSet<_>>();
+    let names = |phases: &[Phase]| {
+        phases
+            .iter()
+            .map(|phase| phase.name.clone())
+            .collect::<BTreeSet<_>>()
+    };
     let (of_base, of_side) = (names(&base.phases), names(&phases));
     let listed = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
-    let (missing, foreign) = (listed(of_base.difference(&of_side).collect()), listed(of_side.difference(&of_base).collect()));
+    let (missing, foreign) = (
+        listed(of_base.difference(&of_side).collect()),
+        listed(of_side.difference(&of_base).collect()),
+    );
     if !missing.is_empty() || !foreign.is_empty() {
         let mut parts = Vec::new();
         parts.extend((!missing.is_empty()).then(|| format!("lacks {missing}")));
@@ -124,7 +157,11 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
         ))
         .into());
     }
-    phases.sort_by_key(|phase| base.phases.iter().position(|other| other.name == phase.name));
+    phases.sort_by_key(|phase| {
+        base.phases
+            .iter()
+            .position(|other| other.name == phase.name)
+    });
     Ok(phases)
 }
 
@@ -132,7 +169,9 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
 pub(super) fn pairs(side: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in side.split(',') {
-        let begins_an_option = part.split_once('=').is_some_and(|(key, _)| is_key(key.trim()));
+        let begins_an_option = part
+            .split_once('=')
+            .is_some_and(|(key, _)| is_key(key.trim()));
         match out.last_mut() {
             Some(last) if !begins_an_option => {
                 last.push(',');
@@ -155,7 +194,11 @@ fn set(workload: &mut Workload, pair: &str) -> Result<()> {
     let key = key.trim();
     if !is_key(key) {
         let known = SETTINGS.iter().map(|setting| setting.key).chain([TARGET]);
-        return Err(SpecError::UnknownKey { key: key.into(), suggestion: nearest(key, known) }.into());
+        return Err(SpecError::UnknownKey {
+            key: key.into(),
+            suggestion: nearest(key, known),
+        }
+        .into());
     }
     Ok(settings::apply(workload, key, value.trim())?)
 }
@@ -163,10 +206,17 @@ fn set(workload: &mut Workload, pair: &str) -> Result<()> {
 /// Options in which a side differs from the baseline in any phase: what is compared.
 pub(super) fn differing(sides: &[Side]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    for (base, side) in sides.iter().skip(1).flat_map(|side| sides[0].phases.iter().zip(&side.phases)) {
+    for (base, side) in sides
+        .iter()
+        .skip(1)
+        .flat_map(|side| sides[0].phases.iter().zip(&side.phases))
+    {
         let [a, b] = [base, side].map(|phase| settings::shown(&phase.workload));
         let only = |of: &[(&'static str, String)], other: &[(&'static str, String)]| {
-            of.iter().filter(|pair| !other.contains(pair)).map(|(key, _)| (*key).to_owned()).collect::<Vec<_>>()
+            of.iter()
+                .filter(|pair| !other.contains(pair))
+                .map(|(key, _)| (*key).to_owned())
+                .collect::<Vec<_>>()
         };
         keys.extend(only(&a, &b));
         keys.extend(only(&b, &a));
@@ -175,8 +225,16 @@ pub(super) fn differing(sides: &[Side]) -> BTreeSet<String> {
     // What follows from the engine is part of it.
     if keys.contains("engine") || keys.contains("queue-depth") {
         keys.extend(
-            ["engine", "fixed-buffers", "fixed-files", "no-fixed-buffers", "no-fixed-files", "submit-batch", "reap-batch"]
-                .map(String::from),
+            [
+                "engine",
+                "fixed-buffers",
+                "fixed-files",
+                "no-fixed-buffers",
+                "no-fixed-files",
+                "submit-batch",
+                "reap-batch",
+            ]
+            .map(String::from),
         );
     }
     // What is read and what is written add up to all.
@@ -191,60 +249,121 @@ mod tests {
     use super::*;
 
     fn side(names: &[&str]) -> Side {
-        Side { name: "base.toml".into(), phases: phases_of(names) }
+        Side {
+            name: "base.toml".into(),
+            phases: phases_of(names),
+        }
     }
 
     fn phases_of(names: &[&str]) -> Vec<Phase> {
-        names.iter().map(|name| Phase { name: (*name).into(), workload: Workload::default() }).collect()
+        names
+            .iter()
+            .map(|name| Phase {
+                name: (*name).into(),
+                workload: Workload::default(),
+            })
+            .collect()
     }
 
     #[test]
     fn a_comma_inside_a_value_belongs_to_it() {
         assert_eq!(
             pairs("engine=sim,sim-model=latency=1us,servers=4,queue-depth=2"),
-            ["engine=sim", "sim-model=latency=1us,servers=4", "queue-depth=2"]
+            [
+                "engine=sim",
+                "sim-model=latency=1us,servers=4",
+                "queue-depth=2"
+            ]
         );
     }
 
     #[test]
     fn a_side_may_be_a_target_and_all_sides_may_have_one_but_not_both() {
-        let of =
-            |common: &Workload, side: &str| phases(common, side).map(|mut phases| phases.remove(0).workload).map_err(|e| e.to_string());
+        let of = |common: &Workload, side: &str| {
+            phases(common, side)
+                .map(|mut phases| phases.remove(0).workload)
+                .map_err(|e| e.to_string())
+        };
         let plain = Workload::default();
         let workload = of(&plain, "target=/mnt/a,b,engine=sync").unwrap();
-        assert_eq!((workload.targets, workload.engine.word()), (vec![PathBuf::from("/mnt/a,b")], "sync"));
+        assert_eq!(
+            (workload.targets, workload.engine.word()),
+            (vec![PathBuf::from("/mnt/a,b")], "sync")
+        );
         let url = "target=nbd+unix:///x?socket=/run/s";
-        assert_eq!(of(&plain, url).unwrap().targets, [PathBuf::from("nbd+unix:///x?socket=/run/s")]);
-        assert_eq!(of(&plain, "/").unwrap().targets, [PathBuf::from("/")], "a directory can be nothing else");
-        let common = Workload { targets: vec!["/x".into()], ..Workload::default() };
-        assert!(of(&common, "target=/y").unwrap_err().contains("--target /x is the target of all sides and target=/y that of one"));
-        assert!(of(&plain, "target=").unwrap_err().contains("names no target"));
-        assert_eq!(of(&plain, "tagret=/y").unwrap_err(), "unknown option \"tagret\", did you mean \"target\"?");
+        assert_eq!(
+            of(&plain, url).unwrap().targets,
+            [PathBuf::from("nbd+unix:///x?socket=/run/s")]
+        );
+        assert_eq!(
+            of(&plain, "/").unwrap().targets,
+            [PathBuf::from("/")],
+            "a directory can be nothing else"
+        );
+        let common = Workload {
+            targets: vec!["/x".into()],
+            ..Workload::default()
+        };
+        assert!(
+            of(&common, "target=/y")
+                .unwrap_err()
+                .contains("--target /x is the target of all sides and target=/y that of one")
+        );
+        assert!(
+            of(&plain, "target=")
+                .unwrap_err()
+                .contains("names no target")
+        );
+        assert_eq!(
+            of(&plain, "tagret=/y").unwrap_err(),
+            "unknown option \"tagret\", did you mean \"target\"?"
+        );
     }
 
     #[test]
     fn phases_are_matched_by_name_and_strangers_are_named() {
-        let ordered = in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "a"])).unwrap();
-        assert_eq!(ordered.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        let refused = in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "c"])).unwrap_err().to_string();
+        let ordered =
+            in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "a"])).unwrap();
+        assert_eq!(
+            ordered
+                .iter()
+                .map(|phase| phase.name.as_str())
+                .collect::<Vec<_>>(),
+            ["a", "b"]
+        );
+        let refused = in_order_of(&side(&["a", "b"]), "other.toml", phases_of(&["b", "c"]))
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             refused,
             "the phases of other.toml are not those of base.toml: it lacks a and has c as well; give phases that are to be compared the same name"
         );
         let one = in_order_of(&side(&["a"]), "engine=mmap", phases_of(&["run"])).unwrap();
-        assert_eq!(one[0].name, "a", "a side of settings has one phase, whatever it is called");
+        assert_eq!(
+            one[0].name, "a",
+            "a side of settings has one phase, whatever it is called"
+        );
     }
 
     #[test]
     fn a_side_given_twice_has_two_names() {
         let taken = ["base.toml"];
-        assert_eq!((unused("base.toml", &taken).as_str(), unused("x", &taken).as_str()), ("base.toml (2)", "x"));
+        assert_eq!(
+            (
+                unused("base.toml", &taken).as_str(),
+                unused("x", &taken).as_str()
+            ),
+            ("base.toml (2)", "x")
+        );
     }
 
     #[test]
     fn options_that_differ_in_any_phase_are_what_is_compared() {
         let mut other = side(&["a", "b"]);
         other.phases[1].workload.threads = 3;
-        assert_eq!(differing(&[side(&["a", "b"]), other]), BTreeSet::from(["threads".to_owned()]));
+        assert_eq!(
+            differing(&[side(&["a", "b"]), other]),
+            BTreeSet::from(["threads".to_owned()])
+        );
     }
 }

@@ -10,14 +10,27 @@ pub(crate) fn files(records: &[Record], asked: &[FioLogs]) -> Vec<(String, Strin
     // fio numbers the clones of all jobs together, from 1.
     let mut number = 0;
     for (record, asked) in records.iter().zip(asked) {
-        let apart: Option<Vec<&[Interval]>> =
-            record.workers.iter().map(|worker| worker.measured.as_ref().map(|measured| measured.series.as_slice())).collect();
-        let each = apart.filter(|series| !series.is_empty() && !asked.merged).unwrap_or_else(|| vec![record.series.as_slice()]);
+        let apart: Option<Vec<&[Interval]>> = record
+            .workers
+            .iter()
+            .map(|worker| {
+                worker
+                    .measured
+                    .as_ref()
+                    .map(|measured| measured.series.as_slice())
+            })
+            .collect();
+        let each = apart
+            .filter(|series| !series.is_empty() && !asked.merged)
+            .unwrap_or_else(|| vec![record.series.as_slice()]);
         for series in each {
             number += 1;
             for (name, log) in wanted(asked) {
-                let file =
-                    if asked.merged { format!("{name}_{}.log", log.suffix()) } else { format!("{name}_{}.{number}.log", log.suffix()) };
+                let file = if asked.merged {
+                    format!("{name}_{}.log", log.suffix())
+                } else {
+                    format!("{name}_{}.{number}.log", log.suffix())
+                };
                 out.push((file, fio_log(series, log)));
             }
         }
@@ -32,5 +45,7 @@ fn wanted(asked: &FioLogs) -> Vec<(&str, FioLog)> {
         (&asked.latency, FioLog::Latency),
         (&asked.latency, FioLog::Completion),
     ];
-    logs.into_iter().filter_map(|(name, log)| Some((name.as_deref()?, log))).collect()
+    logs.into_iter()
+        .filter_map(|(name, log)| Some((name.as_deref()?, log)))
+        .collect()
 }

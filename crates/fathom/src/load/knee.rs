@@ -1,4 +1,5 @@
-//! `--find-knee`: the highest arrival rate at which a threshold holds, and the curve that leads there.
+//! `--find-knee`: the highest arrival rate at which a threshold holds, and the curve that leads
+//! there.
 
 use super::{Load, options, usage};
 use crate::exit::Usage;
@@ -31,13 +32,22 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
     };
     for name in ["duration", "stages", "scale"] {
         if matches.get_one::<String>(name).is_some() {
-            return Err(Usage(format!("--find-knee has steps of --step-duration, so --{name} cannot be given with it")).into());
+            return Err(Usage(format!(
+                "--find-knee has steps of --step-duration, so --{name} cannot be given with it"
+            ))
+            .into());
         }
     }
     let threshold = Threshold::parse(text).map_err(usage)?;
-    let first = options::rate(matches, "rate").map_err(usage)?.unwrap_or(100.0);
-    let most = options::rate(matches, "most-rate").map_err(usage)?.unwrap_or(1e6);
-    let step_ns = options::time(matches, "step-duration").map_err(usage)?.unwrap_or(10_000_000_000);
+    let first = options::rate(matches, "rate")
+        .map_err(usage)?
+        .unwrap_or(100.0);
+    let most = options::rate(matches, "most-rate")
+        .map_err(usage)?
+        .unwrap_or(1e6);
+    let step_ns = options::time(matches, "step-duration")
+        .map_err(usage)?
+        .unwrap_or(10_000_000_000);
     if !(first > 0.0 && most >= first && most <= 1e7) || step_ns == 0 {
         return Err(Usage(
             "--find-knee: rates are above 0 and at most 10M/s, --most-rate is not below --rate, and a step has a length".into(),
@@ -45,15 +55,24 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
         .into());
     }
     let spacing = options::spacing(matches).map_err(usage)?;
-    Ok(Some(Search { threshold, step_ns, spacing, rates: KneeSearch::new(first, most, PRECISION) }))
+    Ok(Some(Search {
+        threshold,
+        step_ns,
+        spacing,
+        rates: KneeSearch::new(first, most, PRECISION),
+    }))
 }
 
 impl Load<'_> {
-    /// Runs steps until the knee is known; each is a record that holds the curve so far. What the load needs is made once.
+    /// Runs steps until the knee is known; each is a record that holds the curve so far. What the
+    /// load needs is made once.
     pub(super) fn find_knee(&self, plan: &LoadPlan, mut search: Search) -> Result<i32> {
         let mut plan = plan.clone();
         plan.scenario.thresholds = vec![search.threshold.clone()];
-        let first = search.rates.next_rate().map_or_else(|| plan.clone(), |rate| plan.at_rate(rate, search.step_ns, search.spacing));
+        let first = search.rates.next_rate().map_or_else(
+            || plan.clone(),
+            |rate| plan.at_rate(rate, search.step_ns, search.spacing),
+        );
         let mut setup = match Setup::make(&first, self.context.clock, &mut self.watch(&plan)) {
             Ok(setup) => Some(setup),
             Err(error) => return self.refused(&first, error),
@@ -68,7 +87,9 @@ impl Load<'_> {
                     standing.remove(&mut Record::default());
                     match error {
                         LoadError::Interrupted if !records.is_empty() => break,
-                        error @ (LoadError::Asked(_) | LoadError::Target(_) | LoadError::Interrupted) => return self.refused(&step, error),
+                        error @ (LoadError::Asked(_)
+                        | LoadError::Target(_)
+                        | LoadError::Interrupted) => return self.refused(&step, error),
                     }
                 }
             };
@@ -133,9 +154,26 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
 
 fn curve(points: &mut [SearchPoint], search: &Search) -> String {
     points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
-    let time = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| Nanos(lossless::f64_to_u64_saturating(ns)).to_string());
-    let mut rows: Vec<Vec<String>> =
-        vec![["rate", "achieved", "p50", "p99", "unsent", "errors", "", search.threshold.text()].map(str::to_owned).to_vec()];
+    let time = |ns: Option<f64>| {
+        ns.map_or_else(
+            || "-".into(),
+            |ns| Nanos(lossless::f64_to_u64_saturating(ns)).to_string(),
+        )
+    };
+    let mut rows: Vec<Vec<String>> = vec![
+        [
+            "rate",
+            "achieved",
+            "p50",
+            "p99",
+            "unsent",
+            "errors",
+            "",
+            search.threshold.text(),
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
     for point in points.iter() {
         let verdict = if point.holds { "holds" } else { "breaks" };
         rows.push(vec![
@@ -154,10 +192,20 @@ fn curve(points: &mut [SearchPoint], search: &Search) -> String {
     let text = search.threshold.text();
     page.line(&match (search.rates.best(), search.rates.least_broken()) {
         (Some(best), Some(least)) => {
-            format!("knee: {text} holds at {} and breaks at {}; single observations, one a rate", Rate(best), Rate(least))
+            format!(
+                "knee: {text} holds at {} and breaks at {}; single observations, one a rate",
+                Rate(best),
+                Rate(least)
+            )
         }
-        (Some(best), None) => format!("no knee: {text} still holds at {}, the highest rate tried", Rate(best)),
-        (None, Some(least)) => format!("no knee: {text} breaks at {}, the lowest rate tried", Rate(least)),
+        (Some(best), None) => format!(
+            "no knee: {text} still holds at {}, the highest rate tried",
+            Rate(best)
+        ),
+        (None, Some(least)) => format!(
+            "no knee: {text} breaks at {}, the lowest rate tried",
+            Rate(least)
+        ),
         (None, None) => "no knee: no step was completed".to_owned(),
     });
     page.finish()

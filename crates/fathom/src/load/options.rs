@@ -9,8 +9,8 @@ use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use object::{
-    Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData, ObjectSizes, PayloadMode, Scenario,
-    Spacing, Threshold, Trust, parse_stages,
+    Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData,
+    ObjectSizes, PayloadMode, Scenario, Spacing, Threshold, Trust, parse_stages,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,43 +33,124 @@ Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete
 
 /// Flags with a value: name, what it is, and what it does.
 const VALUES: [(&str, &str, &str); 23] = [
-    ("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are"),
-    ("users", "N", "Most users: the ramp is raised or lowered as a whole. In an open loop, most connections"),
-    ("duration", "TIME", "In place of the stages: all users, or the whole rate, from the start, for this time"),
+    (
+        "scale",
+        "FACTOR",
+        "Multiply the length of every stage; users, rates and sleeps stay as they are",
+    ),
+    (
+        "users",
+        "N",
+        "Most users: the ramp is raised or lowered as a whole. In an open loop, most connections",
+    ),
+    (
+        "duration",
+        "TIME",
+        "In place of the stages: all users, or the whole rate, from the start, for this time",
+    ),
     (
         "stages",
         "STAGES",
         "In place of the scenario's: from nothing to each level in turn, as 30s:50,2m:50,30s:0 (users; in an open loop arrivals a second)",
     ),
-    ("warmup", "TIME", "Before the measured time, at the level that the load begins with, at least one user; counted apart [default: 0s]"),
-    ("rate", "RATE", "Open loop: so many arrivals a second, whatever the answers do; sleeps are left out"),
-    ("arrival", "SPACING", "Of an open loop: poisson or constant [default: poisson]"),
-    ("think-time", "TIME", "Sleep after every operation instead of the scenario's sleeps; 0s for none"),
+    (
+        "warmup",
+        "TIME",
+        "Before the measured time, at the level that the load begins with, at least one user; counted apart [default: 0s]",
+    ),
+    (
+        "rate",
+        "RATE",
+        "Open loop: so many arrivals a second, whatever the answers do; sleeps are left out",
+    ),
+    (
+        "arrival",
+        "SPACING",
+        "Of an open loop: poisson or constant [default: poisson]",
+    ),
+    (
+        "think-time",
+        "TIME",
+        "Sleep after every operation instead of the scenario's sleeps; 0s for none",
+    ),
     ("iterations", "N", "End after so many turns of users"),
-    ("object-size", "SIZES", "Of what is written, and of objects made before: 4KiB, 1KiB/50:1MiB/50, 4KiB-64KiB, lognormal(64KiB,1.5)"),
+    (
+        "object-size",
+        "SIZES",
+        "Of what is written, and of objects made before: 4KiB, 1KiB/50:1MiB/50, 4KiB-64KiB, lognormal(64KiB,1.5)",
+    ),
     ("seeds", "N", "Objects made before the load"),
-    ("keys", "LAW", "Which of them are read: uniform, zipf or zipf:THETA"),
-    ("data", "KIND", "Content of objects: random (incompressible), text or zeros"),
-    ("payload", "MODE", "Whether signatures cover bodies: signed or unsigned"),
+    (
+        "keys",
+        "LAW",
+        "Which of them are read: uniform, zipf or zipf:THETA",
+    ),
+    (
+        "data",
+        "KIND",
+        "Content of objects: random (incompressible), text or zeros",
+    ),
+    (
+        "payload",
+        "MODE",
+        "Whether signatures cover bodies: signed or unsigned",
+    ),
     ("seed", "N", "Begins every stream of chance [default: 1]"),
     ("threads", "N", "Load threads [default: half of the CPUs]"),
-    ("timeout", "TIME", "A request that takes longer has failed [default: 60s]"),
-    ("retries", "N", "Tries after a failure that may pass; counted apart [default: 0]"),
-    ("http2-connections", "N", "Of --http2: so many connections that users share [default: one a load thread and an endpoint]"),
-    ("server-pid", "PID", "A local process, the server's, whose CPU time is reported beside ours"),
-    ("find-knee", "THRESHOLD", "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]"),
-    ("step-duration", "TIME", "Length of a step of --find-knee [default: 10s]"),
-    ("most-rate", "RATE", "Where --find-knee ends at the latest [default: 1M/s]"),
+    (
+        "timeout",
+        "TIME",
+        "A request that takes longer has failed [default: 60s]",
+    ),
+    (
+        "retries",
+        "N",
+        "Tries after a failure that may pass; counted apart [default: 0]",
+    ),
+    (
+        "http2-connections",
+        "N",
+        "Of --http2: so many connections that users share [default: one a load thread and an endpoint]",
+    ),
+    (
+        "server-pid",
+        "PID",
+        "A local process, the server's, whose CPU time is reported beside ours",
+    ),
+    (
+        "find-knee",
+        "THRESHOLD",
+        "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]",
+    ),
+    (
+        "step-duration",
+        "TIME",
+        "Length of a step of --find-knee [default: 10s]",
+    ),
+    (
+        "most-rate",
+        "RATE",
+        "Where --find-knee ends at the latest [default: 1M/s]",
+    ),
 ];
 
 const SWITCHES: [(&str, &str); 7] = [
-    ("verify", "Compare every byte that is read with what was written"),
+    (
+        "verify",
+        "Compare every byte that is read with what was written",
+    ),
     ("new-connections", "One connection a request"),
-    ("http2", "HTTP/2: users are streams of shared connections; without TLS the server must take it without being asked"),
+    (
+        "http2",
+        "HTTP/2: users are streams of shared connections; without TLS the server must take it without being asked",
+    ),
     ("insecure", "Believe any TLS certificate"),
     ("keep", "Leave what was made"),
     ("no-thresholds", "Leave the scenario's own thresholds out"),
-    ("dry-run", "Check everything, show what would be done, and touch nothing"),
+    (
+        "dry-run",
+        "Check everything, show what would be done, and touch nothing",
+    ),
 ];
 
 pub(super) fn command() -> Command {
@@ -94,16 +175,26 @@ pub(super) fn command() -> Command {
         .arg(switch("list-scenarios", "Show the built-in scenarios"))
         .arg(Arg::new("print-scenario").long("print-scenario").value_name("NAME").help("Print a built-in scenario as TOML"));
     let command = VALUES.iter().fold(command, |command, (name, value, help)| {
-        command.arg(Arg::new(*name).long(*name).value_name(*value).allow_hyphen_values(true).help(*help))
+        command.arg(
+            Arg::new(*name)
+                .long(*name)
+                .value_name(*value)
+                .allow_hyphen_values(true)
+                .help(*help),
+        )
     });
-    let command = SWITCHES.iter().fold(command, |command, (name, help)| command.arg(switch(name, help)));
+    let command = SWITCHES.iter().fold(command, |command, (name, help)| {
+        command.arg(switch(name, help))
+    });
     Live::add(Output::add(command))
 }
 
 /// What is only shown; the exit code if that was all.
 pub(super) fn shown(matches: &ArgMatches) -> Result<Option<i32>> {
     if matches.get_flag("list-scenarios") {
-        let lines: Vec<String> = Scenario::presets().map(|(name, about)| format!("{name:<16}{about}")).collect();
+        let lines: Vec<String> = Scenario::presets()
+            .map(|(name, about)| format!("{name:<16}{about}"))
+            .collect();
         tell(&lines.join("\n"))?;
         return Ok(Some(0));
     }
@@ -118,15 +209,26 @@ pub(super) fn shown(matches: &ArgMatches) -> Result<Option<i32>> {
 /// What was given, by the names of flags.
 pub(super) fn asked(matches: &ArgMatches) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
-    for name in ["scenario", "target"].into_iter().chain(VALUES.iter().map(|(name, ..)| *name)) {
+    for name in ["scenario", "target"]
+        .into_iter()
+        .chain(VALUES.iter().map(|(name, ..)| *name))
+    {
         if let Some(text) = matches.get_one::<String>(name) {
             out.insert(name.to_owned(), text.clone());
         }
     }
-    for (name, _) in SWITCHES.iter().filter(|(name, _)| matches.value_source(name) == Some(ValueSource::CommandLine)) {
+    for (name, _) in SWITCHES
+        .iter()
+        .filter(|(name, _)| matches.value_source(name) == Some(ValueSource::CommandLine))
+    {
         out.insert((*name).to_owned(), "true".to_owned());
     }
-    let thresholds: Vec<&str> = matches.get_many::<String>("threshold").into_iter().flatten().map(String::as_str).collect();
+    let thresholds: Vec<&str> = matches
+        .get_many::<String>("threshold")
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
     if !thresholds.is_empty() {
         out.insert("threshold".into(), thresholds.join(", "));
     }
@@ -136,18 +238,33 @@ pub(super) fn asked(matches: &ArgMatches) -> BTreeMap<String, String> {
 /// The whole plan.
 pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
     let name = matches.get_one::<String>("scenario");
-    let name = name.ok_or_else(|| LoadError::Asked(format!("no scenario; name a TOML file or one of {}", names())))?;
+    let name = name.ok_or_else(|| {
+        LoadError::Asked(format!(
+            "no scenario; name a TOML file or one of {}",
+            names()
+        ))
+    })?;
     let target = matches.get_one::<String>("target");
-    let target = target.ok_or_else(|| LoadError::Asked("no --target; example: --target s3://bucket@http://127.0.0.1:9000".into()))?;
+    let target = target.ok_or_else(|| {
+        LoadError::Asked("no --target; example: --target s3://bucket@http://127.0.0.1:9000".into())
+    })?;
     let scenario = scenario(name)?.adjusted(&adjustments(matches)?)?;
     let target = LoadTarget::parse(target)?;
-    let trust = match (matches.get_flag("insecure"), matches.get_one::<PathBuf>("cacert")) {
-        (true, Some(_)) => return Err(LoadError::Asked("--insecure believes anybody, --cacert only some; give one of them".into())),
+    let trust = match (
+        matches.get_flag("insecure"),
+        matches.get_one::<PathBuf>("cacert"),
+    ) {
+        (true, Some(_)) => {
+            return Err(LoadError::Asked(
+                "--insecure believes anybody, --cacert only some; give one of them".into(),
+            ));
+        }
         (true, None) => Trust::Anybody,
         (false, Some(file)) => Trust::File(file.clone()),
         (false, None) => Trust::Public,
     };
-    let cpus = std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
+    let cpus =
+        std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
     let threads = number(matches, "threads")?.unwrap_or_else(|| (cpus / 2).max(1));
     let is_s3 = target.is_s3();
     let version = version(matches, &scenario, &target, threads)?;
@@ -170,14 +287,27 @@ pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
     })
 }
 
-fn version(matches: &ArgMatches, scenario: &Scenario, target: &LoadTarget, threads: u32) -> Result<HttpVersion, LoadError> {
+fn version(
+    matches: &ArgMatches,
+    scenario: &Scenario,
+    target: &LoadTarget,
+    threads: u32,
+) -> Result<HttpVersion, LoadError> {
     let connections = number(matches, "http2-connections")?;
     match (matches.get_flag("http2"), connections) {
         (false, None) => Ok(HttpVersion::One),
-        (false, Some(_)) => Err(LoadError::Asked("--http2-connections belongs to --http2".into())),
+        (false, Some(_)) => Err(LoadError::Asked(
+            "--http2-connections belongs to --http2".into(),
+        )),
         (true, connections) => {
-            let usual = || threads.max(target.endpoint_count()).min(scenario.most_users());
-            Ok(HttpVersion::Two { connections: connections.unwrap_or_else(usual) })
+            let usual = || {
+                threads
+                    .max(target.endpoint_count())
+                    .min(scenario.most_users())
+            };
+            Ok(HttpVersion::Two {
+                connections: connections.unwrap_or_else(usual),
+            })
         }
     }
 }
@@ -185,7 +315,9 @@ fn version(matches: &ArgMatches, scenario: &Scenario, target: &LoadTarget, threa
 fn server(matches: &ArgMatches) -> Result<Option<u32>, LoadError> {
     let pid: Option<u32> = number(matches, "server-pid")?;
     match pid.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}/stat")).exists()) {
-        Some(pid) => Err(LoadError::Asked(format!("--server-pid {pid}: no such process on this machine"))),
+        Some(pid) => Err(LoadError::Asked(format!(
+            "--server-pid {pid}: no such process on this machine"
+        ))),
         None => Ok(pid),
     }
 }
@@ -198,24 +330,39 @@ fn scenario(name: &str) -> Result<Scenario, LoadError> {
     if !is_file {
         return Err(LoadError::Asked(unknown(name)));
     }
-    let text = std::fs::read_to_string(name).map_err(|e| LoadError::Asked(format!("cannot read {name}: {e}")))?;
+    let text = std::fs::read_to_string(name)
+        .map_err(|e| LoadError::Asked(format!("cannot read {name}: {e}")))?;
     Scenario::parse(&text, name)
 }
 
 fn unknown(name: &str) -> String {
-    format!("{name:?} is no built-in scenario; there are {}, or name a TOML file", names())
+    format!(
+        "{name:?} is no built-in scenario; there are {}, or name a TOML file",
+        names()
+    )
 }
 
 fn names() -> String {
-    Scenario::presets().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+    Scenario::presets()
+        .map(|(name, _)| name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn adjustments(matches: &ArgMatches) -> Result<Adjustments, LoadError> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let word =
-        |name: &str, allowed: &str| LoadError::Asked(format!("--{name} {:?} is not one of {allowed}", text(name).unwrap_or_default()));
-    let thresholds: Result<Vec<Threshold>, LoadError> =
-        matches.get_many::<String>("threshold").into_iter().flatten().map(|text| Threshold::parse(text)).collect();
+    let word = |name: &str, allowed: &str| {
+        LoadError::Asked(format!(
+            "--{name} {:?} is not one of {allowed}",
+            text(name).unwrap_or_default()
+        ))
+    };
+    let thresholds: Result<Vec<Threshold>, LoadError> = matches
+        .get_many::<String>("threshold")
+        .into_iter()
+        .flatten()
+        .map(|text| Threshold::parse(text))
+        .collect();
     Ok(Adjustments {
         scale: number(matches, "scale")?,
         users: number(matches, "users")?,
@@ -251,18 +398,27 @@ pub(super) fn spacing(matches: &ArgMatches) -> Result<Option<Spacing>, LoadError
         None => Ok(None),
         Some("poisson") => Ok(Some(Spacing::Poisson)),
         Some("constant") => Ok(Some(Spacing::Constant)),
-        Some(other) => Err(LoadError::Asked(format!("--arrival {other:?} is not one of poisson, constant"))),
+        Some(other) => Err(LoadError::Asked(format!(
+            "--arrival {other:?} is not one of poisson, constant"
+        ))),
     }
 }
 
 /// What is shown beyond the summary.
 pub(super) fn shown_more(matches: &ArgMatches) -> ShownMore {
-    let numbers = |list: &String| list.split(',').filter_map(|text| text.trim().parse().ok()).collect();
+    let numbers = |list: &String| {
+        list.split(',')
+            .filter_map(|text| text.trim().parse().ok())
+            .collect()
+    };
     ShownMore {
         latency: matches.get_flag("show-latency"),
         histogram: matches.get_flag("show-histogram"),
         workers: matches.get_flag("per-worker-output"),
-        percentiles: matches.get_one::<String>("show-percentiles").map(numbers).unwrap_or_default(),
+        percentiles: matches
+            .get_one::<String>("show-percentiles")
+            .map(numbers)
+            .unwrap_or_default(),
     }
 }
 
@@ -274,31 +430,60 @@ fn credentials() -> Result<Option<Credentials>, LoadError> {
         (Some(access_key), Some(secret_key)) => {
             let printable = |text: &str| text.bytes().all(|byte| (33..127).contains(&byte));
             let session_token = read("AWS_SESSION_TOKEN");
-            let region = read("AWS_REGION").or_else(|| read("AWS_DEFAULT_REGION")).unwrap_or_else(|| "us-east-1".into());
-            let all = [Some(access_key.as_str()), session_token.as_deref(), Some(region.as_str())];
+            let region = read("AWS_REGION")
+                .or_else(|| read("AWS_DEFAULT_REGION"))
+                .unwrap_or_else(|| "us-east-1".into());
+            let all = [
+                Some(access_key.as_str()),
+                session_token.as_deref(),
+                Some(region.as_str()),
+            ];
             if !all.into_iter().flatten().all(printable) {
                 return Err(LoadError::Asked(
                     "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN or AWS_REGION holds blanks or control characters".into(),
                 ));
             }
-            Ok(Some(Credentials { access_key, secret_key, session_token, region }))
+            Ok(Some(Credentials {
+                access_key,
+                secret_key,
+                session_token,
+                region,
+            }))
         }
-        (Some(_), None) => Err(LoadError::Asked("AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both".into())),
-        (None, Some(_)) => Err(LoadError::Asked("AWS_SECRET_ACCESS_KEY is set and AWS_ACCESS_KEY_ID is not; set both".into())),
+        (Some(_), None) => Err(LoadError::Asked(
+            "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both".into(),
+        )),
+        (None, Some(_)) => Err(LoadError::Asked(
+            "AWS_SECRET_ACCESS_KEY is set and AWS_ACCESS_KEY_ID is not; set both".into(),
+        )),
     }
 }
 
 pub(super) fn number<N: FromStr>(matches: &ArgMatches, name: &str) -> Result<Option<N>, LoadError> {
-    let Some(text) = matches.get_one::<String>(name) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_no_number| LoadError::Asked(format!("--{name} {text:?} is no number that fits; example: --{name} 16")))
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|_no_number| {
+        LoadError::Asked(format!(
+            "--{name} {text:?} is no number that fits; example: --{name} 16"
+        ))
+    })
 }
 
 pub(super) fn time(matches: &ArgMatches, name: &str) -> Result<Option<u64>, LoadError> {
-    let Some(text) = matches.get_one::<String>(name) else { return Ok(None) };
-    Nanos::parse(text).map(|time| Some(time.0)).map_err(|e| LoadError::Asked(format!("--{name}: {e}")))
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    Nanos::parse(text)
+        .map(|time| Some(time.0))
+        .map_err(|e| LoadError::Asked(format!("--{name}: {e}")))
 }
 
 pub(super) fn rate(matches: &ArgMatches, name: &str) -> Result<Option<f64>, LoadError> {
-    let Some(text) = matches.get_one::<String>(name) else { return Ok(None) };
-    Rate::parse(text).map(|rate| Some(rate.0)).map_err(|e| LoadError::Asked(format!("--{name}: {e}")))
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    Rate::parse(text)
+        .map(|rate| Some(rate.0))
+        .map_err(|e| LoadError::Asked(format!("--{name}: {e}")))
 }

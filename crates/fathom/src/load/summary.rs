@@ -1,4 +1,5 @@
-//! The summary of a load that people read: what was done, rates, latencies, the parts of requests, thresholds, errors, cost, findings.
+//! The summary of a load that people read: what was done, rates, latencies, the parts of requests,
+//! thresholds, errors, cost, findings.
 
 use analyze::{Finding, SHOWN_PERCENTILES, percentile_has_support};
 use record::{Histogram, LoadAccount, Operations, Record, Status};
@@ -21,18 +22,39 @@ pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> S
     accounts(&mut page, record, load);
     for result in &load.thresholds {
         let word = if result.holds { "ok" } else { "MISS" };
-        page.wrapped(&format!("{:<14}{word:<5}", "threshold"), 14, &format!("{}: {}", result.threshold, result.measured));
+        page.wrapped(
+            &format!("{:<14}{word:<5}", "threshold"),
+            14,
+            &format!("{}: {}", result.threshold, result.measured),
+        );
     }
     for error in &record.errors {
-        let place = if error.first_file.is_empty() { String::new() } else { format!(", first at {}", error.first_file) };
-        page.fact("error", &format!("{} x {} in {}{place}", error.count, error.error, error.operation));
+        let place = if error.first_file.is_empty() {
+            String::new()
+        } else {
+            format!(", first at {}", error.first_file)
+        };
+        page.fact(
+            "error",
+            &format!(
+                "{} x {} in {}{place}",
+                error.count, error.error, error.operation
+            ),
+        );
     }
     outcome(&mut page, record);
     if !findings.is_empty() {
         page.gap();
     }
     for finding in findings {
-        page.wrapped("", 2, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
+        page.wrapped(
+            "",
+            2,
+            &format!(
+                "{}[{}]: {}",
+                finding.severity, finding.rule, finding.message
+            ),
+        );
         page.wrapped("  ", 8, &format!("help: {}", finding.advice));
     }
     page.finish()
@@ -41,12 +63,30 @@ pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> S
 fn lead(page: &mut Page, record: &Record) {
     let of = |key: &str| record.effective.get(key).map_or("?", String::as_str);
     let target = record.targets.first();
-    let seeds = target.filter(|target| target.files > 0).map(|target| format!(", {} objects of {}", target.files, Bytes(target.bytes)));
-    let place = target.map_or_else(String::new, |target| format!(" on {} ({}{})", target.path, target.kind, seeds.unwrap_or_default()));
-    page.wrapped(&format!("{}: ", record.name), 2, &format!("{}{place}", of("mix")));
+    let seeds = target
+        .filter(|target| target.files > 0)
+        .map(|target| format!(", {} objects of {}", target.files, Bytes(target.bytes)));
+    let place = target.map_or_else(String::new, |target| {
+        format!(
+            " on {} ({}{})",
+            target.path,
+            target.kind,
+            seeds.unwrap_or_default()
+        )
+    });
+    page.wrapped(
+        &format!("{}: ", record.name),
+        2,
+        &format!("{}{place}", of("mix")),
+    );
     let load = match record.effective.get("users") {
         Some(users) => format!("closed loop, at most {users} users ({})", of("stages")),
-        None => format!("open loop, {} {} over at most {} connections", of("arrival"), of("rate"), of("connections")),
+        None => format!(
+            "open loop, {} {} over at most {} connections",
+            of("arrival"),
+            of("rate"),
+            of("connections")
+        ),
     };
     let keep = match record.effective.get("http2-connections") {
         Some(shared) => format!("{shared} connections shared"),
@@ -56,11 +96,19 @@ fn lead(page: &mut Page, record: &Record) {
     let how = format!(
         "{load}; {} {}, {}, {keep}, payload {}, {} data{}; measured {}",
         of("threads"),
-        if of("threads") == "1" { "thread" } else { "threads" },
+        if of("threads") == "1" {
+            "thread"
+        } else {
+            "threads"
+        },
         of("protocol"),
         of("payload"),
         of("data"),
-        if of("verify") == "true" { ", verified" } else { "" },
+        if of("verify") == "true" {
+            ", verified"
+        } else {
+            ""
+        },
         Nanos(record.elapsed_ns)
     );
     page.wrapped("  ", 2, &how);
@@ -77,7 +125,13 @@ fn rates(page: &mut Page, record: &Record) {
     }
     let seconds = lossless::u64_to_f64(record.elapsed_ns.max(1)) / 1e9;
     let row = |label: &str, operations: &Operations| {
-        let moved = |text: String| if operations.bytes > 0 { text } else { "-".to_owned() };
+        let moved = |text: String| {
+            if operations.bytes > 0 {
+                text
+            } else {
+                "-".to_owned()
+            }
+        };
         let per_second = |n: u64| lossless::u64_to_f64(n) / seconds;
         vec![
             label.to_owned(),
@@ -89,8 +143,25 @@ fn rates(page: &mut Page, record: &Record) {
             operations.errors.to_string(),
         ]
     };
-    let mut rows = vec![["", "ops/s", "throughput", "operations", "bytes", "mean size", "errors"].map(str::to_owned).to_vec()];
-    rows.extend(record.operations.kinds().map(|(kind, operations)| row(kind, operations)));
+    let mut rows = vec![
+        [
+            "",
+            "ops/s",
+            "throughput",
+            "operations",
+            "bytes",
+            "mean size",
+            "errors",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    rows.extend(
+        record
+            .operations
+            .kinds()
+            .map(|(kind, operations)| row(kind, operations)),
+    );
     if rows.len() > 2 {
         rows.push(row("all", &record.operations.together()));
     }
@@ -99,9 +170,19 @@ fn rates(page: &mut Page, record: &Record) {
 
 fn latencies(page: &mut Page, record: &Record) {
     let head = ["latency".to_owned(), "mean".to_owned()].into_iter();
-    let head = head.chain(SHOWN_PERCENTILES.iter().map(|percent| format!("p{percent}"))).chain(["max".to_owned()]);
+    let head = head
+        .chain(
+            SHOWN_PERCENTILES
+                .iter()
+                .map(|percent| format!("p{percent}")),
+        )
+        .chain(["max".to_owned()]);
     let mut rows: Vec<Vec<String>> = vec![head.collect()];
-    for (kind, operations) in record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty()) {
+    for (kind, operations) in record
+        .operations
+        .kinds()
+        .filter(|(_, operations)| !operations.latency.is_empty())
+    {
         rows.push(times(kind, &operations.latency, &SHOWN_PERCENTILES));
         if let Some(service) = &operations.service {
             rows.push(times("  service", service, &SHOWN_PERCENTILES));
@@ -126,17 +207,34 @@ pub(super) struct ShownMore {
 }
 
 /// Percentiles of a whole distribution.
-const DISTRIBUTION: [f64; 14] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9, 99.99];
+const DISTRIBUTION: [f64; 14] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9, 99.99,
+];
 
 fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
-    let measured = || record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty());
+    let measured = || {
+        record
+            .operations
+            .kinds()
+            .filter(|(_, operations)| !operations.latency.is_empty())
+    };
     let whole: &[f64] = if more.latency { &DISTRIBUTION } else { &[] };
-    for percentiles in [whole, &more.percentiles].into_iter().filter(|list| !list.is_empty()) {
-        let mut rows =
-            vec![std::iter::once("percentile".to_owned()).chain(measured().map(|(kind, _)| kind.to_owned())).collect::<Vec<_>>()];
+    for percentiles in [whole, &more.percentiles]
+        .into_iter()
+        .filter(|list| !list.is_empty())
+    {
+        let mut rows = vec![
+            std::iter::once("percentile".to_owned())
+                .chain(measured().map(|(kind, _)| kind.to_owned()))
+                .collect::<Vec<_>>(),
+        ];
         for percent in percentiles {
             let of = |histogram: &Histogram| time(histogram.quantile(percent / 100.0));
-            rows.push(std::iter::once(format!("p{percent}")).chain(measured().map(|(_, operations)| of(&operations.latency))).collect());
+            rows.push(
+                std::iter::once(format!("p{percent}"))
+                    .chain(measured().map(|(_, operations)| of(&operations.latency)))
+                    .collect(),
+            );
         }
         page.gap();
         page.table(&rows);
@@ -146,10 +244,18 @@ fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
         page.table(&doublings(kind, &operations.latency));
     }
     if more.workers {
-        let mut rows = vec![["worker", "operations", "bytes", "user", "system"].map(str::to_owned).to_vec()];
+        let mut rows = vec![
+            ["worker", "operations", "bytes", "user", "system"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
         for worker in &record.workers {
             let times = [worker.user_ns, worker.system_ns].map(|ns| Nanos(ns).to_string());
-            let counts = [worker.index.to_string(), worker.operations.to_string(), Bytes(worker.bytes).to_string()];
+            let counts = [
+                worker.index.to_string(),
+                worker.operations.to_string(),
+                Bytes(worker.bytes).to_string(),
+            ];
             rows.push(counts.into_iter().chain(times).collect());
         }
         page.gap();
@@ -161,16 +267,29 @@ fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
 fn doublings(kind: &str, histogram: &Histogram) -> Vec<Vec<String>> {
     let mut counts: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
     for (low, _, count) in histogram.buckets().filter(|(.., count)| *count > 0) {
-        *counts.entry((low / 1000 + 1).next_power_of_two()).or_default() += count;
+        *counts
+            .entry((low / 1000 + 1).next_power_of_two())
+            .or_default() += count;
     }
-    let row = |(us, count): (u64, u64)| vec![format!("under {}", Nanos(us.saturating_mul(1000))), count.to_string()];
-    std::iter::once(vec![format!("{kind} took"), "operations".to_owned()]).chain(counts.into_iter().map(row)).collect()
+    let row = |(us, count): (u64, u64)| {
+        vec![
+            format!("under {}", Nanos(us.saturating_mul(1000))),
+            count.to_string(),
+        ]
+    };
+    std::iter::once(vec![format!("{kind} took"), "operations".to_owned()])
+        .chain(counts.into_iter().map(row))
+        .collect()
 }
 
 fn times(label: &str, histogram: &Histogram, percentiles: &[f64]) -> Vec<String> {
     let mut row = vec![label.to_owned(), time(histogram.mean())];
     row.extend(percentiles.iter().map(|percent| {
-        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) { "" } else { "*" };
+        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) {
+            ""
+        } else {
+            "*"
+        };
         format!("{}{star}", time(histogram.quantile(percent / 100.0)))
     }));
     row.push(time(histogram.max().map(lossless::u64_to_f64)));
@@ -183,22 +302,43 @@ fn phases(page: &mut Page, load: &LoadAccount) {
         return;
     }
     let both = |histogram: &Histogram| match histogram.quantile(0.5) {
-        Some(median) => format!("{} / {}", time(Some(median)), time(histogram.quantile(0.95))),
+        Some(median) => format!(
+            "{} / {}",
+            time(Some(median)),
+            time(histogram.quantile(0.95))
+        ),
         None => "-".to_owned(),
     };
-    let mut rows = vec![["p50 / p95", "connecting", "sending", "waiting", "receiving"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["p50 / p95", "connecting", "sending", "waiting", "receiving"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     for (kind, phases) in &load.phases {
-        rows.push(vec![kind.clone(), both(&phases.connecting), both(&phases.sending), both(&phases.waiting), both(&phases.receiving)]);
+        rows.push(vec![
+            kind.clone(),
+            both(&phases.connecting),
+            both(&phases.sending),
+            both(&phases.waiting),
+            both(&phases.receiving),
+        ]);
     }
     page.gap();
     page.table(&rows);
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
     let count = record.operations.count();
-    let each = |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
+    let each =
+        |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
     if let Some(pace) = &record.pace {
-        let asked = pace.asked_per_second.map_or_else(String::new, |rate| format!("asked {}, ", Rate(rate)));
+        let asked = pace
+            .asked_per_second
+            .map_or_else(String::new, |rate| format!("asked {}, ", Rate(rate)));
         let late = load.lateness.as_ref().and_then(|late| late.quantile(0.99));
         let text = format!(
             "{asked}began {}; {} never began; {} waited for a free connection; the generator itself was late by {} (p99)",
@@ -210,7 +350,11 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
         page.fact("pace", &text);
     }
     if !load.iterations.is_empty() {
-        let skipped = if load.skipped > 0 { format!("; {} had nothing to act on", load.skipped) } else { String::new() };
+        let skipped = if load.skipped > 0 {
+            format!("; {} had nothing to act on", load.skipped)
+        } else {
+            String::new()
+        };
         let text = format!(
             "{} turns of users, sleeps included: p50 {}, p95 {}{skipped}",
             load.iterations.count(),
@@ -220,24 +364,50 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
         page.fact("iterations", &text);
     }
     if !record.warmup.is_empty() {
-        let text = format!("{} operations before the measured time, not counted", record.warmup.count() + record.warmup.errors());
+        let text = format!(
+            "{} operations before the measured time, not counted",
+            record.warmup.count() + record.warmup.errors()
+        );
         page.fact("warm-up", &text);
     }
     if let Some(most) = load.users.iter().max() {
-        let in_flight =
-            if record.elapsed_ns > 0 { record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns) } else { 0.0 };
-        page.fact("users", &format!("{most} at most; {in_flight:.2} requests in flight on average"));
+        let in_flight = if record.elapsed_ns > 0 {
+            record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns)
+        } else {
+            0.0
+        };
+        page.fact(
+            "users",
+            &format!("{most} at most; {in_flight:.2} requests in flight on average"),
+        );
     }
-    let failed = if load.connections_failed > 0 { format!(", {} refused", load.connections_failed) } else { String::new() };
-    let retries = if load.retries > 0 { format!("; {} retries", load.retries) } else { String::new() };
-    page.fact("connections", &format!("{} opened{failed}{retries}", load.connections_opened));
+    let failed = if load.connections_failed > 0 {
+        format!(", {} refused", load.connections_failed)
+    } else {
+        String::new()
+    };
+    let retries = if load.retries > 0 {
+        format!("; {} retries", load.retries)
+    } else {
+        String::new()
+    };
+    page.fact(
+        "connections",
+        &format!("{} opened{failed}{retries}", load.connections_opened),
+    );
     if let [_, _, ..] = load.endpoints.as_slice() {
         for endpoint in &load.endpoints {
-            let text = format!("{}: {} operations, {} errors", endpoint.address, endpoint.operations, endpoint.errors);
+            let text = format!(
+                "{}: {} operations, {} errors",
+                endpoint.address, endpoint.operations, endpoint.errors
+            );
             page.fact("endpoint", &text);
         }
     }
-    let used = record.process.user_ns.saturating_add(record.process.system_ns);
+    let used = record
+        .process
+        .user_ns
+        .saturating_add(record.process.system_ns);
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
@@ -251,25 +421,52 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
         each(record.process.system_ns)
     );
     page.fact("client cpu", &cpu);
-    if let Some(server) = load.server.as_ref().filter(|server| server.process.is_some()) {
+    if let Some(server) = load
+        .server
+        .as_ref()
+        .filter(|server| server.process.is_some())
+    {
         let text = match (server.user_ns, server.system_ns) {
-            (Some(user), Some(system)) => format!("{} an operation (user {}, system {})", each(user + system), each(user), each(system)),
+            (Some(user), Some(system)) => format!(
+                "{} an operation (user {}, system {})",
+                each(user + system),
+                each(user),
+                each(system)
+            ),
             (_, _) => "unknown: the process went away".to_owned(),
         };
         page.fact("server cpu", &text);
     }
     if let Some(verification) = &record.verification {
-        page.fact("verified", &format!("{} objects, {} wrong", verification.operations, verification.failures));
+        page.fact(
+            "verified",
+            &format!(
+                "{} objects, {} wrong",
+                verification.operations, verification.failures
+            ),
+        );
     }
     let made = load.setup.count();
     if made > 0 || load.left_behind > 0 {
-        page.fact("setup", &format!("{made} objects made before; {} left on the server", load.left_behind));
+        page.fact(
+            "setup",
+            &format!(
+                "{made} objects made before; {} left on the server",
+                load.left_behind
+            ),
+        );
     }
 }
 
 fn outcome(page: &mut Page, record: &Record) {
     if record.generator.abandoned > 0 {
-        page.fact("abandoned", &format!("{} requests still unanswered at the end", record.generator.abandoned));
+        page.fact(
+            "abandoned",
+            &format!(
+                "{} requests still unanswered at the end",
+                record.generator.abandoned
+            ),
+        );
     }
     let word = match record.outcome.status {
         Status::Ok if record.outcome.exit_code == 0 => "ok",
@@ -278,11 +475,23 @@ fn outcome(page: &mut Page, record: &Record) {
         Status::Interrupted => "interrupted",
         Status::Incomplete => "incomplete",
     };
-    let code = if record.outcome.exit_code == 0 { String::new() } else { format!(" (exit code {})", record.outcome.exit_code) };
-    let message = record.outcome.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    let code = if record.outcome.exit_code == 0 {
+        String::new()
+    } else {
+        format!(" (exit code {})", record.outcome.exit_code)
+    };
+    let message = record
+        .outcome
+        .message
+        .as_ref()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default();
     page.fact("outcome", &format!("{word}{code}{message}"));
 }
 
 fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), |ns| Nanos(lossless::f64_to_u64_saturating(ns.round())).to_string())
+    ns.map_or_else(
+        || "-".to_owned(),
+        |ns| Nanos(lossless::f64_to_u64_saturating(ns.round())).to_string(),
+    )
 }

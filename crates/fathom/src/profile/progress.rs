@@ -45,7 +45,12 @@ impl Watch for Progress {
 impl SlotWatch for Progress {
     fn slot(&mut self, place: &SlotPlace<'_>) {
         let passes = place.planned_slots / place.slots_per_pass.max(1);
-        let text = format!("pass {} of {passes}, {}: {}", place.pass + 1, shown_left(place), place.row);
+        let text = format!(
+            "pass {} of {passes}, {}: {}",
+            place.pass + 1,
+            shown_left(place),
+            place.row
+        );
         self.show(place.slot.into(), place.planned_slots.into(), text);
     }
 }
@@ -53,8 +58,16 @@ impl SlotWatch for Progress {
 impl ProfileWatch for Progress {
     fn step(&mut self, step: &Step<'_>) {
         match step {
-            Step::Filling { done, to_do } => self.show(*done, *to_do, format!("writing the file: {} of {}", Bytes(*done), Bytes(*to_do))),
-            Step::Rehearsing { row, number, of } => self.show(*number as u64, *of as u64, format!("trying every row once: {row}")),
+            Step::Filling { done, to_do } => self.show(
+                *done,
+                *to_do,
+                format!("writing the file: {} of {}", Bytes(*done), Bytes(*to_do)),
+            ),
+            Step::Rehearsing { row, number, of } => self.show(
+                *number as u64,
+                *of as u64,
+                format!("trying every row once: {row}"),
+            ),
         }
     }
 }
@@ -69,10 +82,15 @@ impl Drop for Progress {
 
 fn shown_left(place: &SlotPlace<'_>) -> String {
     let seconds = left_ns(place) / 1_000_000_000;
-    if seconds < 120 { format!("{seconds} s left") } else { format!("{} min left", seconds / 60) }
+    if seconds < 120 {
+        format!("{seconds} s left")
+    } else {
+        format!("{} min left", seconds / 60)
+    }
 }
 
-/// What the slots that are left will take at the pace of those before; at first, what the plan leaves.
+/// What the slots that are left will take at the pace of those before; at first, what the plan
+/// leaves.
 fn left_ns(place: &SlotPlace<'_>) -> u64 {
     let (slot, planned) = (u64::from(place.slot), u64::from(place.planned_slots));
     if slot < ENOUGH_SLOTS {
@@ -99,7 +117,21 @@ mod tests {
             budget_ns: 150_000_000_000,
         };
         assert_eq!(shown_left(&place), "2 min left");
-        assert_eq!(shown_left(&SlotPlace { slot: 72, elapsed_ns: 90_000_000_000, ..place }), "90 s left");
-        assert_eq!(shown_left(&SlotPlace { slot: 150, elapsed_ns: 200_000_000_000, ..place }), "0 s left");
+        assert_eq!(
+            shown_left(&SlotPlace {
+                slot: 72,
+                elapsed_ns: 90_000_000_000,
+                ..place
+            }),
+            "90 s left"
+        );
+        assert_eq!(
+            shown_left(&SlotPlace {
+                slot: 150,
+                elapsed_ns: 200_000_000_000,
+                ..place
+            }),
+            "0 s left"
+        );
     }
 }

@@ -3,7 +3,10 @@
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use s3::{Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, Space, StorageOptions, SyncPolicy, TlsFiles, WallClock};
+use s3::{
+    Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, Space, StorageOptions,
+    SyncPolicy, TlsFiles, WallClock,
+};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,7 +40,10 @@ fn file(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
 }
 
 fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
 }
 
 /// The target's arguments.
@@ -75,13 +81,18 @@ pub(super) fn command() -> Command {
 
 fn clock() -> WallClock {
     Arc::new(|| {
-        let since = engine::clock::wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = engine::clock::wall_time()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     })
 }
 
 fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
-    matches.get_one::<String>(name).map(String::as_str).unwrap_or_default()
+    matches
+        .get_one::<String>(name)
+        .map(String::as_str)
+        .unwrap_or_default()
 }
 
 /// A mistake in one flag.
@@ -90,12 +101,18 @@ fn wrong(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn duration_or_zero(matches: &ArgMatches, flag: &str) -> Result<Duration> {
-    Nanos::parse(text(matches, flag)).map(|Nanos(nanos)| Duration::from_nanos(nanos)).map_err(|e| wrong(flag, e))
+    Nanos::parse(text(matches, flag))
+        .map(|Nanos(nanos)| Duration::from_nanos(nanos))
+        .map_err(|e| wrong(flag, e))
 }
 
 fn duration(matches: &ArgMatches, flag: &str) -> Result<Duration> {
     let duration = duration_or_zero(matches, flag)?;
-    if duration.is_zero() { Err(wrong(flag, "0 is too short")) } else { Ok(duration) }
+    if duration.is_zero() {
+        Err(wrong(flag, "0 is too short"))
+    } else {
+        Ok(duration)
+    }
 }
 
 fn sync_policy(spec: &str) -> Result<SyncPolicy> {
@@ -106,21 +123,38 @@ fn sync_policy(spec: &str) -> Result<SyncPolicy> {
         ("interval", span) => {
             let Nanos(nanos) = Nanos::parse(span).map_err(|e| wrong("sync", e))?;
             let ms = nanos / 1_000_000;
-            if ms == 0 { Err(wrong("sync", "an interval is at least 1ms")) } else { Ok(SyncPolicy::Interval(ms)) }
+            if ms == 0 {
+                Err(wrong("sync", "an interval is at least 1ms"))
+            } else {
+                Ok(SyncPolicy::Interval(ms))
+            }
         }
-        _ => Err(wrong("sync", format!("`{spec}` is none of always, interval, interval=100ms and never"))),
+        _ => Err(wrong(
+            "sync",
+            format!("`{spec}` is none of always, interval, interval=100ms and never"),
+        )),
     }
 }
 
 fn keyring(matches: &ArgMatches) -> Result<Keyring> {
     if let Some(path) = matches.get_one::<PathBuf>("keys") {
-        let text = std::fs::read_to_string(path).with_context(|| format!("--keys: {}", path.display()))?;
-        return Keyring::parse(&text).map_err(|e| wrong("keys", format!("{}: {e}", path.display())));
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("--keys: {}", path.display()))?;
+        return Keyring::parse(&text)
+            .map_err(|e| wrong("keys", format!("{}: {e}", path.display())));
     }
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    match (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
-        (Some(access), Some(secret)) => Keyring::single(&access, &secret).map_err(|e| Usage(format!("AWS_ACCESS_KEY_ID: {e}")).into()),
-        _ => Err(Usage("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give --keys FILE".to_owned()).into()),
+    match (
+        variable("AWS_ACCESS_KEY_ID"),
+        variable("AWS_SECRET_ACCESS_KEY"),
+    ) {
+        (Some(access), Some(secret)) => Keyring::single(&access, &secret)
+            .map_err(|e| Usage(format!("AWS_ACCESS_KEY_ID: {e}")).into()),
+        _ => Err(Usage(
+            "no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give --keys FILE"
+                .to_owned(),
+        )
+        .into()),
     }
 }
 
@@ -128,10 +162,15 @@ fn store(matches: &ArgMatches) -> Result<Arc<dyn ObjectStore>> {
     let mut options = StorageOptions::new(clock());
     options.sync = sync_policy(text(matches, "sync"))?;
     options.verify_every = duration_or_zero(matches, "verify-every")?;
-    let reserve = matches.get_one::<String>("reserve").map(|size| Bytes::parse(size).map_err(|e| wrong("reserve", e))).transpose()?;
+    let reserve = matches
+        .get_one::<String>("reserve")
+        .map(|size| Bytes::parse(size).map_err(|e| wrong("reserve", e)))
+        .transpose()?;
     options.reserve = reserve.map(|Bytes(bytes)| bytes);
     match matches.get_one::<PathBuf>("data") {
-        Some(dir) => s3::open_disk(dir, options).with_context(|| format!("--data {}", dir.display())),
+        Some(dir) => {
+            s3::open_disk(dir, options).with_context(|| format!("--data {}", dir.display()))
+        }
         None => Ok(s3::open_memory(options)?),
     }
 }
@@ -141,10 +180,16 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("scrub") {
         return scrub(&*store(matches)?);
     }
-    let listen: SocketAddr =
-        text(matches, "listen").parse().map_err(|e| wrong("listen", format!("{e}; write for example 127.0.0.1:9000")))?;
-    let misbehaviour = matches.get_one::<String>("misbehave").map(|spec| Misbehaviour::parse(spec, &OPERATION_KINDS)).transpose();
-    let tls = matches.get_one::<PathBuf>("tls-cert").zip(matches.get_one::<PathBuf>("tls-key"));
+    let listen: SocketAddr = text(matches, "listen")
+        .parse()
+        .map_err(|e| wrong("listen", format!("{e}; write for example 127.0.0.1:9000")))?;
+    let misbehaviour = matches
+        .get_one::<String>("misbehave")
+        .map(|spec| Misbehaviour::parse(spec, &OPERATION_KINDS))
+        .transpose();
+    let tls = matches
+        .get_one::<PathBuf>("tls-cert")
+        .zip(matches.get_one::<PathBuf>("tls-key"));
     let scheme = if tls.is_some() { "https" } else { "http" };
     let log: Log = Arc::new(|line| {
         let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
@@ -155,9 +200,14 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         listen,
         keyring,
         region: text(matches, "region").to_owned(),
-        tls: tls.map(|(certificate, key)| TlsFiles { certificate: certificate.clone(), key: key.clone() }),
+        tls: tls.map(|(certificate, key)| TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        }),
         misbehaviour: misbehaviour.map_err(|e| wrong("misbehave", e))?,
-        threads: matches.get_one::<u16>("threads").map(|threads| usize::from(*threads)),
+        threads: matches
+            .get_one::<u16>("threads")
+            .map(|threads| usize::from(*threads)),
         clock: clock(),
         requests: matches.contains_id("log").then(|| Arc::clone(&log)),
         log,
@@ -173,8 +223,11 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         let mut out = std::io::stdout();
         let url = format!("{scheme}://{address}");
         // In one piece: whoever reads the address may read no further.
-        let said = format!("listening on {url}\n{about}try: AWS_REGION={region} aws --endpoint-url {url} s3 ls\n");
-        let _nobody_reads_a_closed_terminal = out.write_all(said.as_bytes()).and_then(|()| out.flush());
+        let said = format!(
+            "listening on {url}\n{about}try: AWS_REGION={region} aws --endpoint-url {url} s3 ls\n"
+        );
+        let _nobody_reads_a_closed_terminal =
+            out.write_all(said.as_bytes()).and_then(|()| out.flush());
     })?;
     Ok(0)
 }
@@ -183,30 +236,61 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
 fn about(matches: &ArgMatches, store: &dyn ObjectStore, keys: &str) -> Result<String> {
     let kept = match (matches.get_one::<PathBuf>("data"), store.space()?) {
         (Some(dir), Some(Space { free, reserve })) => {
-            let refused = if free > reserve { "" } else { ": NO ROOM, objects are refused; see --reserve" };
-            format!("{}, {} free, of which objects leave {}{refused}", dir.display(), Bytes(free), Bytes(reserve))
+            let refused = if free > reserve {
+                ""
+            } else {
+                ": NO ROOM, objects are refused; see --reserve"
+            };
+            format!(
+                "{}, {} free, of which objects leave {}{refused}",
+                dir.display(),
+                Bytes(free),
+                Bytes(reserve)
+            )
         }
         (_, _) => "in memory: it ends with the server".to_owned(),
     };
-    let durable = match (matches.get_flag("memory"), sync_policy(text(matches, "sync"))?) {
+    let durable = match (
+        matches.get_flag("memory"),
+        sync_policy(text(matches, "sync"))?,
+    ) {
         (true, _) => "none",
         (false, SyncPolicy::Always) => "each write before it is answered (--sync always)",
-        (false, SyncPolicy::Interval(_)) => "what was written until the last interval (--sync interval)",
+        (false, SyncPolicy::Interval(_)) => {
+            "what was written until the last interval (--sync interval)"
+        }
         (false, SyncPolicy::Never) => "when the system likes (--sync never)",
     };
     let region = text(matches, "region");
-    Ok(format!("data: {kept}\ndurable: {durable}\nkeys: {keys}\nregion: {region}\n"))
+    Ok(format!(
+        "data: {kept}\ndurable: {durable}\nkeys: {keys}\nregion: {region}\n"
+    ))
 }
 
 fn scrub(store: &dyn ObjectStore) -> Result<i32> {
     let mut out = std::io::stdout();
     let scrubbed = store.scrub(&mut |finding| {
-        let version = finding.version.map_or_else(|| "part".to_owned(), |version| version.to_string());
-        let _nobody_reads_a_closed_terminal = writeln!(out, "corrupt: {}/{} ({version}): {}", finding.bucket, finding.key, finding.what);
+        let version = finding
+            .version
+            .map_or_else(|| "part".to_owned(), |version| version.to_string());
+        let _nobody_reads_a_closed_terminal = writeln!(
+            out,
+            "corrupt: {}/{} ({version}): {}",
+            finding.bucket, finding.key, finding.what
+        );
     })?;
-    let s3::Scrubbed { objects, parts, bytes, corrupt } = scrubbed;
+    let s3::Scrubbed {
+        objects,
+        parts,
+        bytes,
+        corrupt,
+    } = scrubbed;
     let mut out = std::io::stdout();
-    writeln!(out, "{objects} objects and {parts} parts with {} read, {corrupt} corrupt", units::Bytes(bytes))?;
+    writeln!(
+        out,
+        "{objects} objects and {parts} parts with {} read, {corrupt} corrupt",
+        units::Bytes(bytes)
+    )?;
     Ok(i32::from(corrupt > 0))
 }
 
@@ -219,7 +303,10 @@ mod tests {
         assert_eq!(sync_policy("always").unwrap(), SyncPolicy::Always);
         assert_eq!(sync_policy("never").unwrap(), SyncPolicy::Never);
         assert_eq!(sync_policy("interval").unwrap(), SyncPolicy::Interval(100));
-        assert_eq!(sync_policy("interval=2s").unwrap(), SyncPolicy::Interval(2000));
+        assert_eq!(
+            sync_policy("interval=2s").unwrap(),
+            SyncPolicy::Interval(2000)
+        );
         for spec in ["", "sometimes", "interval=0", "interval=1us", "always=1s"] {
             assert!(sync_policy(spec).is_err(), "{spec}");
         }

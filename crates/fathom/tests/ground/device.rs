@@ -7,10 +7,19 @@ use std::process::Command;
 
 /// Runs a tool of the system; its output when it succeeds.
 pub(crate) fn tool(args: &[&str]) -> Result<String, String> {
-    let Some((name, rest)) = args.split_first() else { return Err("no tool".into()) };
-    let output = Command::new(name).args(rest).output().map_err(|e| format!("{name}: {e}"))?;
+    let Some((name, rest)) = args.split_first() else {
+        return Err("no tool".into());
+    };
+    let output = Command::new(name)
+        .args(rest)
+        .output()
+        .map_err(|e| format!("{name}: {e}"))?;
     let ended = Ended::of(output);
-    if ended.code == Some(0) { Ok(ended.stdout.trim().to_owned()) } else { Err(format!("{args:?}: {}{}", ended.stdout, ended.stderr)) }
+    if ended.code == Some(0) {
+        Ok(ended.stdout.trim().to_owned())
+    } else {
+        Err(format!("{args:?}: {}{}", ended.stdout, ended.stderr))
+    }
 }
 
 /// As [`tool`], where failure means that the machine lacks something, which is said.
@@ -24,7 +33,11 @@ fn tool_or_skip(args: &[&str], needs: &str) -> Option<String> {
 
 /// Whether this is root and has the tools; says so if not.
 pub(crate) fn has(tools: &[&str]) -> bool {
-    let missing: Vec<&str> = tools.iter().copied().filter(|name| tool(&["sh", "-c", &format!("command -v {name}")]).is_err()).collect();
+    let missing: Vec<&str> = tools
+        .iter()
+        .copied()
+        .filter(|name| tool(&["sh", "-c", &format!("command -v {name}")]).is_err())
+        .collect();
     if !is_root() {
         skipped("root");
     } else if !missing.is_empty() {
@@ -43,7 +56,8 @@ impl Undo {
 }
 
 impl Drop for Undo {
-    /// The kernel lets go of a ring's files some time after its process has ended, so that the first try may come too early.
+    /// The kernel lets go of a ring's files some time after its process has ended, so that the
+    /// first try may come too early.
     fn drop(&mut self) {
         let args: Vec<&str> = self.0.iter().map(String::as_str).collect();
         let mut failure = String::new();
@@ -60,28 +74,53 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// A loop device over a new image of `bytes` zero bytes; `None`, said, where the machine has none to give.
+    /// A loop device over a new image of `bytes` zero bytes; `None`, said, where the machine has
+    /// none to give.
     pub(crate) fn looped(ground: &Ground, image: &str, bytes: u64) -> Option<Self> {
-        File::create_new(ground.path(image)).unwrap().set_len(bytes).unwrap();
+        File::create_new(ground.path(image))
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
         Self::attached(&ground.path(image))
     }
 
     /// A loop device over an image that is there, with its partitions.
     pub(crate) fn attached(image: &Path) -> Option<Self> {
-        let path = tool_or_skip(&["losetup", "--find", "--show", "--partscan", &image.to_string_lossy()], "a free loop device")?;
-        Some(Self { _undo: Undo::by(&["losetup", "--detach", &path]), path })
+        let path = tool_or_skip(
+            &[
+                "losetup",
+                "--find",
+                "--show",
+                "--partscan",
+                &image.to_string_lossy(),
+            ],
+            "a free loop device",
+        )?;
+        Some(Self {
+            _undo: Undo::by(&["losetup", "--detach", &path]),
+            path,
+        })
     }
 
     /// A device in compressed memory; `None`, said, where the kernel has none.
     pub(crate) fn zram(size: &str) -> Option<Self> {
         let path = tool_or_skip(&["zramctl", "--find", "--size", size], "a free zram device")?;
-        Some(Self { _undo: Undo::by(&["zramctl", "--reset", &path]), path })
+        Some(Self {
+            _undo: Undo::by(&["zramctl", "--reset", &path]),
+            path,
+        })
     }
 
     /// A mapped device by its table; `None`, said, where the kernel has no device mapper.
     pub(crate) fn mapped(name: &str, table: &str) -> Option<Self> {
-        tool_or_skip(&["dmsetup", "create", name, "--table", table], "the kernel's device mapper")?;
-        Some(Self { path: format!("/dev/mapper/{name}"), _undo: Undo::by(&["dmsetup", "remove", "--retry", name]) })
+        tool_or_skip(
+            &["dmsetup", "create", name, "--table", table],
+            "the kernel's device mapper",
+        )?;
+        Some(Self {
+            path: format!("/dev/mapper/{name}"),
+            _undo: Undo::by(&["dmsetup", "remove", "--retry", name]),
+        })
     }
 
     /// The kernel's name.
@@ -91,7 +130,15 @@ impl Device {
 
     /// Makes an ext4 file system on it, or on one of its partitions.
     pub(crate) fn make_ext4(&self, partition: &str) {
-        tool(&["mkfs.ext4", "-q", "-F", "-m", "0", &format!("{}{partition}", self.path)]).unwrap();
+        tool(&[
+            "mkfs.ext4",
+            "-q",
+            "-F",
+            "-m",
+            "0",
+            &format!("{}{partition}", self.path),
+        ])
+        .unwrap();
     }
 }
 
@@ -103,12 +150,21 @@ pub(crate) struct Mount {
 
 impl Mount {
     /// Mounts `source` in a new directory of the ground, open to everybody.
-    pub(crate) fn new(ground: &Ground, directory: &str, kind: &str, source: &str, options: &str) -> Self {
+    pub(crate) fn new(
+        ground: &Ground,
+        directory: &str,
+        kind: &str,
+        source: &str,
+        options: &str,
+    ) -> Self {
         let at = ground.path(directory);
         fs::create_dir(&at).unwrap();
         let place = at.to_string_lossy().into_owned();
         tool(&["mount", "-t", kind, "-o", options, source, &place]).unwrap();
-        Self { at, _undo: Undo::by(&["umount", &place]) }
+        Self {
+            at,
+            _undo: Undo::by(&["umount", &place]),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The ground that tests of the program stand on: a directory on a disk, the program run in it, and what it left there.
+//! The ground that tests of the program stand on: a directory on a disk, the program run in it, and
+//! what it left there.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use record::{Record, read_records};
@@ -45,7 +46,8 @@ pub(crate) struct Ended {
 }
 
 impl Ground {
-    /// Beside the build, because that lies on a disk; the system's directory for temporary files often lies in memory.
+    /// Beside the build, because that lies on a disk; the system's directory for temporary files
+    /// often lies in memory.
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -71,7 +73,11 @@ impl Ground {
     /// The program in this directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .env_remove("RUST_BACKTRACE");
         command
     }
 
@@ -83,20 +89,42 @@ impl Ground {
     /// The program in this directory, after words to the shell that starts it.
     pub(crate) fn within(&self, words: &str, args: &[&str]) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("{words}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_fathom")]).args(args);
-        command.current_dir(self.0.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+            .args([
+                "-c",
+                &format!("{words}; exec \"$0\" \"$@\""),
+                env!("CARGO_BIN_EXE_fathom"),
+            ])
+            .args(args);
+        command
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .env_remove("RUST_BACKTRACE");
         command
     }
 
     /// As [`Ground::start`], with a signal ignored from the beginning.
     pub(crate) fn start_ignoring(&self, signal: &str, args: &[&str]) -> Running {
         let mut command = self.within(&format!("trap '' {signal}"), args);
-        Running { child: command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+        Running {
+            child: command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        }
     }
 
     /// Starts the program; it is killed when the test gives up.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
-        Running { child: self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
+        Running {
+            child: self
+                .command(args)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        }
     }
 
     /// The records of a file, all of them whole.
@@ -119,7 +147,8 @@ impl Ground {
         out
     }
 
-    /// Runs what must be refused and returns the one message: exit code 2, no result, and nothing on disk is other than before.
+    /// Runs what must be refused and returns the one message: exit code 2, no result, and nothing
+    /// on disk is other than before.
     pub(crate) fn refused(&self, args: &[&str]) -> String {
         self.refused_by(&mut self.command(args))
     }
@@ -142,7 +171,10 @@ impl Ground {
     /// Command lines, words apart by spaces, and the message by which each is refused.
     pub(crate) fn refusals(&self, commands: &[&str]) -> String {
         let refused = |line: &str| self.refused(&line.split(' ').collect::<Vec<_>>());
-        commands.iter().map(|line| format!("$ fathom {line}\n{}\n", refused(line))).collect()
+        commands
+            .iter()
+            .map(|line| format!("$ fathom {line}\n{}\n", refused(line)))
+            .collect()
     }
 }
 
@@ -169,19 +201,36 @@ fn list(dir: &Path, out: &mut BTreeMap<PathBuf, Found>) {
 impl Ended {
     pub(crate) fn of(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 
     /// The only message on standard error, without what clap says of usage.
     pub(crate) fn error(&self) -> String {
         assert_eq!(self.stderr.matches("error: ").count(), 1, "{}", self.stderr);
-        let message = self.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("not an error: {}", self.stderr));
-        message.split("\n\nUsage: ").next().unwrap_or_default().trim_end().to_owned()
+        let message = self
+            .stderr
+            .strip_prefix("error: ")
+            .unwrap_or_else(|| panic!("not an error: {}", self.stderr));
+        message
+            .split("\n\nUsage: ")
+            .next()
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned()
     }
 
     /// The program ended by itself with this code and said nothing on standard error.
     pub(crate) fn expect(&self, code: i32) -> &Self {
-        assert_eq!((self.code, self.stderr.as_str()), (Some(code), ""), "{}", self.stdout);
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(code), ""),
+            "{}",
+            self.stdout
+        );
         self
     }
 }
@@ -192,7 +241,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Waits until a worker is in the midst of its operations: setting up takes neither so much CPU time nor so many calls.
+    /// Waits until a worker is in the midst of its operations: setting up takes neither so much CPU
+    /// time nor so many calls.
     pub(crate) fn wait_until_busy(&self) {
         let tasks = PathBuf::from(format!("/proc/{}/task", self.child.id()));
         until("a worker is busy", || {
@@ -206,7 +256,11 @@ impl Running {
 
     /// Waits until something has been written into a file.
     pub(crate) fn wait_until_filling(&self, file: &Path) {
-        until("the file is being filled", || fs::metadata(file).ok().filter(|facts| facts.blocks() * 512 >= 1 << 20));
+        until("the file is being filled", || {
+            fs::metadata(file)
+                .ok()
+                .filter(|facts| facts.blocks() * 512 >= 1 << 20)
+        });
     }
 
     /// Waits until the program has read so many bytes.
@@ -214,7 +268,11 @@ impl Running {
         let account = format!("/proc/{}/io", self.child.id());
         until("the program has read enough", || {
             let text = fs::read_to_string(&account).ok()?;
-            let read = text.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse::<u64>().ok()?;
+            let read = text
+                .lines()
+                .find_map(|line| line.strip_prefix("rchar: "))?
+                .parse::<u64>()
+                .ok()?;
             (read >= bytes).then_some(())
         });
     }
@@ -231,17 +289,29 @@ impl Running {
         // The state is the first field after the name (proc_pid_stat(5)).
         until("the process is stopped", || {
             let text = fs::read_to_string(&stat).ok()?;
-            text.rsplit(')').next()?.trim_start().starts_with('T').then_some(())
+            text.rsplit(')')
+                .next()?
+                .trim_start()
+                .starts_with('T')
+                .then_some(())
         });
-        tries().take(usize::try_from(time.as_millis() / BETWEEN_LOOKS.as_millis()).unwrap() + 2).for_each(drop);
+        tries()
+            .take(usize::try_from(time.as_millis() / BETWEEN_LOOKS.as_millis()).unwrap() + 2)
+            .for_each(drop);
         self.signal("CONT");
     }
 
     /// Sends several signals, one right after the other.
     pub(crate) fn signals(&self, names: &[&str]) {
         let process = self.child.id();
-        let kills: Vec<String> = names.iter().map(|name| format!("kill -{name} {process}")).collect();
-        let sent = Command::new("sh").args(["-c", &kills.join("; ")]).status().unwrap();
+        let kills: Vec<String> = names
+            .iter()
+            .map(|name| format!("kill -{name} {process}"))
+            .collect();
+        let sent = Command::new("sh")
+            .args(["-c", &kills.join("; ")])
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -250,12 +320,19 @@ impl Running {
         let mut texts = [String::new(), String::new()];
         let [out, err] = &mut texts;
         std::thread::scope(|scope| {
-            let (mut stdout, mut stderr) = (self.child.stdout.take().unwrap(), self.child.stderr.take().unwrap());
+            let (mut stdout, mut stderr) = (
+                self.child.stdout.take().unwrap(),
+                self.child.stderr.take().unwrap(),
+            );
             scope.spawn(move || stdout.read_to_string(out).unwrap());
             scope.spawn(move || stderr.read_to_string(err).unwrap());
         });
         let [stdout, stderr] = texts;
-        Ended { code: self.child.wait().unwrap().code(), stdout, stderr }
+        Ended {
+            code: self.child.wait().unwrap().code(),
+            stdout,
+            stderr,
+        }
     }
 }
 
@@ -267,7 +344,10 @@ impl Drop for Running {
 }
 
 fn signal(process: u32, name: &str) {
-    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status().unwrap();
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {process}")])
+        .status()
+        .unwrap();
     assert!(sent.success());
 }
 
@@ -275,23 +355,37 @@ fn is_worker(task: &Path) -> bool {
     fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("fathom-"))
 }
 
-/// CPU time of a thread in clock ticks (proc(5): fields 14 and 15, the second one in parentheses may hold spaces).
+/// CPU time of a thread in clock ticks (proc(5): fields 14 and 15, the second one in parentheses
+/// may hold spaces).
 fn ticks(task: &Path) -> u64 {
     let stat = fs::read_to_string(task.join("stat")).unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(11)
+        .take(2);
     fields.filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Calls of a thread that read or wrote.
 fn calls(task: &Path) -> u64 {
     let text = fs::read_to_string(task.join("io")).unwrap_or_default();
-    let count = |line: &str| line.strip_prefix("syscr: ").or_else(|| line.strip_prefix("syscw: "))?.parse::<u64>().ok();
+    let count = |line: &str| {
+        line.strip_prefix("syscr: ")
+            .or_else(|| line.strip_prefix("syscw: "))?
+            .parse::<u64>()
+            .ok()
+    };
     text.lines().filter_map(count).sum()
 }
 
 /// Looks until there is something to see, and fails after a minute.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    tries().find_map(|()| look()).unwrap_or_else(|| panic!("waited in vain until {what}"))
+    tries()
+        .find_map(|()| look())
+        .unwrap_or_else(|| panic!("waited in vain until {what}"))
 }
 
 /// As many tries as [`until`] makes, with a pause between two.
@@ -315,7 +409,10 @@ pub(crate) fn skipped(needs: &str) {
 }
 
 /// Says what somebody has to clear away by hand; a panic here could hide the one that led here.
-#[allow(clippy::print_stderr, reason = "a destructor has no other way to say it")]
+#[allow(
+    clippy::print_stderr,
+    reason = "a destructor has no other way to say it"
+)]
 pub(crate) fn complain(text: &str) {
     eprintln!("{text}");
 }

@@ -1,4 +1,5 @@
-//! The server as a process, and a client of its own that signs as AWS's reference says and shares no code with the server.
+//! The server as a process, and a client of its own that signs as AWS's reference says and shares
+//! no code with the server.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -15,8 +16,19 @@ pub(crate) const SECRET: &str = "test-secret-key";
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = |three: &[u8]| {
-        let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - three.len()));
-        (0..4).map(move |at| if at > three.len() { '=' } else { char::from(DIGITS[bits >> (18 - 6 * at) & 63]) }).collect::<String>()
+        let bits = three
+            .iter()
+            .fold(0, |bits, byte| bits << 8 | usize::from(*byte))
+            << (8 * (3 - three.len()));
+        (0..4)
+            .map(move |at| {
+                if at > three.len() {
+                    '='
+                } else {
+                    char::from(DIGITS[bits >> (18 - 6 * at) & 63])
+                }
+            })
+            .collect::<String>()
     };
     bytes.chunks(3).map(digits).collect()
 }
@@ -36,7 +48,11 @@ impl Server {
     /// Starts it where a shell has done something before.
     pub(crate) fn start_after(before: &str, args: &[&str]) -> Self {
         let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_fathom")]);
+        shell.args([
+            "-c",
+            &format!("{before}; exec \"$0\" \"$@\""),
+            env!("CARGO_BIN_EXE_fathom"),
+        ]);
         Self::start_by(shell, args)
     }
 
@@ -45,11 +61,20 @@ impl Server {
         if !args.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        command.env("AWS_ACCESS_KEY_ID", ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command
+            .env("AWS_ACCESS_KEY_ID", ACCESS)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit_once("//").unwrap_or_else(|| panic!("the server said `{line}`")).1.to_owned();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line
+            .trim()
+            .rsplit_once("//")
+            .unwrap_or_else(|| panic!("the server said `{line}`"))
+            .1
+            .to_owned();
         Self { child, address }
     }
 
@@ -73,7 +98,10 @@ impl Server {
 
     /// Sends a signal and waits for the exit code.
     pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
-        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(sent.success());
         self.child.wait().unwrap().code()
     }
@@ -101,18 +129,30 @@ impl Answer {
 
     /// Status and error code.
     pub(crate) fn error(&self) -> (u16, String) {
-        (self.status, self.fields("Code").into_iter().next().unwrap_or_default())
+        (
+            self.status,
+            self.fields("Code").into_iter().next().unwrap_or_default(),
+        )
     }
 
     /// The texts of all elements of a name.
     pub(crate) fn fields(&self, name: &str) -> Vec<String> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let text = self.text();
-        text.split(&open).skip(1).filter_map(|rest| rest.split_once(&close)).map(|(field, _)| field.to_owned()).collect()
+        text.split(&open)
+            .skip(1)
+            .filter_map(|rest| rest.split_once(&close))
+            .map(|(field, _)| field.to_owned())
+            .collect()
     }
 
     pub(crate) fn ok(self) -> Self {
-        assert!((200..300).contains(&self.status), "{} {}", self.status, self.text());
+        assert!(
+            (200..300).contains(&self.status),
+            "{} {}",
+            self.status,
+            self.text()
+        );
         self
     }
 }
@@ -135,8 +175,18 @@ impl Request {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (name.to_owned(), value.to_owned())
         };
-        let query = query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect();
-        Self { method: method.to_owned(), path: path.to_owned(), query, headers: BTreeMap::new(), body: Vec::new() }
+        let query = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(pair)
+            .collect();
+        Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query,
+            headers: BTreeMap::new(),
+            body: Vec::new(),
+        }
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
@@ -153,7 +203,11 @@ impl Request {
 pub(crate) fn encoded(text: &str, keep: &[u8]) -> String {
     let one = |byte: u8| {
         let plain = byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || keep.contains(&byte);
-        if plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+        if plain {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     text.bytes().map(one).collect()
 }
@@ -167,7 +221,12 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {
-    Hmac::<Sha256>::new_from_slice(key).unwrap().chain_update(text).finalize().into_bytes().to_vec()
+    Hmac::<Sha256>::new_from_slice(key)
+        .unwrap()
+        .chain_update(text)
+        .finalize()
+        .into_bytes()
+        .to_vec()
 }
 
 /// One connection and a key.
@@ -211,13 +270,22 @@ impl Client {
     /// The fields that sign a form, with a policy of these conditions that holds for an hour.
     pub(crate) fn signed_form(&self, conditions: &str) -> Vec<(String, String)> {
         let stamp = self.stamp();
-        let expiration = humantime::format_rfc3339_seconds(engine::clock::wall_time() + Duration::from_secs(3600));
+        let expiration = humantime::format_rfc3339_seconds(
+            engine::clock::wall_time() + Duration::from_secs(3600),
+        );
         let credential = format!("{}/{}/us-east-1/s3/aws4_request", self.access, &stamp[..8]);
-        let own = format!(r#"{{"x-amz-algorithm":"AWS4-HMAC-SHA256"}},{{"x-amz-credential":"{credential}"}},{{"x-amz-date":"{stamp}"}}"#);
-        let policy = format!(r#"{{"expiration":"{expiration}","conditions":[{own},{conditions}]}}"#);
+        let own = format!(
+            r#"{{"x-amz-algorithm":"AWS4-HMAC-SHA256"}},{{"x-amz-credential":"{credential}"}},{{"x-amz-date":"{stamp}"}}"#
+        );
+        let policy =
+            format!(r#"{{"expiration":"{expiration}","conditions":[{own},{conditions}]}}"#);
         let policy = base64(policy.as_bytes());
         let steps = [&stamp[..8], "us-east-1", "s3", "aws4_request"];
-        let key = steps.into_iter().fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| mac(&key, text));
+        let key = steps
+            .into_iter()
+            .fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| {
+                mac(&key, text)
+            });
         let signature = hex(&mac(&key, &policy));
         let field = |name: &str, value: String| (name.to_owned(), value);
         vec![
@@ -230,21 +298,46 @@ impl Client {
     }
 
     fn stamp(&self) -> String {
-        let now = engine::clock::wall_time().duration_since(UNIX_EPOCH).unwrap();
-        let at = UNIX_EPOCH + Duration::from_secs(now.as_secs().checked_add_signed(self.skew_s).unwrap());
-        humantime::format_rfc3339_seconds(at).to_string().replace(['-', ':'], "")
+        let now = engine::clock::wall_time()
+            .duration_since(UNIX_EPOCH)
+            .unwrap();
+        let at = UNIX_EPOCH
+            + Duration::from_secs(now.as_secs().checked_add_signed(self.skew_s).unwrap());
+        humantime::format_rfc3339_seconds(at)
+            .to_string()
+            .replace(['-', ':'], "")
     }
 
     fn signature(&self, request: &Request, stamp: &str, names: &[&str], payload: &str) -> String {
-        let pair = |(name, value): (&String, &String)| format!("{}={}", encoded(name, b""), encoded(value, b""));
+        let pair = |(name, value): (&String, &String)| {
+            format!("{}={}", encoded(name, b""), encoded(value, b""))
+        };
         let query: Vec<String> = request.query.iter().map(pair).collect();
-        let headers: String = names.iter().map(|name| format!("{name}:{}\n", request.headers[*name].trim())).collect();
+        let headers: String = names
+            .iter()
+            .map(|name| format!("{name}:{}\n", request.headers[*name].trim()))
+            .collect();
         let path = encoded(&request.path, b"/");
-        let canonical = format!("{}\n{path}\n{}\n{headers}\n{}\n{payload}", request.method, query.join("&"), names.join(";"));
+        let canonical = format!(
+            "{}\n{path}\n{}\n{headers}\n{}\n{payload}",
+            request.method,
+            query.join("&"),
+            names.join(";")
+        );
         let scope = format!("{}/{}/s3/aws4_request", &stamp[..8], self.region);
         let steps = [&stamp[..8], self.region, "s3", "aws4_request"];
-        let key = steps.into_iter().fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| mac(&key, text));
-        hex(&mac(&key, &format!("AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{}", sha256(canonical.as_bytes()))))
+        let key = steps
+            .into_iter()
+            .fold(format!("AWS4{}", self.secret).into_bytes(), |key, text| {
+                mac(&key, text)
+            });
+        hex(&mac(
+            &key,
+            &format!(
+                "AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{}",
+                sha256(canonical.as_bytes())
+            ),
+        ))
     }
 
     /// The request with its signature in the headers.
@@ -252,11 +345,23 @@ impl Client {
         let (stamp, payload) = (self.stamp(), sha256(&request.body));
         request.headers.insert("host".into(), self.address.clone());
         request.headers.insert("x-amz-date".into(), stamp.clone());
-        let payload = request.headers.entry("x-amz-content-sha256".into()).or_insert(payload).clone();
+        let payload = request
+            .headers
+            .entry("x-amz-content-sha256".into())
+            .or_insert(payload)
+            .clone();
         let names: Vec<&str> = request.headers.keys().map(String::as_str).collect();
         let signature = self.signature(&request, &stamp, &names, &payload);
-        let scope = format!("{}/{}/{}/s3/aws4_request", self.access, &stamp[..8], self.region);
-        let value = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={}, Signature={signature}", names.join(";"));
+        let scope = format!(
+            "{}/{}/{}/s3/aws4_request",
+            self.access,
+            &stamp[..8],
+            self.region
+        );
+        let value = format!(
+            "AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={}, Signature={signature}",
+            names.join(";")
+        );
         request.header("authorization", &value)
     }
 
@@ -264,7 +369,12 @@ impl Client {
     pub(crate) fn presigned(&self, mut request: Request, expires_s: u64) -> Request {
         let stamp = self.stamp();
         request.headers.insert("host".into(), self.address.clone());
-        let credential = format!("{}/{}/{}/s3/aws4_request", self.access, &stamp[..8], self.region);
+        let credential = format!(
+            "{}/{}/{}/s3/aws4_request",
+            self.access,
+            &stamp[..8],
+            self.region
+        );
         let expires = expires_s.to_string();
         let fields = [
             ("Algorithm", "AWS4-HMAC-SHA256"),
@@ -273,7 +383,9 @@ impl Client {
             ("Expires", &expires),
             ("SignedHeaders", "host"),
         ];
-        request.query.extend(fields.map(|(name, value)| (format!("X-Amz-{name}"), value.to_owned())));
+        request
+            .query
+            .extend(fields.map(|(name, value)| (format!("X-Amz-{name}"), value.to_owned())));
         let signature = self.signature(&request, &stamp, &["host"], "UNSIGNED-PAYLOAD");
         request.query.insert("X-Amz-Signature".into(), signature);
         request
@@ -281,11 +393,19 @@ impl Client {
 
     /// Sends a request as it is. Errors where the server went away.
     pub(crate) fn try_send(&mut self, request: &Request) -> std::io::Result<Answer> {
-        let mut query: Vec<String> =
-            request.query.iter().map(|(name, value)| format!("{}={}", encoded(name, b""), encoded(value, b""))).collect();
+        let mut query: Vec<String> = request
+            .query
+            .iter()
+            .map(|(name, value)| format!("{}={}", encoded(name, b""), encoded(value, b"")))
+            .collect();
         query.sort();
         let mark = if query.is_empty() { "" } else { "?" };
-        let mut head = format!("{} {}{mark}{} HTTP/1.1\r\n", request.method, encoded(&request.path, b"/"), query.join("&"));
+        let mut head = format!(
+            "{} {}{mark}{} HTTP/1.1\r\n",
+            request.method,
+            encoded(&request.path, b"/"),
+            query.join("&")
+        );
         if !request.headers.contains_key("host") {
             head += &format!("host: {}\r\n", self.address);
         }
@@ -305,11 +425,18 @@ impl Client {
             Some(stream) => stream,
             None => BufReader::new(TcpStream::connect(&self.address)?),
         };
-        stream.get_mut().set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream
+            .get_mut()
+            .set_read_timeout(Some(Duration::from_secs(60)))?;
         // A server that refuses a body answers before it has read all of it.
         let sent = stream.get_mut().write_all(bytes);
         let answer = read_answer(&mut stream, head)?;
-        if sent.is_ok() && answer.headers.get("connection").is_none_or(|value| value != "close") {
+        if sent.is_ok()
+            && answer
+                .headers
+                .get("connection")
+                .is_none_or(|value| value != "close")
+        {
             self.stream = Some(stream);
         }
         Ok(answer)
@@ -336,7 +463,11 @@ fn read_answer(stream: &mut BufReader<TcpStream>, head: bool) -> std::io::Result
     if stream.read_line(&mut line)? == 0 {
         return Err(gone());
     }
-    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(gone)?;
+    let status = line
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .ok_or_else(gone)?;
     let mut headers = BTreeMap::new();
     loop {
         line.clear();
@@ -347,7 +478,9 @@ fn read_answer(stream: &mut BufReader<TcpStream>, head: bool) -> std::io::Result
         };
     }
     let bare = head || status == 304 || status == 204;
-    let length = headers.get("content-length").and_then(|length| length.parse().ok());
+    let length = headers
+        .get("content-length")
+        .and_then(|length| length.parse().ok());
     let mut body = Vec::new();
     match length {
         _ if bare => {}
@@ -367,7 +500,11 @@ fn read_answer(stream: &mut BufReader<TcpStream>, head: bool) -> std::io::Result
             body.extend_from_slice(&chunk[..length]);
         },
     }
-    Ok(Answer { status, headers, body })
+    Ok(Answer {
+        status,
+        headers,
+        body,
+    })
 }
 
 /// Bytes that differ by their seed and do not repeat.

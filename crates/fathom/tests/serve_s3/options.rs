@@ -7,14 +7,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 fn metrics(server: &Server) -> String {
-    let page = Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
+    let page =
+        Request::new("GET", "/fathom/metrics").header("authorization", &format!("Bearer {SECRET}"));
     server.client().try_send(&page).unwrap().ok().text()
 }
 
 /// One counter of the server's.
 pub(crate) fn counter(server: &Server, name: &str) -> u64 {
     let text = metrics(server);
-    let value = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {text}"));
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_else(|| panic!("no {name} in {text}"));
     value.trim().parse().unwrap()
 }
 
@@ -27,10 +31,17 @@ pub(crate) fn tls_file(name: &str) -> String {
 #[test]
 fn listen_is_where_it_listens() {
     let server = Server::start(&["--memory", "--listen", "127.0.0.2:0"]);
-    assert!(server.address.starts_with("127.0.0.2:") && !server.address.ends_with(":0"), "{}", server.address);
+    assert!(
+        server.address.starts_with("127.0.0.2:") && !server.address.ends_with(":0"),
+        "{}",
+        server.address
+    );
     server.client().call("GET", "/").ok();
     let port = server.address.rsplit(':').next().unwrap();
-    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err(), "it listens nowhere else");
+    assert!(
+        std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err(),
+        "it listens nowhere else"
+    );
 }
 
 #[test]
@@ -39,7 +50,14 @@ fn memory_ends_with_the_server() {
     client.put("/bucket/k", "bytes").ok();
     assert_eq!(server.end("-TERM"), Some(0));
     let server = Server::start(&["--memory"]);
-    assert!(server.client().call("GET", "/").ok().fields("Name").is_empty());
+    assert!(
+        server
+            .client()
+            .call("GET", "/")
+            .ok()
+            .fields("Name")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -73,25 +91,58 @@ fn region_is_where_buckets_are() {
 
 #[test]
 fn tls_is_spoken_with_the_certificate_that_was_given() {
-    let server = Server::start(&["--memory", "--tls-cert", &tls_file("cert.pem"), "--tls-key", &tls_file("key.pem")]);
+    let server = Server::start(&[
+        "--memory",
+        "--tls-cert",
+        &tls_file("cert.pem"),
+        "--tls-key",
+        &tls_file("key.pem"),
+    ]);
     let load = |trust: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(["load", "put", "--target", &format!("s3://bucket@https://{}", server.address)]);
-        command.args(["--users", "1", "--iterations", "3", "--duration", "60s"]).args(trust);
-        let output = command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        command.args([
+            "load",
+            "put",
+            "--target",
+            &format!("s3://bucket@https://{}", server.address),
+        ]);
+        command
+            .args(["--users", "1", "--iterations", "3", "--duration", "60s"])
+            .args(trust);
+        let output = command
+            .env("AWS_ACCESS_KEY_ID", super::client::ACCESS)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
     let (code, said) = load(&["--cacert", &tls_file("ca.pem")]);
     assert_eq!(code, Some(0), "{said}");
-    assert_ne!(load(&[]).0, Some(0), "who does not know the authority does not believe the server");
-    assert!(server.client().try_send(&Request::new("GET", "/fathom/health")).is_err(), "there is nothing but TLS");
+    assert_ne!(
+        load(&[]).0,
+        Some(0),
+        "who does not know the authority does not believe the server"
+    );
+    assert!(
+        server
+            .client()
+            .try_send(&Request::new("GET", "/fathom/health"))
+            .is_err(),
+        "there is nothing but TLS"
+    );
 }
 
 #[test]
 fn as_many_files_may_be_open_as_the_system_allows() {
     let server = Server::start(&["--memory"]);
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.process())).unwrap();
-    let open = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let open = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))
+        .unwrap();
     let bounds: Vec<&str> = open.split_whitespace().take(2).collect();
     assert_eq!(bounds[0], bounds[1], "soft and hard");
 }
@@ -102,11 +153,20 @@ fn threads_are_as_many_as_were_asked_for() {
         let server = Server::start(&["--memory", "--threads", &threads.to_string()]);
         let serving = || {
             let tasks = std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap();
-            let name = |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            tasks.filter(|task| name(task.as_ref().unwrap()).trim_end() == "s3-serve").count()
+            let name = |task: &std::fs::DirEntry| {
+                std::fs::read_to_string(task.path().join("comm")).unwrap_or_default()
+            };
+            tasks
+                .filter(|task| name(task.as_ref().unwrap()).trim_end() == "s3-serve")
+                .count()
         };
-        // A thread has its name a moment after it was started. This page needs no thread beside those.
-        server.client().try_send(&Request::new("GET", "/fathom/health")).unwrap().ok();
+        // A thread has its name a moment after it was started. This page needs no thread beside
+        // those.
+        server
+            .client()
+            .try_send(&Request::new("GET", "/fathom/health"))
+            .unwrap()
+            .ok();
         while serving() < threads {
             std::thread::yield_now();
         }
@@ -133,36 +193,78 @@ fn a_day_of_lifecycle_rules_is_as_long_as_was_said() {
 
 #[test]
 fn a_certificate_that_a_server_made_for_itself_is_believed_where_it_is_named() {
-    let server = Server::start(&["--memory", "--tls-cert", &tls_file("own.pem"), "--tls-key", &tls_file("own-key.pem")]);
+    let server = Server::start(&[
+        "--memory",
+        "--tls-cert",
+        &tls_file("own.pem"),
+        "--tls-key",
+        &tls_file("own-key.pem"),
+    ]);
     let load = |trust: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command.args(["load", "put", "--target", &format!("s3://bucket@https://{}", server.address)]);
-        command.args(["--users", "1", "--iterations", "3", "--duration", "60s"]).args(trust);
-        let output = command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET).output().unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        command.args([
+            "load",
+            "put",
+            "--target",
+            &format!("s3://bucket@https://{}", server.address),
+        ]);
+        command
+            .args(["--users", "1", "--iterations", "3", "--duration", "60s"])
+            .args(trust);
+        let output = command
+            .env("AWS_ACCESS_KEY_ID", super::client::ACCESS)
+            .env("AWS_SECRET_ACCESS_KEY", SECRET)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
     let (code, said) = load(&["--cacert", &tls_file("own.pem")]);
     assert_eq!(code, Some(0), "{said}");
     for trust in [&[][..], &["--cacert", &tls_file("ca.pem")]] {
         let (code, said) = load(trust);
-        assert!(code == Some(2) && said.contains("--cacert") && said.contains("--insecure"), "{trust:?} {said}");
+        assert!(
+            code == Some(2) && said.contains("--cacert") && said.contains("--insecure"),
+            "{trust:?} {said}"
+        );
     }
 }
 
 /// What the server says on its outputs until it is told to end, and what a client did meanwhile.
 fn said(args: &[&str], act: impl FnOnce(&str)) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-    command.args(["serve", "s3", "--listen", "127.0.0.1:0"]).args(args);
-    command.env("AWS_ACCESS_KEY_ID", super::client::ACCESS).env("AWS_SECRET_ACCESS_KEY", SECRET);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command
+        .args(["serve", "s3", "--listen", "127.0.0.1:0"])
+        .args(args);
+    command
+        .env("AWS_ACCESS_KEY_ID", super::client::ACCESS)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();
     out.read_line(&mut first).unwrap();
     act(first.trim().rsplit_once("//").unwrap().1);
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .arg(child.id().to_string())
+            .status()
+            .unwrap()
+            .success()
+    );
     let (mut rest, mut errors) = (String::new(), String::new());
     out.read_to_string(&mut rest).unwrap();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut errors)
+        .unwrap();
     child.wait().unwrap();
     (first + &rest, errors)
 }
@@ -171,7 +273,10 @@ fn said(args: &[&str], act: impl FnOnce(&str)) -> (String, String) {
 fn the_start_says_what_a_newcomer_asks_and_no_secret() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().to_str().unwrap();
-    let (out, errors) = said(&["--data", data, "--sync", "never", "--region", "eu-north-7"], |_| {});
+    let (out, errors) = said(
+        &["--data", data, "--sync", "never", "--region", "eu-north-7"],
+        |_| {},
+    );
     for expected in [
         &format!("data: {data}, "),
         " free, of which objects leave ",
@@ -184,7 +289,11 @@ fn the_start_says_what_a_newcomer_asks_and_no_secret() {
     }
     assert!(!out.contains(SECRET) && errors.is_empty(), "{out}{errors}");
     assert!(said(&["--memory"], |_| {}).0.contains("data: in memory"));
-    assert!(said(&["--data", data, "--reserve", "1EiB"], |_| {}).0.contains("NO ROOM"));
+    assert!(
+        said(&["--data", data, "--reserve", "1EiB"], |_| {})
+            .0
+            .contains("NO ROOM")
+    );
 }
 
 #[test]
@@ -208,7 +317,10 @@ fn requests_are_a_line_each_where_that_is_asked_for() {
         " 127.0.0.1 AKIATEST GetObject 404 NoSuchKey ",
         " 127.0.0.1 - GetObject 403 AccessDenied ",
     ]) {
-        assert!(line.contains(parts) && line.contains(" /bucket") && !line.contains("Signature"), "{parts}\n{line}");
+        assert!(
+            line.contains(parts) && line.contains(" /bucket") && !line.contains("Signature"),
+            "{parts}\n{line}"
+        );
     }
     assert!(said(&["--memory"], act).1.is_empty());
 }
@@ -216,10 +328,27 @@ fn requests_are_a_line_each_where_that_is_asked_for() {
 #[test]
 fn every_error_has_a_message() {
     let (server, mut client) = memory();
-    for (method, path) in [("PUT", "/a"), ("GET", "/bucket/none"), ("PUT", "/bucket?website")] {
-        assert_eq!(client.call(method, path).fields("Message").len(), 1, "{method} {path}");
+    for (method, path) in [
+        ("PUT", "/a"),
+        ("GET", "/bucket/none"),
+        ("PUT", "/bucket?website"),
+    ] {
+        assert_eq!(
+            client.call(method, path).fields("Message").len(),
+            1,
+            "{method} {path}"
+        );
     }
-    let wrong = server.client().with(super::client::ACCESS, "another-secret").signed(Request::new("GET", "/bucket"));
+    let wrong = server
+        .client()
+        .with(super::client::ACCESS, "another-secret")
+        .signed(Request::new("GET", "/bucket"));
     let answer = client.try_send(&wrong).unwrap();
-    assert_eq!((answer.fields("Message").len(), answer.fields("AWSAccessKeyId")), (1, vec!["AKIATEST".to_owned()]));
+    assert_eq!(
+        (
+            answer.fields("Message").len(),
+            answer.fields("AWSAccessKeyId")
+        ),
+        (1, vec!["AKIATEST".to_owned()])
+    );
 }

@@ -17,7 +17,12 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
     if !documents.after.is_empty() {
         return Err(Fault::whole("text follows the last JSON document"));
     }
-    documents.values.iter().enumerate().map(|(index, value)| phase(&Node::root(value, &format!("[{index}]")), index, origin)).collect()
+    documents
+        .values
+        .iter()
+        .enumerate()
+        .map(|(index, value)| phase(&Node::root(value, &format!("[{index}]")), index, origin))
+        .collect()
 }
 
 fn phase(root: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Record, Fault> {
@@ -29,12 +34,16 @@ fn phase(root: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Record, F
     };
     let mut record = origin.record(index, &name, config.opt_text("version")?);
     if let Some(start) = root.get("iso_start_date") {
-        let moment = time::parse(start.text()?).ok_or_else(|| start.fault("not a date and time"))?;
+        let moment =
+            time::parse(start.text()?).ok_or_else(|| start.fault("not a date and time"))?;
         record.started_at = time::format(moment);
     }
     configuration(&config, &mut record)?;
     let last = root.need("last_done")?;
-    record.elapsed_ns = last.opt_count_or_text("elapsed_time_ms")?.unwrap_or_default().saturating_mul(1_000_000);
+    record.elapsed_ns = last
+        .opt_count_or_text("elapsed_time_ms")?
+        .unwrap_or_default()
+        .saturating_mul(1_000_000);
     let kind = kind(phase);
     store(&mut record, &kind, &last, None)?;
     if last.get("rwmix_read").is_some() {
@@ -46,7 +55,9 @@ fn phase(root: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Record, F
     }
     if let Some(first) = root.get("first_done") {
         for (key, value) in first.members()?.filter(|(_, value)| !value.is_object()) {
-            figures.figures.insert(format!("first done {key}"), value.number_or_text()?);
+            figures
+                .figures
+                .insert(format!("first done {key}"), value.number_or_text()?);
         }
     }
     record.summaries.insert("job".into(), figures);
@@ -57,7 +68,11 @@ fn phase(root: &Node<'_>, index: usize, origin: &Origin<'_>) -> Result<Record, F
 }
 
 fn configuration(config: &Node<'_>, record: &mut Record) -> Result<(), Fault> {
-    for (key, name) in [("threads", "threads"), ("io_depth", "queue-depth"), ("hosts", "hosts")] {
+    for (key, name) in [
+        ("threads", "threads"),
+        ("io_depth", "queue-depth"),
+        ("hosts", "hosts"),
+    ] {
         if let Some(count) = config.opt_count_or_text(key)? {
             record.effective.insert(name.into(), count.to_string());
         }
@@ -68,20 +83,38 @@ fn configuration(config: &Node<'_>, record: &mut Record) -> Result<(), Fault> {
         }
     }
     for (key, name) in [("direct_io", "direct"), ("random_offsets", "random")] {
-        if let Some(text) = config.opt_text(key)?.filter(|text| matches!(*text, "true" | "false")) {
+        if let Some(text) = config
+            .opt_text(key)?
+            .filter(|text| matches!(*text, "true" | "false"))
+        {
             record.effective.insert(name.into(), text.to_owned());
         }
     }
     if let Some(command) = config.opt_text("command")? {
-        enter_targets(record, command, config.opt_count_or_text("paths")?, config.opt_text("path_type")?);
-        record.asked.insert("command".into(), without_secrets(command));
+        enter_targets(
+            record,
+            command,
+            config.opt_count_or_text("paths")?,
+            config.opt_text("path_type")?,
+        );
+        record
+            .asked
+            .insert("command".into(), without_secrets(command));
     }
     Ok(())
 }
 
-/// Enters operations of a phase, and entries (files, directories) where it counts them; `part` is the reads of a mix.
-fn store(record: &mut Record, kind: &str, last: &Node<'_>, part: Option<&str>) -> Result<(), Fault> {
-    let Some(numbers) = part.map_or_else(|| Some(last.clone()), |part| last.get(part)) else { return Ok(()) };
+/// Enters operations of a phase, and entries (files, directories) where it counts them; `part` is
+/// the reads of a mix.
+fn store(
+    record: &mut Record,
+    kind: &str,
+    last: &Node<'_>,
+    part: Option<&str>,
+) -> Result<(), Fault> {
+    let Some(numbers) = part.map_or_else(|| Some(last.clone()), |part| last.get(part)) else {
+        return Ok(());
+    };
     let entries = Summary {
         count: numbers.opt_count_or_text("entries")?,
         per_second: numbers.opt_number_or_text("entries/s")?,
@@ -102,7 +135,11 @@ fn store(record: &mut Record, kind: &str, last: &Node<'_>, part: Option<&str>) -
         if summary == Summary::default() {
             continue;
         }
-        let name = if name == "entries" && has_operations { format!("{kind} entries") } else { kind.to_owned() };
+        let name = if name == "entries" && has_operations {
+            format!("{kind} entries")
+        } else {
+            kind.to_owned()
+        };
         record.summaries.insert(name, summary);
     }
     Ok(())
@@ -111,19 +148,36 @@ fn store(record: &mut Record, kind: &str, last: &Node<'_>, part: Option<&str>) -
 fn add_latency(node: &Node<'_>, part: Option<&str>, summary: &mut Summary) -> Result<(), Fault> {
     let moments = part.map_or_else(|| Some(node.clone()), |part| node.get(part));
     if let Some(moments) = moments {
-        let micros = |key| Ok(moments.opt_count_or_text(key)?.filter(|us| *us > 0).map(|us| us as f64 * MICRO_NS));
-        (summary.min_ns, summary.mean_ns, summary.max_ns) = (micros("min_us")?, micros("avg_us")?, micros("max_us")?);
+        let micros = |key| {
+            Ok(moments
+                .opt_count_or_text(key)?
+                .filter(|us| *us > 0)
+                .map(|us| us as f64 * MICRO_NS))
+        };
+        (summary.min_ns, summary.mean_ns, summary.max_ns) =
+            (micros("min_us")?, micros("avg_us")?, micros("max_us")?);
     }
     let histogram = node.get("histogram");
-    let histogram = histogram.and_then(|histogram| part.map_or_else(|| Some(histogram.clone()), |part| histogram.get(part)));
-    let Some(buckets) = histogram.and_then(|histogram| histogram.get("buckets")) else { return Ok(()) };
+    let histogram = histogram.and_then(|histogram| {
+        part.map_or_else(|| Some(histogram.clone()), |part| histogram.get(part))
+    });
+    let Some(buckets) = histogram.and_then(|histogram| histogram.get("buckets")) else {
+        return Ok(());
+    };
     let mut total = 0_u64;
     for bucket in buckets.items()? {
         let range = bucket.need("range")?;
-        let (from, to) = bounds(range.text()?).ok_or_else(|| range.fault("not a range such as 19-23us"))?;
+        let (from, to) =
+            bounds(range.text()?).ok_or_else(|| range.fault("not a range such as 19-23us"))?;
         let count = bucket.need("count")?.count_or_text()?;
-        total = total.checked_add(count).ok_or_else(|| bucket.fault("the counts add up to more than 64 bits hold"))?;
-        summary.ranges.push(LatencyRange { from_ns: from * MICRO_NS, to_ns: to * MICRO_NS, count });
+        total = total
+            .checked_add(count)
+            .ok_or_else(|| bucket.fault("the counts add up to more than 64 bits hold"))?;
+        summary.ranges.push(LatencyRange {
+            from_ns: from * MICRO_NS,
+            to_ns: to * MICRO_NS,
+            count,
+        });
     }
     summary.samples = Some(total);
     Ok(())
@@ -132,7 +186,8 @@ fn add_latency(node: &Node<'_>, part: Option<&str>, summary: &mut Summary) -> Re
 /// The ends in microseconds of `19-23us`; they are rounded as printed.
 fn bounds(range: &str) -> Option<(f64, f64)> {
     let (from, to) = range.strip_suffix("us")?.split_once('-')?;
-    let [from, to] = [from, to].map(|end| end.parse().ok().filter(|us: &f64| sound(us) && *us >= 0.0));
+    let [from, to] =
+        [from, to].map(|end| end.parse().ok().filter(|us: &f64| sound(us) && *us >= 0.0));
     Some((from?, to?))
 }
 

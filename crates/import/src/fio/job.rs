@@ -58,11 +58,20 @@ impl Job {
         };
         let count = |key| node.opt_count(key).map(Option::unwrap_or_default);
         let runtime = count("job_runtime")? as f64;
-        let cpu_ns = |key| Ok(time::nanos(node.opt_number(key)?.unwrap_or_default() / 100.0 * runtime, 1e6).unwrap_or_default());
+        let cpu_ns = |key| {
+            Ok(time::nanos(
+                node.opt_number(key)?.unwrap_or_default() / 100.0 * runtime,
+                1e6,
+            )
+            .unwrap_or_default())
+        };
         let mut job = Self {
             name: node.need("jobname")?.text()?.to_owned(),
             group: node.opt_count("groupid")?,
-            hostname: node.opt_text("hostname")?.filter(|name| !name.is_empty()).map(str::to_owned),
+            hostname: node
+                .opt_text("hostname")?
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned),
             start_ms: node.opt_count("job_start")?.filter(|ms| *ms > 0),
             runtime_ms: 0,
             error: count("error")?,
@@ -84,9 +93,17 @@ impl Job {
             if direction.is_unused() {
                 continue;
             }
-            direction.repeated = key == "mixed" && job.directions.keys().any(|kind| kind == "read" || kind == "write");
+            direction.repeated = key == "mixed"
+                && job
+                    .directions
+                    .keys()
+                    .any(|kind| kind == "read" || kind == "write");
             job.runtime_ms = job.runtime_ms.max(direction.runtime_ms);
-            let kind = if key == "sync" { job.options.sync_kind() } else { key };
+            let kind = if key == "sync" {
+                job.options.sync_kind()
+            } else {
+                key
+            };
             job.directions.insert(kind.to_owned(), direction);
         }
         Ok(job)
@@ -104,8 +121,16 @@ impl Job {
     pub(super) fn merge(&mut self, other: Self) {
         self.start_ms = self.start_ms.into_iter().chain(other.start_ms).min();
         self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
-        self.error = if self.error == 0 { other.error } else { self.error };
-        self.first_error = if self.first_error == 0 { other.first_error } else { self.first_error };
+        self.error = if self.error == 0 {
+            other.error
+        } else {
+            self.error
+        };
+        self.first_error = if self.first_error == 0 {
+            other.first_error
+        } else {
+            self.first_error
+        };
         for (mine, theirs) in [
             (&mut self.total_errors, other.total_errors),
             (&mut self.user_ns, other.user_ns),
@@ -163,7 +188,15 @@ impl Direction {
         let bytes_per_second = exact.or(kib.map(|kib| kib * 1024.0));
         let total = Latency::read_with_bins(node, "lat")?;
         let mut figures = BTreeMap::new();
-        for key in ["short_ios", "drop_ios", "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"] {
+        for key in [
+            "short_ios",
+            "drop_ios",
+            "iops_min",
+            "iops_max",
+            "iops_mean",
+            "iops_stddev",
+            "iops_samples",
+        ] {
             if let Some(value) = node.opt_number(key)?.filter(|value| *value != 0.0) {
                 figures.insert(key.to_owned(), value);
             }
@@ -178,15 +211,23 @@ impl Direction {
             figures,
             submission: Latency::read(node, "slat")?,
             // One distribution is kept: that of the whole, else that of the completion.
-            completion: if total.has_bins() { Latency::read(node, "clat")? } else { Latency::read_with_bins(node, "clat")? },
+            completion: if total.has_bins() {
+                Latency::read(node, "clat")?
+            } else {
+                Latency::read_with_bins(node, "clat")?
+            },
             total,
             repeated: false,
         })
     }
 
-    /// Whether nothing was done: fio prints zeros of directions, and of their latencies, that it did not use.
+    /// Whether nothing was done: fio prints zeros of directions, and of their latencies, that it
+    /// did not use.
     fn is_unused(&self) -> bool {
-        self.count == 0 && self.bytes.unwrap_or(0) == 0 && !self.total.has_samples() && !self.completion.has_samples()
+        self.count == 0
+            && self.bytes.unwrap_or(0) == 0
+            && !self.total.has_samples()
+            && !self.completion.has_samples()
     }
 
     /// Whether there is a distribution, and only of the part after submission.
@@ -202,14 +243,21 @@ impl Direction {
     fn merge(&mut self, other: Self) {
         let add = |mine: Option<f64>, theirs: Option<f64>| mine.zip(theirs).map(|(a, b)| a + b);
         self.count = self.count.saturating_add(other.count);
-        self.bytes = self.bytes.zip(other.bytes).map(|(a, b)| a.saturating_add(b));
+        self.bytes = self
+            .bytes
+            .zip(other.bytes)
+            .map(|(a, b)| a.saturating_add(b));
         self.per_second = add(self.per_second, other.per_second);
         self.bytes_per_second = add(self.bytes_per_second, other.bytes_per_second);
         self.bandwidth_as_written = None;
         self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
         // Statistics of one clone's samples.
         self.figures.retain(|key, _| key.ends_with("_ios"));
-        for (key, value) in other.figures.into_iter().filter(|(key, _)| key.ends_with("_ios")) {
+        for (key, value) in other
+            .figures
+            .into_iter()
+            .filter(|(key, _)| key.ends_with("_ios"))
+        {
             *self.figures.entry(key).or_default() += value;
         }
         self.submission.merge(other.submission);
@@ -238,8 +286,16 @@ impl Direction {
             figures: std::mem::take(&mut self.figures),
             ..Summary::default()
         };
-        summary.as_written.extend(self.bandwidth_as_written.take().map(|text| ("bytes_per_second".to_owned(), text)));
-        let latency = if self.total.is_empty() { &self.completion } else { &self.total };
+        summary.as_written.extend(
+            self.bandwidth_as_written
+                .take()
+                .map(|text| ("bytes_per_second".to_owned(), text)),
+        );
+        let latency = if self.total.is_empty() {
+            &self.completion
+        } else {
+            &self.total
+        };
         latency.describe(&mut summary);
         if !self.total.is_empty() && !self.total.has_distribution() {
             // Unless it is asked, fio has a distribution of the completion alone.
@@ -250,13 +306,23 @@ impl Direction {
                 let bytes = self.bytes.unwrap_or_default();
                 let equal = block.filter(|block| self.count.checked_mul(*block) == Some(bytes));
                 let latency = bins.into_histogram();
-                let counted =
-                    Operations { count: self.count, bytes, smallest_bytes: equal, largest_bytes: equal, latency, ..Operations::default() };
+                let counted = Operations {
+                    count: self.count,
+                    bytes,
+                    smallest_bytes: equal,
+                    largest_bytes: equal,
+                    latency,
+                    ..Operations::default()
+                };
                 operations.insert(kind, counted);
             }
             Some(bins) => {
                 if !self.repeated {
-                    notices.push(format!("{kind}: fio has latencies of {} of {} operations", bins.count(), self.count));
+                    notices.push(format!(
+                        "{kind}: fio has latencies of {} of {} operations",
+                        bins.count(),
+                        self.count
+                    ));
                 }
                 summary.samples = Some(bins.count());
                 summary.latency = Some(bins.into_histogram());
@@ -264,7 +330,10 @@ impl Direction {
             None => {}
         }
         let parts = [("slat", &self.submission), ("clat", &self.completion)];
-        for (name, part) in parts.into_iter().filter(|(_, part)| !part.is_empty() && !self.total.is_empty()) {
+        for (name, part) in parts
+            .into_iter()
+            .filter(|(_, part)| !part.is_empty() && !self.total.is_empty())
+        {
             let mut described = Summary::default();
             part.describe(&mut described);
             summary.parts.insert(name.to_owned(), described);

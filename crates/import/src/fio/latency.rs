@@ -63,7 +63,8 @@ impl Latency {
         latency.present = samples.map_or(latency.max_ns.is_some(), |samples| samples > 0);
         if let Some(percentiles) = node.get("percentile") {
             for (key, value) in percentiles.members()? {
-                let percent = percentile_key(key).ok_or_else(|| value.fault("not named after a percentage"))?;
+                let percent = percentile_key(key)
+                    .ok_or_else(|| value.fault("not named after a percentage"))?;
                 // Old versions fill the list up with 0.00.
                 if let Some(ns) = known(value.number()?).filter(|ns| percent != "0" || *ns > 0.0) {
                     latency.percentiles_ns.insert(percent, ns);
@@ -79,7 +80,12 @@ impl Latency {
 
     /// Whether it is of anything: fio prints zeros of what it did not do.
     pub(super) fn has_samples(&self) -> bool {
-        self.bins.is_some() || self.samples.map_or(self.max_ns.is_some_and(|ns| ns > 0.0), |samples| samples > 0)
+        self.bins.is_some()
+            || self
+                .samples
+                .map_or(self.max_ns.is_some_and(|ns| ns > 0.0), |samples| {
+                    samples > 0
+                })
     }
 
     pub(super) fn is_coarse(&self) -> bool {
@@ -125,11 +131,19 @@ impl Latency {
             *self = other;
             return;
         }
-        let both = self.samples.zip(other.samples).map(|(mine, theirs)| (mine as f64, theirs as f64));
-        self.mean_ns = both.zip(self.mean_ns.zip(other.mean_ns)).map(|((n, m), (a, b))| (a * n + b * m) / (n + m));
+        let both = self
+            .samples
+            .zip(other.samples)
+            .map(|(mine, theirs)| (mine as f64, theirs as f64));
+        self.mean_ns = both
+            .zip(self.mean_ns.zip(other.mean_ns))
+            .map(|((n, m), (a, b))| (a * n + b * m) / (n + m));
         self.min_ns = self.min_ns.zip(other.min_ns).map(|(a, b)| a.min(b));
         self.max_ns = self.max_ns.zip(other.max_ns).map(|(a, b)| a.max(b));
-        self.samples = self.samples.zip(other.samples).map(|(a, b)| a.saturating_add(b));
+        self.samples = self
+            .samples
+            .zip(other.samples)
+            .map(|(a, b)| a.saturating_add(b));
         self.stddev_ns = None;
         self.percentiles_ns.clear();
         self.bins = match (self.bins.take(), other.bins) {
@@ -139,18 +153,26 @@ impl Latency {
     }
 }
 
-/// `{"nanoseconds": count}`; the key is the middle of fio's bucket, which is at most 1/64 of its value wide. Up to fio 2.19 (commit
-/// 129e4193) the key is the number of the bucket, and the layout stands beside the counts.
+/// `{"nanoseconds": count}`; the key is the middle of fio's bucket, which is at most 1/64 of its
+/// value wide. Up to fio 2.19 (commit 129e4193) the key is the number of the bucket, and the layout
+/// stands beside the counts.
 fn bins(node: &Node<'_>, unit_ns: u32) -> Result<Bins, Fault> {
     const LAYOUT: &str = "FIO_IO_U_PLAT_";
     let bits = match node.get("FIO_IO_U_PLAT_BITS") {
-        Some(bits) => Some(u32::try_from(bits.count()?).ok().filter(|bits| *bits < 32).ok_or_else(|| bits.fault("beyond any layout"))?),
+        Some(bits) => Some(
+            u32::try_from(bits.count()?)
+                .ok()
+                .filter(|bits| *bits < 32)
+                .ok_or_else(|| bits.fault("beyond any layout"))?,
+        ),
         None => None,
     };
     let mut out = Bins::default();
     for (key, value) in node.members()?.filter(|(key, _)| !key.starts_with(LAYOUT)) {
         let number = key.parse::<u64>().ok();
-        let middle = bits.map_or(number, |bits| number.and_then(|index| middle_of(index, bits)));
+        let middle = bits.map_or(number, |bits| {
+            number.and_then(|index| middle_of(index, bits))
+        });
         let ns = middle.and_then(|middle| middle.checked_mul(u64::from(unit_ns)));
         let ns = ns.ok_or_else(|| value.fault("not named after a latency"))?;
         if !out.add(ns, value.count()?) {
@@ -160,13 +182,16 @@ fn bins(node: &Node<'_>, unit_ns: u32) -> Result<Bins, Fault> {
     Ok(out)
 }
 
-/// The middle of bucket `index` where each power of two has `2^bits` buckets and values below twice that many are exact.
+/// The middle of bucket `index` where each power of two has `2^bits` buckets and values below twice
+/// that many are exact.
 fn middle_of(index: u64, bits: u32) -> Option<u64> {
     let buckets = 1_u64 << bits;
     if index < buckets * 2 {
         return Some(index);
     }
-    let shift = u32::try_from((index >> bits) - 1).ok().filter(|shift| *shift < 63 && shift + bits < 63)?;
+    let shift = u32::try_from((index >> bits) - 1)
+        .ok()
+        .filter(|shift| *shift < 63 && shift + bits < 63)?;
     let low = (buckets + (index & (buckets - 1))) << shift;
     Some(low + (1 << shift) / 2)
 }
@@ -178,7 +203,14 @@ mod tests {
     #[test]
     fn buckets_have_the_middle_that_fio_prints() {
         // Bucket numbers and 99th and 99.5th percentile of one output of fio 2.19.
-        for (index, middle) in [(63, Some(63)), (127, Some(127)), (128, Some(129)), (204, Some(306)), (457, Some(4704)), (u64::MAX, None)] {
+        for (index, middle) in [
+            (63, Some(63)),
+            (127, Some(127)),
+            (128, Some(129)),
+            (204, Some(306)),
+            (457, Some(4704)),
+            (u64::MAX, None),
+        ] {
             assert_eq!(middle_of(index, 6), middle, "{index}");
         }
     }

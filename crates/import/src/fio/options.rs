@@ -24,15 +24,28 @@ const ALIASES: [(&str, &str); 8] = [
 ];
 
 /// fio's documented defaults, which its output leaves out.
-const DEFAULTS: [(&str, &str); 6] =
-    [("bs", "4k"), ("iodepth", "1"), ("numjobs", "1"), ("direct", "0"), ("rw", "read"), ("rwmixread", "50")];
+const DEFAULTS: [(&str, &str); 6] = [
+    ("bs", "4k"),
+    ("iodepth", "1"),
+    ("numjobs", "1"),
+    ("direct", "0"),
+    ("rw", "read"),
+    ("rwmixread", "50"),
+];
 
 impl Options {
     pub(super) fn read(node: &Node<'_>) -> Result<Self, Fault> {
         let mut out = BTreeMap::new();
-        // The name of the section, and the port of the client whose options these are: no text, and no option.
-        for (key, value) in node.members()?.filter(|(key, _)| !matches!(*key, "name" | "port")) {
-            let first = ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, first)| first);
+        // The name of the section, and the port of the client whose options these are: no text, and
+        // no option.
+        for (key, value) in node
+            .members()?
+            .filter(|(key, _)| !matches!(*key, "name" | "port"))
+        {
+            let first = ALIASES
+                .iter()
+                .find(|(alias, _)| *alias == key)
+                .map_or(key, |(_, first)| first);
             out.insert(first.to_owned(), value.text()?.to_owned());
         }
         Ok(Self(out))
@@ -53,13 +66,17 @@ impl Options {
     }
 
     fn or_default(&self, key: &str) -> &str {
-        let default = DEFAULTS.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value);
+        let default = DEFAULTS
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map_or("", |(_, value)| value);
         self.text(key).unwrap_or(default)
     }
 
     /// A switch without a value is on.
     fn is_on(&self, key: &str) -> bool {
-        self.text(key).is_some_and(|text| !matches!(text, "0" | "none"))
+        self.text(key)
+            .is_some_and(|text| !matches!(text, "0" | "none"))
     }
 
     /// Processes or threads that run this job at once.
@@ -77,7 +94,11 @@ impl Options {
     }
 
     fn kb_base(&self) -> u32 {
-        if self.text("kb_base") == Some("1000") { 1000 } else { 1024 }
+        if self.text("kb_base") == Some("1000") {
+            1000
+        } else {
+            1024
+        }
     }
 
     fn bytes(&self, text: &str) -> Option<u64> {
@@ -87,19 +108,40 @@ impl Options {
         }
     }
 
-    /// The files, devices or directories that were named; fio makes files of its own in the current directory where none is.
+    /// The files, devices or directories that were named; fio makes files of its own in the current
+    /// directory where none is.
     pub(super) fn targets(&self) -> Vec<TargetFact> {
-        let fact = |path: String, kind: &str| TargetFact { path, kind: kind.to_owned(), ..TargetFact::default() };
+        let fact = |path: String, kind: &str| TargetFact {
+            path,
+            kind: kind.to_owned(),
+            ..TargetFact::default()
+        };
         let directory = self.text("directory").filter(|text| !text.is_empty());
         let Some(names) = self.text("filename").filter(|text| !text.is_empty()) else {
-            return directory.into_iter().flat_map(paths).map(|path| fact(path, "directory")).collect();
+            return directory
+                .into_iter()
+                .flat_map(paths)
+                .map(|path| fact(path, "directory"))
+                .collect();
         };
         let in_directory = |name: String| match directory {
-            Some(directory) if !name.starts_with('/') => format!("{}/{name}", directory.trim_end_matches('/')),
+            Some(directory) if !name.starts_with('/') => {
+                format!("{}/{name}", directory.trim_end_matches('/'))
+            }
             Some(_) | None => name,
         };
-        let kind = |path: &str| if path.starts_with("/dev/") { "block device" } else { "file" };
-        paths(names).into_iter().map(in_directory).map(|path| fact(path.clone(), kind(&path))).collect()
+        let kind = |path: &str| {
+            if path.starts_with("/dev/") {
+                "block device"
+            } else {
+                "file"
+            }
+        };
+        paths(names)
+            .into_iter()
+            .map(in_directory)
+            .map(|path| fact(path.clone(), kind(&path)))
+            .collect()
     }
 
     /// The one size of all operations; `None` where there are several.
@@ -107,12 +149,20 @@ impl Options {
         if self.text("bsrange").is_some() || self.text("bssplit").is_some() {
             return None;
         }
-        let mut sizes = self.or_default("bs").split(',').filter(|part| !part.is_empty()).map(|part| self.bytes(part));
+        let mut sizes = self
+            .or_default("bs")
+            .split(',')
+            .filter(|part| !part.is_empty())
+            .map(|part| self.bytes(part));
         let first = sizes.next()??;
         sizes.all(|size| size == Some(first)).then_some(first)
     }
 
     /// What was in force, by our names, and what the reader must know of it.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
     pub(super) fn effective(&self, merged: u32) -> (BTreeMap<String, String>, Vec<String>) {
         let mut out = BTreeMap::new();
         let mut set = |key: &str, value: Option<String>| {
@@ -120,10 +170,25 @@ impl Options {
                 out.insert(key.to_owned(), value);
             }
         };
-        let several = || self.text("bsrange").or(self.text("bssplit")).unwrap_or(self.or_default("bs")).to_owned();
-        set("block-size", Some(self.block_bytes().map_or_else(several, |bytes| Bytes(bytes).exact())));
+        let several = || {
+            self.text("bsrange")
+                .or(self.text("bssplit"))
+                .unwrap_or(self.or_default("bs"))
+                .to_owned()
+        };
+        set(
+            "block-size",
+            Some(
+                self.block_bytes()
+                    .map_or_else(several, |bytes| Bytes(bytes).exact()),
+            ),
+        );
         set("queue-depth", Some(self.or_default("iodepth").to_owned()));
-        let threads = if merged > 1 { u64::from(merged) } else { self.clones() };
+        let threads = if merged > 1 {
+            u64::from(merged)
+        } else {
+            self.clones()
+        };
         set("threads", Some(threads.to_string()));
         set("engine", self.text("ioengine").map(str::to_owned));
         let direct = self.is_on("direct") || self.text("buffered") == Some("0");
@@ -133,37 +198,90 @@ impl Options {
         set("read-percent", reads);
         set(
             "file-size",
-            self.text("size").filter(|_| self.text("nrfiles").is_none()).and_then(|t| self.bytes(t)).map(|b| Bytes(b).exact()),
+            self.text("size")
+                .filter(|_| self.text("nrfiles").is_none())
+                .and_then(|t| self.bytes(t))
+                .map(|b| Bytes(b).exact()),
         );
         // Clones share a file that is named; otherwise each makes its own.
-        let own_files = threads > 1 && self.text("filename").is_none() && self.text("nrfiles").is_none();
-        set("file-distribution", own_files.then(|| "per-worker".to_owned()));
+        let own_files =
+            threads > 1 && self.text("filename").is_none() && self.text("nrfiles").is_none();
+        set(
+            "file-distribution",
+            own_files.then(|| "per-worker".to_owned()),
+        );
         for (key, name, unit) in [
             ("runtime", "duration", FioTimeUnit::Seconds),
             ("ramp_time", "warmup", FioTimeUnit::Seconds),
             ("thinktime", "think-time", FioTimeUnit::Micros),
         ] {
-            let micros = self.text(key).and_then(|text| time(text, unit).ok()).filter(|micros| *micros > 0);
-            set(name, micros.and_then(|micros| micros.checked_mul(1000)).map(|ns| Nanos(ns).exact()));
+            let micros = self
+                .text(key)
+                .and_then(|text| time(text, unit).ok())
+                .filter(|micros| *micros > 0);
+            set(
+                name,
+                micros
+                    .and_then(|micros| micros.checked_mul(1000))
+                    .map(|ns| Nanos(ns).exact()),
+            );
         }
-        for (key, name) in [("fsync", "fsync"), ("fdatasync", "fdatasync"), ("rate_iops", "rate-iops")] {
-            set(name, self.text(key).filter(|text| *text != "0").map(str::to_owned));
+        for (key, name) in [
+            ("fsync", "fsync"),
+            ("fdatasync", "fdatasync"),
+            ("rate_iops", "rate-iops"),
+        ] {
+            set(
+                name,
+                self.text(key)
+                    .filter(|text| *text != "0")
+                    .map(str::to_owned),
+            );
         }
-        set("rate-bytes", self.text("rate").and_then(|text| self.bytes(text)).map(|bytes| Bytes(bytes).exact()));
+        set(
+            "rate-bytes",
+            self.text("rate")
+                .and_then(|text| self.bytes(text))
+                .map(|bytes| Bytes(bytes).exact()),
+        );
         for (key, name, on) in [
             ("end_fsync", "end-fsync", self.is_on("end_fsync")),
-            ("sync", "sync", matches!(self.text("sync"), Some("1" | "sync"))),
+            (
+                "sync",
+                "sync",
+                matches!(self.text("sync"), Some("1" | "sync")),
+            ),
             ("sync", "dsync", self.text("sync") == Some("dsync")),
-            ("verify", "verify", self.is_on("verify") && self.text("verify") != Some("null")),
+            (
+                "verify",
+                "verify",
+                self.is_on("verify") && self.text("verify") != Some("null"),
+            ),
         ] {
             set(name, self.text(key).map(|_| on.to_string()));
         }
-        set("write-pattern", self.is_on("zero_buffers").then(|| "zeros".to_owned()));
+        set(
+            "write-pattern",
+            self.is_on("zero_buffers").then(|| "zeros".to_owned()),
+        );
         self.distribution(&mut set);
-        let absent: Vec<&str> =
-            DEFAULTS.iter().map(|(key, _)| *key).filter(|key| self.text(key).is_none() && *key != "rwmixread").collect();
-        let notice = format!("fio prints only options that were typed; these stand at its documented defaults: {}", absent.join(", "));
-        (out, if absent.is_empty() { Vec::new() } else { vec![notice] })
+        let absent: Vec<&str> = DEFAULTS
+            .iter()
+            .map(|(key, _)| *key)
+            .filter(|key| self.text(key).is_none() && *key != "rwmixread")
+            .collect();
+        let notice = format!(
+            "fio prints only options that were typed; these stand at its documented defaults: {}",
+            absent.join(", ")
+        );
+        (
+            out,
+            if absent.is_empty() {
+                Vec::new()
+            } else {
+                vec![notice]
+            },
+        )
     }
 
     /// Whether the order is random, and the percentage of reads.
@@ -172,8 +290,13 @@ impl Options {
         let reads = match rw {
             "read" | "randread" => Some("100".to_owned()),
             "write" | "randwrite" => Some("0".to_owned()),
-            "rw" | "readwrite" | "randrw" => match self.text("rwmixwrite").and_then(|text| text.parse::<u8>().ok()) {
-                Some(writes) if self.text("rwmixread").is_none() => Some(100_u8.saturating_sub(writes).to_string()),
+            "rw" | "readwrite" | "randrw" => match self
+                .text("rwmixwrite")
+                .and_then(|text| text.parse::<u8>().ok())
+            {
+                Some(writes) if self.text("rwmixread").is_none() => {
+                    Some(100_u8.saturating_sub(writes).to_string())
+                }
                 _ => Some(self.or_default("rwmixread").to_owned()),
             },
             _ => None,
@@ -183,7 +306,9 @@ impl Options {
     }
 
     fn distribution(&self, set: &mut impl FnMut(&str, Option<String>)) {
-        let Some(text) = self.text("random_distribution") else { return };
+        let Some(text) = self.text("random_distribution") else {
+            return;
+        };
         let mut parts = text.split(':');
         let name = match parts.next().unwrap_or_default() {
             "random" => "uniform",
@@ -221,7 +346,12 @@ mod tests {
     use super::*;
 
     fn of(pairs: &[(&str, &str)]) -> Options {
-        Options(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+        Options(
+            pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+        )
     }
 
     fn effective(pairs: &[(&str, &str)], key: &str) -> Option<String> {
@@ -232,43 +362,92 @@ mod tests {
     fn sizes_are_read_as_fio_reads_them() {
         assert_eq!(of(&[("bs", "4k,4096")]).block_bytes(), Some(4096));
         assert_eq!(of(&[("bs", "4k,8k")]).block_bytes(), None);
-        assert_eq!(of(&[("bs", "4k"), ("kb_base", "1000")]).block_bytes(), Some(4000));
-        assert_eq!(of(&[("bs", "4k"), ("bssplit", "4k/50:8k/50")]).block_bytes(), None);
-        assert_eq!(effective(&[("bsrange", "4k-16k")], "block-size").as_deref(), Some("4k-16k"));
+        assert_eq!(
+            of(&[("bs", "4k"), ("kb_base", "1000")]).block_bytes(),
+            Some(4000)
+        );
+        assert_eq!(
+            of(&[("bs", "4k"), ("bssplit", "4k/50:8k/50")]).block_bytes(),
+            None
+        );
+        assert_eq!(
+            effective(&[("bsrange", "4k-16k")], "block-size").as_deref(),
+            Some("4k-16k")
+        );
     }
 
     #[test]
     fn targets_are_what_the_job_names() {
-        let paths = |pairs: &[(&str, &str)]| -> Vec<String> { of(pairs).targets().into_iter().map(|target| target.path).collect() };
-        assert_eq!(paths(&[("filename", "/dev/sda:/dev/sdb")]), ["/dev/sda", "/dev/sdb"]);
-        assert_eq!(paths(&[("filename", "/dev/disk/by-path/pci-0000\\:00")]), ["/dev/disk/by-path/pci-0000:00"]);
-        assert_eq!(paths(&[("filename", "a"), ("directory", "/mnt/")]), ["/mnt/a"]);
+        let paths = |pairs: &[(&str, &str)]| -> Vec<String> {
+            of(pairs)
+                .targets()
+                .into_iter()
+                .map(|target| target.path)
+                .collect()
+        };
+        assert_eq!(
+            paths(&[("filename", "/dev/sda:/dev/sdb")]),
+            ["/dev/sda", "/dev/sdb"]
+        );
+        assert_eq!(
+            paths(&[("filename", "/dev/disk/by-path/pci-0000\\:00")]),
+            ["/dev/disk/by-path/pci-0000:00"]
+        );
+        assert_eq!(
+            paths(&[("filename", "a"), ("directory", "/mnt/")]),
+            ["/mnt/a"]
+        );
         assert_eq!(paths(&[("directory", "/mnt")]), ["/mnt"]);
         assert_eq!(paths(&[("size", "1g")]), [""; 0]);
-        assert_eq!(of(&[("filename", "/dev/sda")]).targets()[0].kind, "block device");
-        assert_eq!(effective(&[("numjobs", "4"), ("size", "1m")], "file-distribution").as_deref(), Some("per-worker"));
-        assert_eq!(effective(&[("numjobs", "4"), ("filename", "x")], "file-distribution"), None);
+        assert_eq!(
+            of(&[("filename", "/dev/sda")]).targets()[0].kind,
+            "block device"
+        );
+        assert_eq!(
+            effective(&[("numjobs", "4"), ("size", "1m")], "file-distribution").as_deref(),
+            Some("per-worker")
+        );
+        assert_eq!(
+            effective(&[("numjobs", "4"), ("filename", "x")], "file-distribution"),
+            None
+        );
     }
 
     #[test]
     fn documented_defaults_are_entered_and_named() {
         let (effective, notices) = of(&[("rw", "randread"), ("bs", "1M")]).effective(1);
-        assert_eq!((effective["queue-depth"].as_str(), effective["direct"].as_str()), ("1", "false"));
-        assert!(notices[0].ends_with("iodepth, numjobs, direct"), "{notices:?}");
+        assert_eq!(
+            (
+                effective["queue-depth"].as_str(),
+                effective["direct"].as_str()
+            ),
+            ("1", "false")
+        );
+        assert!(
+            notices[0].ends_with("iodepth, numjobs, direct"),
+            "{notices:?}"
+        );
         assert_eq!(effective.get("engine"), None, "it differs between systems");
     }
 
     #[test]
     fn the_mix_follows_the_pattern() {
         for (pairs, random, reads) in [
-            (&[("rw", "randrw"), ("rwmixread", "70")][..], "true", Some("70")),
+            (
+                &[("rw", "randrw"), ("rwmixread", "70")][..],
+                "true",
+                Some("70"),
+            ),
             (&[("rw", "rw"), ("rwmixwrite", "10")], "false", Some("90")),
             (&[("rw", "readwrite:4")], "false", Some("50")),
             (&[("rw", "write")], "false", Some("0")),
             (&[("rw", "randtrim")], "true", None),
         ] {
             assert_eq!(
-                (effective(pairs, "random").as_deref(), effective(pairs, "read-percent").as_deref()),
+                (
+                    effective(pairs, "random").as_deref(),
+                    effective(pairs, "read-percent").as_deref()
+                ),
                 (Some(random), reads),
                 "{pairs:?}"
             );
@@ -277,16 +456,35 @@ mod tests {
 
     #[test]
     fn times_have_the_unit_of_their_option() {
-        assert_eq!(effective(&[("runtime", "10")], "duration").as_deref(), Some("10s"));
-        assert_eq!(effective(&[("thinktime", "50")], "think-time").as_deref(), Some("50us"));
+        assert_eq!(
+            effective(&[("runtime", "10")], "duration").as_deref(),
+            Some("10s")
+        );
+        assert_eq!(
+            effective(&[("thinktime", "50")], "think-time").as_deref(),
+            Some("50us")
+        );
         assert_eq!(effective(&[("runtime", "0")], "duration"), None);
     }
 
     #[test]
     fn several_durability_options_are_told_apart() {
-        assert_eq!(of(&[("fsync", "1"), ("fdatasync", "0")]).sync_kind(), "fsync");
-        assert_eq!(of(&[("fsync", "1"), ("fdatasync", "4")]).sync_kind(), "sync");
-        assert_eq!(effective(&[("sync", "dsync")], "dsync").as_deref(), Some("true"));
-        assert_eq!(effective(&[("direct", "")], "direct").as_deref(), Some("true"), "a switch without a value is on");
+        assert_eq!(
+            of(&[("fsync", "1"), ("fdatasync", "0")]).sync_kind(),
+            "fsync"
+        );
+        assert_eq!(
+            of(&[("fsync", "1"), ("fdatasync", "4")]).sync_kind(),
+            "sync"
+        );
+        assert_eq!(
+            effective(&[("sync", "dsync")], "dsync").as_deref(),
+            Some("true")
+        );
+        assert_eq!(
+            effective(&[("direct", "")], "direct").as_deref(),
+            Some("true"),
+            "a switch without a value is on"
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! Benchmark data: one operation a row, tab separated (`pkg/bench/ops.go`), with comments at its end.
+//! Benchmark data: one operation a row, tab separated (`pkg/bench/ops.go`), with comments at its
+//! end.
 //!
-//! `bytes` is the payload, `duration_ns` the whole request, `first_byte` the time of day at which the first byte came back.
+//! `bytes` is the payload, `duration_ns` the whole request, `first_byte` the time of day at which
+//! the first byte came back.
 
 use crate::bins::Bins;
 use crate::error::{Fault, Location};
@@ -18,8 +20,13 @@ const MOST_THREADS: usize = 1 << 16;
 const MOST_ROW_BYTES: usize = 1 << 20;
 
 pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
-    let mut rows = Rows { text: input.text.trim_start(), line: 0 };
-    let Some(header) = rows.next().transpose()? else { return Ok(Vec::new()) };
+    let mut rows = Rows {
+        text: input.text.trim_start(),
+        line: 0,
+    };
+    let Some(header) = rows.next().transpose()? else {
+        return Ok(Vec::new());
+    };
     let columns = Columns::read(&header)?;
     let mut data = Counted::default();
     let mut comments = Vec::new();
@@ -30,9 +37,17 @@ pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>
             None => {}
         }
     }
-    let Some(mut record) = data.into_record(origin) else { return Ok(Vec::new()) };
-    if let Some(command) = comments.iter().map(|comment| comment.trim_start_matches('#').trim()).find(|text| text.contains("warp")) {
-        record.asked.insert("command".into(), without_secrets(command));
+    let Some(mut record) = data.into_record(origin) else {
+        return Ok(Vec::new());
+    };
+    if let Some(command) = comments
+        .iter()
+        .map(|comment| comment.trim_start_matches('#').trim())
+        .find(|text| text.contains("warp"))
+    {
+        record
+            .asked
+            .insert("command".into(), without_secrets(command));
     }
     Ok(vec![record])
 }
@@ -74,7 +89,8 @@ impl<'a> Iterator for Rows<'a> {
 const UNCLOSED: &str = "a quote is not closed";
 
 impl<'a> Rows<'a> {
-    /// The fields up to the end of the row. As in Go's reader, a comment is one field, and a field that starts with a quote ends at one.
+    /// The fields up to the end of the row. As in Go's reader, a comment is one field, and a field
+    /// that starts with a quote ends at one.
     fn row(&mut self) -> Result<Vec<Cow<'a, str>>, &'static str> {
         self.line += 1;
         let mut fields = Vec::new();
@@ -117,8 +133,14 @@ impl<'a> Rows<'a> {
             if !quoted[end + 1..].starts_with('"') {
                 let field = &quoted[..end];
                 self.line += field.matches('\n').count();
-                self.text = quoted[end + 1..].strip_prefix('\r').unwrap_or(&quoted[end + 1..]);
-                return Ok(if at == 0 { Cow::Borrowed(field) } else { Cow::Owned(field.replace("\"\"", "\"")) });
+                self.text = quoted[end + 1..]
+                    .strip_prefix('\r')
+                    .unwrap_or(&quoted[end + 1..]);
+                return Ok(if at == 0 {
+                    Cow::Borrowed(field)
+                } else {
+                    Cow::Owned(field.replace("\"\"", "\""))
+                });
             }
             at = end + 2;
         }
@@ -158,7 +180,15 @@ impl Columns {
     fn read(header: &Row<'_>) -> Result<Self, Fault> {
         let find = |name: &str| header.fields.iter().position(|field| field == name);
         let need = |name: &str| {
-            find(name).ok_or_else(|| Fault::new(Location::Line { line: header.line, column: None }, format!("no column {name:?}")))
+            find(name).ok_or_else(|| {
+                Fault::new(
+                    Location::Line {
+                        line: header.line,
+                        column: None,
+                    },
+                    format!("no column {name:?}"),
+                )
+            })
         };
         Ok(Self {
             count: header.fields.len(),
@@ -178,21 +208,43 @@ impl Columns {
     fn of<'r>(&self, row: &'r Row<'_>) -> Result<Operation<'r>, Fault> {
         if row.fields.len() != self.count {
             let reason = format!("{} fields under {} labels", row.fields.len(), self.count);
-            return Err(Fault { place: Location::Line { line: row.line, column: None }, reason, cut: row.fields.len() < self.count });
+            return Err(Fault {
+                place: Location::Line {
+                    line: row.line,
+                    column: None,
+                },
+                reason,
+                cut: row.fields.len() < self.count,
+            });
         }
         let wrong = |column: &str, text: &str, what: &str| {
             let shown: String = text.chars().take(40).collect();
-            Fault::new(Location::Field { line: row.line, column: column.to_owned() }, format!("{shown:?} is not {what}"))
+            Fault::new(
+                Location::Field {
+                    line: row.line,
+                    column: column.to_owned(),
+                },
+                format!("{shown:?} is not {what}"),
+            )
         };
         let field = |index: usize| row.fields[index].as_ref();
-        let count = |index: usize, column: &str| field(index).parse().ok().ok_or_else(|| wrong(column, field(index), "a whole number"));
-        let moment = |index: usize, column: &str| time::parse(field(index)).ok_or_else(|| wrong(column, field(index), "a date and time"));
+        let count = |index: usize, column: &str| {
+            field(index)
+                .parse()
+                .ok()
+                .ok_or_else(|| wrong(column, field(index), "a whole number"))
+        };
+        let moment = |index: usize, column: &str| {
+            time::parse(field(index)).ok_or_else(|| wrong(column, field(index), "a date and time"))
+        };
         let start = moment(self.start, "start")?;
         let first_byte = match self.first_byte.filter(|index| !field(*index).is_empty()) {
             Some(index) => u64::try_from(moment(index, "first_byte")? - start).ok(),
             None => None,
         };
-        let thread = self.thread.map(|index| format!("{} {}", self.client.map_or("", field), field(index)));
+        let thread = self
+            .thread
+            .map(|index| format!("{} {}", self.client.map_or("", field), field(index)));
         Ok(Operation {
             line: row.line,
             kind: field(self.op),
@@ -231,13 +283,28 @@ struct Counted {
 
 impl Counted {
     fn add(&mut self, operation: &Operation<'_>) -> Result<(), Fault> {
-        let fault = |reason: &str| Fault::new(Location::Line { line: operation.line, column: None }, reason);
+        let fault = |reason: &str| {
+            Fault::new(
+                Location::Line {
+                    line: operation.line,
+                    column: None,
+                },
+                reason,
+            )
+        };
         self.start = self.start.into_iter().chain([operation.start]).min();
         self.end = self.end.max(Some(operation.end));
-        if let Some(thread) = operation.thread.as_ref().filter(|_| self.threads.len() < MOST_THREADS) {
+        if let Some(thread) = operation
+            .thread
+            .as_ref()
+            .filter(|_| self.threads.len() < MOST_THREADS)
+        {
             self.threads.insert(thread.clone());
         }
-        if let Some(endpoint) = operation.endpoint.filter(|_| self.endpoints.len() < MOST_KINDS) {
+        if let Some(endpoint) = operation
+            .endpoint
+            .filter(|_| self.endpoints.len() < MOST_KINDS)
+        {
             self.endpoints.insert(endpoint.to_owned());
         }
         let name = operation.kind.to_lowercase();
@@ -248,16 +315,24 @@ impl Counted {
         if !operation.error.is_empty() {
             kind.errors += 1;
             let text: String = operation.error.chars().take(200).collect();
-            if self.errors.len() < MOST_KINDS || self.errors.contains_key(&(name.clone(), text.clone())) {
+            if self.errors.len() < MOST_KINDS
+                || self.errors.contains_key(&(name.clone(), text.clone()))
+            {
                 *self.errors.entry((name, text)).or_default() += 1;
             }
             return Ok(());
         }
-        let counted = kind.latency.add(operation.duration_ns, 1) && operation.first_byte_ns.is_none_or(|ns| kind.first_byte.add(ns, 1));
+        let counted = kind.latency.add(operation.duration_ns, 1)
+            && operation
+                .first_byte_ns
+                .is_none_or(|ns| kind.first_byte.add(ns, 1));
         if !counted {
             return Err(fault("more operations than 64 bits count"));
         }
-        kind.bytes = kind.bytes.checked_add(operation.bytes).ok_or_else(|| fault("the bytes add up to more than 64 bits hold"))?;
+        kind.bytes = kind
+            .bytes
+            .checked_add(operation.bytes)
+            .ok_or_else(|| fault("the bytes add up to more than 64 bits hold"))?;
         kind.smallest = kind.smallest.into_iter().chain([operation.bytes]).min();
         kind.largest = kind.largest.max(Some(operation.bytes));
         Ok(())
@@ -270,17 +345,27 @@ impl Counted {
         record.elapsed_ns = u64::try_from(end - start).unwrap_or_default();
         let full = self.threads.len() >= MOST_THREADS;
         if !self.threads.is_empty() && !full {
-            record.effective.insert("users".into(), self.threads.len().to_string());
+            record
+                .effective
+                .insert("users".into(), self.threads.len().to_string());
         }
         if !self.endpoints.is_empty() {
-            record.effective.insert("hosts".into(), self.endpoints.len().to_string());
+            record
+                .effective
+                .insert("hosts".into(), self.endpoints.len().to_string());
         }
         for (name, kind) in self.kinds {
             if kind.first_byte.count() > 0 {
                 let latency = kind.first_byte.into_histogram();
-                let mut summary = Summary { samples: Some(latency.count()), mean_ns: latency.mean(), ..Summary::default() };
+                let mut summary = Summary {
+                    samples: Some(latency.count()),
+                    mean_ns: latency.mean(),
+                    ..Summary::default()
+                };
                 summary.latency = Some(latency);
-                record.summaries.insert(format!("{name} first byte"), summary);
+                record
+                    .summaries
+                    .insert(format!("{name} first byte"), summary);
             }
             let operations = Operations {
                 count: kind.latency.count(),
@@ -294,7 +379,12 @@ impl Counted {
             record.operations.insert(&name, operations);
         }
         for ((operation, error), count) in self.errors {
-            record.errors.push(ErrorCount { operation, error, count, ..ErrorCount::default() });
+            record.errors.push(ErrorCount {
+                operation,
+                error,
+                count,
+                ..ErrorCount::default()
+            });
         }
         Some(record)
     }
@@ -305,24 +395,45 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Vec<Vec<String>> {
-        Rows { text, line: 0 }.map(|row| row.unwrap().fields.into_iter().map(Cow::into_owned).collect()).collect()
+        Rows { text, line: 0 }
+            .map(|row| {
+                row.unwrap()
+                    .fields
+                    .into_iter()
+                    .map(Cow::into_owned)
+                    .collect()
+            })
+            .collect()
     }
 
     #[test]
     fn quoted_fields_hold_tabs_lines_and_quotes() {
-        assert_eq!(rows("a\t\"b\tc\nd\"\"e\"\tf\r\ng\t\th\n"), [vec!["a", "b\tc\nd\"e", "f"], vec!["g", "", "h"]]);
+        assert_eq!(
+            rows("a\t\"b\tc\nd\"\"e\"\tf\r\ng\t\th\n"),
+            [vec!["a", "b\tc\nd\"e", "f"], vec!["g", "", "h"]]
+        );
     }
 
     #[test]
     fn a_row_counts_the_lines_of_the_field_before_it() {
-        let mut all = Rows { text: "\"a\nb\"\tc\nd\te", line: 0 };
+        let mut all = Rows {
+            text: "\"a\nb\"\tc\nd\te",
+            line: 0,
+        };
         assert_eq!(all.next().unwrap().unwrap().line, 1);
         assert_eq!(all.next().unwrap().unwrap().line, 3);
     }
 
     #[test]
     fn an_open_quote_is_an_early_end() {
-        let fault = Rows { text: "a\t\"b", line: 0 }.next().unwrap().err().unwrap();
+        let fault = Rows {
+            text: "a\t\"b",
+            line: 0,
+        }
+        .next()
+        .unwrap()
+        .err()
+        .unwrap();
         assert!(fault.cut && fault.reason.contains("quote"));
     }
 }

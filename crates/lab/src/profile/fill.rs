@@ -23,7 +23,8 @@ pub(super) struct FillOrder {
     /// `None`: through the page cache.
     pub(super) direct: Option<EngineName>,
     pub(super) bytes: u64,
-    /// Less is written where the bytes would take longer; `None`: all of them, however long it takes.
+    /// Less is written where the bytes would take longer; `None`: all of them, however long it
+    /// takes.
     pub(super) within_ns: Option<u64>,
 }
 
@@ -37,9 +38,18 @@ pub(super) struct Filled {
 }
 
 /// Writes the file from its beginning with data that cannot be compressed.
-pub(super) fn fill(order: &FillOrder, context: &Context, watch: &mut dyn ProfileWatch) -> Result<Filled, ProfileError> {
+pub(super) fn fill(
+    order: &FillOrder,
+    context: &Context,
+    watch: &mut dyn ProfileWatch,
+) -> Result<Filled, ProfileError> {
     let first_end = FIRST_BYTES.min(order.bytes);
-    let mut progress = FillWatch { watch, done: 0, seen: 0, to_do: order.bytes };
+    let mut progress = FillWatch {
+        watch,
+        done: 0,
+        seen: 0,
+        to_do: order.bytes,
+    };
     let first = part(order, 0, first_end, None, context, &mut progress)?;
     let rate = first.bytes_per_second().unwrap_or(f64::INFINITY);
     let end = order.within_ns.map_or(order.bytes, |ns| {
@@ -47,7 +57,11 @@ pub(super) fn fill(order: &FillOrder, context: &Context, watch: &mut dyn Profile
         rung(in_time.clamp(first_end, order.bytes))
     });
     if end <= first_end {
-        return Ok(Filled { bytes: first_end, bytes_per_second: rate, end_against_start: None });
+        return Ok(Filled {
+            bytes: first_end,
+            bytes_per_second: rate,
+            end_against_start: None,
+        });
     }
     progress.to_do = end;
     let limit = order.within_ns.map(|ns| Nanos(ns.saturating_mul(PATIENCE)));
@@ -62,7 +76,8 @@ pub(super) fn fill(order: &FillOrder, context: &Context, watch: &mut dyn Profile
     })
 }
 
-/// Writes from one offset to another, in order, so that what is written when the time is up is whole.
+/// Writes from one offset to another, in order, so that what is written when the time is up is
+/// whole.
 fn part(
     order: &FillOrder,
     from: u64,
@@ -81,29 +96,55 @@ fn part(
     };
     workload.files.size = Some(Bytes(to));
     workload.files.offset = Bytes(from);
-    workload.files.allow_destroy.extend(order.allow_destroy.clone());
+    workload
+        .files
+        .allow_destroy
+        .extend(order.allow_destroy.clone());
     workload.access.write_percent = Some(Percent(100.0));
     workload.durability.open.direct = order.direct.is_some();
     workload.durability.end_fsync = true;
     workload.stop.complete = true;
     workload.stop.duration = limit;
-    let record = execute(&Phase { name: "fill".into(), workload }, context, watch)?;
+    let record = execute(
+        &Phase {
+            name: "fill".into(),
+            workload,
+        },
+        context,
+        watch,
+    )?;
     watch.done += record.operations.bytes();
     watch.seen = watch.done;
     if let Some(caught) = sys::caught_signal() {
-        return Err(RunError::Interrupted { signal: caught.signal }.into());
+        return Err(RunError::Interrupted {
+            signal: caught.signal,
+        }
+        .into());
     }
-    if record.outcome.status == Status::Ok { Ok(record) } else { Err(failed(order, &record, watch.done)) }
+    if record.outcome.status == Status::Ok {
+        Ok(record)
+    } else {
+        Err(failed(order, &record, watch.done))
+    }
 }
 
 fn failed(order: &FillOrder, record: &Record, done: u64) -> ProfileError {
-    let why = record.errors.first().map(|error| error.error.clone()).or_else(|| record.outcome.message.clone()).unwrap_or_default();
+    let why = record
+        .errors
+        .first()
+        .map(|error| error.error.clone())
+        .or_else(|| record.outcome.message.clone())
+        .unwrap_or_default();
     let remedy = if why.contains("No space left") || why.contains("quota") {
         "free space, or give a smaller --size"
     } else {
         "look for the device's errors with `dmesg`, or profile another target"
     };
-    ProfileError::Failed(format!("cannot fill {}: {why} after {}; {remedy}", order.target.display(), Bytes(done)))
+    ProfileError::Failed(format!(
+        "cannot fill {}: {why} after {}; {remedy}",
+        order.target.display(),
+        Bytes(done)
+    ))
 }
 
 /// Whether a write cache or a credit ran out: `None` with too few intervals to tell.
@@ -111,8 +152,14 @@ fn end_against_start(series: &[Interval]) -> Option<f64> {
     let whole = series.len().checked_sub(1)?;
     let quarter = whole / 4;
     let rate = |part: &[Interval]| {
-        let ns: u64 = part.iter().map(|interval| interval.end_ns - interval.start_ns).sum();
-        let bytes: u64 = part.iter().map(|interval| interval.operations.bytes()).sum();
+        let ns: u64 = part
+            .iter()
+            .map(|interval| interval.end_ns - interval.start_ns)
+            .sum();
+        let bytes: u64 = part
+            .iter()
+            .map(|interval| interval.operations.bytes())
+            .sum();
         u64_to_f64(bytes) / u64_to_f64(ns.max(1))
     };
     let (start, end) = (series.get(..quarter)?, series.get(whole - quarter..whole)?);
@@ -132,7 +179,10 @@ struct FillWatch<'a> {
 impl Watch for FillWatch<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.seen += interval.operations.bytes();
-        self.watch.step(&Step::Filling { done: self.seen.min(self.to_do), to_do: self.to_do });
+        self.watch.step(&Step::Filling {
+            done: self.seen.min(self.to_do),
+            to_do: self.to_do,
+        });
     }
 
     fn live_interval_ns(&self) -> Option<u64> {
@@ -150,15 +200,30 @@ mod tests {
             .zip(rates)
             .map(|(index, bytes)| {
                 let mut operations = Measurements::default();
-                operations.insert("write", Operations { count: 1, bytes: *bytes, ..Operations::default() });
-                Interval { start_ns: index * 100, end_ns: (index + 1) * 100, operations, ..Interval::default() }
+                operations.insert(
+                    "write",
+                    Operations {
+                        count: 1,
+                        bytes: *bytes,
+                        ..Operations::default()
+                    },
+                );
+                Interval {
+                    start_ns: index * 100,
+                    end_ns: (index + 1) * 100,
+                    operations,
+                    ..Interval::default()
+                }
             })
             .collect()
     }
 
     #[test]
     fn a_fill_that_becomes_slow_is_seen_and_its_cut_last_interval_is_not_counted() {
-        assert_eq!(end_against_start(&series(&[100, 100, 100, 100, 50, 40, 40, 40, 1])), Some(0.4));
+        assert_eq!(
+            end_against_start(&series(&[100, 100, 100, 100, 50, 40, 40, 40, 1])),
+            Some(0.4)
+        );
         assert_eq!(end_against_start(&series(&[100, 40, 1])), None);
         assert_eq!(end_against_start(&[]), None);
     }

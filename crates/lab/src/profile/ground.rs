@@ -53,7 +53,10 @@ impl Ground {
             ProfileError::Run(RunError::Io { what: "cannot look at", path: path.clone(), source })
         })?;
         let environment = context.machine.environment(None, context.fathom.clone());
-        let memory = Memory { total: environment.memory.total_bytes, available: environment.moment.memory_available_bytes };
+        let memory = Memory {
+            total: environment.memory.total_bytes,
+            available: environment.moment.memory_available_bytes,
+        };
         let storage = context.machine.storage(path);
         let has_ring = UringEngine::new(Vec::new(), 1, 4096, RingOptions::default()).is_ok();
         let mut ground = Self {
@@ -85,7 +88,11 @@ impl Ground {
                 "--allow-destroy permits writing to a file or device that holds data; in a directory a profile makes its own file and needs no permission".into(),
             ));
         }
-        sys::may_write(dir).map_err(|source| RunError::Io { what: "cannot make a file in", path: dir.into(), source })?;
+        sys::may_write(dir).map_err(|source| RunError::Io {
+            what: "cannot make a file in",
+            path: dir.into(),
+            source,
+        })?;
         let process = std::process::id();
         self.notes = remove_stale(dir, process);
         self.free_bytes = sys::free_bytes(dir).ok().flatten();
@@ -95,11 +102,19 @@ impl Ground {
         Ok(())
     }
 
-    fn look_at_existing(&mut self, request: &ProfileRequest, facts: &fs::Metadata) -> Result<(), ProfileError> {
+    fn look_at_existing(
+        &mut self,
+        request: &ProfileRequest,
+        facts: &fs::Metadata,
+    ) -> Result<(), ProfileError> {
         let path = &request.path;
         let kind = facts.file_type();
         let same = |allowed: &PathBuf| matches!((fs::canonicalize(allowed), fs::canonicalize(path)), (Ok(a), Ok(b)) if a == b);
-        if let Some(allowed) = request.allow_destroy.as_ref().filter(|allowed| !same(allowed)) {
+        if let Some(allowed) = request
+            .allow_destroy
+            .as_ref()
+            .filter(|allowed| !same(allowed))
+        {
             return Err(ProfileError::Unsuitable(format!(
                 "--allow-destroy {} names another target than {}; name the same, or leave it out",
                 allowed.display(),
@@ -112,9 +127,17 @@ impl Ground {
                 path.display()
             )));
         }
-        let opened = File::open(path).map_err(|source| RunError::Io { what: "cannot open", path: path.clone(), source })?;
+        let opened = File::open(path).map_err(|source| RunError::Io {
+            what: "cannot open",
+            path: path.clone(),
+            source,
+        })?;
         let has = if self.is_device {
-            sys::block_device_size(&opened).map_err(|source| RunError::Io { what: "cannot ask the size of", path: path.clone(), source })?
+            sys::block_device_size(&opened).map_err(|source| RunError::Io {
+                what: "cannot ask the size of",
+                path: path.clone(),
+                source,
+            })?
         } else {
             facts.len()
         };
@@ -136,7 +159,10 @@ impl Ground {
         if self.is_device {
             return Ok(());
         }
-        let hole = File::open(&self.target).and_then(|file| sys::next_hole(&file, 0)).ok().flatten();
+        let hole = File::open(&self.target)
+            .and_then(|file| sys::next_hole(&file, 0))
+            .ok()
+            .flatten();
         match hole.filter(|hole| *hole < bytes) {
             None => Ok(()),
             Some(hole) => Err(ProfileError::Unsuitable(format!(
@@ -152,29 +178,52 @@ impl Ground {
 
     /// Name of the file system, or of the device that the target is.
     pub(super) fn kind(&self) -> String {
-        let of_files = self.storage.file_system.as_ref().filter(|_| !self.is_device).map(|found| found.kind.clone());
-        let of_device = || self.storage.device.as_ref().and_then(|device| device.name.clone());
-        of_files.or_else(of_device).unwrap_or_else(|| "an unknown file system".into())
+        let of_files = self
+            .storage
+            .file_system
+            .as_ref()
+            .filter(|_| !self.is_device)
+            .map(|found| found.kind.clone());
+        let of_device = || {
+            self.storage
+                .device
+                .as_ref()
+                .and_then(|device| device.name.clone())
+        };
+        of_files
+            .or_else(of_device)
+            .unwrap_or_else(|| "an unknown file system".into())
     }
 }
 
 /// Why a target cannot be opened past the page cache. Only the open itself tells for sure.
 fn no_direct(target: &Path, storage: &StorageLayer) -> Option<String> {
-    let kind = storage.file_system.as_ref().map_or("this file system", |found| found.kind.as_str());
+    let kind = storage
+        .file_system
+        .as_ref()
+        .map_or("this file system", |found| found.kind.as_str());
     if ["tmpfs", "ramfs"].contains(&kind) {
         return Some(format!("{kind} has no direct I/O: it is the page cache"));
     }
-    match OpenOptions::new().read(true).custom_flags(sys::direct_flag()).open(target) {
-        Ok(file) if sys::direct_alignment(&file).is_some_and(|(_, align)| align == 0) => Some(format!("{kind} has no direct I/O here")),
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Some(format!("{kind} has no direct I/O: it refuses O_DIRECT")),
+    match OpenOptions::new()
+        .read(true)
+        .custom_flags(sys::direct_flag())
+        .open(target)
+    {
+        Ok(file) if sys::direct_alignment(&file).is_some_and(|(_, align)| align == 0) => {
+            Some(format!("{kind} has no direct I/O here"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Some(format!("{kind} has no direct I/O: it refuses O_DIRECT"))
+        }
         Ok(_) | Err(_) => None,
     }
 }
 
 /// Bytes of the file that a profile works on, before time is considered.
 ///
-/// The kernel does not tell how much cache a device has; the sizes for each effort exceed the 64 MiB to 1 GiB that disks and controllers
-/// usually have, at least twofold.
+/// The kernel does not tell how much cache a device has; the sizes for each effort exceed the 64
+/// MiB to 1 GiB that disks and controllers usually have, at least twofold.
 pub(super) fn most_bytes(ground: &Ground, request: &ProfileRequest) -> Result<u64, ProfileError> {
     const SMALLEST: u64 = 16 << 20;
     if let Some(asked) = request.size {
@@ -183,14 +232,26 @@ pub(super) fn most_bytes(ground: &Ground, request: &ProfileRequest) -> Result<u6
     if let Some(has) = ground.has {
         let most = request.effort.most_file_bytes();
         // What is only read costs no time to prepare, and all of it is what the user named.
-        let bytes = if request.allow_destroy.is_some() { has.min(most) } else { has };
-        return whole_blocks(bytes)
-            .ok_or_else(|| ProfileError::Unsuitable(format!("{} has {has} bytes, less than one block of 4 KiB", ground.target.display())));
+        let bytes = if request.allow_destroy.is_some() {
+            has.min(most)
+        } else {
+            has
+        };
+        return whole_blocks(bytes).ok_or_else(|| {
+            ProfileError::Unsuitable(format!(
+                "{} has {has} bytes, less than one block of 4 KiB",
+                ground.target.display()
+            ))
+        });
     }
     let quarter = |bytes: Option<u64>| bytes.map_or(u64::MAX, |bytes| bytes / 4);
     // Where nobody says how much is free, little is taken.
     let of_free = ground.free_bytes.map_or(256 << 20, |free| free / 4);
-    let of_memory = if ground.is_memory() { quarter(ground.memory.available).min(1 << 30) } else { u64::MAX };
+    let of_memory = if ground.is_memory() {
+        quarter(ground.memory.available).min(1 << 30)
+    } else {
+        u64::MAX
+    };
     let bytes = rung(request.effort.most_file_bytes().min(of_free).min(of_memory));
     if bytes < SMALLEST {
         return Err(ProfileError::Unsuitable(format!(
@@ -202,7 +263,8 @@ pub(super) fn most_bytes(ground: &Ground, request: &ProfileRequest) -> Result<u6
     Ok(bytes)
 }
 
-/// The largest power of two up to `bytes`: profiles of different targets can be compared only where their files are of the same size.
+/// The largest power of two up to `bytes`: profiles of different targets can be compared only where
+/// their files are of the same size.
 pub(super) fn rung(bytes: u64) -> u64 {
     bytes.checked_ilog2().map_or(0, |log| 1 << log)
 }
@@ -215,7 +277,10 @@ fn whole_blocks(bytes: u64) -> Option<u64> {
 
 fn asked_bytes(ground: &Ground, asked: Bytes) -> Result<u64, ProfileError> {
     if asked.0 == 0 || !asked.0.is_multiple_of(1 << 20) {
-        return Err(ProfileError::Unsuitable(format!("--size {} is not a multiple of 1 MiB; example: --size 1G", asked.exact())));
+        return Err(ProfileError::Unsuitable(format!(
+            "--size {} is not a multiple of 1 MiB; example: --size 1G",
+            asked.exact()
+        )));
     }
     match (ground.has, ground.free_bytes) {
         (Some(has), _) if asked.0 > has => Err(ProfileError::Unsuitable(format!(
@@ -233,8 +298,8 @@ fn asked_bytes(ground: &Ground, asked: Bytes) -> Result<u64, ProfileError> {
     }
 }
 
-/// Bytes of the part that cached rows use: the same on every machine, so that their results can be compared, and little, because the part is
-/// brought into the page cache before each slot.
+/// Bytes of the part that cached rows use: the same on every machine, so that their results can be
+/// compared, and little, because the part is brought into the page cache before each slot.
 pub(super) fn cached_bytes(file_bytes: u64, memory: Memory) -> u64 {
     const PART: u64 = 64 << 20;
     let in_memory = memory.available.map_or(PART, |bytes| bytes / 4).max(4096);
@@ -248,15 +313,24 @@ mod tests {
 
     #[test]
     fn the_cached_part_is_the_same_wherever_file_and_memory_permit_it() {
-        let memory = |bytes| Memory { total: None, available: Some(bytes) };
-        assert_eq!(cached_bytes(4 << 30, memory(16 << 30)), cached_bytes(1 << 30, Memory::default()));
+        let memory = |bytes| Memory {
+            total: None,
+            available: Some(bytes),
+        };
+        assert_eq!(
+            cached_bytes(4 << 30, memory(16 << 30)),
+            cached_bytes(1 << 30, Memory::default())
+        );
         assert_eq!(cached_bytes(4 << 30, memory(64 << 20)), 16 << 20);
         assert_eq!(cached_bytes(1 << 20, Memory::default()), 1 << 20);
     }
 
     #[test]
     fn sizes_are_rounded_down_to_what_other_machines_use_too() {
-        assert_eq!([4 << 30, 2030 << 20, 64 << 20, 17 << 20].map(rung), [4 << 30, 1 << 30, 64 << 20, 16 << 20]);
+        assert_eq!(
+            [4 << 30, 2030 << 20, 64 << 20, 17 << 20].map(rung),
+            [4 << 30, 1 << 30, 64 << 20, 16 << 20]
+        );
         assert_eq!(rung(0), 0);
     }
 

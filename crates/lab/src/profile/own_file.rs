@@ -1,7 +1,9 @@
-//! The one file that a profile makes: marked as Fathom's, locked while it is in use, and removed with its owner.
+//! The one file that a profile makes: marked as Fathom's, locked while it is in use, and removed
+//! with its owner.
 //!
-//! A profile that is killed cannot remove its file. The next one in the same directory does, if everything agrees that it may: the name, the
-//! mark, a content that nobody touched since, no process of that number, and a lock that nobody holds. The lock is what counts between
+//! A profile that is killed cannot remove its file. The next one in the same directory does, if
+//! everything agrees that it may: the name, the mark, a content that nobody touched since, no
+//! process of that number, and a lock that nobody holds. The lock is what counts between
 //! containers, which do not see each other's processes.
 
 use super::ProfileError;
@@ -31,8 +33,19 @@ impl OwnFile {
     /// It cannot be made or marked.
     pub fn make(dir: &Path, process: u32) -> Result<Self, ProfileError> {
         let path = dir.join(format!("{BEFORE}{process}{AFTER}"));
-        let failed = |what, source| ProfileError::Run(RunError::Io { what, path: path.clone(), source });
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+        let failed = |what, source| {
+            ProfileError::Run(RunError::Io {
+                what,
+                path: path.clone(),
+                source,
+            })
+        };
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
         let file = opened.map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
                 return ProfileError::Unsuitable(format!(
@@ -42,10 +55,16 @@ impl OwnFile {
             }
             failed("cannot create", source)
         })?;
-        let facts = file.metadata().map_err(|source| failed("cannot look at", source))?;
+        let facts = file
+            .metadata()
+            .map_err(|source| failed("cannot look at", source))?;
         // Without locks the number of the process alone tells whether the file is in use.
         let _some_file_systems_have_no_locks = file.try_lock();
-        let own = Self { id: FileId::of(&facts), path: path.clone(), lock: file };
+        let own = Self {
+            id: FileId::of(&facts),
+            path: path.clone(),
+            lock: file,
+        };
         let mark = Mark::new(concat!("fathom ", env!("CARGO_PKG_VERSION")), 0);
         write_mark(&own.lock, &path, &mark, &RealProbe).map_err(RunError::from)?;
         Ok(own)
@@ -63,19 +82,33 @@ impl Drop for OwnFile {
     }
 }
 
-/// Removes what killed profiles left in a directory and says so; says also what is left alone that looks like it.
+/// Removes what killed profiles left in a directory and says so; says also what is left alone that
+/// looks like it.
 #[must_use]
 pub fn remove_stale(dir: &Path, process: u32) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(dir) else {
+        return Vec::new();
+    };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    paths.iter().filter_map(|path| Some((path, owner(path)?))).filter_map(|(path, owner)| judge(path, owner, process)).collect()
+    paths
+        .iter()
+        .filter_map(|path| Some((path, owner(path)?)))
+        .filter_map(|(path, owner)| judge(path, owner, process))
+        .collect()
 }
 
 /// The process that a name speaks of.
 fn owner(path: &Path) -> Option<u32> {
-    let number = path.file_name()?.to_str()?.strip_prefix(BEFORE)?.strip_suffix(AFTER)?;
-    number.parse().ok().filter(|process: &u32| process.to_string() == number)
+    let number = path
+        .file_name()?
+        .to_str()?
+        .strip_prefix(BEFORE)?
+        .strip_suffix(AFTER)?;
+    number
+        .parse()
+        .ok()
+        .filter(|process: &u32| process.to_string() == number)
 }
 
 fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
@@ -89,7 +122,8 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
         Err(error) => return left(&error.to_string()),
     };
     match read_mark(&file, path, &RealProbe) {
-        // A profile that was killed while it wrote left no seal; nobody else writes to a file of such a name.
+        // A profile that was killed while it wrote left no seal; nobody else writes to a file of
+        // such a name.
         Ok(Some(mark)) => match file.metadata().map(|facts| mark.still_describes(&facts)) {
             Ok(Ok(()) | Err(Stale::Unsealed)) => {}
             Ok(Err(why)) => return left(&why.to_string()),
@@ -100,15 +134,23 @@ fn judge(path: &Path, owner: u32, process: u32) -> Option<String> {
     }
     let is_alive = owner != process && Path::new(&format!("/proc/{owner}")).exists();
     if is_alive || matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Some(format!("another profile (process {owner}) seems to run in {}: the two disturb each other", shown_parent(path)));
+        return Some(format!(
+            "another profile (process {owner}) seems to run in {}: the two disturb each other",
+            shown_parent(path)
+        ));
     }
-    let removed = file.metadata().and_then(|facts| remove_own(path, FileId::of(&facts)));
+    let removed = file
+        .metadata()
+        .and_then(|facts| remove_own(path, FileId::of(&facts)));
     match removed {
         Ok(true) => {}
         Ok(false) => return left("another file took its place"),
         Err(error) => return left(&format!("it cannot be removed: {error}")),
     }
-    Some(format!("removed {}, which a profile that was killed had left behind", path.display()))
+    Some(format!(
+        "removed {}, which a profile that was killed had left behind",
+        path.display()
+    ))
 }
 
 fn shown_parent(path: &Path) -> String {
@@ -123,7 +165,10 @@ mod tests {
     const NOBODY: u32 = 4_194_305;
 
     fn names(dir: &Path) -> Vec<String> {
-        let mut out: Vec<String> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut out: Vec<String> = fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         out.sort();
         out
     }
@@ -172,7 +217,10 @@ mod tests {
         fs::write(place.path().join("other"), "x").unwrap();
         let said = remove_stale(place.path(), std::process::id());
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("removed ") && said[0].contains(".fathom-profile-4194305.dat"), "{said:?}");
+        assert!(
+            said[0].starts_with("removed ") && said[0].contains(".fathom-profile-4194305.dat"),
+            "{said:?}"
+        );
         assert_eq!(names(place.path()), ["other"]);
         assert_eq!(remove_stale(place.path(), std::process::id()), [""; 0]);
     }
@@ -191,8 +239,19 @@ mod tests {
         fs::write(place.path().join(".fathom-profile-x.dat"), "").unwrap();
         let said = remove_stale(place.path(), std::process::id());
         assert_eq!(said.len(), 5, "{said:?}");
-        assert!([locked.path(), &alive, &foreign, &grown, &link].iter().all(|path| path.exists()), "{said:?}");
-        assert_eq!(said.iter().filter(|text| text.contains("seems to run")).count(), 2, "{said:?}");
+        assert!(
+            [locked.path(), &alive, &foreign, &grown, &link]
+                .iter()
+                .all(|path| path.exists()),
+            "{said:?}"
+        );
+        assert_eq!(
+            said.iter()
+                .filter(|text| text.contains("seems to run"))
+                .count(),
+            2,
+            "{said:?}"
+        );
     }
 
     #[test]
@@ -201,7 +260,12 @@ mod tests {
         let taken = place.path().join(".fathom-profile-4194305.dat");
         fs::write(&taken, "data").unwrap();
         let error = OwnFile::make(place.path(), NOBODY).unwrap_err();
-        assert!(error.to_string().contains("exists and is not a file that a profile left behind"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("exists and is not a file that a profile left behind"),
+            "{error}"
+        );
         assert_eq!(fs::read_to_string(taken).unwrap(), "data");
     }
 }

@@ -1,12 +1,17 @@
-//! A profile made ready: the targets filled, the rows chosen that work on all of them, and the plan.
+//! A profile made ready: the targets filled, the rows chosen that work on all of them, and the
+//! plan.
 //!
-//! One target is the profile that `fathom profile` measures; of several each row is one block of all, so that they can be compared. Rows are of
-//! the same size on all targets, and one that any of them refuses is left out for all.
+//! One target is the profile that `fathom profile` measures; of several each row is one block of
+//! all, so that they can be compared. Rows are of the same size on all targets, and one that any of
+//! them refuses is left out for all.
 
 use super::ground::{Ground, cached_bytes, most_bytes};
 use super::rehearsal::rehearse;
 use super::timetable::{last_pass_ns, slot_times};
-use super::{ProfileError, ProfileRequest, ProfileWatch, RowsLeftOut, end_after, leave_out, make_file, rows, told};
+use super::{
+    ProfileError, ProfileRequest, ProfileWatch, RowsLeftOut, end_after, leave_out, make_file, rows,
+    told,
+};
 use crate::{Arm, Plan, Row, drawn_seed};
 use engine::Clock;
 use record::Stopping;
@@ -46,7 +51,9 @@ impl Prepared {
     /// Removes the files that were made, and notes that they are gone.
     pub fn clean(&mut self) {
         for ground in &mut self.grounds {
-            let Some(path) = ground.own.take().map(|own| own.path().to_owned()) else { continue };
+            let Some(path) = ground.own.take().map(|own| own.path().to_owned()) else {
+                continue;
+            };
             let several = self.plan.arms.len() > 1;
             self.notes.push(match (path.exists(), several) {
                 (true, _) => format!("{} could not be removed; remove it", path.display()),
@@ -57,10 +64,16 @@ impl Prepared {
     }
 }
 
-/// Fills the target of every arm and makes the plan: every row once a pass for every arm. The path of the request itself is not used.
+/// Fills the target of every arm and makes the plan: every row once a pass for every arm. The path
+/// of the request itself is not used.
 ///
 /// # Errors
-/// A target cannot be used or filled or fails in the rehearsal, no row works on all of them, or a signal came.
+/// A target cannot be used or filled or fails in the rehearsal, no row works on all of them, or a
+/// signal came.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 pub fn prepare(
     request: &ProfileRequest,
     arms: &[ProfileArm],
@@ -70,12 +83,28 @@ pub fn prepare(
     let start = context.clock.now();
     let mut rows = rows::rows(request)?;
     let mut sites = Sites::find(request, arms, context)?;
-    let mut notes: Vec<String> = sites.grounds.iter_mut().flat_map(|ground| std::mem::take(&mut ground.notes)).collect();
-    let has_direct = sites.grounds.iter().all(|ground| ground.no_direct.is_none());
+    let mut notes: Vec<String> = sites
+        .grounds
+        .iter_mut()
+        .flat_map(|ground| std::mem::take(&mut ground.notes))
+        .collect();
+    let has_direct = sites
+        .grounds
+        .iter()
+        .all(|ground| ground.no_direct.is_none());
     notes.extend(rows::within_effort(&mut rows, request, has_direct));
     let bytes = sites.fill(context, watch, &mut notes)?;
-    let cached = sites.grounds.iter().map(|ground| cached_bytes(bytes, ground.memory)).min().unwrap_or(bytes);
-    for said in sites.grounds.iter().flat_map(|ground| told::sizes(ground, bytes, cached, &rows)) {
+    let cached = sites
+        .grounds
+        .iter()
+        .map(|ground| cached_bytes(bytes, ground.memory))
+        .min()
+        .unwrap_or(bytes);
+    for said in sites
+        .grounds
+        .iter()
+        .flat_map(|ground| told::sizes(ground, bytes, cached, &rows))
+    {
         // Targets of one machine have much in common.
         if !notes.contains(&said) {
             notes.push(said);
@@ -85,20 +114,36 @@ pub fn prepare(
     let mut rows = sites.suitable(rows, bytes, cached, context, &mut left_out);
     let around = rehearse(&mut rows, &mut left_out, context, watch)?;
     if rows.is_empty() {
-        let why = left_out.iter().map(|left| left.reason.clone()).collect::<Vec<_>>().join("; ");
-        let paths: Vec<String> = sites.requests.iter().map(|request| request.path.display().to_string()).collect();
-        return Err(ProfileError::Unsuitable(format!("no row can be measured on {}: {why}", paths.join(" and "))));
+        let why = left_out
+            .iter()
+            .map(|left| left.reason.clone())
+            .collect::<Vec<_>>()
+            .join("; ");
+        let paths: Vec<String> = sites
+            .requests
+            .iter()
+            .map(|request| request.path.display().to_string())
+            .collect();
+        return Err(ProfileError::Unsuitable(format!(
+            "no row can be measured on {}: {why}",
+            paths.join(" and ")
+        )));
     }
-    let left_ns = request.budget_ns().saturating_sub(context.clock.now() - start);
+    let left_ns = request
+        .budget_ns()
+        .saturating_sub(context.clock.now() - start);
     let passes = request.passes.unwrap_or(request.effort.passes());
-    // The usual slot is that of a profile of one target: its time is kept for every arm, whatever the whole then takes.
+    // The usual slot is that of a profile of one target: its time is kept for every arm, whatever
+    // the whole then takes.
     let usual_ns = request.budget.is_none().then_some(request.effort.slot_ns());
     let times = if arms.len() > 1 && usual_ns.is_some() {
         slot_times(u64::MAX, passes, &around, usual_ns)
     } else {
         slot_times(left_ns, passes, &around, usual_ns)
     };
-    rows.iter_mut().flat_map(|row| &mut row.workloads).for_each(|workload| end_after(workload, times));
+    rows.iter_mut()
+        .flat_map(|row| &mut row.workloads)
+        .for_each(|workload| end_after(workload, times));
     let plan = Plan {
         name: "profile".into(),
         arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
@@ -111,9 +156,20 @@ pub fn prepare(
         seed: request.order_seed.unwrap_or_else(drawn_seed),
         question: None,
     };
-    let interval_ns = (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
-    let context = Context { interval_ns, ..context.clone() };
-    Ok(Prepared { plan, context, left_out, notes, slot: Nanos(times.measured_ns), grounds: sites.grounds })
+    let interval_ns =
+        (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+    let context = Context {
+        interval_ns,
+        ..context.clone()
+    };
+    Ok(Prepared {
+        plan,
+        context,
+        left_out,
+        notes,
+        slot: Nanos(times.measured_ns),
+        grounds: sites.grounds,
+    })
 }
 
 /// Where arms are measured; arms of one path share a site.
@@ -126,14 +182,28 @@ struct Sites {
 }
 
 impl Sites {
-    fn find(request: &ProfileRequest, arms: &[ProfileArm], context: &Context) -> Result<Self, ProfileError> {
-        let mut out = Self { grounds: Vec::new(), requests: Vec::new(), of_arm: Vec::new() };
+    fn find(
+        request: &ProfileRequest,
+        arms: &[ProfileArm],
+        context: &Context,
+    ) -> Result<Self, ProfileError> {
+        let mut out = Self {
+            grounds: Vec::new(),
+            requests: Vec::new(),
+            of_arm: Vec::new(),
+        };
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         for arm in arms {
-            let known = out.requests.iter().position(|known| real(&known.path) == real(&arm.path));
+            let known = out
+                .requests
+                .iter()
+                .position(|known| real(&known.path) == real(&arm.path));
             out.of_arm.push(known.unwrap_or(out.grounds.len()));
             if known.is_none() {
-                let request = ProfileRequest { path: arm.path.clone(), ..request.clone() };
+                let request = ProfileRequest {
+                    path: arm.path.clone(),
+                    ..request.clone()
+                };
                 out.grounds.push(Ground::find(&request, context)?);
                 out.requests.push(request);
             }
@@ -142,11 +212,19 @@ impl Sites {
     }
 
     fn choices(&self) -> impl Iterator<Item = Choice<'_>> {
-        self.requests.iter().zip(&self.grounds).map(|(request, ground)| Choice { request, ground })
+        self.requests
+            .iter()
+            .zip(&self.grounds)
+            .map(|(request, ground)| Choice { request, ground })
     }
 
     /// Fills what may be written to and returns the bytes that every target has.
-    fn fill(&self, context: &Context, watch: &mut dyn ProfileWatch, notes: &mut Vec<String>) -> Result<u64, ProfileError> {
+    fn fill(
+        &self,
+        context: &Context,
+        watch: &mut dyn ProfileWatch,
+        notes: &mut Vec<String>,
+    ) -> Result<u64, ProfileError> {
         let mut bytes = u64::MAX;
         for Choice { request, ground } in self.choices() {
             bytes = bytes.min(most_bytes(ground, request)?);
@@ -160,7 +238,11 @@ impl Sites {
                 filled_ones.push((choice.ground, filled));
             }
         }
-        notes.extend(filled_ones.iter().map(|(ground, filled)| told::fill(ground, filled)));
+        notes.extend(
+            filled_ones
+                .iter()
+                .map(|(ground, filled)| told::fill(ground, filled)),
+        );
         for Choice { ground, .. } in self.choices().filter(|choice| !choice.may_write(context)) {
             ground.without_holes(bytes)?;
         }
@@ -175,7 +257,10 @@ impl Sites {
                 needed.entry(facts.dev()).or_insert((0, ground)).0 += bytes;
             }
         }
-        match needed.into_values().find(|(needed, ground)| ground.free_bytes.is_some_and(|free| *needed > free)) {
+        match needed
+            .into_values()
+            .find(|(needed, ground)| ground.free_bytes.is_some_and(|free| *needed > free))
+        {
             None => Ok(()),
             Some((needed, ground)) => Err(ProfileError::Unsuitable(format!(
                 "the files of all targets need {} in the file system of {}, of which {} are free; free space, or give a smaller --size",
@@ -187,7 +272,14 @@ impl Sites {
     }
 
     /// The rows that can work on every target, made ready for each.
-    fn suitable(&self, rows: Vec<Phase>, bytes: u64, cached: u64, context: &Context, left_out: &mut Vec<RowsLeftOut>) -> Vec<Row> {
+    fn suitable(
+        &self,
+        rows: Vec<Phase>,
+        bytes: u64,
+        cached: u64,
+        context: &Context,
+        left_out: &mut Vec<RowsLeftOut>,
+    ) -> Vec<Row> {
         let choices: Vec<Choice<'_>> = self.choices().collect();
         let mut out = Vec::new();
         for row in rows {
@@ -196,14 +288,24 @@ impl Sites {
                 .map(|choice| {
                     let mut workload = row.workload.clone();
                     choice.fit(&mut workload, bytes, cached)?;
-                    let phase = Phase { name: row.name.clone(), workload };
+                    let phase = Phase {
+                        name: row.name.clone(),
+                        workload,
+                    };
                     run::dry_run(&phase, context).map_err(|error| error.to_string())?;
                     Ok(phase.workload)
                 })
                 .collect();
             match fitted {
                 Ok(of_site) => {
-                    out.push(Row { name: row.name, workloads: self.of_arm.iter().map(|site| of_site[*site].clone()).collect() });
+                    out.push(Row {
+                        name: row.name,
+                        workloads: self
+                            .of_arm
+                            .iter()
+                            .map(|site| of_site[*site].clone())
+                            .collect(),
+                    });
                 }
                 Err(reason) => leave_out(left_out, &row.name, reason),
             }
@@ -219,7 +321,8 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Whether the target may be written to: its own file, one that Fathom made, or one that the user gave up.
+    /// Whether the target may be written to: its own file, one that Fathom made, or one that the
+    /// user gave up.
     fn may_write(&self, context: &Context) -> bool {
         if self.ground.own.is_some() {
             return true;
@@ -227,12 +330,25 @@ impl Choice<'_> {
         let mut workload = self.base();
         workload.access.write_percent = Some(units::Percent(100.0));
         workload.files.size = self.ground.has.map(|bytes| Bytes(bytes.min(4096)));
-        run::dry_run(&Phase { name: "write".into(), workload }, context).is_ok()
+        run::dry_run(
+            &Phase {
+                name: "write".into(),
+                workload,
+            },
+            context,
+        )
+        .is_ok()
     }
 
     fn base(&self) -> Workload {
-        let mut workload = Workload { targets: vec![self.ground.target.clone()], ..Workload::default() };
-        workload.files.allow_destroy.extend(self.request.allow_destroy.clone());
+        let mut workload = Workload {
+            targets: vec![self.ground.target.clone()],
+            ..Workload::default()
+        };
+        workload
+            .files
+            .allow_destroy
+            .extend(self.request.allow_destroy.clone());
         workload
     }
 
@@ -242,7 +358,8 @@ impl Choice<'_> {
         if let Some(why) = self.ground.no_direct.as_ref().filter(|_| is_direct) {
             return Err(why.clone());
         }
-        if !self.ground.has_ring && workload.engine == EngineName::Auto && workload.queue_depth > 1 {
+        if !self.ground.has_ring && workload.engine == EngineName::Auto && workload.queue_depth > 1
+        {
             if !is_direct {
                 return Err("io_uring is not permitted here, and no other engine holds several cached operations".into());
             }
@@ -252,10 +369,18 @@ impl Choice<'_> {
         workload.targets = base.targets;
         workload.files.allow_destroy = base.files.allow_destroy;
         workload.seed = self.request.seed;
-        let most = if workload.cache == Cache::Warm { cached } else { bytes };
+        let most = if workload.cache == Cache::Warm {
+            cached
+        } else {
+            bytes
+        };
         let size = *workload.files.size.get_or_insert(Bytes(most));
         if size.0 > bytes {
-            return Err(format!("its file-size {} is more than the {} that the target has here", size.exact(), Bytes(bytes)));
+            return Err(format!(
+                "its file-size {} is more than the {} that the target has here",
+                size.exact(),
+                Bytes(bytes)
+            ));
         }
         Ok(())
     }

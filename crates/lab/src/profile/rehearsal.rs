@@ -15,8 +15,8 @@ const SETTLE_NS: u64 = 200_000_000;
 /// Errors by which a system says that it does not do such a thing: EINVAL and EOPNOTSUPP.
 const NOT_HERE: [&str; 2] = ["(os error 22)", "(os error 95)"];
 
-/// Runs every row for a moment on every arm's target and returns what each slot of a pass costs besides its own time. Rows that turn out not to
-/// work are left out.
+/// Runs every row for a moment on every arm's target and returns what each slot of a pass costs
+/// besides its own time. Rows that turn out not to work are left out.
 ///
 /// # Errors
 /// The target failed, or a signal came.
@@ -30,10 +30,17 @@ pub(super) fn rehearse(
     let mut kept = Vec::new();
     let of = rows.len();
     for (index, row) in std::mem::take(rows).into_iter().enumerate() {
-        watch.step(&Step::Rehearsing { row: &row.name, number: index + 1, of });
+        watch.step(&Step::Rehearsing {
+            row: &row.name,
+            number: index + 1,
+            of,
+        });
         let mut costs = Vec::new();
         for workload in &row.workloads {
-            let phase = Phase { name: row.name.clone(), workload: workload.clone() };
+            let phase = Phase {
+                name: row.name.clone(),
+                workload: workload.clone(),
+            };
             costs.push(cost(&phase, context)?);
         }
         match costs.into_iter().collect::<Result<Vec<u64>, String>>() {
@@ -55,27 +62,46 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
     if moment.workload.cache == Cache::Warm {
         // A slot in between may have evicted what this one warms.
         for target in &moment.workload.targets {
-            let _only_the_plan_is_less_exact = File::open(target).and_then(|file| sys::fadvise(&file, sys::Advice::DontNeed));
+            let _only_the_plan_is_less_exact =
+                File::open(target).and_then(|file| sys::fadvise(&file, sys::Advice::DontNeed));
         }
     }
     let begin = context.clock.now();
     let record = match execute(&moment, context, &mut NoWatch) {
         Ok(record) => record,
-        Err(error @ (RunError::Unsuitable(_) | RunError::Engine(_) | RunError::Spec(_) | RunError::Refused(_))) => {
+        Err(
+            error @ (RunError::Unsuitable(_)
+            | RunError::Engine(_)
+            | RunError::Spec(_)
+            | RunError::Refused(_)),
+        ) => {
             return Ok(Err(error.to_string()));
         }
         Err(error) => return Err(error.into()),
     };
     if let Some(caught) = sys::caught_signal() {
-        return Err(RunError::Interrupted { signal: caught.signal }.into());
+        return Err(RunError::Interrupted {
+            signal: caught.signal,
+        }
+        .into());
     }
     if record.outcome.status != Status::Ok && !was_too_short(&record) {
-        let why = record.errors.first().map(|error| format!("{} at byte {}: {}", error.operation, error.first_offset, error.error));
+        let why = record.errors.first().map(|error| {
+            format!(
+                "{} at byte {}: {}",
+                error.operation, error.first_offset, error.error
+            )
+        });
         let why = why.or(record.outcome.message).unwrap_or_default();
         if NOT_HERE.iter().any(|refusal| why.contains(refusal)) {
             return Ok(Err(format!("the system refuses it: {why}")));
         }
-        let place = row.workload.targets.first().map(|target| target.display().to_string()).unwrap_or_default();
+        let place = row
+            .workload
+            .targets
+            .first()
+            .map(|target| target.display().to_string())
+            .unwrap_or_default();
         return Err(ProfileError::Failed(format!(
             "{place} fails in row {:?}: {why}; look for the device's errors with `dmesg`, or profile another target",
             row.name
@@ -87,12 +113,16 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
     Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
 }
 
-/// Whether nothing ended in so short a time, as on a machine that is busy with something else. Nothing failed; a slot is longer.
+/// Whether nothing ended in so short a time, as on a machine that is busy with something else.
+/// Nothing failed; a slot is longer.
 fn was_too_short(record: &Record) -> bool {
-    record.outcome.status == Status::Incomplete && record.errors.is_empty() && record.operations.count() == 0
+    record.outcome.status == Status::Incomplete
+        && record.errors.is_empty()
+        && record.operations.count() == 0
 }
 
-/// Gives a row a short end and returns its time. A row with an end of its own keeps it: how long it takes is then all cost.
+/// Gives a row a short end and returns its time. A row with an end of its own keeps it: how long it
+/// takes is then all cost.
 fn shorten(workload: &mut Workload) -> u64 {
     let stop = &mut workload.stop;
     if stop.duration.is_none() && !stop.complete && stop.total_bytes.is_none() {
@@ -113,7 +143,13 @@ mod tests {
         let mut record = Record::default();
         record.outcome.status = Status::Incomplete;
         assert!(was_too_short(&record));
-        record.operations.insert("read", Operations { count: 1, ..Operations::default() });
+        record.operations.insert(
+            "read",
+            Operations {
+                count: 1,
+                ..Operations::default()
+            },
+        );
         assert!(!was_too_short(&record), "something else was incomplete");
         record.outcome.status = Status::Failed;
         assert!(!was_too_short(&record));

@@ -30,7 +30,8 @@ impl Wire {
         if bytes.is_empty() {
             return Err(speaks_no_http2("it closed the connection"));
         }
-        // Length in three bytes, then the type: what answers in another protocol has other bytes there.
+        // Length in three bytes, then the type: what answers in another protocol has other bytes
+        // there.
         if self.have > 3 && self.head[3] != SETTINGS {
             return Err(speaks_no_http2("its answer is another protocol's"));
         }
@@ -43,23 +44,37 @@ impl Wire {
 }
 
 impl AsyncRead for Wire {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         match self.stream.poll_read(context, buffer) {
             Poll::Ready(Ok(())) => Poll::Ready(self.look(&buffer.filled()[before..])),
             // Some servers reset what they do not understand.
-            Poll::Ready(Err(_)) if !self.state.begun.get() => Poll::Ready(Err(speaks_no_http2("it broke the connection"))),
+            Poll::Ready(Err(_)) if !self.state.begun.get() => {
+                Poll::Ready(Err(speaks_no_http2("it broke the connection")))
+            }
             other @ (Poll::Ready(Err(_)) | Poll::Pending) => other,
         }
     }
 }
 
 impl AsyncWrite for Wire {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.stream.poll_write(context, &[IoSlice::new(bytes)])
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         self.stream.poll_write(context, pieces)
     }
 

@@ -1,6 +1,9 @@
 //! Scenarios as TOML.
 
-use super::{Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed, Sleep, StepKind, UserStep};
+use super::{
+    Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed,
+    Sleep, StepKind, UserStep,
+};
 use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
@@ -140,29 +143,48 @@ impl Scenario {
     /// # Errors
     /// No TOML, an unknown key, a value that makes no sense: where, and what to write instead.
     pub fn parse(text: &str, file: &str) -> Result<Self, LoadError> {
-        let raw: File = toml::from_str(text).map_err(|e| LoadError::asked(format!("{file}: {}", e.to_string().trim_end())))?;
-        let at = |place: String| move |error: LoadError| LoadError::asked(format!("{file}: {place}: {error}"));
+        let raw: File = toml::from_str(text)
+            .map_err(|e| LoadError::asked(format!("{file}: {}", e.to_string().trim_end())))?;
+        let at = |place: String| {
+            move |error: LoadError| LoadError::asked(format!("{file}: {place}: {error}"))
+        };
         let arrivals = arrivals(raw.users, raw.rate).map_err(at("the load".into()))?;
         let mut seeds = Vec::new();
         for (number, seed) in (1..).zip(raw.seed) {
             let place = format!("seed {number}");
             let size = bytes(&seed.size).map_err(at(place.clone()))?;
             positive(seed.weight).map_err(at(place))?;
-            seeds.push(Seed { count: seed.count, size, weight: seed.weight });
+            seeds.push(Seed {
+                count: seed.count,
+                size,
+                weight: seed.weight,
+            });
         }
         let mut steps = Vec::new();
         for (number, operation) in (1..).zip(raw.operation) {
             let place = format!("operation {number} ({})", operation.kind.word());
             steps.push(step(operation).map_err(at(place))?);
         }
-        let thresholds: Result<_, LoadError> = raw.thresholds.iter().map(|text| Threshold::parse(text)).collect();
-        let stem = || std::path::Path::new(file).file_stem().map_or_else(|| "load".into(), |stem| stem.to_string_lossy().into_owned());
+        let thresholds: Result<_, LoadError> = raw
+            .thresholds
+            .iter()
+            .map(|text| Threshold::parse(text))
+            .collect();
+        let stem = || {
+            std::path::Path::new(file)
+                .file_stem()
+                .map_or_else(|| "load".into(), |stem| stem.to_string_lossy().into_owned())
+        };
         let scenario = Self {
             name: raw.name.unwrap_or_else(stem),
             about: raw.about,
             arrivals,
             seeds,
-            keys: raw.keys.as_deref().map_or(Ok(KeyChoice::Uniform), KeyChoice::parse).map_err(at("keys".into()))?,
+            keys: raw
+                .keys
+                .as_deref()
+                .map_or(Ok(KeyChoice::Uniform), KeyChoice::parse)
+                .map_err(at("keys".into()))?,
             prefixes: raw.prefixes.unwrap_or(1).max(1),
             steps,
             thresholds: thresholds.map_err(at("thresholds".into()))?,
@@ -170,7 +192,9 @@ impl Scenario {
             data: raw.data,
             verify: raw.verify,
         };
-        scenario.check().map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
+        scenario
+            .check()
+            .map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
         Ok(scenario)
     }
 
@@ -178,24 +202,42 @@ impl Scenario {
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |text: String| Err(LoadError::Asked(text));
         if self.steps.is_empty() {
-            return refuse("no operation; add [[operation]] with kind = \"put\", \"get\", \"list\", …".into());
+            return refuse(
+                "no operation; add [[operation]] with kind = \"put\", \"get\", \"list\", …".into(),
+            );
         }
         if self.course().total_ns() == 0 || self.course().peak() <= 0.0 {
             return refuse("the load has no length, or never more than no users; give stages such as { for = \"30s\", to = 16 }".into());
         }
-        let uploads = self.steps.iter().any(|step| matches!(step.kind, StepKind::Put | StepKind::Multipart));
+        let uploads = self
+            .steps
+            .iter()
+            .any(|step| matches!(step.kind, StepKind::Put | StepKind::Multipart));
         for step in &self.steps {
             let word = step.kind.word();
-            let needs_seed = step.kind.reads_object() && step.from.iter().all(|source| source.set == ObjectSet::Seed);
+            let needs_seed = step.kind.reads_object()
+                && step.from.iter().all(|source| source.set == ObjectSet::Seed);
             if needs_seed && self.seed_count() == 0 {
-                return refuse(format!("{word} needs objects that exist before: add [[seed]] with count and size"));
+                return refuse(format!(
+                    "{word} needs objects that exist before: add [[seed]] with count and size"
+                ));
             }
-            let needs_own = step.kind.reads_object() && !needs_seed && step.from.iter().all(|source| source.set == ObjectSet::Own);
+            let needs_own = step.kind.reads_object()
+                && !needs_seed
+                && step.from.iter().all(|source| source.set == ObjectSet::Own);
             if needs_own && !uploads {
-                return refuse(format!("{word} of own objects needs an operation that uploads: add [[operation]] with kind = \"put\""));
+                return refuse(format!(
+                    "{word} of own objects needs an operation that uploads: add [[operation]] with kind = \"put\""
+                ));
             }
-            let deletes_seed = step.kind == StepKind::Delete && step.from.iter().any(|source| source.set == ObjectSet::Seed);
-            if deletes_seed && self.steps.iter().any(|other| other.kind != StepKind::Delete && other.kind.reads_object()) {
+            let deletes_seed = step.kind == StepKind::Delete
+                && step.from.iter().any(|source| source.set == ObjectSet::Seed);
+            if deletes_seed
+                && self
+                    .steps
+                    .iter()
+                    .any(|other| other.kind != StepKind::Delete && other.kind.reads_object())
+            {
                 return refuse("a scenario that deletes its seeds cannot also read objects: the reads would fail".into());
             }
         }
@@ -213,9 +255,13 @@ impl KeyChoice {
             ("uniform", "0.99") if !text.contains(':') => Ok(Self::Uniform),
             ("zipf", theta) => match theta.parse::<f64>() {
                 Ok(theta) if (0.0..=5.0).contains(&theta) => Ok(Self::Zipf(theta)),
-                Ok(_) | Err(_) => Err(LoadError::asked(format!("keys {text:?}: theta is a number from 0 to 5; example: zipf:0.99"))),
+                Ok(_) | Err(_) => Err(LoadError::asked(format!(
+                    "keys {text:?}: theta is a number from 0 to 5; example: zipf:0.99"
+                ))),
             },
-            _ => Err(LoadError::asked(format!("keys {text:?} is neither uniform nor zipf:THETA"))),
+            _ => Err(LoadError::asked(format!(
+                "keys {text:?} is neither uniform nor zipf:THETA"
+            ))),
         }
     }
 }
@@ -223,22 +269,49 @@ impl KeyChoice {
 fn arrivals(users: Option<Users>, rate: Option<Rates>) -> Result<Arrivals, LoadError> {
     match (users, rate) {
         (Some(users), None) => {
-            let leg = |stage: UserStage| Ok(Leg { for_ns: time(&stage.for_text)?, to: f64::from(stage.to) });
+            let leg = |stage: UserStage| {
+                Ok(Leg {
+                    for_ns: time(&stage.for_text)?,
+                    to: f64::from(stage.to),
+                })
+            };
             let legs: Result<_, LoadError> = users.stages.into_iter().map(leg).collect();
-            Ok(Arrivals::Closed { users: Ramp { start: f64::from(users.start), legs: legs? } })
+            Ok(Arrivals::Closed {
+                users: Ramp {
+                    start: f64::from(users.start),
+                    legs: legs?,
+                },
+            })
         }
         (None, Some(rates)) => {
-            let per_second = |text: &str| Rate::parse(text).map(|rate| rate.0).map_err(|e| LoadError::asked(e.to_string()));
-            let leg = |stage: RateStage| Ok(Leg { for_ns: time(&stage.for_text)?, to: per_second(&stage.to)? });
+            let per_second = |text: &str| {
+                Rate::parse(text)
+                    .map(|rate| rate.0)
+                    .map_err(|e| LoadError::asked(e.to_string()))
+            };
+            let leg = |stage: RateStage| {
+                Ok(Leg {
+                    for_ns: time(&stage.for_text)?,
+                    to: per_second(&stage.to)?,
+                })
+            };
             let legs: Result<Vec<Leg>, LoadError> = rates.stages.into_iter().map(leg).collect();
             let start = rates.start.as_deref().map_or(Ok(0.0), per_second)?;
             if rates.connections == 0 {
                 return Err(LoadError::asked("connections must be 1 or more"));
             }
-            Ok(Arrivals::Open { rate: Ramp { start, legs: legs? }, spacing: rates.arrival, connections: rates.connections })
+            Ok(Arrivals::Open {
+                rate: Ramp { start, legs: legs? },
+                spacing: rates.arrival,
+                connections: rates.connections,
+            })
         }
-        (Some(_), Some(_)) => Err(LoadError::asked("[users] is a closed loop and [rate] an open one; give one of them")),
-        (None, None) => Err(LoadError::asked("neither [users] nor [rate]; give one, with stages such as { for = \"30s\", to = 16 }")),
+        (Some(_), Some(_)) => Err(LoadError::asked(
+            "[users] is a closed loop and [rate] an open one; give one of them",
+        )),
+        (None, None) => Err(LoadError::asked(
+            "neither [users] nor [rate]; give one, with stages such as { for = \"30s\", to = 16 }",
+        )),
     }
 }
 
@@ -246,10 +319,14 @@ fn step(raw: Operation) -> Result<UserStep, LoadError> {
     positive(raw.weight)?;
     let kind = raw.kind;
     if kind.writes() && raw.size.is_none() {
-        return Err(LoadError::asked("what is written has a size; add size = \"4KiB\""));
+        return Err(LoadError::asked(
+            "what is written has a size; add size = \"4KiB\"",
+        ));
     }
     if !kind.writes() && raw.size.is_some() {
-        return Err(LoadError::asked("size belongs to what is written; what is read has the size it was made with"));
+        return Err(LoadError::asked(
+            "size belongs to what is written; what is read has the size it was made with",
+        ));
     }
     if !raw.from.is_empty() && !kind.reads_object() {
         return Err(LoadError::asked("from belongs to get, head and delete"));
@@ -264,33 +341,65 @@ fn step(raw: Operation) -> Result<UserStep, LoadError> {
     let mut from = Vec::new();
     for source in &raw.from {
         positive(source.weight)?;
-        from.push(ObjectSource { set: source.objects, weight: source.weight, last: source.last });
+        from.push(ObjectSource {
+            set: source.objects,
+            weight: source.weight,
+            last: source.last,
+        });
     }
     let mut sleeps = Vec::new();
     for sleep in &raw.sleep {
-        sleeps.push(Sleep { under: sleep.under.as_deref().map(bytes).transpose()?, for_ns: time(&sleep.for_text)? });
+        sleeps.push(Sleep {
+            under: sleep.under.as_deref().map(bytes).transpose()?,
+            for_ns: time(&sleep.for_text)?,
+        });
     }
     let mut then = Vec::new();
     for follow in &raw.then {
         if !follow.kind.reads_object() || follow.one_in == 0 {
-            return Err(LoadError::asked("then is a get, head or delete, one-in 1 or more"));
+            return Err(LoadError::asked(
+                "then is a get, head or delete, one-in 1 or more",
+            ));
         }
-        then.push(Follow { kind: follow.kind, one_in: follow.one_in, at_most: follow.at_most.as_deref().map(bytes).transpose()? });
+        then.push(Follow {
+            kind: follow.kind,
+            one_in: follow.one_in,
+            at_most: follow.at_most.as_deref().map(bytes).transpose()?,
+        });
     }
     let sizes = ObjectSizes::parse(raw.size.as_deref().unwrap_or("0"))?;
-    Ok(UserStep { kind, weight: raw.weight, sizes, part_bytes, field: raw.field.unwrap_or_else(|| "file".into()), from, sleeps, then })
+    Ok(UserStep {
+        kind,
+        weight: raw.weight,
+        sizes,
+        part_bytes,
+        field: raw.field.unwrap_or_else(|| "file".into()),
+        from,
+        sleeps,
+        then,
+    })
 }
 
 fn positive(weight: f64) -> Result<(), LoadError> {
-    if weight > 0.0 && weight.is_finite() { Ok(()) } else { Err(LoadError::asked(format!("weight {weight} is no number above 0"))) }
+    if weight > 0.0 && weight.is_finite() {
+        Ok(())
+    } else {
+        Err(LoadError::asked(format!(
+            "weight {weight} is no number above 0"
+        )))
+    }
 }
 
 fn bytes(text: &str) -> Result<u64, LoadError> {
-    Bytes::parse(text).map(|bytes| bytes.0).map_err(|e| LoadError::asked(e.to_string()))
+    Bytes::parse(text)
+        .map(|bytes| bytes.0)
+        .map_err(|e| LoadError::asked(e.to_string()))
 }
 
 fn time(text: &str) -> Result<u64, LoadError> {
-    Nanos::parse(text).map(|time| time.0).map_err(|e| LoadError::asked(e.to_string()))
+    Nanos::parse(text)
+        .map(|time| time.0)
+        .map_err(|e| LoadError::asked(e.to_string()))
 }
 
 #[cfg(test)]
@@ -303,16 +412,35 @@ mod tests {
     #[test]
     fn a_small_scenario_has_the_name_of_its_file() {
         let scenario = Scenario::parse(SOUND, "dir/mine.toml").unwrap();
-        assert_eq!((scenario.name.as_str(), scenario.most_users(), scenario.prefixes), ("mine", 2, 1));
+        assert_eq!(
+            (
+                scenario.name.as_str(),
+                scenario.most_users(),
+                scenario.prefixes
+            ),
+            ("mine", 2, 1)
+        );
     }
 
     #[test]
     fn an_open_loop_has_a_rate_and_connections() {
-        let text =
-            "[rate]\narrival = \"constant\"\nconnections = 9\nstages = [{ for = \"1s\", to = \"2k\" }]\n[[operation]]\nkind = \"fetch\"\n";
+        let text = "[rate]\narrival = \"constant\"\nconnections = 9\nstages = [{ for = \"1s\", to = \"2k\" }]\n[[operation]]\nkind = \"fetch\"\n";
         let scenario = Scenario::parse(text, "x").unwrap();
-        let rate = Ramp { start: 0.0, legs: vec![Leg { for_ns: 1_000_000_000, to: 2000.0 }] };
-        assert_eq!(scenario.arrivals, Arrivals::Open { rate, spacing: Spacing::Constant, connections: 9 });
+        let rate = Ramp {
+            start: 0.0,
+            legs: vec![Leg {
+                for_ns: 1_000_000_000,
+                to: 2000.0,
+            }],
+        };
+        assert_eq!(
+            scenario.arrivals,
+            Arrivals::Open {
+                rate,
+                spacing: Spacing::Constant,
+                connections: 9
+            }
+        );
     }
 
     #[test]
@@ -327,19 +455,42 @@ mod tests {
             (&SOUND.replace("\"1s\"", "\"1x\""), "the load"),
             (&SOUND.replace("\"1s\"", "\"0s\""), "the load has no length"),
             (&SOUND.replace("size = \"1KiB\"", ""), "add size = \"4KiB\""),
-            (&SOUND.replace("put", "get"), "size belongs to what is written"),
-            (&SOUND.replace("put", "get").replace("size = \"1KiB\"", ""), "add [[seed]]"),
             (
-                &SOUND.replace("put", "delete").replace("size = \"1KiB\"", "from = [{ objects = \"own\" }]"),
+                &SOUND.replace("put", "get"),
+                "size belongs to what is written",
+            ),
+            (
+                &SOUND.replace("put", "get").replace("size = \"1KiB\"", ""),
+                "add [[seed]]",
+            ),
+            (
+                &SOUND
+                    .replace("put", "delete")
+                    .replace("size = \"1KiB\"", "from = [{ objects = \"own\" }]"),
                 "needs an operation that uploads",
             ),
             (&format!("{SOUND}weight = -1.0"), "no number above 0"),
-            (&format!("thresholds = [\"p95\"]\n{SOUND}"), "thresholds: threshold \"p95\""),
-            (&format!("keys = \"random\"\n{SOUND}"), "neither uniform nor zipf"),
-            (&format!("{seeded}{}", "[users]\nstages = [{ for = \"1s\", to = 2 }]\n"), "no operation"),
+            (
+                &format!("thresholds = [\"p95\"]\n{SOUND}"),
+                "thresholds: threshold \"p95\"",
+            ),
+            (
+                &format!("keys = \"random\"\n{SOUND}"),
+                "neither uniform nor zipf",
+            ),
+            (
+                &format!(
+                    "{seeded}{}",
+                    "[users]\nstages = [{ for = \"1s\", to = 2 }]\n"
+                ),
+                "no operation",
+            ),
         ] {
             let error = Scenario::parse(text, "f.toml").unwrap_err();
-            assert!(matches!(&error, LoadError::Asked(said) if said.starts_with("f.toml: ") && said.contains(told)), "{told}: {error}");
+            assert!(
+                matches!(&error, LoadError::Asked(said) if said.starts_with("f.toml: ") && said.contains(told)),
+                "{told}: {error}"
+            );
         }
     }
 

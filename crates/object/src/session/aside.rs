@@ -13,7 +13,9 @@ impl Session {
     pub(crate) async fn bucket(&mut self, method: &str) -> Result<(u16, String), Failure> {
         let path = self.thread.habits.bucket_path();
         self.plain(method, (&path, ""), Take::Discard).await?;
-        let code = element(&self.body.collected, "Code").unwrap_or_default().to_owned();
+        let code = element(&self.body.collected, "Code")
+            .unwrap_or_default()
+            .to_owned();
         Ok((self.response.status, code))
     }
 
@@ -27,7 +29,12 @@ impl Session {
     }
 
     /// A request that is not counted; the query is encoded, and its names are in order.
-    async fn plain(&mut self, method: &str, (path, query): (&str, &str), take: Take) -> Result<(), Failure> {
+    async fn plain(
+        &mut self,
+        method: &str,
+        (path, query): (&str, &str),
+        take: Take,
+    ) -> Result<(), Failure> {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
         self.path.clear();
@@ -36,13 +43,31 @@ impl Session {
         self.query.extend_from_slice(query.as_bytes());
         self.tail.clear();
         let now = habits.clock.now();
-        let nothing = (Object { owner: 0, number: 0, size: 0 }, 0, 0);
+        let nothing = (
+            Object {
+                owner: 0,
+                number: 0,
+                size: 0,
+            },
+            0,
+            0,
+        );
         self.write_head(method, 0, habits, now, nothing.0, 0, 0);
-        let call = if method == "HEAD" { Call::Head } else { Call::Bucket };
-        let result = tokio::time::timeout(habits.timeout, self.exchange(&thread.ledger, call, nothing, take, now)).await;
+        let call = if method == "HEAD" {
+            Call::Head
+        } else {
+            Call::Bucket
+        };
+        let result = tokio::time::timeout(
+            habits.timeout,
+            self.exchange(&thread.ledger, call, nothing, take, now),
+        )
+        .await;
         if self.response.closes || !matches!(result, Ok(Ok(_))) {
             self.stream = None;
         }
-        result.unwrap_or_else(|_elapsed| Err(Failure::new(FailureKind::Timeout, "timeout"))).map(drop)
+        result
+            .unwrap_or_else(|_elapsed| Err(Failure::new(FailureKind::Timeout, "timeout")))
+            .map(drop)
     }
 }

@@ -2,7 +2,9 @@
 
 use super::Running;
 use crate::payload::Object;
-use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, Measurements, RequestPhases, WorkerAccount};
+use record::{
+    EndpointAccount, ErrorCount, Histogram, LoopAccount, Measurements, RequestPhases, WorkerAccount,
+};
 
 /// What a thread hands back.
 #[derive(Default)]
@@ -46,7 +48,14 @@ impl Running {
         let (mut posted, mut may_hide_uploads) = (0, false);
         for owned in &self.owned {
             let owned = owned.borrow();
-            objects.extend(owned.live.iter().chain(&owned.doubtful).chain(&owned.pending).copied());
+            objects.extend(
+                owned
+                    .live
+                    .iter()
+                    .chain(&owned.doubtful)
+                    .chain(&owned.pending)
+                    .copied(),
+            );
             uploads.extend(owned.uploads.iter().cloned());
             may_hide_uploads |= owned.may_hide_uploads;
             posted += owned.posted;
@@ -55,11 +64,16 @@ impl Running {
         let mut loop_account = ledger.loop_account(worker_ns);
         loop_account.abandoned = abandoned;
         Yield {
-            account: WorkerAccount { operations: measured.count(), bytes: measured.bytes(), ..WorkerAccount::default() },
+            account: WorkerAccount {
+                operations: measured.count(),
+                bytes: measured.bytes(),
+                ..WorkerAccount::default()
+            },
             loop_account,
             phases: ledger.phases(),
             errors: ledger.errors(),
-            endpoints: ledger.endpoints(self.thread.peers.iter().map(|peer| peer.authority.as_str())),
+            endpoints: ledger
+                .endpoints(self.thread.peers.iter().map(|peer| peer.authority.as_str())),
             iterations: ledger.iterations.take(),
             lateness: ledger.lateness.take(),
             unsent: self.unsent.take(),

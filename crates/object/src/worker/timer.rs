@@ -5,10 +5,16 @@ use tokio::io::unix::AsyncFd;
 pub(super) struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {
-    #[allow(deprecated, reason = "the replacement is unsafe, for types whose descriptor may change; an OwnedFd's does not")]
+    #[allow(
+        deprecated,
+        reason = "the replacement is unsafe, for types whose descriptor may change; an OwnedFd's does not"
+    )]
     pub(super) fn new() -> std::io::Result<Self> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
-        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let fd = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
         Ok(Self(AsyncFd::new(fd)?))
     }
 
@@ -18,7 +24,13 @@ impl Timer {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
         };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        let once = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value,
+        };
         if timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once).is_err() {
             return;
         }

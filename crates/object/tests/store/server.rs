@@ -1,6 +1,11 @@
-//! A small object server that does what a test says: it keeps objects, counts requests, and is late, wrong or gone on command.
+//! A small object server that does what a test says: it keeps objects, counts requests, and is
+//! late, wrong or gone on command.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "each file of tests uses a part, and what fails in it fails the test")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each file of tests uses a part, and what fails in it fails the test"
+)]
 
 use engine::{Clock, MachineClock};
 use std::collections::BTreeMap;
@@ -86,7 +91,11 @@ impl Server {
                 let Ok(stream) = stream else { return };
                 let _no_matter = stream.set_nodelay(true);
                 shared.connections.fetch_add(1, SeqCst);
-                shared.open.lock().unwrap().push(stream.try_clone().unwrap());
+                shared
+                    .open
+                    .lock()
+                    .unwrap()
+                    .push(stream.try_clone().unwrap());
                 let state = Arc::clone(&shared);
                 std::thread::spawn(move || state.serve(stream));
             }
@@ -102,9 +111,16 @@ impl Server {
         self.state.requests.load(SeqCst)
     }
 
-    /// Requests of one kind: method, and the words `list`, `part`, `uploads`, `complete` or `bucket`.
+    /// Requests of one kind: method, and the words `list`, `part`, `uploads`, `complete` or
+    /// `bucket`.
     pub(crate) fn count(&self, kind: &str) -> u64 {
-        self.state.by_kind.lock().unwrap().get(kind).copied().unwrap_or(0)
+        self.state
+            .by_kind
+            .lock()
+            .unwrap()
+            .get(kind)
+            .copied()
+            .unwrap_or(0)
     }
 
     pub(crate) fn objects(&self) -> usize {
@@ -147,7 +163,11 @@ impl State {
                 return None;
             }
             let (status, headers, answer) = match act {
-                Act::Status(status, code) => (status, String::new(), format!("<Error><Code>{code}</Code></Error>").into_bytes()),
+                Act::Status(status, code) => (
+                    status,
+                    String::new(),
+                    format!("<Error><Code>{code}</Code></Error>").into_bytes(),
+                ),
                 Act::Answer
                 | Act::Late(_)
                 | Act::Flip(_)
@@ -157,8 +177,15 @@ impl State {
                 | Act::Hang
                 | Act::AnswerAndClose => self.answer(&asked, body),
             };
-            let wants_close = asked.head.to_lowercase().contains("connection: close") || act == Act::AnswerAndClose;
-            send(&mut out, &asked, act, (status, &headers, answer), wants_close)?;
+            let wants_close = asked.head.to_lowercase().contains("connection: close")
+                || act == Act::AnswerAndClose;
+            send(
+                &mut out,
+                &asked,
+                act,
+                (status, &headers, answer),
+                wants_close,
+            )?;
             if wants_close || act == Act::Cut {
                 let _no_matter = out.shutdown(Shutdown::Both);
                 return None;
@@ -175,17 +202,42 @@ impl State {
         }
         let mut words = head.split_whitespace();
         let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let (path, query) = target.split_once('?').map_or((target.clone(), String::new()), |(path, query)| (path.into(), query.into()));
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok()).unwrap_or(0);
+        let (path, query) = target
+            .split_once('?')
+            .map_or((target.clone(), String::new()), |(path, query)| {
+                (path.into(), query.into())
+            });
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok())
+            .unwrap_or(0);
         let mut body = vec![0; length];
         input.read_exact(&mut body).ok()?;
         let number = self.requests.fetch_add(1, SeqCst) + 1;
-        Some((Asked { method, path, query, number, head }, body))
+        Some((
+            Asked {
+                method,
+                path,
+                query,
+                number,
+                head,
+            },
+            body,
+        ))
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
     fn answer(&self, asked: &Asked, body: Vec<u8>) -> (u16, String, Vec<u8>) {
         let none = || (200, String::new(), Vec::new());
-        let has = |word: &str| asked.query.split('&').any(|part| part.split('=').next() == Some(word));
+        let has = |word: &str| {
+            asked
+                .query
+                .split('&')
+                .any(|part| part.split('=').next() == Some(word))
+        };
         let is_bucket = asked.path.matches('/').count() == 1;
         let kind = match asked.method.as_str() {
             "GET" if has("list-type") => "list",
@@ -195,9 +247,20 @@ impl State {
             _ if is_bucket => "bucket",
             method => method,
         };
-        *self.by_kind.lock().unwrap().entry(kind.to_owned()).or_default() += 1;
+        *self
+            .by_kind
+            .lock()
+            .unwrap()
+            .entry(kind.to_owned())
+            .or_default() += 1;
         let mut objects = self.objects.lock().unwrap();
-        let missing = || (404, String::new(), b"<Error><Code>NoSuchKey</Code></Error>".to_vec());
+        let missing = || {
+            (
+                404,
+                String::new(),
+                b"<Error><Code>NoSuchKey</Code></Error>".to_vec(),
+            )
+        };
         match kind {
             "bucket" => match asked.method.as_str() {
                 "HEAD" if !objects.contains_key(&asked.path) => (404, String::new(), Vec::new()),
@@ -212,21 +275,57 @@ impl State {
                 _ => none(),
             },
             "list" => {
-                let prefix = asked.query.split("prefix=").nth(1).unwrap_or_default().replace("%2F", "/");
+                let prefix = asked
+                    .query
+                    .split("prefix=")
+                    .nth(1)
+                    .unwrap_or_default()
+                    .replace("%2F", "/");
                 let wanted = format!("{}/{prefix}", asked.path);
-                let keys = objects.keys().filter(|key| key.starts_with(&wanted)).map(|key| format!("<Key>{key}</Key>"));
-                (200, String::new(), format!("<ListBucketResult>{}</ListBucketResult>", keys.collect::<String>()).into_bytes())
+                let keys = objects
+                    .keys()
+                    .filter(|key| key.starts_with(&wanted))
+                    .map(|key| format!("<Key>{key}</Key>"));
+                (
+                    200,
+                    String::new(),
+                    format!(
+                        "<ListBucketResult>{}</ListBucketResult>",
+                        keys.collect::<String>()
+                    )
+                    .into_bytes(),
+                )
             }
-            "uploads" => (200, String::new(), format!("<A><UploadId>up{}</UploadId></A>", asked.number).into_bytes()),
+            "uploads" => (
+                200,
+                String::new(),
+                format!("<A><UploadId>up{}</UploadId></A>", asked.number).into_bytes(),
+            ),
             "part" => {
-                let value = |name: &str| asked.query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')).unwrap_or("");
+                let value = |name: &str| {
+                    asked
+                        .query
+                        .split('&')
+                        .find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
+                        .unwrap_or("")
+                };
                 let number = value("partNumber").parse().unwrap();
-                self.uploads.lock().unwrap().entry(value("uploadId").to_owned()).or_default().insert(number, body);
+                self.uploads
+                    .lock()
+                    .unwrap()
+                    .entry(value("uploadId").to_owned())
+                    .or_default()
+                    .insert(number, body);
                 (200, format!("ETag: \"part{number}\"\r\n"), Vec::new())
             }
             "complete" => {
                 let upload = asked.query.split("uploadId=").nth(1).unwrap_or_default();
-                let parts = self.uploads.lock().unwrap().remove(upload).unwrap_or_default();
+                let parts = self
+                    .uploads
+                    .lock()
+                    .unwrap()
+                    .remove(upload)
+                    .unwrap_or_default();
                 objects.insert(asked.path.clone(), parts.into_values().flatten().collect());
                 (200, String::new(), b"<C><ETag>whole</ETag></C>".to_vec())
             }
@@ -234,7 +333,9 @@ impl State {
                 objects.insert(asked.path.clone(), body);
                 (200, "ETag: \"x\"\r\n".into(), Vec::new())
             }
-            "GET" | "HEAD" => objects.get(&asked.path).map_or_else(missing, |body| (200, String::new(), body.clone())),
+            "GET" | "HEAD" => objects
+                .get(&asked.path)
+                .map_or_else(missing, |body| (200, String::new(), body.clone())),
             "DELETE" => {
                 objects.remove(&asked.path);
                 (204, String::new(), Vec::new())
@@ -244,7 +345,13 @@ impl State {
     }
 }
 
-fn send(out: &mut TcpStream, asked: &Asked, act: Act, answer: (u16, &str, Vec<u8>), closes: bool) -> Option<()> {
+fn send(
+    out: &mut TcpStream,
+    asked: &Asked,
+    act: Act,
+    answer: (u16, &str, Vec<u8>),
+    closes: bool,
+) -> Option<()> {
     let (status, headers, mut body) = answer;
     let is_get = asked.method == "GET";
     if let Act::Flip(at) = act

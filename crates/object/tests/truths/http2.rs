@@ -22,11 +22,16 @@ enum Habit {
 fn start(habit: Habit) -> (u16, Arc<AtomicU64>) {
     let seen = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&seen);
-    (tls::listen(move |stream| serve(stream, habit, Arc::clone(&count))), seen)
+    (
+        tls::listen(move |stream| serve(stream, habit, Arc::clone(&count))),
+        seen,
+    )
 }
 
 async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64>) {
-    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+    let Ok(mut connection) = h2::server::handshake(stream).await else {
+        return;
+    };
     let (mut served, mut unanswered) = (0, Vec::new());
     while let Some(Ok((_, mut answer))) = connection.accept().await {
         count.fetch_add(1, SeqCst);
@@ -34,7 +39,9 @@ async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64
         match habit {
             Habit::Silent => unanswered.push(answer),
             Habit::Ends(after) => {
-                let mut body = answer.send_response(http::Response::new(()), false).unwrap();
+                let mut body = answer
+                    .send_response(http::Response::new(()), false)
+                    .unwrap();
                 body.send_data(Bytes::from_static(BODY), true).unwrap();
                 if served == after {
                     connection.graceful_shutdown();
@@ -45,8 +52,12 @@ async fn serve(stream: tokio::net::TcpStream, habit: Habit, count: Arc<AtomicU64
 }
 
 fn fetch(scheme: &str, port: u16, iterations: u64) -> LoadPlan {
-    let mut plan = plan(preset("fetch", 4, 60_000), &format!("{scheme}://127.0.0.1:{port}/file"));
-    (plan.iterations, plan.version, plan.threads) = (Some(iterations), HttpVersion::Two { connections: 1 }, 1);
+    let mut plan = plan(
+        preset("fetch", 4, 60_000),
+        &format!("{scheme}://127.0.0.1:{port}/file"),
+    );
+    (plan.iterations, plan.version, plan.threads) =
+        (Some(iterations), HttpVersion::Two { connections: 1 }, 1);
     plan
 }
 
@@ -55,11 +66,22 @@ fn a_connection_that_the_server_ends_is_followed_by_another() {
     let (port, seen) = start(Habit::Ends(10));
     let record = run(&fetch("http", port, 200));
     let get = kind(&record, "get");
-    assert_eq!((get.count + get.errors, get.bytes), (200, get.count * BODY.len() as u64));
-    assert!(record.load.unwrap().connections_opened >= 15, "{}", seen.load(SeqCst));
+    assert_eq!(
+        (get.count + get.errors, get.bytes),
+        (200, get.count * BODY.len() as u64)
+    );
+    assert!(
+        record.load.unwrap().connections_opened >= 15,
+        "{}",
+        seen.load(SeqCst)
+    );
     // What the server had not taken when it ended the connection may fail, under that name.
     assert!(get.count >= 150, "{get:?}");
-    let words = record.errors.iter().all(|error| error.error.contains("the server ended the HTTP/2 connection"));
+    let words = record.errors.iter().all(|error| {
+        error
+            .error
+            .contains("the server ended the HTTP/2 connection")
+    });
     assert!(words, "{:?}", record.errors);
 }
 
@@ -69,8 +91,22 @@ fn who_is_not_answered_gives_up_after_the_time_given() {
     let mut plan = fetch("http", port, 8);
     plan.timeout_ns = 150 * MS;
     let record = run(&plan);
-    assert_eq!((record.operations.count(), record.operations.errors(), seen.load(SeqCst)), (0, 8, 8));
-    assert_eq!(record.errors.iter().map(|error| (error.error.as_str(), error.count)).collect::<Vec<_>>(), [("timeout", 8)]);
+    assert_eq!(
+        (
+            record.operations.count(),
+            record.operations.errors(),
+            seen.load(SeqCst)
+        ),
+        (0, 8, 8)
+    );
+    assert_eq!(
+        record
+            .errors
+            .iter()
+            .map(|error| (error.error.as_str(), error.count))
+            .collect::<Vec<_>>(),
+        [("timeout", 8)]
+    );
 }
 
 #[test]
@@ -80,6 +116,9 @@ fn tls_without_http2_is_told_whichever_way_it_refuses() {
         let mut plan = fetch("https", tls::start_with(server.port, protocols), 4);
         plan.trust = Trust::File(tls::authority());
         let error = object::execute(&plan, &instruments(), &mut Unwatched).unwrap_err();
-        assert!(matches!(&error, LoadError::Asked(said) if said.contains("does not answer in HTTP/2 (TLS ")), "{error:?}");
+        assert!(
+            matches!(&error, LoadError::Asked(said) if said.contains("does not answer in HTTP/2 (TLS ")),
+            "{error:?}"
+        );
     }
 }

@@ -8,10 +8,17 @@ use serde_json::{Value, json};
 /// The group of operations that move bytes; several kinds are one direction.
 pub(super) fn transfers(record: &Record, kinds: &[&str], bins: bool) -> Value {
     let operations = together(record, kinds);
-    let own = kinds.iter().filter(|kind| record.operations.kind(kind).is_some()).map(|kind| record.elapsed_of(kind)).max();
+    let own = kinds
+        .iter()
+        .filter(|kind| record.operations.kind(kind).is_some())
+        .map(|kind| record.elapsed_of(kind))
+        .max();
     let elapsed = own.filter(|_| operations.count > 0).unwrap_or(0);
     let bytes_per_second = whole(per_second(operations.bytes, elapsed));
-    let short = record.errors.iter().filter(|e| e.error == "short transfer" && kinds.contains(&e.operation.as_str()));
+    let short = record
+        .errors
+        .iter()
+        .filter(|e| e.error == "short transfer" && kinds.contains(&e.operation.as_str()));
     let mut out = json!({
         "io_bytes": operations.bytes,
         "io_kbytes": operations.bytes / 1024,
@@ -30,7 +37,11 @@ pub(super) fn transfers(record: &Record, kinds: &[&str], bins: bool) -> Value {
     let samples = samples(record, kinds);
     let bw = Spread::of(samples.iter().map(|(bytes, _)| bytes / 1024.0));
     let iops = Spread::of(samples.iter().map(|(_, operations)| *operations));
-    let aggregate = if bytes_per_second > 0 { (100.0 * bw.mean * 1024.0 / bytes_per_second as f64).min(100.0) } else { 0.0 };
+    let aggregate = if bytes_per_second > 0 {
+        (100.0 * bw.mean * 1024.0 / bytes_per_second as f64).min(100.0)
+    } else {
+        0.0
+    };
     let spreads = json!({
         "bw_min": whole(bw.min), "bw_max": whole(bw.max), "bw_agg": aggregate, "bw_mean": bw.mean, "bw_dev": bw.deviation,
         "bw_samples": samples.len(),
@@ -58,17 +69,31 @@ fn together(record: &Record, kinds: &[&str]) -> Operations {
     sum.unwrap_or_default()
 }
 
-/// Bytes and operations a second of each whole interval. A last interval that was cut short is no sample.
+/// Bytes and operations a second of each whole interval. A last interval that was cut short is no
+/// sample.
 fn samples(record: &Record, kinds: &[&str]) -> Vec<(f64, f64)> {
-    if kinds.iter().all(|kind| record.operations.kind(kind).is_none()) {
+    if kinds
+        .iter()
+        .all(|kind| record.operations.kind(kind).is_none())
+    {
         return Vec::new();
     }
-    let lengths = record.series.iter().map(|interval| (interval, interval.end_ns.saturating_sub(interval.start_ns)));
+    let lengths = record
+        .series
+        .iter()
+        .map(|interval| (interval, interval.end_ns.saturating_sub(interval.start_ns)));
     let whole_ones = lengths.filter(|(_, length)| *length > 0 && *length >= record.interval_ns / 2);
     whole_ones
         .map(|(interval, length)| {
-            let counted = || kinds.iter().filter_map(|kind| interval.operations.kind(kind));
-            let [bytes, count] = [counted().map(|o| o.bytes).sum(), counted().map(|o| o.count).sum()];
+            let counted = || {
+                kinds
+                    .iter()
+                    .filter_map(|kind| interval.operations.kind(kind))
+            };
+            let [bytes, count] = [
+                counted().map(|o| o.bytes).sum(),
+                counted().map(|o| o.count).sum(),
+            ];
             (per_second(bytes, length), per_second(count, length))
         })
         .collect()
@@ -93,8 +118,17 @@ impl Spread {
         }
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
-        let deviation = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-        Self { min: values.iter().copied().fold(f64::INFINITY, f64::min), max: values.iter().copied().fold(0.0, f64::max), mean, deviation }
+        let deviation = if values.len() > 1 {
+            (squares / (n - 1.0)).sqrt()
+        } else {
+            0.0
+        };
+        Self {
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(0.0, f64::max),
+            mean,
+            deviation,
+        }
     }
 }
 
@@ -105,12 +139,28 @@ mod tests {
     use record::{Interval, Measurements};
 
     fn with_counts(counts: &[u64]) -> Record {
-        let mut record = Record { interval_ns: 500_000_000, elapsed_ns: 2_000_000_000, ..Record::default() };
+        let mut record = Record {
+            interval_ns: 500_000_000,
+            elapsed_ns: 2_000_000_000,
+            ..Record::default()
+        };
         for (i, &count) in (0_u64..).zip(counts) {
             let mut operations = Measurements::default();
-            operations.insert("write", Operations { count, bytes: count * 1024, ..Operations::default() });
+            operations.insert(
+                "write",
+                Operations {
+                    count,
+                    bytes: count * 1024,
+                    ..Operations::default()
+                },
+            );
             record.operations.merge(&operations);
-            record.series.push(Interval { start_ns: i * 500_000_000, end_ns: (i + 1) * 500_000_000, operations, ..Interval::default() });
+            record.series.push(Interval {
+                start_ns: i * 500_000_000,
+                end_ns: (i + 1) * 500_000_000,
+                operations,
+                ..Interval::default()
+            });
         }
         record
     }
@@ -118,8 +168,18 @@ mod tests {
     #[test]
     fn the_spread_is_over_the_intervals() {
         let group = transfers(&with_counts(&[100, 200, 300]), &["write"], false);
-        assert_eq!((&group["iops_min"], &group["iops_max"], &group["iops_mean"]), (&json!(200), &json!(600), &json!(400.0)));
-        assert_eq!((&group["iops_stddev"], &group["iops_samples"], &group["bw_mean"]), (&json!(200.0), &json!(3), &json!(400.0)));
+        assert_eq!(
+            (&group["iops_min"], &group["iops_max"], &group["iops_mean"]),
+            (&json!(200), &json!(600), &json!(400.0))
+        );
+        assert_eq!(
+            (
+                &group["iops_stddev"],
+                &group["iops_samples"],
+                &group["bw_mean"]
+            ),
+            (&json!(200.0), &json!(3), &json!(400.0))
+        );
     }
 
     #[test]
@@ -137,6 +197,9 @@ mod tests {
         let before = record.operations.kind("fsync").map_or(0, |o| o.count);
         let fdatasync = record.operations.kind("fsync").cloned().unwrap_or_default();
         record.operations.insert("fdatasync", fdatasync);
-        assert_eq!(flushes(&record, &["fsync", "fdatasync"], false)["total_ios"], 2 * before);
+        assert_eq!(
+            flushes(&record, &["fsync", "fdatasync"], false)["total_ios"],
+            2 * before
+        );
     }
 }

@@ -4,7 +4,8 @@ use super::{Entries, FioOptions};
 use record::{LoopAccount, ProcessAccount, Record, Status, WorkerAccount};
 use std::borrow::Cow;
 
-/// The numbers of one entry, in the form of a record, whose options are those of the record at `index`.
+/// The numbers of one entry, in the form of a record, whose options are those of the record at
+/// `index`.
 pub(super) struct Entry<'a> {
     pub(super) record: Cow<'a, Record>,
     pub(super) index: usize,
@@ -12,16 +13,33 @@ pub(super) struct Entry<'a> {
 }
 
 pub(super) fn entries<'a>(records: &'a [Record], options: &FioOptions) -> Vec<Entry<'a>> {
-    let each = || records.iter().enumerate().map(|(index, record)| (index, record, group(options, index)));
+    let each = || {
+        records
+            .iter()
+            .enumerate()
+            .map(|(index, record)| (index, record, group(options, index)))
+    };
     match options.entries {
-        Entries::Record => each().map(|(index, record, group)| Entry { record: Cow::Borrowed(record), index, group }).collect(),
-        Entries::Worker => each().flat_map(|(index, record, group)| workers(record, index, group)).collect(),
+        Entries::Record => each()
+            .map(|(index, record, group)| Entry {
+                record: Cow::Borrowed(record),
+                index,
+                group,
+            })
+            .collect(),
+        Entries::Worker => each()
+            .flat_map(|(index, record, group)| workers(record, index, group))
+            .collect(),
         Entries::Group => {
             let mut out: Vec<Entry<'_>> = Vec::new();
             for (index, record, group) in each() {
                 match out.last_mut().filter(|last| last.group == group) {
                     Some(last) => join(last.record.to_mut(), record),
-                    None => out.push(Entry { record: Cow::Borrowed(record), index, group }),
+                    None => out.push(Entry {
+                        record: Cow::Borrowed(record),
+                        index,
+                        group,
+                    }),
                 }
             }
             out
@@ -36,14 +54,31 @@ pub(super) fn group(options: &FioOptions, index: usize) -> usize {
 
 /// One entry a worker, where each was measured apart.
 fn workers(record: &Record, index: usize, group: usize) -> Vec<Entry<'_>> {
-    let apart = record.workers.len() > 1 && record.workers.iter().all(|worker| worker.measured.is_some());
+    let apart = record.workers.len() > 1
+        && record
+            .workers
+            .iter()
+            .all(|worker| worker.measured.is_some());
     if !apart {
-        return vec![Entry { record: Cow::Borrowed(record), index, group }];
+        return vec![Entry {
+            record: Cow::Borrowed(record),
+            index,
+            group,
+        }];
     }
-    record.workers.iter().map(|worker| Entry { record: Cow::Owned(of_worker(record, worker)), index, group }).collect()
+    record
+        .workers
+        .iter()
+        .map(|worker| Entry {
+            record: Cow::Owned(of_worker(record, worker)),
+            index,
+            group,
+        })
+        .collect()
 }
 
-/// What one worker did, as if it had been alone. Queue depths are the means over all; a fault of memory is the process's and stands nowhere.
+/// What one worker did, as if it had been alone. Queue depths are the means over all; a fault of
+/// memory is the process's and stands nowhere.
 fn of_worker(record: &Record, worker: &WorkerAccount) -> Record {
     let measured = worker.measured.clone().unwrap_or_default();
     Record {
@@ -58,7 +93,10 @@ fn of_worker(record: &Record, worker: &WorkerAccount) -> Record {
             ..ProcessAccount::default()
         },
         workers: vec![worker.clone()],
-        ..Record { errors: Vec::new(), ..record.clone() }
+        ..Record {
+            errors: Vec::new(),
+            ..record.clone()
+        }
     }
 }
 
@@ -99,7 +137,13 @@ mod tests {
     use record::WorkerMeasured;
 
     fn names(records: &[Record], options: &FioOptions) -> Vec<(String, usize, u64)> {
-        let shape = |entry: &Entry<'_>| (entry.record.name.clone(), entry.group, entry.record.operations.count());
+        let shape = |entry: &Entry<'_>| {
+            (
+                entry.record.name.clone(),
+                entry.group,
+                entry.record.operations.count(),
+            )
+        };
         entries(records, options).iter().map(shape).collect()
     }
 
@@ -107,25 +151,48 @@ mod tests {
     fn each_worker_that_was_measured_apart_is_an_entry() {
         let mut record = example::oltp();
         let whole = record.operations.count();
-        let options = FioOptions { entries: Entries::Worker, ..FioOptions::default() };
-        assert_eq!(names(std::slice::from_ref(&record), &options), [("oltp".to_owned(), 0, whole)], "nothing is known of each");
+        let options = FioOptions {
+            entries: Entries::Worker,
+            ..FioOptions::default()
+        };
+        assert_eq!(
+            names(std::slice::from_ref(&record), &options),
+            [("oltp".to_owned(), 0, whole)],
+            "nothing is known of each"
+        );
         for worker in &mut record.workers {
             let operations = record.operations.clone();
-            worker.measured = Some(WorkerMeasured { operations, series: record.series.clone() });
+            worker.measured = Some(WorkerMeasured {
+                operations,
+                series: record.series.clone(),
+            });
         }
         let found = names(std::slice::from_ref(&record), &options);
-        assert_eq!(found, vec![("oltp".to_owned(), 0, whole); record.workers.len()]);
+        assert_eq!(
+            found,
+            vec![("oltp".to_owned(), 0, whole); record.workers.len()]
+        );
     }
 
     #[test]
     fn records_of_a_group_are_one_entry() {
         let records = [example::oltp(), example::oltp(), example::oltp()];
         let one = records[0].operations.count();
-        let options = FioOptions { entries: Entries::Group, groups: vec![0, 0, 1], ..FioOptions::default() };
-        assert_eq!(names(&records, &options), [("oltp".to_owned(), 0, 2 * one), ("oltp".to_owned(), 1, one)]);
+        let options = FioOptions {
+            entries: Entries::Group,
+            groups: vec![0, 0, 1],
+            ..FioOptions::default()
+        };
+        assert_eq!(
+            names(&records, &options),
+            [("oltp".to_owned(), 0, 2 * one), ("oltp".to_owned(), 1, one)]
+        );
         let merged = &entries(&records, &options)[0].record;
         assert_eq!(merged.workers.len(), 2 * records[0].workers.len());
-        assert_eq!(merged.series[0].operations.count(), 2 * records[0].series[0].operations.count());
+        assert_eq!(
+            merged.series[0].operations.count(),
+            2 * records[0].series[0].operations.count()
+        );
         assert_eq!(merged.elapsed_ns, records[0].elapsed_ns);
     }
 }

@@ -7,10 +7,12 @@ use units::{Bytes, Nanos};
 
 type Options = BTreeMap<String, String>;
 
-/// Without these a reader cannot say what a job is; fio leaves them out where they are its defaults.
+/// Without these a reader cannot say what a job is; fio leaves them out where they are its
+/// defaults.
 const NEEDED: [&str; 4] = ["rw", "bs", "iodepth", "numjobs"];
 
-/// The options typed, with those that readers need added; all that fio has words for where none were typed.
+/// The options typed, with those that readers need added; all that fio has words for where none
+/// were typed.
 pub(super) fn merged(record: &Record, typed: Option<&Options>, global: &Options) -> Options {
     let derived = derived(record);
     let Some(typed) = typed else { return derived };
@@ -29,24 +31,47 @@ fn derived(record: &Record) -> Options {
     let mut set = |key: &str, value: String| out.insert(key.to_owned(), value);
     set("name", record.name.clone());
     set("rw", pattern(effective).to_owned());
-    set("bs", effective.text("block-size").unwrap_or("4k").to_owned());
-    set("iodepth", effective.number("queue-depth").unwrap_or(1).to_string());
-    set("numjobs", effective.number("threads").unwrap_or(1).to_string());
+    set(
+        "bs",
+        effective.text("block-size").unwrap_or("4k").to_owned(),
+    );
+    set(
+        "iodepth",
+        effective.number("queue-depth").unwrap_or(1).to_string(),
+    );
+    set(
+        "numjobs",
+        effective.number("threads").unwrap_or(1).to_string(),
+    );
     set("group_reporting", String::new());
     if let Some(engine) = effective.text("engine") {
-        set("ioengine", if engine == "sync" { "psync" } else { engine }.to_owned());
+        set(
+            "ioengine",
+            if engine == "sync" { "psync" } else { engine }.to_owned(),
+        );
     }
-    let paths: Vec<String> = record.targets.iter().map(|target| target.path.replace(':', "\\:")).collect();
+    let paths: Vec<String> = record
+        .targets
+        .iter()
+        .map(|target| target.path.replace(':', "\\:"))
+        .collect();
     if !paths.is_empty() {
         set("filename", paths.join(":"));
     }
     for key in ["direct", "sync", "dsync"] {
         if effective.is_on(key) {
-            let (option, value) = if key == "dsync" { ("sync", "dsync") } else { (key, "1") };
+            let (option, value) = if key == "dsync" {
+                ("sync", "dsync")
+            } else {
+                (key, "1")
+            };
             set(option, value.to_owned());
         }
     }
-    if let Some(share) = effective.read_share().filter(|share| *share > 0.0 && *share < 1.0) {
+    if let Some(share) = effective
+        .read_share()
+        .filter(|share| *share > 0.0 && *share < 1.0)
+    {
         set("rwmixread", format!("{:.0}", share * 100.0));
     }
     for key in ["fsync", "fdatasync"] {
@@ -54,10 +79,17 @@ fn derived(record: &Record) -> Options {
             set(key, every.to_string());
         }
     }
-    if let Some(size) = effective.text("file-size").and_then(|text| Bytes::parse(text).ok()) {
+    if let Some(size) = effective
+        .text("file-size")
+        .and_then(|text| Bytes::parse(text).ok())
+    {
         set("size", size.0.to_string());
     }
-    if let Some(Nanos(ns)) = effective.text("duration").and_then(|text| Nanos::parse(text).ok()).filter(|time| time.0 > 0) {
+    if let Some(Nanos(ns)) = effective
+        .text("duration")
+        .and_then(|text| Nanos::parse(text).ok())
+        .filter(|time| time.0 > 0)
+    {
         set("runtime", format!("{}us", ns / 1000));
         set("time_based", String::new());
     }
@@ -81,7 +113,13 @@ mod tests {
     use super::*;
 
     fn record(pairs: &[(&str, &str)]) -> Record {
-        Record { effective: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..Record::default() }
+        Record {
+            effective: pairs
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+            ..Record::default()
+        }
     }
 
     #[test]
@@ -102,16 +140,41 @@ mod tests {
     #[test]
     fn typed_options_win_and_only_what_readers_need_is_added() {
         let record = record(&[("queue-depth", "32"), ("direct", "true")]);
-        let typed = Options::from([("iodepth".to_owned(), "16".to_owned()), ("ioengine".to_owned(), "libaio".to_owned())]);
+        let typed = Options::from([
+            ("iodepth".to_owned(), "16".to_owned()),
+            ("ioengine".to_owned(), "libaio".to_owned()),
+        ]);
         let global = Options::from([("bs".to_owned(), "8k".to_owned())]);
         let merged = merged(&record, Some(&typed), &global);
-        let pairs: Vec<_> = merged.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        assert_eq!(pairs, [("iodepth", "16"), ("ioengine", "libaio"), ("numjobs", "1"), ("rw", "read")]);
+        let pairs: Vec<_> = merged
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [
+                ("iodepth", "16"),
+                ("ioengine", "libaio"),
+                ("numjobs", "1"),
+                ("rw", "read")
+            ]
+        );
     }
 
     #[test]
     fn durations_and_sizes_have_units_that_fio_reads() {
-        let options = derived(&record(&[("duration", "1500ms"), ("file-size", "8g"), ("dsync", "true")]));
-        assert_eq!((options["runtime"].as_str(), options["size"].as_str(), options["sync"].as_str()), ("1500000us", "8589934592", "dsync"));
+        let options = derived(&record(&[
+            ("duration", "1500ms"),
+            ("file-size", "8g"),
+            ("dsync", "true"),
+        ]));
+        assert_eq!(
+            (
+                options["runtime"].as_str(),
+                options["size"].as_str(),
+                options["sync"].as_str()
+            ),
+            ("1500000us", "8589934592", "dsync")
+        );
     }
 }

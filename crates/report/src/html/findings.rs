@@ -15,7 +15,13 @@ pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
     if study.findings.is_empty() {
         out.push_str("<p>No audit rule found anything.</p>\n");
     } else {
-        let count = |severity: Severity| study.findings.iter().filter(|finding| finding.severity == severity).count();
+        let count = |severity: Severity| {
+            study
+                .findings
+                .iter()
+                .filter(|finding| finding.severity == severity)
+                .count()
+        };
         let _infallible = write!(
             out,
             "<p>{} invalid, {}, {}.</p>\n<ul class=\"findings\">\n",
@@ -55,24 +61,47 @@ fn write_finding(out: &mut String, finding: &GroupedFinding, records: &[Record])
 
 /// Which records a finding is about: all, or how many and the names of the first.
 fn whose(finding: &GroupedFinding, records: &[Record]) -> String {
-    let found: Vec<&Record> = finding.records.iter().filter_map(|index| records.get(*index)).collect();
+    let found: Vec<&Record> = finding
+        .records
+        .iter()
+        .filter_map(|index| records.get(*index))
+        .collect();
     if found.is_empty() {
         return String::new();
     }
     if found.len() == finding.of {
-        return if finding.of == 1 { String::new() } else { format!("In all {} records. ", finding.of) };
+        return if finding.of == 1 {
+            String::new()
+        } else {
+            format!("In all {} records. ", finding.of)
+        };
     }
     let named = |record: &&Record| match &record.trial {
         Some(trial) => format!("{}, {}", trial.row, trial.arm),
         None => record.name.clone(),
     };
     let names: BTreeSet<String> = found.iter().map(named).collect();
-    let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|text| words::name(text)).collect();
-    let more = if names.len() > MOST_NAMES { format!(" and {} more", names.len() - MOST_NAMES) } else { String::new() };
-    format!("In {} of {} records: {}{more}. ", found.len(), finding.of, shown.join("; "))
+    let shown: Vec<String> = names
+        .iter()
+        .take(MOST_NAMES)
+        .map(|text| words::name(text))
+        .collect();
+    let more = if names.len() > MOST_NAMES {
+        format!(" and {} more", names.len() - MOST_NAMES)
+    } else {
+        String::new()
+    };
+    format!(
+        "In {} of {} records: {}{more}. ",
+        found.len(),
+        finding.of,
+        shown.join("; ")
+    )
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

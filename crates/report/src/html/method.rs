@@ -21,7 +21,12 @@ pub(super) fn section(study: &Study, records: &[Record]) -> String {
     if !study.left_out.is_empty() {
         out.push_str("<h3>Left out</h3>\n<ul>\n");
         for record in &study.left_out {
-            let _infallible = writeln!(out, "<li>{}: {}</li>", words::name(&record.name), escape(&record.reason));
+            let _infallible = writeln!(
+                out,
+                "<li>{}: {}</li>",
+                words::name(&record.name),
+                escape(&record.reason)
+            );
         }
         out.push_str("</ul>\n");
     }
@@ -40,14 +45,24 @@ fn sentences(study: &Study) -> Vec<String> {
         .iter()
         .flat_map(|row| row.cells.iter().flatten())
         .flat_map(|cell| cell.figures.iter().filter_map(|f| f.interval().copied()));
-    let effects = study.rows.iter().flat_map(|row| row.comparisons.iter().flatten()).filter_map(|comparison| comparison.effect);
-    let methods: BTreeSet<String> =
-        estimates.chain(effects).map(|estimate| format!("{} at {}", estimate.method, words::percent(estimate.level))).collect();
+    let effects = study
+        .rows
+        .iter()
+        .flat_map(|row| row.comparisons.iter().flatten())
+        .filter_map(|comparison| comparison.effect);
+    let methods: BTreeSet<String> = estimates
+        .chain(effects)
+        .map(|estimate| format!("{} at {}", estimate.method, words::percent(estimate.level)))
+        .collect();
     if !methods.is_empty() {
         let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
         out.push(format!("Intervals: {}.", escape(&methods.join("; "))));
     }
-    out.extend(crate::study::bounds_method(study).iter().map(|text| escape(text)));
+    out.extend(
+        crate::study::bounds_method(study)
+            .iter()
+            .map(|text| escape(text)),
+    );
     out.push(
         "Latency counts from the intended start of an operation. Percentiles are those of the slot's merged histogram, whose buckets are at most 0.8 % wide, \
          and are shown where at least ten operations lie beyond. Sizes and byte rates are in powers of 1024, counts in powers of 1000."
@@ -65,7 +80,13 @@ fn sentences(study: &Study) -> Vec<String> {
 }
 
 fn tool(record: &Record) -> String {
-    let version = |name: &str, version: &str| if version.is_empty() { name.to_owned() } else { format!("{name} {version}") };
+    let version = |name: &str, version: &str| {
+        if version.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{name} {version}")
+        }
+    };
     match &record.source {
         Some(source) => version(&source.tool, source.version.as_deref().unwrap_or_default()),
         None => version("fathom", &record.environment.fathom.version),

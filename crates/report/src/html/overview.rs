@@ -6,8 +6,8 @@ use crate::plot::escape;
 use analyze::{Metric, Study, StudyRow};
 use std::fmt::Write as _;
 
-/// Of one arm every row with its levels; of several the level of the baseline, and every other arm's change against it. `None` where one
-/// table says it all already.
+/// Of one arm every row with its levels; of several the level of the baseline, and every other
+/// arm's change against it. `None` where one table says it all already.
 pub(super) fn section(study: &Study) -> Option<String> {
     match study.arms.len() {
         _ if study.rows.len() < 2 => None,
@@ -32,8 +32,12 @@ fn levels(study: &Study) -> String {
                    <th scope=\"col\">Row</th><th scope=\"col\">Operation</th>"
         .to_owned();
     for metric in &LEADING {
-        let _infallible =
-            write!(out, "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>", words::id(metric), escape(&words::title(metric)));
+        let _infallible = write!(
+            out,
+            "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
+            words::id(metric),
+            escape(&words::title(metric))
+        );
     }
     out.push_str("</tr></thead><tbody>\n");
     for (index, row) in study.rows.iter().enumerate() {
@@ -47,8 +51,15 @@ fn levels(study: &Study) -> String {
             let cell = row.cells.first().and_then(Option::as_ref);
             for metric in &LEADING {
                 let figure = cell.and_then(|cell| cell.figure(kind, metric));
-                let text = figure.map_or_else(|| NOTHING.to_owned(), |figure| super::rows::figure_text(figure, None, false));
-                let _infallible = write!(out, "<td class=\"num\" data-metric=\"{}\">{text}</td>", words::id(metric));
+                let text = figure.map_or_else(
+                    || NOTHING.to_owned(),
+                    |figure| super::rows::figure_text(figure, None, false),
+                );
+                let _infallible = write!(
+                    out,
+                    "<td class=\"num\" data-metric=\"{}\">{text}</td>",
+                    words::id(metric)
+                );
             }
             out.push_str("</tr>\n");
         }
@@ -64,14 +75,26 @@ fn changes(study: &Study) -> String {
         escape(&words::title(&study.metric))
     );
     for (index, arm) in study.arms.iter().enumerate() {
-        let _infallible = write!(out, "<th scope=\"col\" data-arm=\"{index}\">{}{}</th>", words::name(&arm.name), role(study, index));
+        let _infallible = write!(
+            out,
+            "<th scope=\"col\" data-arm=\"{index}\">{}{}</th>",
+            words::name(&arm.name),
+            role(study, index)
+        );
     }
     out.push_str("</tr></thead><tbody>\n");
     for (index, row) in study.rows.iter().enumerate() {
-        let _infallible =
-            write!(out, "<tr data-row=\"{index}\"><th scope=\"row\"><a href=\"#row-{index}\">{}</a></th>", words::name(&row.name));
+        let _infallible = write!(
+            out,
+            "<tr data-row=\"{index}\"><th scope=\"row\"><a href=\"#row-{index}\">{}</a></th>",
+            words::name(&row.name)
+        );
         for arm in 0..study.arms.len() {
-            let _infallible = write!(out, "<td class=\"num\" data-arm=\"{arm}\">{}</td>", cell(study, row, arm));
+            let _infallible = write!(
+                out,
+                "<td class=\"num\" data-arm=\"{arm}\">{}</td>",
+                cell(study, row, arm)
+            );
         }
         out.push_str("</tr>\n");
     }
@@ -89,17 +112,32 @@ fn cell(study: &Study, row: &StudyRow, arm: usize) -> String {
         Some(effect) => {
             let (point, interval) = words::change(effect);
             let unit = crate::plot::Unit::Change;
-            let between = interval.map(|bounds| format!("<small>{}</small>", words::between(unit, point, bounds))).unwrap_or_default();
-            format!("<span class=\"sign\" title=\"{word}\">{sign}</span> {}{between}", unit.text(point))
+            let between = interval
+                .map(|bounds| format!("<small>{}</small>", words::between(unit, point, bounds)))
+                .unwrap_or_default();
+            format!(
+                "<span class=\"sign\" title=\"{word}\">{sign}</span> {}{between}",
+                unit.text(point)
+            )
         }
-        None => format!("<span class=\"sign\" title=\"{word}\">{sign}</span> {}", level()),
+        None => format!(
+            "<span class=\"sign\" title=\"{word}\">{sign}</span> {}",
+            level()
+        ),
     }
 }
 
-/// The compared metric over all kinds of operations, or of one kind, which is named where it is not the only one.
+/// The compared metric over all kinds of operations, or of one kind, which is named where it is not
+/// the only one.
 fn level(row: &StudyRow, arm: usize, metric: &Metric) -> Option<String> {
     let kind = leading_kind(row, metric)?;
     let figure = row.cells.get(arm)?.as_ref()?.figure(kind, metric)?;
-    let of = if kind == ALL || row.operations.len() == 1 { String::new() } else { format!(" ({kind})") };
-    figure.point.map(|point| format!("{}{of}", words::unit(metric).text(point)))
+    let of = if kind == ALL || row.operations.len() == 1 {
+        String::new()
+    } else {
+        format!(" ({kind})")
+    };
+    figure
+        .point
+        .map(|point| format!("{}{of}", words::unit(metric).text(point)))
 }

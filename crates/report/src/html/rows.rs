@@ -13,7 +13,9 @@ pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
     if study.rows.is_empty() {
         return None;
     }
-    let mut out = String::from("<section id=\"rows\">\n<h2>Rows</h2>\n<p id=\"none\" hidden>No row has such a name.</p>\n");
+    let mut out = String::from(
+        "<section id=\"rows\">\n<h2>Rows</h2>\n<p id=\"none\" hidden>No row has such a name.</p>\n",
+    );
     for index in 0..study.rows.len() {
         write_row(&mut out, study, index, records);
     }
@@ -23,8 +25,17 @@ pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
 
 /// The metrics with a plot of their own of which some record says something.
 pub(super) fn metrics_with_figures(study: &Study) -> Vec<Metric> {
-    let figures = || study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| &cell.figures);
-    plotted().into_iter().filter(|metric| figures().any(|figure| figure.metric == *metric && figure.point.is_some())).collect()
+    let figures = || {
+        study
+            .rows
+            .iter()
+            .flat_map(|row| row.cells.iter().flatten())
+            .flat_map(|cell| &cell.figures)
+    };
+    plotted()
+        .into_iter()
+        .filter(|metric| figures().any(|figure| figure.metric == *metric && figure.point.is_some()))
+        .collect()
 }
 
 fn write_row(out: &mut String, study: &Study, index: usize, records: &[Record]) {
@@ -53,8 +64,12 @@ fn write_row(out: &mut String, study: &Study, index: usize, records: &[Record]) 
 }
 
 fn write_verdicts(out: &mut String, study: &Study, row: &StudyRow) {
-    let verdicts: Vec<(usize, &analyze::RowComparison)> =
-        row.comparisons.iter().enumerate().filter_map(|(arm, comparison)| Some((arm, comparison.as_ref()?))).collect();
+    let verdicts: Vec<(usize, &analyze::RowComparison)> = row
+        .comparisons
+        .iter()
+        .enumerate()
+        .filter_map(|(arm, comparison)| Some((arm, comparison.as_ref()?)))
+        .collect();
     if verdicts.is_empty() {
         return;
     }
@@ -92,25 +107,41 @@ fn metrics(row: &StudyRow) -> Vec<Metric> {
             out.push(figure.metric.clone());
         }
     }
-    out.sort_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(std::cmp::Ordering::Equal));
+    out.sort_by(|a, b| {
+        place(a)
+            .partial_cmp(&place(b))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     out
 }
 
 fn write_table(out: &mut String, study: &Study, row: &StudyRow, index: usize) {
     let metrics = metrics(row);
     let several = row.operations.len() > 1;
-    let _infallible = write!(out, "<div class=\"scroll\"><table id=\"table-{index}\"><thead><tr><th scope=\"col\">Arm</th>");
+    let _infallible = write!(
+        out,
+        "<div class=\"scroll\"><table id=\"table-{index}\"><thead><tr><th scope=\"col\">Arm</th>"
+    );
     if several {
         out.push_str("<th scope=\"col\">Operation</th>");
     }
     out.push_str("<th scope=\"col\" class=\"num\">Blocks</th>");
     for metric in &metrics {
-        let _infallible =
-            write!(out, "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>", words::id(metric), escape(&words::title(metric)));
+        let _infallible = write!(
+            out,
+            "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
+            words::id(metric),
+            escape(&words::title(metric))
+        );
     }
     out.push_str("</tr></thead><tbody>\n");
     for (arm, cell) in row.cells.iter().enumerate() {
-        let name = format!("{} {}{}", key(arm), words::name(&study.arms[arm].name), role(study, arm));
+        let name = format!(
+            "{} {}{}",
+            key(arm),
+            words::name(&study.arms[arm].name),
+            role(study, arm)
+        );
         let Some(cell) = cell else {
             let span = metrics.len() + 1 + usize::from(several);
             let _infallible = writeln!(
@@ -120,15 +151,25 @@ fn write_table(out: &mut String, study: &Study, row: &StudyRow, index: usize) {
             continue;
         };
         for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
-            let operation = if several { format!("<td>{}</td>", words::name(kind)) } else { String::new() };
-            let _infallible =
-                write!(out, "<tr data-arm=\"{arm}\"><th scope=\"row\">{name}</th>{operation}<td class=\"num\">{}</td>", blocks(cell));
+            let operation = if several {
+                format!("<td>{}</td>", words::name(kind))
+            } else {
+                String::new()
+            };
+            let _infallible = write!(
+                out,
+                "<tr data-arm=\"{arm}\"><th scope=\"row\">{name}</th>{operation}<td class=\"num\">{}</td>",
+                blocks(cell)
+            );
             for metric in &metrics {
                 let _infallible = write!(
                     out,
                     "<td class=\"num\" data-metric=\"{}\">{}</td>",
                     words::id(metric),
-                    cell.figure(kind, metric).map_or_else(|| NOTHING.to_owned(), |figure| figure_text(figure, common_note(cell), true))
+                    cell.figure(kind, metric).map_or_else(
+                        || NOTHING.to_owned(),
+                        |figure| figure_text(figure, common_note(cell), true)
+                    )
                 );
             }
             out.push_str("</tr>\n");
@@ -144,37 +185,65 @@ pub(super) const NOTHING: &str = "<span class=\"quiet\">–</span>";
 
 /// What all figures of a cell have to say, such as that they are single observations.
 fn common_note(cell: &Cell) -> Option<&str> {
-    cell.figures.iter().find(|figure| figure.point.is_some())?.note.as_deref()
+    cell.figures
+        .iter()
+        .find(|figure| figure.point.is_some())?
+        .note
+        .as_deref()
 }
 
 /// How many blocks, and what that means for all figures of the cell.
 fn blocks(cell: &Cell) -> String {
-    let note = common_note(cell).map(|note| format!("<small class=\"note\">{}</small>", escape(note))).unwrap_or_default();
+    let note = common_note(cell)
+        .map(|note| format!("<small class=\"note\">{}</small>", escape(note)))
+        .unwrap_or_default();
     let bounded = cell.figures.iter().any(|figure| figure.bounds.is_some());
-    let within = cell.span.filter(|_| bounded).map(|span| format!("<small>within {}</small>", span_text(span))).unwrap_or_default();
+    let within = cell
+        .span
+        .filter(|_| bounded)
+        .map(|span| format!("<small>within {}</small>", span_text(span)))
+        .unwrap_or_default();
     format!("{}{within}{note}", cell.blocks)
 }
 
 /// Point and interval, and with `notes` what is to be said of this figure beyond `common`.
 pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) -> String {
     let unit = words::unit(&figure.metric);
-    let point = figure.point.map_or_else(|| NOTHING.to_owned(), |point| escape(&unit.text(point)));
+    let point = figure
+        .point
+        .map_or_else(|| NOTHING.to_owned(), |point| escape(&unit.text(point)));
     let between = words::around(figure);
-    let note = figure.note.as_deref().filter(|note| notes && Some(*note) != common);
-    let between = between.map(|text| format!("<small>{}</small>", escape(&text))).unwrap_or_default();
-    let note = note.map(|note| format!("<small class=\"note\">{}</small>", escape(note))).unwrap_or_default();
+    let note = figure
+        .note
+        .as_deref()
+        .filter(|note| notes && Some(*note) != common);
+    let between = between
+        .map(|text| format!("<small>{}</small>", escape(&text)))
+        .unwrap_or_default();
+    let note = note
+        .map(|note| format!("<small class=\"note\">{}</small>", escape(note)))
+        .unwrap_or_default();
     format!("{point}{between}{note}")
 }
 
 /// Rates and CPU over everything where that has one, latencies by kind: a mixed latency is neither.
 fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Metric) -> Vec<&'a str> {
-    let known = |cell: &Cell| cell.figure(ALL, metric).is_some_and(|figure| figure.point.is_some());
+    let known = |cell: &Cell| {
+        cell.figure(ALL, metric)
+            .is_some_and(|figure| figure.point.is_some())
+    };
     let has_all = row.cells.iter().flatten().any(known);
     let wanted = |kind: &&str| match metric.of_any_kind() {
-        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::CpuPerOperation => !has_all || *kind == ALL,
+        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::CpuPerOperation => {
+            !has_all || *kind == ALL
+        }
         Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::OfKind(..) => *kind != ALL,
     };
-    row.operations.iter().map(String::as_str).filter(wanted).collect()
+    row.operations
+        .iter()
+        .map(String::as_str)
+        .filter(wanted)
+        .collect()
 }
 
 fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Option<String> {
@@ -184,34 +253,80 @@ fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Option<
         let figure = figure(cell)?;
         let point = figure.point?;
         let interval = words::ends(&figure);
-        let text = words::around(&figure).map_or_else(|| unit.text(point), |around| format!("{} {around}", unit.text(point)));
-        Some(IntervalLine { arm, name: study.arms[arm].name.clone(), point, interval, text })
+        let text = words::around(&figure).map_or_else(
+            || unit.text(point),
+            |around| format!("{} {around}", unit.text(point)),
+        );
+        Some(IntervalLine {
+            arm,
+            name: study.arms[arm].name.clone(),
+            point,
+            interval,
+            text,
+        })
     };
     let lines: Vec<IntervalLine> = row.cells.iter().enumerate().filter_map(line).collect();
     // One point alone shows nothing that its number does not say.
     if matches!(lines.as_slice(), [only] if only.interval.is_none()) {
         return None;
     }
-    let at = study.baseline.and_then(|arm| figure(row.cells.get(arm)?)?.point).filter(|_| lines.len() > 1);
-    let kind = if row.operations.len() > 1 { format!(" ({})", escape(kind)) } else { String::new() };
+    let at = study
+        .baseline
+        .and_then(|arm| figure(row.cells.get(arm)?)?.point)
+        .filter(|_| lines.len() > 1);
+    let kind = if row.operations.len() > 1 {
+        format!(" ({})", escape(kind))
+    } else {
+        String::new()
+    };
     let heading = format!("{}{kind}", escape(&words::title(metric)));
-    let label = format!("{} of each arm in {} with intervals", words::title(metric), row.name);
+    let label = format!(
+        "{} of each arm in {} with intervals",
+        words::title(metric),
+        row.name
+    );
     let plot = intervals(&label, "", unit, &lines, &Reference { at, band: None })?;
-    Some(format!("<figure data-metric=\"{}\"><figcaption>{heading}</figcaption>{plot}</figure>\n", words::id(metric)))
+    Some(format!(
+        "<figure data-metric=\"{}\"><figcaption>{heading}</figcaption>{plot}</figure>\n",
+        words::id(metric)
+    ))
 }
 
 fn changes(study: &Study, row: &StudyRow) -> Option<String> {
     let line = |(arm, comparison): (usize, &Option<analyze::RowComparison>)| {
         let effect = comparison.as_ref()?.effect.as_ref()?;
         let (point, interval) = words::change(effect);
-        Some(IntervalLine { arm, name: study.arms[arm].name.clone(), point, interval, text: words::change_text(effect) })
+        Some(IntervalLine {
+            arm,
+            name: study.arms[arm].name.clone(),
+            point,
+            interval,
+            text: words::change_text(effect),
+        })
     };
-    let lines: Vec<IntervalLine> = row.comparisons.iter().enumerate().filter_map(line).collect();
+    let lines: Vec<IntervalLine> = row
+        .comparisons
+        .iter()
+        .enumerate()
+        .filter_map(line)
+        .collect();
     // The margin is a ratio: as far below as above on the scale of logarithms.
-    let reference = Reference { at: Some(0.0), band: Some((1.0 / (1.0 + study.margin) - 1.0, study.margin)) };
+    let reference = Reference {
+        at: Some(0.0),
+        band: Some((1.0 / (1.0 + study.margin) - 1.0, study.margin)),
+    };
     let metric = words::title(&study.metric);
-    let label = format!("Change of {metric} of each arm against the baseline in {} with intervals", row.name);
-    let plot = intervals(&label, "change against the baseline", Unit::Change, &lines, &reference)?;
+    let label = format!(
+        "Change of {metric} of each arm against the baseline in {} with intervals",
+        row.name
+    );
+    let plot = intervals(
+        &label,
+        "change against the baseline",
+        Unit::Change,
+        &lines,
+        &reference,
+    )?;
     Some(format!(
         "<figure><figcaption>{} against the baseline</figcaption>{plot}<p>Shaded: within the margin of {}.</p></figure>\n",
         escape(&metric),
@@ -225,8 +340,16 @@ fn write_workload(out: &mut String, study: &Study, row: &StudyRow) {
     }
     let facts: Vec<&Fact> = row.workload.iter().collect();
     let differing = facts.iter().filter(|fact| fact.differs).count();
-    let differs = if differing > 0 && study.arms.len() > 1 { format!(", {differing} of them differ") } else { String::new() };
-    let _infallible = writeln!(out, "<details><summary>Workload: {}{differs}</summary>", words::counted(facts.len(), "option"));
+    let differs = if differing > 0 && study.arms.len() > 1 {
+        format!(", {differing} of them differ")
+    } else {
+        String::new()
+    };
+    let _infallible = writeln!(
+        out,
+        "<details><summary>Workload: {}{differs}</summary>",
+        words::counted(facts.len(), "option")
+    );
     environment::write_options(out, study, &facts);
     out.push_str("</details>\n");
 }

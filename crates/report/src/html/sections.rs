@@ -1,7 +1,9 @@
 //! Plots over all rows, one section a kind of plot.
 
 use super::{ALL, leading_kind, legend, load, traces, words};
-use crate::plot::{self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, Unit, escape};
+use crate::plot::{
+    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, Unit, escape,
+};
 use analyze::{Curve, Effective, Metric, Study, StudyRow};
 use record::Record;
 use std::collections::BTreeMap;
@@ -35,15 +37,51 @@ pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
     let keys = legend(study);
     let (curves, steps) = load::arrivals(study, records);
     let mut arrivals = part("arrivals", "Arrival rates", load::ARRIVALS, &keys, curves);
-    arrivals.text = arrivals.text.map(|text| text.replacen("</details>\n</section>\n", &format!("{steps}</details>\n</section>\n"), 1));
+    arrivals.text = arrivals.text.map(|text| {
+        text.replacen(
+            "</details>\n</section>\n",
+            &format!("{steps}</details>\n</section>\n"),
+            1,
+        )
+    });
     [
-        part("latency", "Latency distributions", LATENCY, &keys, by_row(study, |row, index| latencies(study, records, row, index))),
-        part("series", "Rates over time", SERIES, &keys, by_row(study, |row, index| rates(study, records, row, index))),
+        part(
+            "latency",
+            "Latency distributions",
+            LATENCY,
+            &keys,
+            by_row(study, |row, index| latencies(study, records, row, index)),
+        ),
+        part(
+            "series",
+            "Rates over time",
+            SERIES,
+            &keys,
+            by_row(study, |row, index| rates(study, records, row, index)),
+        ),
         part("depth", "Queue depth", DEPTH, &keys, depths(study)),
         arrivals,
-        part("drift", "Drift over blocks", DRIFT, &keys, by_row(study, |row, index| drifts(study, row, index))),
-        part("heat", "Latency over time", HEAT, &heat_scale(), by_row(study, |row, index| heat(study, records, row, index))),
-        part("places", "Accesses by place", PLACES, "", by_row(study, |row, index| places(study, records, row, index))),
+        part(
+            "drift",
+            "Drift over blocks",
+            DRIFT,
+            &keys,
+            by_row(study, |row, index| drifts(study, row, index)),
+        ),
+        part(
+            "heat",
+            "Latency over time",
+            HEAT,
+            &heat_scale(),
+            by_row(study, |row, index| heat(study, records, row, index)),
+        ),
+        part(
+            "places",
+            "Accesses by place",
+            PLACES,
+            "",
+            by_row(study, |row, index| places(study, records, row, index)),
+        ),
     ]
 }
 
@@ -60,30 +98,64 @@ const HEAT: &str = "Each column is a stretch of time, darker where more of its o
 const PLACES: &str = "How often each part of the target was used: dark is the most used part.";
 
 fn by_row(study: &Study, figure: impl Fn(&StudyRow, usize) -> String) -> String {
-    study.rows.iter().enumerate().map(|(index, row)| figure(row, index)).collect()
+    study
+        .rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| figure(row, index))
+        .collect()
 }
 
 /// A figure about a row.
 fn framed(row: usize, arm: Option<usize>, caption: &str, plot: &str, notes: &str) -> String {
-    let arm = arm.map(|arm| format!(" data-arm=\"{arm}\"")).unwrap_or_default();
-    format!("<figure data-row=\"{row}\"{arm}><figcaption>{caption}</figcaption>{plot}{notes}</figure>\n")
+    let arm = arm
+        .map(|arm| format!(" data-arm=\"{arm}\""))
+        .unwrap_or_default();
+    format!(
+        "<figure data-row=\"{row}\"{arm}><figcaption>{caption}</figcaption>{plot}{notes}</figure>\n"
+    )
 }
 
 fn arm_name(study: &Study, arm: usize) -> String {
-    study.arms.get(arm).map_or_else(String::new, |arm| arm.name.clone())
+    study
+        .arms
+        .get(arm)
+        .map_or_else(String::new, |arm| arm.name.clone())
 }
 
 fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
     let mut out = String::new();
     for kind in row.operations.iter().filter(|kind| *kind != ALL) {
-        let cells = row.cells.iter().enumerate().filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
-        let merged: Vec<_> = cells.map(|(arm, cell)| (arm, traces::latencies(&traces::of(cell, records), kind))).collect();
-        let lines: Vec<LatencyLine<'_>> =
-            merged.iter().map(|(arm, latency)| LatencyLine { arm: *arm, name: arm_name(study, *arm), latency }).collect();
+        let cells = row
+            .cells
+            .iter()
+            .enumerate()
+            .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
+        let merged: Vec<_> = cells
+            .map(|(arm, cell)| (arm, traces::latencies(&traces::of(cell, records), kind)))
+            .collect();
+        let lines: Vec<LatencyLine<'_>> = merged
+            .iter()
+            .map(|(arm, latency)| LatencyLine {
+                arm: *arm,
+                name: arm_name(study, *arm),
+                latency,
+            })
+            .collect();
         let label = format!("Latency by percentile of {kind} operations in {}", row.name);
         if let Some(plot) = plot::latency(&label, &lines) {
-            let kind = if row.operations.len() > 1 { format!(" ({})", escape(kind)) } else { String::new() };
-            out.push_str(&framed(index, None, &format!("{}{kind}", words::name(&row.name)), &plot, ""));
+            let kind = if row.operations.len() > 1 {
+                format!(" ({})", escape(kind))
+            } else {
+                String::new()
+            };
+            out.push_str(&framed(
+                index,
+                None,
+                &format!("{}{kind}", words::name(&row.name)),
+                &plot,
+                "",
+            ));
         }
     }
     out
@@ -91,11 +163,25 @@ fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) ->
 
 /// Bytes for large blocks and where bytes are compared, operations otherwise.
 fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Metric {
-    let sizes = row.cells.iter().flatten().flat_map(|cell| traces::of(cell, records));
-    let large = sizes.filter_map(|record| Effective::of(record).block_bytes()).all(|bytes| bytes >= LARGE_BLOCK);
-    let known =
-        row.cells.iter().flatten().flat_map(|cell| traces::of(cell, records)).any(|record| Effective::of(record).block_bytes().is_some());
-    if study.metric == Metric::BytesPerSecond || (large && known) { Metric::BytesPerSecond } else { Metric::OperationsPerSecond }
+    let sizes = row
+        .cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| traces::of(cell, records));
+    let large = sizes
+        .filter_map(|record| Effective::of(record).block_bytes())
+        .all(|bytes| bytes >= LARGE_BLOCK);
+    let known = row
+        .cells
+        .iter()
+        .flatten()
+        .flat_map(|cell| traces::of(cell, records))
+        .any(|record| Effective::of(record).block_bytes().is_some());
+    if study.metric == Metric::BytesPerSecond || (large && known) {
+        Metric::BytesPerSecond
+    } else {
+        Metric::OperationsPerSecond
+    }
 }
 
 fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
@@ -103,7 +189,12 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Str
     let mut lines = Vec::new();
     let mut cuts = Vec::new();
     let mut notes = Vec::new();
-    for (arm, cell) in row.cells.iter().enumerate().filter_map(|(arm, cell)| Some((arm, cell.as_ref()?))) {
+    for (arm, cell) in row
+        .cells
+        .iter()
+        .enumerate()
+        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
+    {
         let of_cell = traces::of(cell, records);
         let found = traces::settling(&of_cell);
         lines.push(SeriesLine {
@@ -122,15 +213,27 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Str
     }
     let cut = stats::warm_up::frozen_cut(&cuts);
     let label = format!("{} over time in {}", words::title(&metric), row.name);
-    let plot = plot::series(&label, words::unit(&metric), &words::title(&metric), &lines, Some(cut as f64 * 1e9));
-    plot.map_or_else(String::new, |plot| framed(index, None, &words::name(&row.name), &plot, &folded(&notes)))
+    let plot = plot::series(
+        &label,
+        words::unit(&metric),
+        &words::title(&metric),
+        &lines,
+        Some(cut as f64 * 1e9),
+    );
+    plot.map_or_else(String::new, |plot| {
+        framed(index, None, &words::name(&row.name), &plot, &folded(&notes))
+    })
 }
 
 /// What an arm's slots say of their warm-up and steadiness.
 fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<String> {
     let mut said = Vec::new();
     if found.at_limit > 0 {
-        said.push(format!("no steady part in {} of {}", found.at_limit, words::counted(found.slots, "slot")));
+        said.push(format!(
+            "no steady part in {} of {}",
+            found.at_limit,
+            words::counted(found.slots, "slot")
+        ));
     }
     if let Some(steadiness) = found.unsteady {
         said.push(format!(
@@ -139,14 +242,25 @@ fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<
             words::percent(steadiness.excursion)
         ));
     }
-    let name = if study.arms.len() > 1 { format!("{}: ", words::name(&arm_name(study, arm))) } else { String::new() };
+    let name = if study.arms.len() > 1 {
+        format!("{}: ", words::name(&arm_name(study, arm)))
+    } else {
+        String::new()
+    };
     (!said.is_empty()).then(|| format!("<p data-arm=\"{arm}\">{name}{}.</p>", said.join("; ")))
 }
 
 /// Notes under a plot; more than two are folded.
 fn folded(notes: &[String]) -> String {
     let text = notes.concat();
-    if notes.len() > 2 { format!("<details><summary>{} arms do not settle</summary>{text}</details>", notes.len()) } else { text }
+    if notes.len() > 2 {
+        format!(
+            "<details><summary>{} arms do not settle</summary>{text}</details>",
+            notes.len()
+        )
+    } else {
+        text
+    }
 }
 
 fn depths(study: &Study) -> String {
@@ -162,16 +276,46 @@ fn depths(study: &Study) -> String {
     for name in order {
         let curves = &by_name[name];
         let throughput = lines(study, curves, &Metric::OperationsPerSecond);
-        let latency: Vec<DepthLine> = [(Metric::MeanLatency, false), (Metric::LatencyPercentile(99.0), true)]
-            .into_iter()
-            .flat_map(|(metric, secondary)| lines(study, curves, &metric).into_iter().map(move |line| DepthLine { secondary, ..line }))
-            .collect();
+        let latency: Vec<DepthLine> = [
+            (Metric::MeanLatency, false),
+            (Metric::LatencyPercentile(99.0), true),
+        ]
+        .into_iter()
+        .flat_map(|(metric, secondary)| {
+            lines(study, curves, &metric)
+                .into_iter()
+                .map(move |line| DepthLine { secondary, ..line })
+        })
+        .collect();
         let plots = [
-            (plot::depth(&format!("IOPS by queue depth of {name}"), Unit::PerSecond, "IOPS", &throughput), "IOPS"),
-            (plot::depth(&format!("Latency by queue depth of {name}"), Unit::Time, "latency, mean and p99", &latency), "latency"),
+            (
+                plot::depth(
+                    &format!("IOPS by queue depth of {name}"),
+                    Unit::PerSecond,
+                    "IOPS",
+                    &throughput,
+                ),
+                "IOPS",
+            ),
+            (
+                plot::depth(
+                    &format!("Latency by queue depth of {name}"),
+                    Unit::Time,
+                    "latency, mean and p99",
+                    &latency,
+                ),
+                "latency",
+            ),
         ];
-        for (plot, what) in plots.into_iter().filter_map(|(plot, what)| Some((plot?, what))) {
-            let _infallible = writeln!(out, "<figure><figcaption>{}: {what}</figcaption>{plot}</figure>", words::name(name));
+        for (plot, what) in plots
+            .into_iter()
+            .filter_map(|(plot, what)| Some((plot?, what)))
+        {
+            let _infallible = writeln!(
+                out,
+                "<figure><figcaption>{}: {what}</figcaption>{plot}</figure>",
+                words::name(name)
+            );
         }
     }
     out
@@ -182,27 +326,58 @@ fn lines(study: &Study, curves: &[&Curve], metric: &Metric) -> Vec<DepthLine> {
         let row = study.rows.get(row)?;
         let kind = leading_kind(row, metric)?;
         let figure = row.cells.get(arm)?.as_ref()?.figure(kind, metric)?;
-        Some(DepthPoint { depth: depth as f64, value: figure.point?, interval: words::ends(figure) })
+        Some(DepthPoint {
+            depth: depth as f64,
+            value: figure.point?,
+            interval: words::ends(figure),
+        })
     };
     let line = |curve: &&Curve| DepthLine {
         arm: curve.arm,
         name: format!("{}, {}", arm_name(study, curve.arm), words::title(metric)),
         secondary: false,
-        points: curve.points.iter().filter_map(|(depth, row)| point(curve.arm, *depth, *row)).collect(),
+        points: curve
+            .points
+            .iter()
+            .filter_map(|(depth, row)| point(curve.arm, *depth, *row))
+            .collect(),
     };
-    curves.iter().map(line).filter(|line| !line.points.is_empty()).collect()
+    curves
+        .iter()
+        .map(line)
+        .filter(|line| !line.points.is_empty())
+        .collect()
 }
 
 fn drifts(study: &Study, row: &StudyRow, index: usize) -> String {
-    let Some(kind) = leading_kind(row, &study.metric) else { return String::new() };
+    let Some(kind) = leading_kind(row, &study.metric) else {
+        return String::new();
+    };
     let line = |(arm, cell): (usize, &Option<analyze::Cell>)| {
         let figure = cell.as_ref()?.figure(kind, &study.metric)?;
-        let levels = figure.values.iter().map(|(block, level)| (f64::from(*block) + 1.0, *level)).collect();
-        Some(DriftLine { arm, name: arm_name(study, arm), levels })
+        let levels = figure
+            .values
+            .iter()
+            .map(|(block, level)| (f64::from(*block) + 1.0, *level))
+            .collect();
+        Some(DriftLine {
+            arm,
+            name: arm_name(study, arm),
+            levels,
+        })
     };
     let lines: Vec<DriftLine> = row.cells.iter().enumerate().filter_map(line).collect();
-    let label = format!("{} block by block in {}", words::title(&study.metric), row.name);
-    let Some(plot) = plot::drift(&label, words::unit(&study.metric), &words::title(&study.metric), &lines) else {
+    let label = format!(
+        "{} block by block in {}",
+        words::title(&study.metric),
+        row.name
+    );
+    let Some(plot) = plot::drift(
+        &label,
+        words::unit(&study.metric),
+        &words::title(&study.metric),
+        &lines,
+    ) else {
         return String::new();
     };
     let notes = row.drift.as_ref().map(drift_note).unwrap_or_default();
@@ -214,37 +389,72 @@ fn drift_note(drift: &stats::Drift) -> String {
     const ALPHA: f64 = 0.01;
     let mut said = Vec::new();
     if let Some(change) = drift.change {
-        let portable =
-            if change.exp_m1().abs() > stats::PORTABLE_CHANGE { ": ratios are valid, absolute numbers are not portable" } else { "" };
-        said.push(format!("{} over the run (Theil–Sen){portable}", Unit::Change.text(change.exp_m1())));
+        let portable = if change.exp_m1().abs() > stats::PORTABLE_CHANGE {
+            ": ratios are valid, absolute numbers are not portable"
+        } else {
+            ""
+        };
+        said.push(format!(
+            "{} over the run (Theil–Sen){portable}",
+            Unit::Change.text(change.exp_m1())
+        ));
     }
     let tests = [
-        (drift.variance_p, "blocks differ more than slots within them"),
+        (
+            drift.variance_p,
+            "blocks differ more than slots within them",
+        ),
         (drift.trend_p, "there is a trend"),
         (drift.runs_p, "levels come in runs"),
         (drift.position_p, "the position in the block matters"),
         (drift.spread_p, "the spread changes over the run"),
         (drift.predecessor_p, "it matters which arm ran before"),
     ];
-    let found = tests.into_iter().filter_map(|(p, text)| p.filter(|p| *p < ALPHA).map(|p| format!("{text} ({})", words::probability(p))));
+    let found = tests.into_iter().filter_map(|(p, text)| {
+        p.filter(|p| *p < ALPHA)
+            .map(|p| format!("{text} ({})", words::probability(p)))
+    });
     said.extend(found);
-    if said.is_empty() { String::new() } else { format!("<p>{}.</p>", said.join("; ")) }
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("<p>{}.</p>", said.join("; "))
+    }
 }
 
 fn heat(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
     // The more maps, the coarser: a page of a whole matrix stays small.
-    let cells: usize = study.rows.iter().map(|row| row.cells.iter().flatten().count()).sum();
+    let cells: usize = study
+        .rows
+        .iter()
+        .map(|row| row.cells.iter().flatten().count())
+        .sum();
     let columns = match cells {
         0..=12 => 60,
         13..=40 => 36,
         _ => 18,
     };
     let mut out = String::new();
-    for (arm, cell) in row.cells.iter().enumerate().filter_map(|(arm, cell)| Some((arm, cell.as_ref()?))) {
+    for (arm, cell) in row
+        .cells
+        .iter()
+        .enumerate()
+        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
+    {
         let (end, found) = traces::time_columns(&traces::of(cell, records), columns);
-        let label = format!("Latency over time in {} of {}", row.name, arm_name(study, arm));
+        let label = format!(
+            "Latency over time in {} of {}",
+            row.name,
+            arm_name(study, arm)
+        );
         if let Some(plot) = plot::latency_map(&label, end, &found) {
-            out.push_str(&framed(index, Some(arm), &caption(study, row, arm), &plot, ""));
+            out.push_str(&framed(
+                index,
+                Some(arm),
+                &caption(study, row, arm),
+                &plot,
+                "",
+            ));
         }
     }
     out
@@ -252,11 +462,28 @@ fn heat(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Stri
 
 fn places(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
     let mut out = String::new();
-    for (arm, cell) in row.cells.iter().enumerate().filter_map(|(arm, cell)| Some((arm, cell.as_ref()?))) {
-        let Some((bytes, buckets)) = traces::accesses(&traces::of(cell, records)) else { continue };
-        let label = format!("Accesses by place in {} of {}", row.name, arm_name(study, arm));
+    for (arm, cell) in row
+        .cells
+        .iter()
+        .enumerate()
+        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
+    {
+        let Some((bytes, buckets)) = traces::accesses(&traces::of(cell, records)) else {
+            continue;
+        };
+        let label = format!(
+            "Accesses by place in {} of {}",
+            row.name,
+            arm_name(study, arm)
+        );
         if let Some(plot) = plot::access_map(&label, bytes, &buckets) {
-            out.push_str(&framed(index, Some(arm), &caption(study, row, arm), &plot, ""));
+            out.push_str(&framed(
+                index,
+                Some(arm),
+                &caption(study, row, arm),
+                &plot,
+                "",
+            ));
         }
     }
     out
@@ -264,7 +491,11 @@ fn places(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> St
 
 fn caption(study: &Study, row: &StudyRow, arm: usize) -> String {
     if study.arms.len() > 1 {
-        format!("{}, {}", words::name(&row.name), words::name(&arm_name(study, arm)))
+        format!(
+            "{}, {}",
+            words::name(&row.name),
+            words::name(&arm_name(study, arm))
+        )
     } else {
         words::name(&row.name)
     }
@@ -273,7 +504,11 @@ fn caption(study: &Study, row: &StudyRow, arm: usize) -> String {
 fn heat_scale() -> String {
     let mut out = String::from("<p class=\"scales\">Share of the operations of a column: ");
     for (level, least) in LEVELS.iter().enumerate() {
-        let text = if level == 0 { "some".to_owned() } else { format!("over {}", words::percent(*least)) };
+        let text = if level == 0 {
+            "some".to_owned()
+        } else {
+            format!("over {}", words::percent(*least))
+        };
         let _infallible = write!(
             out,
             "<span class=\"scale\"><svg viewBox=\"0 0 1 1\"><g class=\"heat\"><path class=\"h{level}\" d=\"M.5 0V1\"/></g></svg>{text}</span>"

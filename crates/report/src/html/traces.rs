@@ -14,7 +14,10 @@ const FEWEST_VALUES: usize = 20;
 
 /// The records of a cell.
 pub(super) fn of<'a>(cell: &Cell, records: &'a [Record]) -> Vec<&'a Record> {
-    cell.records.iter().filter_map(|index| records.get(*index)).collect()
+    cell.records
+        .iter()
+        .filter_map(|index| records.get(*index))
+        .collect()
 }
 
 fn length(interval: &Interval) -> u64 {
@@ -23,23 +26,31 @@ fn length(interval: &Interval) -> u64 {
 
 fn intervals(record: &Record) -> impl Iterator<Item = &Interval> {
     let usual = record.interval_ns;
-    record.series.iter().filter(move |interval| length(interval) > 0 && length(interval) >= usual / SHORTEST_SHARE)
+    record
+        .series
+        .iter()
+        .filter(move |interval| length(interval) > 0 && length(interval) >= usual / SHORTEST_SHARE)
 }
 
 /// Bytes or operations a second in each interval of each record, each from its own start.
 pub(super) fn samples(records: &[&Record], metric: &Metric) -> Vec<Sample> {
     let amount = |interval: &Interval| match metric.of_any_kind() {
         Metric::BytesPerSecond => interval.operations.bytes(),
-        Metric::OperationsPerSecond | Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation | Metric::OfKind(..) => {
-            interval.operations.count()
-        }
+        Metric::OperationsPerSecond
+        | Metric::MeanLatency
+        | Metric::LatencyPercentile(_)
+        | Metric::CpuPerOperation
+        | Metric::OfKind(..) => interval.operations.count(),
     };
     let sample = |interval: &Interval| Sample {
         start_ns: interval.start_ns,
         end_ns: interval.end_ns,
         value: u64_to_f64(amount(interval)) * 1e9 / u64_to_f64(length(interval)),
     };
-    records.iter().flat_map(|record| intervals(record).map(sample)).collect()
+    records
+        .iter()
+        .flat_map(|record| intervals(record).map(sample))
+        .collect()
 }
 
 /// Where slots settle, and whether.
@@ -71,26 +82,40 @@ pub(super) fn settling(records: &[&Record]) -> Settling {
         out.cuts.push(cut.seconds);
         out.at_limit += usize::from(cut.at_limit);
         changes.extend(regime_change(&values));
-        let rest = steady(&values[cut.seconds.min(values.len())..]).filter(|steadiness| !steadiness.passes());
-        if let Some(found) = rest.filter(|found| out.unsteady.is_none_or(|worst| found.range > worst.range)) {
+        let rest = steady(&values[cut.seconds.min(values.len())..])
+            .filter(|steadiness| !steadiness.passes());
+        if let Some(found) =
+            rest.filter(|found| out.unsteady.is_none_or(|worst| found.range > worst.range))
+        {
             out.unsteady = Some(found);
         }
     }
     out.jumped = changes.len();
     changes.sort_by_key(|change| change.second);
     let middle = changes.get(changes.len() / 2);
-    out.regime = middle.map(|change| Regime { time_ns: change.second as f64 * 1e9, ratio: change.ratio });
+    out.regime = middle.map(|change| Regime {
+        time_ns: change.second as f64 * 1e9,
+        ratio: change.ratio,
+    });
     out
 }
 
-/// Operations in each whole second of the measured time; none where intervals are longer than a second.
+/// Operations in each whole second of the measured time; none where intervals are longer than a
+/// second.
 fn by_second(record: &Record) -> Vec<f64> {
-    let (Some(last), true) = (record.series.last(), record.interval_ns <= SECOND) else { return Vec::new() };
-    let seconds = usize::try_from(last.end_ns / SECOND).unwrap_or(0).min(record.series.len());
+    let (Some(last), true) = (record.series.last(), record.interval_ns <= SECOND) else {
+        return Vec::new();
+    };
+    let seconds = usize::try_from(last.end_ns / SECOND)
+        .unwrap_or(0)
+        .min(record.series.len());
     let mut out = vec![0.0; seconds];
     for interval in &record.series {
         let middle = interval.start_ns / 2 + interval.end_ns / 2;
-        if let Some(value) = usize::try_from(middle / SECOND).ok().and_then(|second| out.get_mut(second)) {
+        if let Some(value) = usize::try_from(middle / SECOND)
+            .ok()
+            .and_then(|second| out.get_mut(second))
+        {
             *value += u64_to_f64(interval.operations.count());
         }
     }
@@ -101,7 +126,11 @@ fn by_second(record: &Record) -> Vec<f64> {
 pub(super) fn latencies(records: &[&Record], kind: &str) -> Histogram {
     let mut out = Histogram::default();
     for record in records {
-        let counted = record.operations.kind(kind).map(|operations| &operations.latency).filter(|latency| !latency.is_empty());
+        let counted = record
+            .operations
+            .kind(kind)
+            .map(|operations| &operations.latency)
+            .filter(|latency| !latency.is_empty());
         if let Some(latency) = counted.or_else(|| record.summaries.get(kind)?.latency.as_ref()) {
             out.merge(latency);
         }
@@ -109,32 +138,57 @@ pub(super) fn latencies(records: &[&Record], kind: &str) -> Histogram {
     out
 }
 
-/// Latencies of all operations by time since the start of their slot: the end of the time, and its equal parts, at most `most`.
+/// Latencies of all operations by time since the start of their slot: the end of the time, and its
+/// equal parts, at most `most`.
 pub(super) fn time_columns(records: &[&Record], most: u32) -> (f64, Vec<Histogram>) {
     let all = || records.iter().flat_map(|record| intervals(record));
-    let (Some(end), Some(usual)) = (all().map(|interval| interval.end_ns).max(), all().map(length).max()) else {
+    let (Some(end), Some(usual)) = (
+        all().map(|interval| interval.end_ns).max(),
+        all().map(length).max(),
+    ) else {
         return (0.0, Vec::new());
     };
-    let count = (u64_to_f64(end) / u64_to_f64(usual)).round().clamp(1.0, f64::from(most));
+    let count = (u64_to_f64(end) / u64_to_f64(usual))
+        .round()
+        .clamp(1.0, f64::from(most));
     let width = u64_to_f64(end) / count;
-    let mut out = vec![Histogram::default(); usize::try_from(f64_to_u64_saturating(count)).unwrap_or(1)];
+    let mut out =
+        vec![Histogram::default(); usize::try_from(f64_to_u64_saturating(count)).unwrap_or(1)];
     let last = out.len() - 1;
     for interval in all() {
         let middle = u64_to_f64(interval.start_ns) / 2.0 + u64_to_f64(interval.end_ns) / 2.0;
-        let index = usize::try_from(f64_to_u64_saturating(middle / width)).unwrap_or(last).min(last);
-        interval.operations.kinds().for_each(|(_, operations)| out[index].merge(&operations.latency));
+        let index = usize::try_from(f64_to_u64_saturating(middle / width))
+            .unwrap_or(last)
+            .min(last);
+        interval
+            .operations
+            .kinds()
+            .for_each(|(_, operations)| out[index].merge(&operations.latency));
     }
     (u64_to_f64(end), out)
 }
 
-/// Accesses by place of all records that counted them over the same range: its bytes, and uses of its equal parts.
+/// Accesses by place of all records that counted them over the same range: its bytes, and uses of
+/// its equal parts.
 pub(super) fn accesses(records: &[&Record]) -> Option<(u64, Vec<u64>)> {
-    let mut found = records.iter().filter_map(|record| record.coverage.as_ref()).filter(|coverage| !coverage.buckets.is_empty());
+    let mut found = records
+        .iter()
+        .filter_map(|record| record.coverage.as_ref())
+        .filter(|coverage| !coverage.buckets.is_empty());
     let first = found.next()?;
-    let shape = |coverage: &Coverage| (coverage.blocks, coverage.block_bytes, coverage.buckets.len());
+    let shape = |coverage: &Coverage| {
+        (
+            coverage.blocks,
+            coverage.block_bytes,
+            coverage.buckets.len(),
+        )
+    };
     let mut buckets = first.buckets.clone();
     for other in found.filter(|other| shape(other) == shape(first)) {
-        buckets.iter_mut().zip(&other.buckets).for_each(|(sum, uses)| *sum = sum.saturating_add(*uses));
+        buckets
+            .iter_mut()
+            .zip(&other.buckets)
+            .for_each(|(sum, uses)| *sum = sum.saturating_add(*uses));
     }
     Some((first.blocks.saturating_mul(first.block_bytes), buckets))
 }
@@ -147,13 +201,25 @@ mod tests {
     /// A record of intervals of a tenth of a second with these operations in each.
     fn tenths(counts: impl IntoIterator<Item = u64>) -> Record {
         let interval = |(index, count): (u64, u64)| {
-            let mut out = Interval { start_ns: index * SECOND / 10, end_ns: (index + 1) * SECOND / 10, ..Interval::default() };
-            let mut operations = Operations { count, bytes: count * 4096, ..Operations::default() };
+            let mut out = Interval {
+                start_ns: index * SECOND / 10,
+                end_ns: (index + 1) * SECOND / 10,
+                ..Interval::default()
+            };
+            let mut operations = Operations {
+                count,
+                bytes: count * 4096,
+                ..Operations::default()
+            };
             operations.latency.record_many(100_000, count);
             out.operations.insert("read", operations);
             out
         };
-        Record { interval_ns: SECOND / 10, series: (0..).zip(counts).map(interval).collect(), ..Record::default() }
+        Record {
+            interval_ns: SECOND / 10,
+            series: (0..).zip(counts).map(interval).collect(),
+            ..Record::default()
+        }
     }
 
     #[test]
@@ -164,7 +230,12 @@ mod tests {
         let cliff = tenths((0..600).map(|i| if i < 400 { 100 + i % 7 } else { 40 + i % 7 }));
         let found = settling(&[&cliff, &burst]);
         assert_eq!(found.jumped, 1);
-        assert!(found.regime.is_some_and(|regime| (regime.time_ns - 40e9).abs() < 1.5e9 && regime.ratio < 0.5), "{found:?}");
+        assert!(
+            found
+                .regime
+                .is_some_and(|regime| (regime.time_ns - 40e9).abs() < 1.5e9 && regime.ratio < 0.5),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -176,7 +247,11 @@ mod tests {
     #[test]
     fn the_sliver_at_the_end_of_a_series_is_no_rate() {
         let mut record = tenths([10; 10]);
-        record.series.push(Interval { start_ns: SECOND, end_ns: SECOND + 1000, ..Interval::default() });
+        record.series.push(Interval {
+            start_ns: SECOND,
+            end_ns: SECOND + 1000,
+            ..Interval::default()
+        });
         let found = samples(&[&record], &Metric::OperationsPerSecond);
         assert_eq!((found.len(), found[0].value), (10, 100.0));
     }
@@ -185,7 +260,14 @@ mod tests {
     fn columns_hold_every_operation_of_all_records() {
         let (a, b) = (tenths([3; 100]), tenths([4; 100]));
         let (end, columns) = time_columns(&[&a, &b], 7);
-        assert_eq!((end, columns.len(), columns.iter().map(Histogram::count).sum::<u64>()), (10e9, 7, 700));
+        assert_eq!(
+            (
+                end,
+                columns.len(),
+                columns.iter().map(Histogram::count).sum::<u64>()
+            ),
+            (10e9, 7, 700)
+        );
         assert!(time_columns(&[&Record::default()], 7).1.is_empty());
     }
 }

@@ -34,22 +34,38 @@ pub(super) fn id(metric: &Metric) -> String {
 
 /// The value of a fact.
 pub(super) fn value(text: &str) -> String {
-    if text.is_empty() { "<span class=\"quiet\">(empty)</span>".to_owned() } else { name(text) }
+    if text.is_empty() {
+        "<span class=\"quiet\">(empty)</span>".to_owned()
+    } else {
+        name(text)
+    }
 }
 
 /// A p for people.
 pub(super) fn probability(p: f64) -> String {
-    if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
+    if p < 0.0001 {
+        "p < 0.0001".to_owned()
+    } else {
+        format!("p = {p:.4}")
+    }
 }
 
 /// Foreign text in a direction of its own.
 pub(super) fn name(text: &str) -> String {
-    if text.is_empty() { "<bdi>(no name)</bdi>".to_owned() } else { format!("<bdi>{}</bdi>", escape(text)) }
+    if text.is_empty() {
+        "<bdi>(no name)</bdi>".to_owned()
+    } else {
+        format!("<bdi>{}</bdi>", escape(text))
+    }
 }
 
 /// `1 record`, `7 records`.
 pub(super) fn counted(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {one}s")
+    }
 }
 
 /// A share as a percentage.
@@ -59,7 +75,11 @@ pub(super) fn percent(share: f64) -> String {
 
 /// The ends of the interval or range of a figure, where they are finite.
 pub(super) fn ends(figure: &Figure) -> Option<(f64, f64)> {
-    figure.bounds.as_ref().map(Bounds::ends).filter(|(low, high)| low.is_finite() && high.is_finite())
+    figure
+        .bounds
+        .as_ref()
+        .map(Bounds::ends)
+        .filter(|(low, high)| low.is_finite() && high.is_finite())
 }
 
 pub(super) fn bounded(estimate: &Estimate) -> Option<(f64, f64)> {
@@ -69,14 +89,19 @@ pub(super) fn bounded(estimate: &Estimate) -> Option<(f64, f64)> {
 /// Interval or range of a figure as text; a range says that it is one.
 pub(super) fn around(figure: &Figure) -> Option<String> {
     let text = between(unit(&figure.metric), figure.point?, ends(figure)?);
-    Some(if figure.range().is_some() { format!("range {text}") } else { text })
+    Some(if figure.range().is_some() {
+        format!("range {text}")
+    } else {
+        text
+    })
 }
 
 /// An interval as text; a unit that the point already names is not said again.
 pub(super) fn between(unit: Unit, point: f64, (low, high): (f64, f64)) -> String {
     let texts = [point, low, high].map(|value| unit.text(value));
-    let [(_, unit_of_point), (low, unit_of_low), (high, unit_of_high)] =
-        texts.each_ref().map(|text| text.rsplit_once(' ').unwrap_or((text, "")));
+    let [(_, unit_of_point), (low, unit_of_low), (high, unit_of_high)] = texts
+        .each_ref()
+        .map(|text| text.rsplit_once(' ').unwrap_or((text, "")));
     if unit_of_low == unit_of_point && unit_of_high == unit_of_point {
         format!("[{low}, {high}]")
     } else {
@@ -86,14 +111,20 @@ pub(super) fn between(unit: Unit, point: f64, (low, high): (f64, f64)) -> String
 
 /// An effect, given as the logarithm of a ratio, as a change.
 pub(super) fn change(effect: &Estimate) -> (f64, Option<(f64, f64)>) {
-    (effect.point.exp_m1(), bounded(effect).map(|(low, high)| (low.exp_m1(), high.exp_m1())))
+    (
+        effect.point.exp_m1(),
+        bounded(effect).map(|(low, high)| (low.exp_m1(), high.exp_m1())),
+    )
 }
 
 /// A change with its interval: `+8.3 % [+5.6, +11.2]`.
 pub(super) fn change_text(effect: &Estimate) -> String {
     let (point, interval) = change(effect);
     let text = Unit::Change.text(point);
-    interval.map_or_else(|| text.clone(), |bounds| format!("{text} {}", between(Unit::Change, point, bounds)))
+    interval.map_or_else(
+        || text.clone(),
+        |bounds| format!("{text} {}", between(Unit::Change, point, bounds)),
+    )
 }
 
 /// A sign and a word for a verdict.
@@ -114,12 +145,21 @@ mod tests {
     #[test]
     fn an_interval_names_its_unit_only_where_the_point_does_not() {
         let mib = 1024.0 * 1024.0;
-        assert_eq!(between(Unit::BytesPerSecond, 100.0 * mib, (90.0 * mib, 110.0 * mib)), "[90.0, 110]");
-        assert_eq!(between(Unit::Time, 1_000_000.0, (900_000.0, 1_100_000.0)), "[900 µs, 1.1 ms]");
+        assert_eq!(
+            between(Unit::BytesPerSecond, 100.0 * mib, (90.0 * mib, 110.0 * mib)),
+            "[90.0, 110]"
+        );
+        assert_eq!(
+            between(Unit::Time, 1_000_000.0, (900_000.0, 1_100_000.0)),
+            "[900 µs, 1.1 ms]"
+        );
     }
 
     #[test]
     fn a_name_cannot_leave_its_element() {
-        assert_eq!(name("</bdi><script>"), "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>");
+        assert_eq!(
+            name("</bdi><script>"),
+            "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>"
+        );
     }
 }

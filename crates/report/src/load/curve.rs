@@ -1,4 +1,5 @@
-//! Arrival rate against latency, and the knee: the highest rate at which everything asked for still held.
+//! Arrival rate against latency, and the knee: the highest rate at which everything asked for still
+//! held.
 
 use super::{Titled, success_text, value_text};
 use crate::plot::Unit;
@@ -10,7 +11,8 @@ use units::lossless::u64_to_f64;
 
 /// Fewer rates are no curve.
 const FEWEST_RATES: usize = 3;
-/// The tail is the highest of these that at least half of the steps have support for; slow rates have few operations.
+/// The tail is the highest of these that at least half of the steps have support for; slow rates
+/// have few operations.
 const TAILS: [f64; 2] = [99.0, 95.0];
 const LAST_TAIL: f64 = 90.0;
 
@@ -43,29 +45,69 @@ pub(crate) struct ArrivalPoint {
 
 /// The scenario of a load at a rate; `None` of any other record.
 pub(super) fn scenario_of_step(record: &Record) -> Option<&str> {
-    record.pace.as_ref()?.asked_per_second.filter(|rate| *rate > 0.0)?;
+    record
+        .pace
+        .as_ref()?
+        .asked_per_second
+        .filter(|rate| *rate > 0.0)?;
     record.load.as_ref().map(|load| load.scenario.as_str())
 }
 
 /// All curves: of the records that count, and of those that were left out because they broke.
 pub(crate) fn arrival_curves(study: &Study, records: &[Record]) -> Vec<ArrivalCurve> {
     let mut found: BTreeMap<(&str, usize), Vec<ArrivalPoint>> = BTreeMap::new();
-    let broken = study.left_out.iter().map(|left| left.record).filter(|_| study.arms.len() == 1);
-    let counting = study.arms.iter().enumerate().flat_map(|(arm, of)| of.records.iter().map(move |record| (arm, *record)));
+    let broken = study
+        .left_out
+        .iter()
+        .map(|left| left.record)
+        .filter(|_| study.arms.len() == 1);
+    let counting = study
+        .arms
+        .iter()
+        .enumerate()
+        .flat_map(|(arm, of)| of.records.iter().map(move |record| (arm, *record)));
     for (arm, record) in counting.chain(broken.map(|record| (0, record))) {
-        let Some((record, scenario)) = records.get(record).and_then(|record| Some((record, scenario_of_step(record)?))) else { continue };
-        found.entry((scenario, arm)).or_default().extend(point(record));
+        let Some((record, scenario)) = records
+            .get(record)
+            .and_then(|record| Some((record, scenario_of_step(record)?)))
+        else {
+            continue;
+        };
+        found
+            .entry((scenario, arm))
+            .or_default()
+            .extend(point(record));
     }
     let curve = |((scenario, arm), mut points): ((&str, usize), Vec<ArrivalPoint>)| {
         points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
         let mut rates: Vec<f64> = points.iter().map(|point| point.rate).collect();
         rates.dedup();
-        let shown = |percent: f64| points.iter().filter(|point| percentile_has_support(point.latency.count(), percent)).count();
-        let tail = TAILS.into_iter().find(|percent| 2 * shown(*percent) >= points.len()).unwrap_or(LAST_TAIL);
-        let least_broken = points.iter().find(|point| !point.holds).map(|point| point.rate);
-        let below = |point: &&ArrivalPoint| point.holds && least_broken.is_none_or(|broken| point.rate < broken);
+        let shown = |percent: f64| {
+            points
+                .iter()
+                .filter(|point| percentile_has_support(point.latency.count(), percent))
+                .count()
+        };
+        let tail = TAILS
+            .into_iter()
+            .find(|percent| 2 * shown(*percent) >= points.len())
+            .unwrap_or(LAST_TAIL);
+        let least_broken = points
+            .iter()
+            .find(|point| !point.holds)
+            .map(|point| point.rate);
+        let below = |point: &&ArrivalPoint| {
+            point.holds && least_broken.is_none_or(|broken| point.rate < broken)
+        };
         let knee = points.iter().rev().find(below).map(|point| point.rate);
-        (rates.len() >= FEWEST_RATES).then(|| ArrivalCurve { scenario: scenario.to_owned(), arm, points, tail, knee, least_broken })
+        (rates.len() >= FEWEST_RATES).then(|| ArrivalCurve {
+            scenario: scenario.to_owned(),
+            arm,
+            points,
+            tail,
+            knee,
+            least_broken,
+        })
     };
     found.into_iter().filter_map(curve).collect()
 }
@@ -75,7 +117,11 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
     let rate = pace.asked_per_second?;
     let all = record.operations.together();
     let step = record.step_result()?;
-    let mut said: Vec<String> = load.thresholds.iter().map(|t| format!("{}: {}", t.threshold, t.measured)).collect();
+    let mut said: Vec<String> = load
+        .thresholds
+        .iter()
+        .map(|t| format!("{}: {}", t.threshold, t.measured))
+        .collect();
     said.extend((!step.rate_kept).then(|| "the rate was not kept".to_owned()));
     said.extend(step.fails.then(|| format!("{} failed", all.errors)));
     Some(ArrivalPoint {
@@ -95,10 +141,20 @@ pub(crate) fn knee_text(curve: &ArrivalCurve) -> String {
     let rate = |rate: f64| Unit::PerSecond.text(rate);
     match (curve.knee, curve.least_broken) {
         (Some(knee), Some(broken)) => {
-            format!("Knee: {} holds and {} does not; single observations, one a rate.", rate(knee), rate(broken))
+            format!(
+                "Knee: {} holds and {} does not; single observations, one a rate.",
+                rate(knee),
+                rate(broken)
+            )
         }
-        (Some(knee), None) => format!("No knee was reached: {}, the highest rate tried, still holds.", rate(knee)),
-        (None, Some(broken)) => format!("No knee: {}, the lowest rate tried, does not hold.", rate(broken)),
+        (Some(knee), None) => format!(
+            "No knee was reached: {}, the highest rate tried, still holds.",
+            rate(knee)
+        ),
+        (None, Some(broken)) => format!(
+            "No knee: {}, the lowest rate tried, does not hold.",
+            rate(broken)
+        ),
         (None, None) => "No knee: no step was completed.".to_owned(),
     }
 }
@@ -106,12 +162,26 @@ pub(crate) fn knee_text(curve: &ArrivalCurve) -> String {
 /// The steps of a curve, one line each.
 pub(crate) fn curve_table(study: &Study, curve: &ArrivalCurve) -> Titled {
     let tail = format!("p{}", curve.tail);
-    let head = ["Arrivals", "Achieved", "p50", &tail, "Max", "Never begun", "Failed", "Success", "Result", "Measured"];
+    let head = [
+        "Arrivals",
+        "Achieved",
+        "p50",
+        &tail,
+        "Max",
+        "Never begun",
+        "Failed",
+        "Success",
+        "Result",
+        "Measured",
+    ];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     for point in &curve.points {
         let at = |percent: f64| {
             let enough = percentile_has_support(point.latency.count(), percent);
-            value_text(Unit::Time, point.latency.quantile(percent / 100.0).filter(|_| enough))
+            value_text(
+                Unit::Time,
+                point.latency.quantile(percent / 100.0).filter(|_| enough),
+            )
         };
         lines.push(vec![
             Unit::PerSecond.text(point.rate),
@@ -123,11 +193,26 @@ pub(crate) fn curve_table(study: &Study, curve: &ArrivalCurve) -> Titled {
             point.failed.to_string(),
             success_text(point.succeeded, point.failed),
             if point.holds { "holds" } else { "breaks" }.to_owned(),
-            if point.said.is_empty() { NOTHING.to_owned() } else { point.said.clone() },
+            if point.said.is_empty() {
+                NOTHING.to_owned()
+            } else {
+                point.said.clone()
+            },
         ]);
     }
-    let arm = study.arms.get(curve.arm).filter(|_| study.arms.len() > 1).map_or_else(String::new, |arm| format!(", {}", arm.name));
-    Titled { title: format!("Arrival rates of {}{arm}", curve.scenario), table: Table { labels: 1, lines, notes: vec![knee_text(curve)] } }
+    let arm = study
+        .arms
+        .get(curve.arm)
+        .filter(|_| study.arms.len() > 1)
+        .map_or_else(String::new, |arm| format!(", {}", arm.name));
+    Titled {
+        title: format!("Arrival rates of {}{arm}", curve.scenario),
+        table: Table {
+            labels: 1,
+            lines,
+            notes: vec![knee_text(curve)],
+        },
+    }
 }
 
 #[cfg(test)]
@@ -143,24 +228,54 @@ mod tests {
 
     #[test]
     fn the_knee_is_the_highest_rate_below_the_first_that_breaks() {
-        let records = [step(100.0, 9_000_000, true), step(400.0, 90_000_000, false), step(200.0, 9_000_000, true), step(800.0, 1, true)];
+        let records = [
+            step(100.0, 9_000_000, true),
+            step(400.0, 90_000_000, false),
+            step(200.0, 9_000_000, true),
+            step(800.0, 1, true),
+        ];
         let found = curves(&records);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].points.iter().map(|point| point.rate).collect::<Vec<_>>(), [100.0, 200.0, 400.0, 800.0]);
-        assert_eq!((found[0].knee, found[0].least_broken), (Some(200.0), Some(400.0)));
-        assert!(knee_text(&found[0]).contains("200"), "{}", knee_text(&found[0]));
+        assert_eq!(
+            found[0]
+                .points
+                .iter()
+                .map(|point| point.rate)
+                .collect::<Vec<_>>(),
+            [100.0, 200.0, 400.0, 800.0]
+        );
+        assert_eq!(
+            (found[0].knee, found[0].least_broken),
+            (Some(200.0), Some(400.0))
+        );
+        assert!(
+            knee_text(&found[0]).contains("200"),
+            "{}",
+            knee_text(&found[0])
+        );
     }
 
     #[test]
     fn a_rate_that_was_not_kept_or_failed_does_not_hold() {
         let mut slow = step(400.0, 9_000_000, true);
         slow.pace.as_mut().unwrap().achieved_per_second = 370.0;
-        let found = curves(&[step(100.0, 9_000_000, true), step(200.0, 9_000_000, true), slow.clone()]);
-        assert_eq!((found[0].knee, found[0].points[2].holds), (Some(200.0), false));
+        let found = curves(&[
+            step(100.0, 9_000_000, true),
+            step(200.0, 9_000_000, true),
+            slow.clone(),
+        ]);
+        assert_eq!(
+            (found[0].knee, found[0].points[2].holds),
+            (Some(200.0), false)
+        );
         assert!(found[0].points[2].said.contains("not kept"));
         slow.pace.as_mut().unwrap().achieved_per_second = 400.0;
         slow.pace.as_mut().unwrap().unsent = 20;
-        let found = curves(&[step(100.0, 9_000_000, true), step(200.0, 9_000_000, true), slow]);
+        let found = curves(&[
+            step(100.0, 9_000_000, true),
+            step(200.0, 9_000_000, true),
+            slow,
+        ]);
         assert!(!found[0].points[2].holds);
     }
 
@@ -172,9 +287,20 @@ mod tests {
         gets.errors = 7;
         failed.operations = record::Measurements::default();
         failed.operations.insert("get", gets);
-        let records = [step(100.0, 9_000_000, true), step(200.0, 9_000_000, true), failed];
+        let records = [
+            step(100.0, 9_000_000, true),
+            step(200.0, 9_000_000, true),
+            failed,
+        ];
         let found = curves(&records);
-        assert_eq!((found[0].points.len(), found[0].points[2].holds, found[0].points[2].failed), (3, false, 7));
+        assert_eq!(
+            (
+                found[0].points.len(),
+                found[0].points[2].holds,
+                found[0].points[2].failed
+            ),
+            (3, false, 7)
+        );
         let table = curve_table(&study(&records, &StudyOptions::default()), &found[0]).table;
         assert_eq!(table.lines[3][6..9], ["7", "99.3 %", "breaks"]);
     }
@@ -186,16 +312,40 @@ mod tests {
             let mut latency = Histogram::default();
             latency.record_many(2_000_000, 300);
             record.operations = record::Measurements::default();
-            record.operations.insert("get", Operations { count: 300, latency, ..Operations::default() });
+            record.operations.insert(
+                "get",
+                Operations {
+                    count: 300,
+                    latency,
+                    ..Operations::default()
+                },
+            );
             record
         };
         let of = |records: &[Record]| curves(records)[0].tail;
-        assert_eq!(of(&[few(50.0), step(100.0, 9_000_000, true), step(200.0, 9_000_000, true)]), 99.0);
-        assert_eq!(of(&[few(50.0), few(75.0), step(200.0, 9_000_000, true)]), 95.0);
+        assert_eq!(
+            of(&[
+                few(50.0),
+                step(100.0, 9_000_000, true),
+                step(200.0, 9_000_000, true)
+            ]),
+            99.0
+        );
+        assert_eq!(
+            of(&[few(50.0), few(75.0), step(200.0, 9_000_000, true)]),
+            95.0
+        );
     }
 
     #[test]
     fn a_closed_loop_and_two_rates_are_no_curve() {
-        assert_eq!(curves(&[load("get", 100, 1_000_000, 0), step(100.0, 1, true), step(200.0, 1, true)]), []);
+        assert_eq!(
+            curves(&[
+                load("get", 100, 1_000_000, 0),
+                step(100.0, 1, true),
+                step(200.0, 1, true)
+            ]),
+            []
+        );
     }
 }

@@ -54,7 +54,13 @@ pub(crate) fn readings(record: &Record) -> Vec<Reading> {
         for (kind, parts) in parts(record, load) {
             for (part, histogram) in PARTS.into_iter().zip(&parts) {
                 if !histogram.is_empty() {
-                    push(&mut out, &kind, &format!("{part} n"), Unit::Whole, u64_to_f64(histogram.count()));
+                    push(
+                        &mut out,
+                        &kind,
+                        &format!("{part} n"),
+                        Unit::Whole,
+                        u64_to_f64(histogram.count()),
+                    );
                 }
                 percentiles(&mut out, &kind, part, histogram);
             }
@@ -68,14 +74,28 @@ pub(crate) fn readings(record: &Record) -> Vec<Reading> {
 
 fn push(out: &mut Vec<Reading>, operation: &str, name: &str, unit: Unit, value: f64) {
     if value.is_finite() {
-        out.push(Reading { operation: operation.to_owned(), name: name.to_owned(), unit, value });
+        out.push(Reading {
+            operation: operation.to_owned(),
+            name: name.to_owned(),
+            unit,
+            value,
+        });
     }
 }
 
 fn percentiles(out: &mut Vec<Reading>, operation: &str, name: &str, histogram: &Histogram) {
-    for percent in PERCENTILES.into_iter().filter(|percent| percentile_has_support(histogram.count(), *percent)) {
+    for percent in PERCENTILES
+        .into_iter()
+        .filter(|percent| percentile_has_support(histogram.count(), *percent))
+    {
         if let Some(ns) = histogram.quantile(percent / 100.0) {
-            push(out, operation, &format!("{name} p{percent}"), Unit::Time, ns);
+            push(
+                out,
+                operation,
+                &format!("{name} p{percent}"),
+                Unit::Time,
+                ns,
+            );
         }
     }
 }
@@ -85,23 +105,49 @@ fn counted(out: &mut Vec<Reading>, record: &Record) {
     let kinds = record.operations.kinds();
     let together = (kinds.count() > 1).then_some((ALL, &all));
     for (kind, operations) in record.operations.kinds().chain(together) {
-        push(out, kind, "succeeded", Unit::Whole, u64_to_f64(operations.count));
-        push(out, kind, "failed", Unit::Whole, u64_to_f64(operations.errors));
+        push(
+            out,
+            kind,
+            "succeeded",
+            Unit::Whole,
+            u64_to_f64(operations.count),
+        );
+        push(
+            out,
+            kind,
+            "failed",
+            Unit::Whole,
+            u64_to_f64(operations.errors),
+        );
         if operations.bytes > 0 {
             push(out, kind, "data", Unit::Bytes, u64_to_f64(operations.bytes));
         }
     }
 }
 
-/// The parts of requests by kind, and of all kinds together where there are several; in the order of [`PARTS`].
+/// The parts of requests by kind, and of all kinds together where there are several; in the order
+/// of [`PARTS`].
 pub(super) fn parts(record: &Record, load: &LoadAccount) -> Vec<(String, [Histogram; 5])> {
     let mut all: [Histogram; 5] = Default::default();
     let mut out: Vec<(String, [Histogram; 5])> = Vec::new();
     for (kind, phases) in &load.phases {
         // In an open loop the latency holds a wait that is no part of the request.
-        let whole = record.operations.kind(kind).map(|o| o.service.as_ref().unwrap_or(&o.latency).clone()).unwrap_or_default();
-        let parts = [&phases.connecting, &phases.sending, &phases.waiting, &phases.receiving, &whole].map(Histogram::clone);
-        all.iter_mut().zip(&parts).for_each(|(sum, part)| sum.merge(part));
+        let whole = record
+            .operations
+            .kind(kind)
+            .map(|o| o.service.as_ref().unwrap_or(&o.latency).clone())
+            .unwrap_or_default();
+        let parts = [
+            &phases.connecting,
+            &phases.sending,
+            &phases.waiting,
+            &phases.receiving,
+            &whole,
+        ]
+        .map(Histogram::clone);
+        all.iter_mut()
+            .zip(&parts)
+            .for_each(|(sum, part)| sum.merge(part));
         out.push((kind.clone(), parts));
     }
     if out.len() > 1 {
@@ -110,8 +156,17 @@ pub(super) fn parts(record: &Record, load: &LoadAccount) -> Vec<(String, [Histog
     out
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn conduct(out: &mut Vec<Reading>, record: &Record, load: &LoadAccount) {
-    let option = |key: &str| record.effective.get(key).and_then(|text| text.parse::<f64>().ok());
+    let option = |key: &str| {
+        record
+            .effective
+            .get(key)
+            .and_then(|text| text.parse::<f64>().ok())
+    };
     let mut whole = |name: &str, unit, value: Option<f64>| {
         if let Some(value) = value {
             push(out, "", name, unit, value);
@@ -120,38 +175,103 @@ fn conduct(out: &mut Vec<Reading>, record: &Record, load: &LoadAccount) {
     let seen = |n: u64| Some(u64_to_f64(n)).filter(|n| *n > 0.0);
     let elapsed = seen(record.elapsed_ns);
     whole("users asked", Unit::Whole, option("users"));
-    whole("users there, mean", Unit::Whole, option("users").and_then(|_| users(record, load)));
-    let waiting = if option("users").is_some() { "users waiting, mean" } else { "requests in flight, mean" };
-    whole(waiting, Unit::Whole, elapsed.map(|ns| record.generator.in_flight_ns as f64 / ns));
+    whole(
+        "users there, mean",
+        Unit::Whole,
+        option("users").and_then(|_| users(record, load)),
+    );
+    let waiting = if option("users").is_some() {
+        "users waiting, mean"
+    } else {
+        "requests in flight, mean"
+    };
+    whole(
+        waiting,
+        Unit::Whole,
+        elapsed.map(|ns| record.generator.in_flight_ns as f64 / ns),
+    );
     whole("iterations", Unit::Whole, seen(load.iterations.count()));
-    whole("turns with nothing to act on", Unit::Whole, seen(load.skipped));
+    whole(
+        "turns with nothing to act on",
+        Unit::Whole,
+        seen(load.skipped),
+    );
     if let Some(pace) = &record.pace {
         whole("arrivals asked", Unit::PerSecond, pace.asked_per_second);
-        whole("arrivals begun", Unit::PerSecond, Some(pace.achieved_per_second));
-        whole("due and never begun", Unit::Whole, Some(u64_to_f64(pace.unsent)));
-        whole("due while every connection waited", Unit::Whole, Some(u64_to_f64(load.queued)));
+        whole(
+            "arrivals begun",
+            Unit::PerSecond,
+            Some(pace.achieved_per_second),
+        );
+        whole(
+            "due and never begun",
+            Unit::Whole,
+            Some(u64_to_f64(pace.unsent)),
+        );
+        whole(
+            "due while every connection waited",
+            Unit::Whole,
+            Some(u64_to_f64(load.queued)),
+        );
     }
-    whole("connections opened", Unit::Whole, Some(u64_to_f64(load.connections_opened)));
-    whole("connections refused", Unit::Whole, seen(load.connections_failed));
+    whole(
+        "connections opened",
+        Unit::Whole,
+        Some(u64_to_f64(load.connections_opened)),
+    );
+    whole(
+        "connections refused",
+        Unit::Whole,
+        seen(load.connections_failed),
+    );
     whole("retries", Unit::Whole, seen(load.retries));
     whole("objects left behind", Unit::Whole, seen(load.left_behind));
     let each = |ns: Option<u64>| Some(u64_to_f64(ns?) / seen(record.operations.count())?);
     let used = |user: u64, system: u64| Some(user.saturating_add(system)).filter(|ns| *ns > 0);
-    whole("client CPU an operation", Unit::Time, each(used(record.process.user_ns, record.process.system_ns)));
-    let server = load.server.as_ref().and_then(|server| server.user_ns.zip(server.system_ns));
-    whole("server CPU an operation", Unit::Time, each(server.map(|(user, system)| user.saturating_add(system))));
-    whole("signing a request", Unit::Time, seen(load.signing.requests).map(|n| u64_to_f64(load.signing.total_ns) / n));
+    whole(
+        "client CPU an operation",
+        Unit::Time,
+        each(used(record.process.user_ns, record.process.system_ns)),
+    );
+    let server = load
+        .server
+        .as_ref()
+        .and_then(|server| server.user_ns.zip(server.system_ns));
+    whole(
+        "server CPU an operation",
+        Unit::Time,
+        each(server.map(|(user, system)| user.saturating_add(system))),
+    );
+    whole(
+        "signing a request",
+        Unit::Time,
+        seen(load.signing.requests).map(|n| u64_to_f64(load.signing.total_ns) / n),
+    );
     percentiles(out, "", ITERATION, &load.iterations);
     if let Some(lateness) = &load.lateness {
         percentiles(out, "", "own lateness", lateness);
     }
 }
 
-/// How many users were there on average: those at the end of each interval, weighted with its length.
+/// How many users were there on average: those at the end of each interval, weighted with its
+/// length.
 fn users(record: &Record, load: &LoadAccount) -> Option<f64> {
-    let lengths: Vec<f64> = record.series.iter().map(|interval| u64_to_f64(interval.end_ns.saturating_sub(interval.start_ns))).collect();
-    let lengths = if lengths.len() == load.users.len() { lengths } else { vec![1.0; load.users.len()] };
-    let sum: f64 = load.users.iter().zip(&lengths).map(|(users, length)| u64_to_f64(*users) * length).sum();
+    let lengths: Vec<f64> = record
+        .series
+        .iter()
+        .map(|interval| u64_to_f64(interval.end_ns.saturating_sub(interval.start_ns)))
+        .collect();
+    let lengths = if lengths.len() == load.users.len() {
+        lengths
+    } else {
+        vec![1.0; load.users.len()]
+    };
+    let sum: f64 = load
+        .users
+        .iter()
+        .zip(&lengths)
+        .map(|(users, length)| u64_to_f64(*users) * length)
+        .sum();
     Some(sum / lengths.iter().sum::<f64>()).filter(|mean| mean.is_finite())
 }
 
@@ -163,7 +283,13 @@ fn told(out: &mut Vec<Reading>, record: &Record) {
         } else if kind == ITERATIONS_TOLD {
             percentiles_told(out, "", ITERATION, summary);
         } else if kind == "iterations" {
-            push(out, "", "iterations", Unit::Whole, summary.count.map_or(f64::NAN, u64_to_f64));
+            push(
+                out,
+                "",
+                "iterations",
+                Unit::Whole,
+                summary.count.map_or(f64::NAN, u64_to_f64),
+            );
         } else if !is_aside(kind) || kind == REQUESTS {
             amounts_told(out, kind, summary);
         }
@@ -172,24 +298,47 @@ fn told(out: &mut Vec<Reading>, record: &Record) {
 
 fn percentiles_told(out: &mut Vec<Reading>, operation: &str, name: &str, summary: &Summary) {
     for percent in PERCENTILES {
-        let counted = summary.latency.as_ref().filter(|histogram| percentile_has_support(histogram.count(), percent));
+        let counted = summary
+            .latency
+            .as_ref()
+            .filter(|histogram| percentile_has_support(histogram.count(), percent));
         let ns = counted.and_then(|histogram| histogram.quantile(percent / 100.0));
         if let Some(ns) = ns.or_else(|| summary.percentiles_ns.get(&percent.to_string()).copied()) {
-            push(out, operation, &format!("{name} p{percent}"), Unit::Time, ns);
+            push(
+                out,
+                operation,
+                &format!("{name} p{percent}"),
+                Unit::Time,
+                ns,
+            );
         }
     }
 }
 
 fn amounts_told(out: &mut Vec<Reading>, kind: &str, summary: &Summary) {
     let operation = if is_aside(kind) { ALL } else { kind };
-    let mut one = |name: &str, unit, value: Option<u64>| push(out, operation, name, unit, value.map_or(f64::NAN, u64_to_f64));
+    let mut one = |name: &str, unit, value: Option<u64>| {
+        push(
+            out,
+            operation,
+            name,
+            unit,
+            value.map_or(f64::NAN, u64_to_f64),
+        )
+    };
     one("succeeded", Unit::Whole, summary.count);
     one("failed", Unit::Whole, summary.errors);
     one("data", Unit::Bytes, summary.bytes);
     if !is_aside(kind) {
-        // Shares are of something else, and everything else that a source counts of an operation is a number of things.
-        let counts = summary.figures.iter().filter(|(name, _)| !name.ends_with("percent"));
-        counts.for_each(|(name, value)| push(out, operation, &name.replace('_', " "), Unit::Whole, *value));
+        // Shares are of something else, and everything else that a source counts of an operation is
+        // a number of things.
+        let counts = summary
+            .figures
+            .iter()
+            .filter(|(name, _)| !name.ends_with("percent"));
+        counts.for_each(|(name, value)| {
+            push(out, operation, &name.replace('_', " "), Unit::Whole, *value)
+        });
     }
 }
 
@@ -200,7 +349,9 @@ pub(super) fn gathered(records: &[&Record]) -> Gathered {
     let mut out = Gathered::new();
     for (at, record) in records.iter().enumerate() {
         for reading in readings(record) {
-            let (_, values) = out.entry((reading.operation, reading.name)).or_insert_with(|| (reading.unit, vec![None; records.len()]));
+            let (_, values) = out
+                .entry((reading.operation, reading.name))
+                .or_insert_with(|| (reading.unit, vec![None; records.len()]));
             values[at] = Some(reading.value);
         }
     }
@@ -213,11 +364,17 @@ mod tests {
     use super::*;
 
     fn value(found: &[Reading], operation: &str, name: &str) -> Option<f64> {
-        found.iter().find(|reading| reading.operation == operation && reading.name == name).map(|reading| reading.value)
+        found
+            .iter()
+            .find(|reading| reading.operation == operation && reading.name == name)
+            .map(|reading| reading.value)
     }
 
     fn near(value: Option<f64>, expected: f64) {
-        assert!(value.is_some_and(|value| (value / expected - 1.0).abs() < 0.01), "{value:?}, not {expected}");
+        assert!(
+            value.is_some_and(|value| (value / expected - 1.0).abs() < 0.01),
+            "{value:?}, not {expected}"
+        );
     }
 
     #[test]
@@ -226,13 +383,24 @@ mod tests {
         near(value(&found, "get", "waiting p95"), 64e6);
         near(value(&found, ALL, "receiving p99"), 16e6);
         near(value(&found, ALL, "duration p50"), 80e6);
-        assert_eq!(value(&found, "get", "connecting p95"), None, "five connections have no p95");
+        assert_eq!(
+            value(&found, "get", "connecting p95"),
+            None,
+            "five connections have no p95"
+        );
         near(value(&found, "", "users asked"), 50.0);
         near(value(&found, "", "users there, mean"), 37.5);
         near(value(&found, "", "users waiting, mean"), 24.0);
         near(value(&found, "", "client CPU an operation"), 100_000.0);
-        assert_eq!(value(&found, "", "server CPU an operation"), None, "unknown is not zero");
-        assert_eq!((value(&found, "get", "failed"), value(&found, ALL, "failed")), (Some(3.0), Some(3.0)));
+        assert_eq!(
+            value(&found, "", "server CPU an operation"),
+            None,
+            "unknown is not zero"
+        );
+        assert_eq!(
+            (value(&found, "get", "failed"), value(&found, ALL, "failed")),
+            (Some(3.0), Some(3.0))
+        );
         near(value(&found, "", "iteration time p95"), 580e6);
     }
 
@@ -256,16 +424,52 @@ mod tests {
     fn what_a_document_tells_has_our_names() {
         let mut record = of_document("A", "Upload");
         assert_eq!(readings(&record), []);
-        let p95 = |ns: f64| Summary { percentiles_ns: [("95".to_owned(), ns)].into(), ..Summary::default() };
-        record.summaries.insert("http_req_waiting".into(), p95(191e6));
-        record.summaries.insert("iteration_duration".into(), p95(5024e6));
-        record.summaries.insert("request".into(), Summary { count: Some(2604), errors: Some(1), ..Summary::default() });
-        let figures = [("objects_created".to_owned(), 3014.0), ("share_percent".to_owned(), 40.0)].into();
-        record.summaries.insert("upload".into(), Summary { figures, ..Summary::default() });
+        let p95 = |ns: f64| Summary {
+            percentiles_ns: [("95".to_owned(), ns)].into(),
+            ..Summary::default()
+        };
+        record
+            .summaries
+            .insert("http_req_waiting".into(), p95(191e6));
+        record
+            .summaries
+            .insert("iteration_duration".into(), p95(5024e6));
+        record.summaries.insert(
+            "request".into(),
+            Summary {
+                count: Some(2604),
+                errors: Some(1),
+                ..Summary::default()
+            },
+        );
+        let figures = [
+            ("objects_created".to_owned(), 3014.0),
+            ("share_percent".to_owned(), 40.0),
+        ]
+        .into();
+        record.summaries.insert(
+            "upload".into(),
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         let found = readings(&record);
         near(value(&found, ALL, "waiting p95"), 191e6);
         near(value(&found, "", "iteration time p95"), 5024e6);
-        assert_eq!((value(&found, ALL, "succeeded"), value(&found, ALL, "failed")), (Some(2604.0), Some(1.0)));
-        assert_eq!((value(&found, "upload", "objects created"), value(&found, "upload", "share percent")), (Some(3014.0), None));
+        assert_eq!(
+            (
+                value(&found, ALL, "succeeded"),
+                value(&found, ALL, "failed")
+            ),
+            (Some(2604.0), Some(1.0))
+        );
+        assert_eq!(
+            (
+                value(&found, "upload", "objects created"),
+                value(&found, "upload", "share percent")
+            ),
+            (Some(3014.0), None)
+        );
     }
 }

@@ -1,7 +1,9 @@
-//! The arms side by side: a line a metric, a column an arm, and by how much each arm differs from the baseline.
+//! The arms side by side: a line a metric, a column an arm, and by how much each arm differs from
+//! the baseline.
 //!
-//! A ratio is of what was measured and no verdict: it has an interval only where the study compares the arms block by block, and says so
-//! where there is one run a side. Rates of bytes are not divided where the arms moved objects of other sizes.
+//! A ratio is of what was measured and no verdict: it has an interval only where the study compares
+//! the arms block by block, and says so where there is one run a side. Rates of bytes are not
+//! divided where the arms moved objects of other sizes.
 
 use super::readings::{ALL, Gathered, ITERATION, PARTS, REQUESTS, gathered, is_aside};
 use super::{Titled, of, value_text};
@@ -34,14 +36,24 @@ struct Level {
 
 impl Level {
     fn of_figure(cell: &Cell, kind: &str, metric: &Metric) -> Self {
-        cell.figure(kind, metric).map_or_else(Self::default, |figure| Self { point: figure.point, values: figure.values.clone() })
+        cell.figure(kind, metric)
+            .map_or_else(Self::default, |figure| Self {
+                point: figure.point,
+                values: figure.values.clone(),
+            })
     }
 
     /// Readings in the order of the records of a cell.
     fn of_readings(cell: &Cell, readings: &Gathered, operation: &str, name: &str) -> Self {
-        let Some((_, found)) = readings.get(&(operation.to_owned(), name.to_owned())) else { return Self::default() };
+        let Some((_, found)) = readings.get(&(operation.to_owned(), name.to_owned())) else {
+            return Self::default();
+        };
         let blocks = blocks(cell);
-        let values: Vec<(u32, f64)> = found.iter().zip(blocks).filter_map(|(value, block)| Some((block, (*value)?))).collect();
+        let values: Vec<(u32, f64)> = found
+            .iter()
+            .zip(blocks)
+            .filter_map(|(value, block)| Some((block, (*value)?)))
+            .collect();
         let numbers: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         let point = match numbers.as_slice() {
             [] => None,
@@ -54,8 +66,14 @@ impl Level {
 
 /// The numbers of the blocks of a cell, in the order of its records.
 fn blocks(cell: &Cell) -> Vec<u32> {
-    let known = cell.figures.iter().find(|figure| figure.values.len() == cell.records.len());
-    known.map_or_else(|| (0..).take(cell.records.len()).collect(), |figure| figure.values.iter().map(|(block, _)| *block).collect())
+    let known = cell
+        .figures
+        .iter()
+        .find(|figure| figure.values.len() == cell.records.len());
+    known.map_or_else(
+        || (0..).take(cell.records.len()).collect(),
+        |figure| figure.values.iter().map(|(block, _)| *block).collect(),
+    )
 }
 
 /// A table in the making.
@@ -68,15 +86,30 @@ struct Sides<'a> {
 
 impl<'a> Sides<'a> {
     fn new(study: &'a Study, labels: &[&str]) -> Self {
-        let base = study.baseline.and_then(|base| study.arms.get(base)).map_or("", |arm| arm.name.as_str());
+        let base = study
+            .baseline
+            .and_then(|base| study.arms.get(base))
+            .map_or("", |arm| arm.name.as_str());
         let mut head: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
         head.extend(study.arms.iter().map(|arm| arm.name.clone()));
         head.extend(others(study).map(|(_, name)| format!("{name} against {base}")));
-        Self { study, lines: vec![head], labels: labels.len(), has_one_run: false }
+        Self {
+            study,
+            lines: vec![head],
+            labels: labels.len(),
+            has_one_run: false,
+        }
     }
 
     /// Adds a line unless no arm knows anything; `apart` says why two arms are not to be divided.
-    fn push(&mut self, labels: &[&str], row: &StudyRow, unit: Unit, levels: &[Level], apart: impl Fn(usize, usize) -> Option<String>) {
+    fn push(
+        &mut self,
+        labels: &[&str],
+        row: &StudyRow,
+        unit: Unit,
+        levels: &[Level],
+        apart: impl Fn(usize, usize) -> Option<String>,
+    ) {
         if levels.iter().all(|level| level.point.is_none()) {
             return;
         }
@@ -84,7 +117,8 @@ impl<'a> Sides<'a> {
         line.extend(levels.iter().map(|level| value_text(unit, level.point)));
         for (arm, _) in others(self.study) {
             let base = self.study.baseline.unwrap_or(0);
-            let text = apart(base, arm).or_else(|| self.ratio(row, arm, &levels[base], &levels[arm]));
+            let text =
+                apart(base, arm).or_else(|| self.ratio(row, arm, &levels[base], &levels[arm]));
             line.push(text.unwrap_or_else(|| NOTHING.to_owned()));
         }
         self.lines.push(line);
@@ -95,7 +129,8 @@ impl<'a> Sides<'a> {
         let (from, to) = (base.point.filter(is_ratio)?, other.point.filter(is_ratio)?);
         let point = (to / from).ln();
         let comparison = row.comparisons.get(arm).and_then(Option::as_ref);
-        let judged = comparison.filter(|comparison| !matches!(comparison.verdict, Verdict::Invalid(_)));
+        let judged =
+            comparison.filter(|comparison| !matches!(comparison.verdict, Verdict::Invalid(_)));
         let logs: Vec<f64> = base
             .values
             .iter()
@@ -104,9 +139,14 @@ impl<'a> Sides<'a> {
                 (is_ratio(a) && is_ratio(b)).then(|| (b / a).ln())
             })
             .collect();
-        let estimate = judged.and_then(|comparison| stats::effect(&logs, comparison.effect.as_ref()?.level));
+        let estimate =
+            judged.and_then(|comparison| stats::effect(&logs, comparison.effect.as_ref()?.level));
         if let Some(estimate) = estimate {
-            return Some(format!("{} [{}]", times(estimate.point), bounds(estimate.point, estimate.low, estimate.high)));
+            return Some(format!(
+                "{} [{}]",
+                times(estimate.point),
+                bounds(estimate.point, estimate.low, estimate.high)
+            ));
         }
         if base.values.len() == 1 && other.values.len() == 1 {
             self.has_one_run = true;
@@ -116,8 +156,19 @@ impl<'a> Sides<'a> {
     }
 
     fn finish(self, title: &str) -> Titled {
-        let notes = self.has_one_run.then(|| ONE_RUN.to_owned()).into_iter().collect();
-        Titled { title: title.to_owned(), table: Table { labels: self.labels, lines: self.lines, notes } }
+        let notes = self
+            .has_one_run
+            .then(|| ONE_RUN.to_owned())
+            .into_iter()
+            .collect();
+        Titled {
+            title: title.to_owned(),
+            table: Table {
+                labels: self.labels,
+                lines: self.lines,
+                notes,
+            },
+        }
     }
 }
 
@@ -143,7 +194,11 @@ fn times(log: f64) -> String {
 
 /// The bounds of a ratio in the direction of its point.
 fn bounds(point: f64, low: f64, high: f64) -> String {
-    let [low, high] = if point < 0.0 { [-high, -low] } else { [low, high] };
+    let [low, high] = if point < 0.0 {
+        [-high, -low]
+    } else {
+        [low, high]
+    };
     format!("{}, {}", three_digits(low.exp()), three_digits(high.exp()))
 }
 
@@ -157,7 +212,11 @@ fn three_digits(value: f64) -> String {
 
 /// What a heading calls a metric of a load.
 fn name(metric: &Metric) -> String {
-    if *metric == Metric::OperationsPerSecond { "Operations/s".to_owned() } else { metric_name(metric) }
+    if *metric == Metric::OperationsPerSecond {
+        "Operations/s".to_owned()
+    } else {
+        metric_name(metric)
+    }
 }
 
 fn unit(metric: &Metric) -> Unit {
@@ -175,24 +234,46 @@ fn no_reason(_: usize, _: usize) -> Option<String> {
 
 /// By arm, a figure of the study.
 fn figures(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Vec<Level> {
-    (0..study.arms.len()).map(|arm| row.cells[arm].as_ref().map(|cell| Level::of_figure(cell, kind, metric)).unwrap_or_default()).collect()
+    (0..study.arms.len())
+        .map(|arm| {
+            row.cells[arm]
+                .as_ref()
+                .map(|cell| Level::of_figure(cell, kind, metric))
+                .unwrap_or_default()
+        })
+        .collect()
 }
 
 /// By arm, all readings.
 fn all_readings(study: &Study, row: &StudyRow, records: &[Record]) -> Vec<Gathered> {
-    let gather = |arm: usize| row.cells[arm].as_ref().map(|cell| gathered(&of(cell, records))).unwrap_or_default();
+    let gather = |arm: usize| {
+        row.cells[arm]
+            .as_ref()
+            .map(|cell| gathered(&of(cell, records)))
+            .unwrap_or_default()
+    };
     (0..study.arms.len()).map(gather).collect()
 }
 
 fn levels(row: &StudyRow, readings: &[Gathered], operation: &str, name: &str) -> Vec<Level> {
     let cells = row.cells.iter().zip(readings);
-    cells.map(|(cell, found)| cell.as_ref().map(|cell| Level::of_readings(cell, found, operation, name)).unwrap_or_default()).collect()
+    cells
+        .map(|(cell, found)| {
+            cell.as_ref()
+                .map(|cell| Level::of_readings(cell, found, operation, name))
+                .unwrap_or_default()
+        })
+        .collect()
 }
 
 /// Names and units of readings of one kind of operation.
 fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, Unit)> {
     let mut out: Vec<(&str, Unit)> = Vec::new();
-    for ((_, name), (unit, _)) in readings.iter().flatten().filter(|((of, _), _)| of == operation) {
+    for ((_, name), (unit, _)) in readings
+        .iter()
+        .flatten()
+        .filter(|((of, _), _)| of == operation)
+    {
         if !out.iter().any(|(known, _)| known == name) {
             out.push((name, *unit));
         }
@@ -204,56 +285,115 @@ fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, Unit
 pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
     let readings = all_readings(study, row, records);
     let mut sides = Sides::new(study, &["Operation", "Metric"]);
-    for kind in row.operations.iter().filter(|kind| !is_aside(kind) || *kind == REQUESTS) {
+    for kind in row
+        .operations
+        .iter()
+        .filter(|kind| !is_aside(kind) || *kind == REQUESTS)
+    {
         for metric in &METRICS {
             let apart = |base, arm| other_sizes(row, records, kind, metric, base, arm);
-            sides.push(&[kind, &name(metric)], row, unit(metric), &figures(study, row, kind, metric), apart);
+            sides.push(
+                &[kind, &name(metric)],
+                row,
+                unit(metric),
+                &figures(study, row, kind, metric),
+                apart,
+            );
         }
         let shown = if kind == REQUESTS { ALL } else { kind };
-        let counts = named(&readings, shown).into_iter().filter(|(name, _)| !PARTS.iter().any(|part| name.starts_with(part)));
+        let counts = named(&readings, shown)
+            .into_iter()
+            .filter(|(name, _)| !PARTS.iter().any(|part| name.starts_with(part)));
         for (name, unit) in counts {
-            sides.push(&[kind, name], row, unit, &levels(row, &readings, shown, name), no_reason);
+            sides.push(
+                &[kind, name],
+                row,
+                unit,
+                &levels(row, &readings, shown, name),
+                no_reason,
+            );
         }
     }
-    sides.push(&["", "iterations"], row, Unit::Whole, &levels(row, &readings, "", "iterations"), no_reason);
+    sides.push(
+        &["", "iterations"],
+        row,
+        Unit::Whole,
+        &levels(row, &readings, "", "iterations"),
+        no_reason,
+    );
     sides.finish("Side by side")
 }
 
 /// Why the throughput of two arms is not to be divided.
-fn other_sizes(row: &StudyRow, records: &[Record], kind: &str, metric: &Metric, base: usize, arm: usize) -> Option<String> {
+fn other_sizes(
+    row: &StudyRow,
+    records: &[Record],
+    kind: &str,
+    metric: &Metric,
+    base: usize,
+    arm: usize,
+) -> Option<String> {
     if *metric != Metric::BytesPerSecond || kind == ALL {
         return None;
     }
-    let size = |arm: usize| of(row.cells.get(arm)?.as_ref()?, records).first().and_then(|record| bytes_each(record, kind));
+    let size = |arm: usize| {
+        of(row.cells.get(arm)?.as_ref()?, records)
+            .first()
+            .and_then(|record| bytes_each(record, kind))
+    };
     let (a, b) = (size(base)?, size(arm)?);
     let shown = |size: f64| Bytes(f64_to_u64_saturating(size.round())).to_string();
     ((b / a).ln().abs() > SAME_SIZE).then(|| format!("objects of {} and of {}", shown(a), shown(b)))
 }
 
-/// Mean bytes of an operation: as counted, or of a document from its rate, its time and its share of all requests.
+/// Mean bytes of an operation: as counted, or of a document from its rate, its time and its share
+/// of all requests.
 fn bytes_each(record: &Record, kind: &str) -> Option<f64> {
-    let quotient = |bytes: f64, count: f64| Some(bytes / count).filter(|size| size.is_finite() && *size > 0.0);
+    let quotient =
+        |bytes: f64, count: f64| Some(bytes / count).filter(|size| size.is_finite() && *size > 0.0);
     if let Some(operations) = record.operations.kind(kind) {
         return quotient(operations.bytes as f64, operations.count as f64);
     }
     let summary = record.summaries.get(kind)?;
     let all = record.summaries.get(REQUESTS);
-    let shared = || Some(summary.figures.get("share_percent")? / 100.0 * (all?.count? + all?.errors.unwrap_or(0)) as f64);
+    let shared = || {
+        Some(
+            summary.figures.get("share_percent")? / 100.0
+                * (all?.count? + all?.errors.unwrap_or(0)) as f64,
+        )
+    };
     let count = summary.count.map(|count| count as f64).or_else(shared)?;
-    let over_time = || Some(summary.bytes_per_second? * Effective::of(record).measured_ns()? as f64 / 1e9);
-    quotient(summary.bytes.map(|bytes| bytes as f64).or_else(over_time)?, count)
+    let over_time =
+        || Some(summary.bytes_per_second? * Effective::of(record).measured_ns()? as f64 / 1e9);
+    quotient(
+        summary.bytes.map(|bytes| bytes as f64).or_else(over_time)?,
+        count,
+    )
 }
 
 /// The p95 of the parts of all requests together.
 pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
     let readings = all_readings(study, row, records);
-    let together = readings.iter().flatten().any(|((operation, _), _)| operation == ALL);
-    let only = row.operations.iter().find(|kind| !is_aside(kind)).map_or(ALL, String::as_str);
+    let together = readings
+        .iter()
+        .flatten()
+        .any(|((operation, _), _)| operation == ALL);
+    let only = row
+        .operations
+        .iter()
+        .find(|kind| !is_aside(kind))
+        .map_or(ALL, String::as_str);
     let operation = if together { ALL } else { only };
     let mut sides = Sides::new(study, &["Metric"]);
     for part in ["duration", "waiting", "receiving", "sending", "connecting"] {
         let name = format!("{part} p95");
-        sides.push(&[&name], row, Unit::Time, &levels(row, &readings, operation, &name), no_reason);
+        sides.push(
+            &[&name],
+            row,
+            Unit::Time,
+            &levels(row, &readings, operation, &name),
+            no_reason,
+        );
     }
     sides.finish("HTTP requests, side by side")
 }
@@ -263,12 +403,22 @@ pub(super) fn conduct(study: &Study, row: &StudyRow, records: &[Record]) -> Titl
     let readings = all_readings(study, row, records);
     let mut sides = Sides::new(study, &["Metric"]);
     for name in CONDUCT {
-        let Some((_, (unit, _))) = readings.iter().flatten().find(|((operation, of), _)| operation.is_empty() && of == name) else {
+        let Some((_, (unit, _))) = readings
+            .iter()
+            .flatten()
+            .find(|((operation, of), _)| operation.is_empty() && of == name)
+        else {
             continue;
         };
         // A number of users or connections is a setting, or follows from one.
         let apart = |_, _| (*unit != Unit::Time).then(|| NOTHING.to_owned());
-        sides.push(&[name], row, *unit, &levels(row, &readings, "", name), apart);
+        sides.push(
+            &[name],
+            row,
+            *unit,
+            &levels(row, &readings, "", name),
+            apart,
+        );
     }
     sides.finish("Users, iterations and cost")
 }
@@ -306,7 +456,13 @@ pub(super) fn overview(study: &Study, rows: &[&StudyRow]) -> Titled {
     let mut sides = Sides::new(study, &["Scenario", "Operation"]);
     for row in rows {
         for kind in row.operations.iter().filter(|kind| !is_aside(kind)) {
-            sides.push(&[&row.name, kind], row, Unit::Time, &figures(study, row, kind, &p95), no_reason);
+            sides.push(
+                &[&row.name, kind],
+                row,
+                Unit::Time,
+                &figures(study, row, kind, &p95),
+                no_reason,
+            );
         }
     }
     sides.finish("p95 latency")
@@ -319,7 +475,13 @@ pub(super) fn throughput(study: &Study, rows: &[&StudyRow], records: &[Record]) 
     for row in rows {
         for kind in row.operations.iter().filter(|kind| !is_aside(kind)) {
             let apart = |base, arm| other_sizes(row, records, kind, &metric, base, arm);
-            sides.push(&[&row.name, kind], row, Unit::BytesPerSecond, &figures(study, row, kind, &metric), apart);
+            sides.push(
+                &[&row.name, kind],
+                row,
+                Unit::BytesPerSecond,
+                &figures(study, row, kind, &metric),
+                apart,
+            );
         }
     }
     sides.finish("Throughput")
@@ -331,7 +493,13 @@ pub(super) fn iterations(study: &Study, rows: &[&StudyRow], records: &[Record]) 
     let mut sides = Sides::new(study, &["Scenario"]);
     for row in rows {
         let readings = all_readings(study, row, records);
-        sides.push(&[&row.name], row, Unit::Time, &levels(row, &readings, "", &name), no_reason);
+        sides.push(
+            &[&row.name],
+            row,
+            Unit::Time,
+            &levels(row, &readings, "", &name),
+            no_reason,
+        );
     }
     sides.finish("p95 of iteration time")
 }
@@ -344,33 +512,72 @@ mod tests {
     use record::{Role, Trial};
 
     fn lines<'t>(titled: &'t Titled, name: &str) -> Vec<&'t [String]> {
-        titled.table.lines.iter().filter(|line| line.iter().any(|cell| cell == name)).map(Vec::as_slice).collect()
+        titled
+            .table
+            .lines
+            .iter()
+            .filter(|line| line.iter().any(|cell| cell == name))
+            .map(Vec::as_slice)
+            .collect()
     }
 
     fn two_files(records: &[Record]) -> Study {
-        let labels = (0..records.len()).map(|at| ["before", "after"][at % 2].to_owned()).collect();
-        study(records, &StudyOptions { labels, ..StudyOptions::default() })
+        let labels = (0..records.len())
+            .map(|at| ["before", "after"][at % 2].to_owned())
+            .collect();
+        study(
+            records,
+            &StudyOptions {
+                labels,
+                ..StudyOptions::default()
+            },
+        )
     }
 
     #[test]
     fn one_run_a_side_has_a_ratio_and_no_verdict() {
-        let records = [load("mixed", 2000, 80_000_000, 0), load("mixed", 2000, 20_000_000, 0)];
+        let records = [
+            load("mixed", 2000, 80_000_000, 0),
+            load("mixed", 2000, 20_000_000, 0),
+        ];
         let study = two_files(&records);
         let found = scenario(&study, &study.rows[0], &records);
-        assert_eq!(found.table.lines[0], ["Operation", "Metric", "before", "after", "after against before"]);
+        assert_eq!(
+            found.table.lines[0],
+            [
+                "Operation",
+                "Metric",
+                "before",
+                "after",
+                "after against before"
+            ]
+        );
         let p95 = lines(&found, "p95 latency");
         assert_eq!(p95[0][0], "get");
-        assert!(p95[0][4].starts_with("4.0") && p95[0][4].ends_with("x lower (one run a side)"), "{p95:?}");
+        assert!(
+            p95[0][4].starts_with("4.0") && p95[0][4].ends_with("x lower (one run a side)"),
+            "{p95:?}"
+        );
         assert_eq!(found.table.notes, [ONE_RUN]);
         let waiting = parts(&study, &study.rows[0], &records);
-        assert!(lines(&waiting, "waiting p95")[0][3].contains("x lower"), "{:?}", waiting.table.lines);
+        assert!(
+            lines(&waiting, "waiting p95")[0][3].contains("x lower"),
+            "{:?}",
+            waiting.table.lines
+        );
     }
 
     #[test]
     fn blocks_give_a_ratio_its_interval() {
         let slot = |arm: usize, block: u64| {
-            let mut record = load("mixed", 2000 + 10 * (block * 7 % 5), [80_000_000, 40_000_000][arm] + 1_000_000 * (block * 3 % 4), 0);
-            let number = u32::try_from(2 * block).unwrap() + u32::from((arm == 0) == block.is_multiple_of(3));
+            let mut record = load(
+                "mixed",
+                2000 + 10 * (block * 7 % 5),
+                [80_000_000, 40_000_000][arm] + 1_000_000 * (block * 3 % 4),
+                0,
+            );
+            let number = u32::try_from(2 * block).unwrap()
+                + u32::from((arm == 0) == block.is_multiple_of(3));
             record.id = format!("{number}");
             record.started_at = format!("2026-01-01T00:00:{number:02}.000Z");
             record.trial = Some(Trial {
@@ -384,24 +591,36 @@ mod tests {
             });
             record
         };
-        let records: Vec<Record> = (0..8).flat_map(|block| [slot(0, block), slot(1, block)]).collect();
+        let records: Vec<Record> = (0..8)
+            .flat_map(|block| [slot(0, block), slot(1, block)])
+            .collect();
         let study = study(&records, &StudyOptions::default());
         let mut row = study.rows[0].clone();
-        // The example's users sleep, so that the audit permits no verdict: what is tried here is the ratio.
+        // The example's users sleep, so that the audit permits no verdict: what is tried here is
+        // the ratio.
         let comparison = row.comparisons[1].as_mut().unwrap();
         comparison.verdict = Verdict::Equivalent { different: false };
         comparison.effect = stats::effect(&[0.1; 8], 0.97);
         let found = scenario(&study, &row, &records);
         let p95 = lines(&found, "p95 latency")[0];
-        assert!(p95[4].starts_with("1.9") && p95[4].contains("x lower [1.") && !p95[4].contains("one run"), "{p95:?}");
-        row.comparisons[1].as_mut().unwrap().verdict = Verdict::Invalid(stats::Reason::OrderAliasedWithArm);
+        assert!(
+            p95[4].starts_with("1.9")
+                && p95[4].contains("x lower [1.")
+                && !p95[4].contains("one run"),
+            "{p95:?}"
+        );
+        row.comparisons[1].as_mut().unwrap().verdict =
+            Verdict::Invalid(stats::Reason::OrderAliasedWithArm);
         let refused = scenario(&study, &row, &records);
         assert!(lines(&refused, "p95 latency")[0][4].ends_with("(no interval)"));
     }
 
     #[test]
     fn throughput_of_other_objects_is_not_divided() {
-        let mut records = [load("mixed", 2000, 80_000_000, 0), load("mixed", 2000, 80_000_000, 0)];
+        let mut records = [
+            load("mixed", 2000, 80_000_000, 0),
+            load("mixed", 2000, 80_000_000, 0),
+        ];
         let mut larger = records[1].operations.kind("get").cloned().unwrap();
         larger.bytes = 2000 * 10_240 * 95;
         let put = records[1].operations.kind("put").cloned().unwrap();
@@ -417,12 +636,21 @@ mod tests {
 
     #[test]
     fn a_ratio_says_its_direction_and_keeps_three_digits() {
-        for (ratio, text) in
-            [(14.0 / 412.0, "29.4x lower"), (9.0 / 2105.0, "234x lower"), (172.0 / 150.8, "1.14x higher"), (1.001, "1.00x")]
-        {
+        for (ratio, text) in [
+            (14.0 / 412.0, "29.4x lower"),
+            (9.0 / 2105.0, "234x lower"),
+            (172.0 / 150.8, "1.14x higher"),
+            (1.001, "1.00x"),
+        ] {
             assert_eq!(times(f64::ln(ratio)), text);
         }
-        assert_eq!(bounds(f64::ln(0.5), f64::ln(0.4), f64::ln(0.625)), "1.60, 2.50");
-        assert_eq!(bounds(f64::ln(2.0), f64::ln(1.6), f64::ln(2.5)), "1.60, 2.50");
+        assert_eq!(
+            bounds(f64::ln(0.5), f64::ln(0.4), f64::ln(0.625)),
+            "1.60, 2.50"
+        );
+        assert_eq!(
+            bounds(f64::ln(2.0), f64::ln(1.6), f64::ln(2.5)),
+            "1.60, 2.50"
+        );
     }
 }

@@ -37,8 +37,16 @@ impl Unit {
         }
         let text = self.text(value);
         let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-        let number = if self == Self::Change && value == 0.0 { "0" } else { trimmed(number) };
-        if unit.is_empty() { number.to_owned() } else { format!("{number} {unit}") }
+        let number = if self == Self::Change && value == 0.0 {
+            "0"
+        } else {
+            trimmed(number)
+        };
+        if unit.is_empty() {
+            number.to_owned()
+        } else {
+            format!("{number} {unit}")
+        }
     }
 
     /// Powers of this make round numbers of this unit.
@@ -52,7 +60,11 @@ impl Unit {
 
 /// A decimal number without trailing zeros.
 fn trimmed(number: &str) -> &str {
-    if number.contains('.') && !number.contains('e') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
+    if number.contains('.') && !number.contains('e') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,10 +86,15 @@ pub(super) struct Axis {
 /// The least and the greatest finite value.
 pub(super) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.into_iter().filter(|value| value.is_finite());
-    finite.fold(None, |range, value| range.map_or(Some((value, value)), |(low, high): (f64, f64)| Some((low.min(value), high.max(value)))))
+    finite.fold(None, |range, value| {
+        range.map_or(Some((value, value)), |(low, high): (f64, f64)| {
+            Some((low.min(value), high.max(value)))
+        })
+    })
 }
 
-/// The range with room at both ends, at least a twentieth of its values wide: a tick has three digits, and closer ones would read alike.
+/// The range with room at both ends, at least a twentieth of its values wide: a tick has three
+/// digits, and closer ones would read alike.
 pub(super) fn with_room(low: f64, high: f64) -> (f64, f64) {
     let edge = 0.1 * (high - low);
     let more = (0.05 * low.abs().max(high.abs()) - (high - low + 2.0 * edge)).max(0.0) / 2.0;
@@ -87,14 +104,25 @@ pub(super) fn with_room(low: f64, high: f64) -> (f64, f64) {
 impl Axis {
     /// From zero to a round number at or above `most`.
     pub(super) fn from_zero(title: &str, unit: Unit, most: f64) -> Self {
-        let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
+        let most = if most > 0.0 && most.is_finite() {
+            most
+        } else {
+            1.0
+        };
         let step = round_step(unit, most / 4.0, most);
         Self::linear(title, unit, 0.0, (most / step - 1e-9).ceil() * step)
     }
 
     /// From `low` to `high`, evenly; an empty range is widened.
     pub(super) fn linear(title: &str, unit: Unit, low: f64, high: f64) -> Self {
-        let (low, high) = if high > low { (low, high) } else { (low - low.abs().max(1.0) * 0.1, low + low.abs().max(1.0) * 0.1) };
+        let (low, high) = if high > low {
+            (low, high)
+        } else {
+            (
+                low - low.abs().max(1.0) * 0.1,
+                low + low.abs().max(1.0) * 0.1,
+            )
+        };
         let step = round_step(unit, (high - low) / 6.0, low.abs().max(high.abs()));
         let first = (low / step - 1e-9).ceil();
         let ticks = (0..16_u32)
@@ -102,7 +130,13 @@ impl Axis {
             .take_while(|tick| *tick <= high + 1e-9 * step)
             .map(|tick| (tick, unit.tick(tick)))
             .collect();
-        Self { title: title.to_owned(), ticks, low, high, spacing: Spacing::Linear }
+        Self {
+            title: title.to_owned(),
+            ticks,
+            low,
+            high,
+            spacing: Spacing::Linear,
+        }
     }
 
     /// By ratio, from and to round numbers around a range of positive values.
@@ -122,40 +156,86 @@ impl Axis {
             all.extend(steps.iter().map(|step| step * decade));
             decade *= 10.0;
         }
-        let from = all.iter().copied().rfind(|tick| *tick <= low * 1.000_001).unwrap_or(low);
-        let to = all.iter().copied().find(|tick| *tick >= high * 0.999_999).unwrap_or(high);
-        let ticks = all.into_iter().filter(|tick| (from..=to).contains(tick)).map(|tick| (tick, unit.tick(tick))).collect();
-        Self { title: title.to_owned(), ticks, low: from, high: to, spacing: Spacing::Log }
+        let from = all
+            .iter()
+            .copied()
+            .rfind(|tick| *tick <= low * 1.000_001)
+            .unwrap_or(low);
+        let to = all
+            .iter()
+            .copied()
+            .find(|tick| *tick >= high * 0.999_999)
+            .unwrap_or(high);
+        let ticks = all
+            .into_iter()
+            .filter(|tick| (from..=to).contains(tick))
+            .map(|tick| (tick, unit.tick(tick)))
+            .collect();
+        Self {
+            title: title.to_owned(),
+            ticks,
+            low: from,
+            high: to,
+            spacing: Spacing::Log,
+        }
     }
 
     /// Evenly from `low` to `high` with ticks of the caller's.
     pub(super) fn with_ticks(title: &str, low: f64, high: f64, ticks: Vec<(f64, String)>) -> Self {
-        Self { title: title.to_owned(), ticks, low, high: if high > low { high } else { low + 1.0 }, spacing: Spacing::Linear }
+        Self {
+            title: title.to_owned(),
+            ticks,
+            low,
+            high: if high > low { high } else { low + 1.0 },
+            spacing: Spacing::Linear,
+        }
     }
 
-    /// Where a value lies, 0 at the low end and 1 at the high end; what lies outside is moved to the end.
+    /// Where a value lies, 0 at the low end and 1 at the high end; what lies outside is moved to
+    /// the end.
     pub(super) fn share(&self, value: f64) -> f64 {
         let share = match self.spacing {
             Spacing::Linear => (value - self.low) / (self.high - self.low),
-            Spacing::Log => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
+            Spacing::Log => {
+                (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+            }
         };
         share.clamp(0.0, 1.0)
     }
 }
 
-/// A round step of at least about `rough`: 1, 2 or 5 of a power of ten of the prefix that serves `most`, or of a clock's units.
+/// A round step of at least about `rough`: 1, 2 or 5 of a power of ten of the prefix that serves
+/// `most`, or of a clock's units.
 fn round_step(unit: Unit, rough: f64, most: f64) -> f64 {
     const SECOND: f64 = 1e9;
     if unit == Unit::Time && rough >= 10.0 * SECOND {
-        let clock = [15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 86_400.0];
-        return clock.into_iter().map(|seconds| seconds * SECOND).find(|step| *step >= rough).unwrap_or(rough);
+        let clock = [
+            15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 86_400.0,
+        ];
+        return clock
+            .into_iter()
+            .map(|seconds| seconds * SECOND)
+            .find(|step| *step >= rough)
+            .unwrap_or(rough);
     }
     let base = unit.base();
-    let prefix = if base > 1000.0 && most >= 1.0 { base.powf((most.ln() / base.ln()).floor()) } else { 1.0 };
+    let prefix = if base > 1000.0 && most >= 1.0 {
+        base.powf((most.ln() / base.ln()).floor())
+    } else {
+        1.0
+    };
     let rough = (rough / prefix).max(f64::MIN_POSITIVE);
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough * 0.999_999).unwrap_or(10.0 * power);
-    let step = if unit == Unit::Whole { step.max(1.0) } else { step };
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|n| n * power)
+        .find(|step| *step >= rough * 0.999_999)
+        .unwrap_or(10.0 * power);
+    let step = if unit == Unit::Whole {
+        step.max(1.0)
+    } else {
+        step
+    };
     step * prefix
 }
 
@@ -170,15 +250,29 @@ mod tests {
 
     #[test]
     fn ticks_are_round_in_their_unit() {
-        assert_eq!(labels(&Axis::from_zero("", Unit::PerSecond, 38_400.0)), ["0", "10 K/s", "20 K/s", "30 K/s", "40 K/s"]);
+        assert_eq!(
+            labels(&Axis::from_zero("", Unit::PerSecond, 38_400.0)),
+            ["0", "10 K/s", "20 K/s", "30 K/s", "40 K/s"]
+        );
         let gib = 1024.0_f64.powi(3);
-        assert_eq!(labels(&Axis::from_zero("", Unit::BytesPerSecond, 3.1 * gib)), ["0", "1 GiB/s", "2 GiB/s", "3 GiB/s", "4 GiB/s"]);
-        assert_eq!(labels(&Axis::from_zero("", Unit::Time, 60e9)), ["0", "15 s", "30 s", "45 s", "1 min"]);
+        assert_eq!(
+            labels(&Axis::from_zero("", Unit::BytesPerSecond, 3.1 * gib)),
+            ["0", "1 GiB/s", "2 GiB/s", "3 GiB/s", "4 GiB/s"]
+        );
+        assert_eq!(
+            labels(&Axis::from_zero("", Unit::Time, 60e9)),
+            ["0", "15 s", "30 s", "45 s", "1 min"]
+        );
         assert_eq!(
             labels(&Axis::log("", Unit::Time, 90_000.0, 12_000_000.0)),
-            ["30 µs", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms"]
+            [
+                "30 µs", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms"
+            ]
         );
-        assert_eq!(labels(&Axis::linear("", Unit::Change, -0.1, 0.1)), ["-10 %", "-5 %", "0 %", "+5 %", "+10 %"]);
+        assert_eq!(
+            labels(&Axis::linear("", Unit::Change, -0.1, 0.1)),
+            ["-10 %", "-5 %", "0 %", "+5 %", "+10 %"]
+        );
     }
 
     proptest! {

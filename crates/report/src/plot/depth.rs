@@ -24,13 +24,27 @@ pub(crate) struct DepthLine {
     pub(crate) points: Vec<DepthPoint>,
 }
 
-/// A figure against the queue depth, depths by powers of two; latencies by ratio, throughput from zero. `None` without a point.
+/// A figure against the queue depth, depths by powers of two; latencies by ratio, throughput from
+/// zero. `None` without a point.
 pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -> Option<String> {
-    let all = || lines.iter().flat_map(|line| &line.points).filter(|point| point.depth > 0.0 && point.value.is_finite());
+    let all = || {
+        lines
+            .iter()
+            .flat_map(|line| &line.points)
+            .filter(|point| point.depth > 0.0 && point.value.is_finite())
+    };
     let (shallow, deep) = range(all().map(|point| point.depth))?;
-    let ends = |point: &DepthPoint| point.interval.map_or([point.value; 2], |(low, high)| [low.min(point.value), high.max(point.value)]);
+    let ends = |point: &DepthPoint| {
+        point.interval.map_or([point.value; 2], |(low, high)| {
+            [low.min(point.value), high.max(point.value)]
+        })
+    };
     let (low, high) = range(all().flat_map(ends))?;
-    let y = if unit == Unit::Time && low > 0.0 { Axis::log(title, unit, low, high) } else { Axis::from_zero(title, unit, high) };
+    let y = if unit == Unit::Time && low > 0.0 {
+        Axis::log(title, unit, low, high)
+    } else {
+        Axis::from_zero(title, unit, high)
+    };
     let mut powers = Vec::new();
     let mut power = 1.0_f64;
     while power <= deep {
@@ -38,8 +52,19 @@ pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -
         power *= 2.0;
     }
     let edge = 0.25;
-    let ticks = powers.into_iter().filter(|(at, _)| *at >= shallow.log2() - 1e-9).collect();
-    let mut frame = Frame::new(Axis::with_ticks("queue depth", shallow.log2() - edge, deep.log2() + edge, ticks), y);
+    let ticks = powers
+        .into_iter()
+        .filter(|(at, _)| *at >= shallow.log2() - 1e-9)
+        .collect();
+    let mut frame = Frame::new(
+        Axis::with_ticks(
+            "queue depth",
+            shallow.log2() - edge,
+            deep.log2() + edge,
+            ticks,
+        ),
+        y,
+    );
     for line in lines {
         write_line(&mut frame, line, unit);
     }
@@ -47,21 +72,42 @@ pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -
 }
 
 fn write_line(frame: &mut Frame, line: &DepthLine, unit: Unit) {
-    let points: Vec<&DepthPoint> = line.points.iter().filter(|point| point.depth > 0.0 && point.value.is_finite()).collect();
+    let points: Vec<&DepthPoint> = line
+        .points
+        .iter()
+        .filter(|point| point.depth > 0.0 && point.value.is_finite())
+        .collect();
     let place = |point: &DepthPoint| (frame.at_x(point.depth.log2()), frame.at_y(point.value));
     let path = Frame::path(points.iter().map(|point| place(point)));
     let faint = if line.secondary { " faint" } else { "" };
-    let mut out = format!(r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#, look(line.arm), line.arm);
+    let mut out = format!(
+        r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#,
+        look(line.arm),
+        line.arm
+    );
     for point in points {
         let (x, y) = place(point);
         if let Some((low, high)) = point.interval {
-            let _infallible = write!(out, r#"<path class="whisker" d="M{} {}V{}"/>"#, At(x), At(frame.at_y(low)), At(frame.at_y(high)));
+            let _infallible = write!(
+                out,
+                r#"<path class="whisker" d="M{} {}V{}"/>"#,
+                At(x),
+                At(frame.at_y(low)),
+                At(frame.at_y(high))
+            );
         }
-        let between = point.interval.map(|(low, high)| format!(" [{}, {}]", unit.text(low), unit.text(high))).unwrap_or_default();
+        let between = point
+            .interval
+            .map(|(low, high)| format!(" [{}, {}]", unit.text(low), unit.text(high)))
+            .unwrap_or_default();
         let _infallible = write!(
             out,
             r#"<path class="dot{}" d="{}"><title>{} at depth {}: {}{between}</title></path>"#,
-            if point.interval.is_some() { "" } else { " hollow" },
+            if point.interval.is_some() {
+                ""
+            } else {
+                " hollow"
+            },
             marker(line.arm, x, y, 4.0),
             escape(&line.name),
             point.depth,
@@ -78,19 +124,43 @@ mod tests {
 
     #[test]
     fn depths_are_spaced_by_powers_of_two() {
-        let point = |depth: f64| DepthPoint { depth, value: depth * 1000.0, interval: None };
-        let line = DepthLine { arm: 0, name: "a".into(), secondary: false, points: [1.0, 2.0, 4.0, 8.0].map(point).into() };
+        let point = |depth: f64| DepthPoint {
+            depth,
+            value: depth * 1000.0,
+            interval: None,
+        };
+        let line = DepthLine {
+            arm: 0,
+            name: "a".into(),
+            secondary: false,
+            points: [1.0, 2.0, 4.0, 8.0].map(point).into(),
+        };
         let svg = depth("l", Unit::PerSecond, "t", &[line]).unwrap();
-        let at: Vec<f64> = svg.split("class=\"axis\" d=\"M").skip(2).map(|rest| rest.split(' ').next().unwrap().parse().unwrap()).collect();
+        let at: Vec<f64> = svg
+            .split("class=\"axis\" d=\"M")
+            .skip(2)
+            .map(|rest| rest.split(' ').next().unwrap().parse().unwrap())
+            .collect();
         let gaps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert!(gaps.len() == 3 && gaps.iter().all(|gap| (gap - gaps[0]).abs() < 0.2), "{at:?}");
+        assert!(
+            gaps.len() == 3 && gaps.iter().all(|gap| (gap - gaps[0]).abs() < 0.2),
+            "{at:?}"
+        );
         assert_eq!(svg.matches("dot hollow").count(), 4);
     }
 
     #[test]
     fn no_depth_no_plot() {
-        let line =
-            DepthLine { arm: 0, name: "a".into(), secondary: false, points: vec![DepthPoint { depth: 0.0, value: 1.0, interval: None }] };
+        let line = DepthLine {
+            arm: 0,
+            name: "a".into(),
+            secondary: false,
+            points: vec![DepthPoint {
+                depth: 0.0,
+                value: 1.0,
+                interval: None,
+            }],
+        };
         assert_eq!(depth("l", Unit::PerSecond, "t", &[line]), None);
     }
 }

@@ -16,7 +16,12 @@ pub(crate) struct DriftLine {
 
 /// Levels by block; `None` below two blocks.
 pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -> Option<String> {
-    let all = || lines.iter().flat_map(|line| &line.levels).filter(|(_, level)| level.is_finite());
+    let all = || {
+        lines
+            .iter()
+            .flat_map(|line| &line.levels)
+            .filter(|(_, level)| level.is_finite())
+    };
     let (first, last) = range(all().map(|(block, _)| *block))?;
     let (low, high) = range(all().map(|(_, level)| *level))?;
     if last <= first {
@@ -28,7 +33,10 @@ pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -
     } else {
         Axis::from_zero(title, unit, high)
     };
-    let mut frame = Frame::new(Axis::linear("block", Unit::Whole, first - 0.3, last + 0.3), y);
+    let mut frame = Frame::new(
+        Axis::linear("block", Unit::Whole, first - 0.3, last + 0.3),
+        y,
+    );
     for line in lines {
         write_line(&mut frame, line, unit);
     }
@@ -36,10 +44,23 @@ pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -
 }
 
 fn write_line(frame: &mut Frame, line: &DriftLine, unit: Unit) {
-    let levels: Vec<&(f64, f64)> = line.levels.iter().filter(|(_, level)| level.is_finite()).collect();
-    let places: Vec<(f64, f64)> = levels.iter().map(|(block, level)| (frame.at_x(*block), frame.at_y(*level))).collect();
-    let marks: String = places.iter().map(|(x, y)| marker(line.arm, *x, *y, 3.0)).collect();
-    let names: Vec<String> = levels.iter().map(|(block, _)| format!("block {block}")).collect();
+    let levels: Vec<&(f64, f64)> = line
+        .levels
+        .iter()
+        .filter(|(_, level)| level.is_finite())
+        .collect();
+    let places: Vec<(f64, f64)> = levels
+        .iter()
+        .map(|(block, level)| (frame.at_x(*block), frame.at_y(*level)))
+        .collect();
+    let marks: String = places
+        .iter()
+        .map(|(x, y)| marker(line.arm, *x, *y, 3.0))
+        .collect();
+    let names: Vec<String> = levels
+        .iter()
+        .map(|(block, _)| format!("block {block}"))
+        .collect();
     let texts: Vec<String> = levels.iter().map(|(_, level)| unit.text(*level)).collect();
     let _infallible = write!(
         frame.body,
@@ -62,10 +83,18 @@ mod tests {
         let line = |blocks: u32| DriftLine {
             arm: 1,
             name: "a".into(),
-            levels: (1..=blocks).map(|b| (f64::from(b), 100.0 + f64::from(b))).collect(),
+            levels: (1..=blocks)
+                .map(|b| (f64::from(b), 100.0 + f64::from(b)))
+                .collect(),
         };
         let svg = drift("l", Unit::PerSecond, "t", &[line(10)]).unwrap();
-        let marks = svg.split("class=\"dot\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        let marks = svg
+            .split("class=\"dot\" d=\"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap();
         assert_eq!(marks.matches('z').count(), 10);
         assert!(svg.contains(">10<") || svg.contains(">8<"), "{svg}");
         assert_eq!(drift("l", Unit::PerSecond, "t", &[line(1)]), None);

@@ -26,8 +26,20 @@ pub(super) struct Frame {
 impl Frame {
     /// A rectangle between two axes, wide enough for the labels of `y`.
     pub(super) fn new(x: Axis, y: Axis) -> Self {
-        let labels = y.ticks.iter().map(|(_, text)| width_of(text)).fold(20.0, f64::max);
-        Self { x, y, left: labels + 12.0, right: WIDTH - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM, body: String::new() }
+        let labels = y
+            .ticks
+            .iter()
+            .map(|(_, text)| width_of(text))
+            .fold(20.0, f64::max);
+        Self {
+            x,
+            y,
+            left: labels + 12.0,
+            right: WIDTH - RIGHT,
+            top: TOP,
+            bottom: HEIGHT - BOTTOM,
+            body: String::new(),
+        }
     }
 
     /// Pixels of a value on the horizontal axis.
@@ -44,7 +56,13 @@ impl Frame {
     pub(super) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let mut out = String::new();
         for (index, (x, y)) in points.into_iter().enumerate() {
-            let _infallible = write!(out, "{}{} {}", if index == 0 { 'M' } else { 'L' }, At(x), At(y));
+            let _infallible = write!(
+                out,
+                "{}{} {}",
+                if index == 0 { 'M' } else { 'L' },
+                At(x),
+                At(y)
+            );
         }
         out
     }
@@ -59,12 +77,20 @@ impl Frame {
     }
 
     fn write_axes(&self, out: &mut String) {
-        let (left, right, top, bottom) = (At(self.left), At(self.right), At(self.top), At(self.bottom));
+        let (left, right, top, bottom) =
+            (At(self.left), At(self.right), At(self.top), At(self.bottom));
         out.push_str(r#"<g class="grid">"#);
         for (value, _) in &self.y.ticks {
-            let _infallible = write!(out, r#"<path d="M{left} {}H{right}"/>"#, At(self.at_y(*value)));
+            let _infallible = write!(
+                out,
+                r#"<path d="M{left} {}H{right}"/>"#,
+                At(self.at_y(*value))
+            );
         }
-        let _infallible = write!(out, r#"</g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks">"#);
+        let _infallible = write!(
+            out,
+            r#"</g><path class="axis" d="M{left} {top}V{bottom}H{right}"/><g class="ticks">"#
+        );
         for (value, text) in &self.y.ticks {
             let _infallible = write!(
                 out,
@@ -74,7 +100,13 @@ impl Frame {
                 escape(text)
             );
         }
-        write_x_ticks(out, &self.x, |value| self.at_x(value), self.bottom, (0.0, WIDTH));
+        write_x_ticks(
+            out,
+            &self.x,
+            |value| self.at_x(value),
+            self.bottom,
+            (0.0, WIDTH),
+        );
         let _infallible = write!(
             out,
             r#"</g><text class="title" x="4" y="13">{}</text><text class="title" x="{right}" y="{}" text-anchor="end">{}</text>"#,
@@ -87,11 +119,23 @@ impl Frame {
 
 /// The opening tag of a plot.
 pub(super) fn open(width: f64, height: f64, label: &str) -> String {
-    format!(r#"<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">"#, At(width), At(height), escape(label))
+    format!(
+        r#"<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">"#,
+        At(width),
+        At(height),
+        escape(label)
+    )
 }
 
-/// Writes the labels below a horizontal axis, leaving out those that would touch their neighbour, and a stroke for each.
-pub(super) fn write_x_ticks(out: &mut String, axis: &Axis, place: impl Fn(f64) -> f64, y: f64, within: (f64, f64)) {
+/// Writes the labels below a horizontal axis, leaving out those that would touch their neighbour,
+/// and a stroke for each.
+pub(super) fn write_x_ticks(
+    out: &mut String,
+    axis: &Axis,
+    place: impl Fn(f64) -> f64,
+    y: f64,
+    within: (f64, f64),
+) {
     let mut taken = f64::NEG_INFINITY;
     for (value, text) in &axis.ticks {
         let (at, half) = (place(*value), width_of(text) / 2.0);
@@ -102,7 +146,13 @@ pub(super) fn write_x_ticks(out: &mut String, axis: &Axis, place: impl Fn(f64) -
             continue;
         }
         taken = centre + half;
-        let _infallible = write!(out, r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#, At(centre), At(y + 17.0), escape(text));
+        let _infallible = write!(
+            out,
+            r#"<text x="{}" y="{}" text-anchor="middle">{}</text>"#,
+            At(centre),
+            At(y + 17.0),
+            escape(text)
+        );
     }
 }
 
@@ -113,18 +163,37 @@ mod tests {
 
     #[test]
     fn labels_of_a_crowded_axis_do_not_touch() {
-        let ticks = (0..40).map(|i| (f64::from(i), format!("label {i}"))).collect();
+        let ticks = (0..40)
+            .map(|i| (f64::from(i), format!("label {i}")))
+            .collect();
         let axis = Axis::with_ticks("", 0.0, 39.0, ticks);
         let mut out = String::new();
         write_x_ticks(&mut out, &axis, |value| value * 10.0, 0.0, (0.0, 390.0));
-        let shown: Vec<f64> = out.split("<text x=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
-        assert!(shown.len() > 3 && shown.windows(2).all(|pair| pair[1] - pair[0] > 7.0 * 6.4), "{shown:?}");
+        let shown: Vec<f64> = out
+            .split("<text x=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert!(
+            shown.len() > 3 && shown.windows(2).all(|pair| pair[1] - pair[0] > 7.0 * 6.4),
+            "{shown:?}"
+        );
     }
 
     #[test]
     fn a_value_outside_its_axis_is_drawn_at_its_edge() {
-        let frame = Frame::new(Axis::from_zero("x", Unit::Whole, 10.0), Axis::from_zero("y", Unit::PerSecond, 10.0));
-        assert!((frame.at_y(1e9) - frame.top).abs() < 1e-9 && (frame.at_x(-5.0) - frame.left).abs() < 1e-9);
-        assert!(frame.finish("a \"label\"").contains("aria-label=\"a &quot;label&quot;\""));
+        let frame = Frame::new(
+            Axis::from_zero("x", Unit::Whole, 10.0),
+            Axis::from_zero("y", Unit::PerSecond, 10.0),
+        );
+        assert!(
+            (frame.at_y(1e9) - frame.top).abs() < 1e-9
+                && (frame.at_x(-5.0) - frame.left).abs() < 1e-9
+        );
+        assert!(
+            frame
+                .finish("a \"label\"")
+                .contains("aria-label=\"a &quot;label&quot;\"")
+        );
     }
 }

@@ -36,7 +36,13 @@ pub(crate) struct Reference {
 }
 
 /// Points and intervals of arms under a title of the axis; `None` if no arm has a point.
-pub(crate) fn intervals(label: &str, title: &str, unit: Unit, lines: &[IntervalLine], reference: &Reference) -> Option<String> {
+pub(crate) fn intervals(
+    label: &str,
+    title: &str,
+    unit: Unit,
+    lines: &[IntervalLine],
+    reference: &Reference,
+) -> Option<String> {
     let lines: Vec<&IntervalLine> = lines.iter().filter(|line| line.point.is_finite()).collect();
     let axis = axis(title, unit, &lines, reference)?;
     let bottom = TOP + LINE * lines.len() as f64;
@@ -44,15 +50,35 @@ pub(crate) fn intervals(label: &str, title: &str, unit: Unit, lines: &[IntervalL
     let mut out = open(WIDTH, bottom + BOTTOM, label);
     if let Some((low, high)) = reference.band {
         let (from, to) = (at(low), at(high));
-        let _infallible = write!(out, r#"<path class="band" d="M{} {}H{}V{}H{}z"/>"#, At(from), At(TOP), At(to), At(bottom), At(from));
+        let _infallible = write!(
+            out,
+            r#"<path class="band" d="M{} {}H{}V{}H{}z"/>"#,
+            At(from),
+            At(TOP),
+            At(to),
+            At(bottom),
+            At(from)
+        );
     }
     if let Some(level) = reference.at.filter(|level| level.is_finite()) {
-        let _infallible = write!(out, r#"<path class="base" d="M{} {}V{}"/>"#, At(at(level)), At(TOP), At(bottom));
+        let _infallible = write!(
+            out,
+            r#"<path class="base" d="M{} {}V{}"/>"#,
+            At(at(level)),
+            At(TOP),
+            At(bottom)
+        );
     }
     for (index, line) in lines.iter().enumerate() {
         write_line(&mut out, line, TOP + LINE * index as f64, &at);
     }
-    let _infallible = write!(out, r#"<path class="axis" d="M{} {}H{}"/><g class="ticks">"#, At(LEFT), At(bottom), At(RIGHT));
+    let _infallible = write!(
+        out,
+        r#"<path class="axis" d="M{} {}H{}"/><g class="ticks">"#,
+        At(LEFT),
+        At(bottom),
+        At(RIGHT)
+    );
     write_x_ticks(&mut out, &axis, at, bottom, (0.0, WIDTH));
     let _infallible = write!(
         out,
@@ -65,9 +91,18 @@ pub(crate) fn intervals(label: &str, title: &str, unit: Unit, lines: &[IntervalL
 }
 
 fn axis(title: &str, unit: Unit, lines: &[&IntervalLine], reference: &Reference) -> Option<Axis> {
-    let ends =
-        lines.iter().flat_map(|line| line.interval.map_or([line.point; 2], |(low, high)| [low, high]).into_iter().chain([line.point]));
-    let shown = ends.chain(reference.at).chain(reference.band.into_iter().flat_map(|(low, high)| [low, high]));
+    let ends = lines.iter().flat_map(|line| {
+        line.interval
+            .map_or([line.point; 2], |(low, high)| [low, high])
+            .into_iter()
+            .chain([line.point])
+    });
+    let shown = ends.chain(reference.at).chain(
+        reference
+            .band
+            .into_iter()
+            .flat_map(|(low, high)| [low, high]),
+    );
     let least = range(lines.iter().map(|line| line.point))?.0;
     let (low, high) = range(shown)?;
     if unit == Unit::Change {
@@ -86,8 +121,15 @@ fn axis(title: &str, unit: Unit, lines: &[&IntervalLine], reference: &Reference)
 
 fn write_line(out: &mut String, line: &IntervalLine, top: f64, at: &impl Fn(f64) -> f64) {
     let room = RIGHT - LEFT - width_of(&line.text) - 14.0;
-    let letters = (10..80_u32).take_while(|n| f64::from(*n) * 6.4 <= room).count() + 9;
-    let title = if line.name.chars().count() > letters { format!("<title>{}</title>", escape(&line.name)) } else { String::new() };
+    let letters = (10..80_u32)
+        .take_while(|n| f64::from(*n) * 6.4 <= room)
+        .count()
+        + 9;
+    let title = if line.name.chars().count() > letters {
+        format!("<title>{}</title>", escape(&line.name))
+    } else {
+        String::new()
+    };
     let (text_y, y) = (At(top + 13.0), top + 25.0);
     let _infallible = write!(
         out,
@@ -113,8 +155,16 @@ fn write_line(out: &mut String, line: &IntervalLine, top: f64, at: &impl Fn(f64)
             At(y - 4.0)
         );
     }
-    let class = if line.interval.is_some() { "dot" } else { "dot hollow" };
-    let _infallible = write!(out, r#"<path class="{class}" d="{}"/></g>"#, marker(line.arm, at(line.point), y, 4.5));
+    let class = if line.interval.is_some() {
+        "dot"
+    } else {
+        "dot hollow"
+    };
+    let _infallible = write!(
+        out,
+        r#"<path class="{class}" d="{}"/></g>"#,
+        marker(line.arm, at(line.point), y, 4.5)
+    );
 }
 
 #[cfg(test)]
@@ -122,35 +172,107 @@ mod tests {
     use super::*;
 
     fn line(arm: usize, point: f64, interval: Option<(f64, f64)>) -> IntervalLine {
-        IntervalLine { arm, name: format!("arm {arm}"), point, interval, text: Unit::PerSecond.text(point) }
+        IntervalLine {
+            arm,
+            name: format!("arm {arm}"),
+            point,
+            interval,
+            text: Unit::PerSecond.text(point),
+        }
     }
 
     #[test]
     fn a_single_observation_is_hollow_and_has_no_interval() {
-        let svg = intervals("l", "t", Unit::PerSecond, &[line(0, 100.0, Some((90.0, 110.0))), line(1, 105.0, None)], &Reference::default());
+        let svg = intervals(
+            "l",
+            "t",
+            Unit::PerSecond,
+            &[line(0, 100.0, Some((90.0, 110.0))), line(1, 105.0, None)],
+            &Reference::default(),
+        );
         let svg = svg.unwrap();
-        assert_eq!((svg.matches("whisker").count(), svg.matches("dot hollow").count()), (1, 1));
+        assert_eq!(
+            (
+                svg.matches("whisker").count(),
+                svg.matches("dot hollow").count()
+            ),
+            (1, 1)
+        );
     }
 
     #[test]
     fn the_baseline_and_the_margin_are_marked() {
-        let reference = Reference { at: Some(0.0), band: Some((-0.05, 0.05)) };
-        let svg = intervals("l", "t", Unit::Change, &[line(1, 0.1, Some((0.08, 0.12)))], &reference).unwrap();
-        assert!(svg.contains(r#"class="base""#) && svg.contains(r#"class="band""#), "{svg}");
+        let reference = Reference {
+            at: Some(0.0),
+            band: Some((-0.05, 0.05)),
+        };
+        let svg = intervals(
+            "l",
+            "t",
+            Unit::Change,
+            &[line(1, 0.1, Some((0.08, 0.12)))],
+            &reference,
+        )
+        .unwrap();
+        assert!(
+            svg.contains(r#"class="base""#) && svg.contains(r#"class="band""#),
+            "{svg}"
+        );
     }
 
     #[test]
     fn arms_that_differ_by_orders_of_magnitude_are_told_apart() {
-        let svg =
-            intervals("l", "t", Unit::Time, &[line(0, 430.0, None), line(1, 1300.0, None), line(2, 1e8, None)], &Reference::default())
-                .unwrap();
-        let places: Vec<&str> = svg.split("dot hollow\" d=\"M").skip(1).map(|rest| rest.split(['L', 'a']).next().unwrap()).collect();
-        assert_eq!(places.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{places:?}");
+        let svg = intervals(
+            "l",
+            "t",
+            Unit::Time,
+            &[
+                line(0, 430.0, None),
+                line(1, 1300.0, None),
+                line(2, 1e8, None),
+            ],
+            &Reference::default(),
+        )
+        .unwrap();
+        let places: Vec<&str> = svg
+            .split("dot hollow\" d=\"M")
+            .skip(1)
+            .map(|rest| rest.split(['L', 'a']).next().unwrap())
+            .collect();
+        assert_eq!(
+            places
+                .iter()
+                .collect::<std::collections::BTreeSet<_>>()
+                .len(),
+            3,
+            "{places:?}"
+        );
     }
 
     #[test]
     fn no_number_no_plot() {
-        assert_eq!(intervals("l", "t", Unit::PerSecond, &[line(0, f64::NAN, None)], &Reference::default()), None);
-        assert_eq!(intervals("l", "t", Unit::Change, &[], &Reference { at: Some(0.0), band: Some((-0.05, 0.05)) }), None);
+        assert_eq!(
+            intervals(
+                "l",
+                "t",
+                Unit::PerSecond,
+                &[line(0, f64::NAN, None)],
+                &Reference::default()
+            ),
+            None
+        );
+        assert_eq!(
+            intervals(
+                "l",
+                "t",
+                Unit::Change,
+                &[],
+                &Reference {
+                    at: Some(0.0),
+                    band: Some((-0.05, 0.05))
+                }
+            ),
+            None
+        );
     }
 }

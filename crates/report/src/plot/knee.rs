@@ -27,14 +27,26 @@ pub(crate) struct KneeLine {
     pub(crate) knee: Option<f64>,
 }
 
-/// Latency against the rate of arrivals, both by ratio; rates that did not hold are hollow, and the highest that did is marked. `None`
-/// without a point.
+/// Latency against the rate of arrivals, both by ratio; rates that did not hold are hollow, and the
+/// highest that did is marked. `None` without a point.
 pub(crate) fn knee(label: &str, lines: &[KneeLine]) -> Option<String> {
-    let is_drawn = |point: &&KneePoint| point.rate > 0.0 && point.rate.is_finite() && point.latency > 0.0 && point.latency.is_finite();
+    let is_drawn = |point: &&KneePoint| {
+        point.rate > 0.0
+            && point.rate.is_finite()
+            && point.latency > 0.0
+            && point.latency.is_finite()
+    };
     let all = || lines.iter().flat_map(|line| &line.points).filter(is_drawn);
-    let (slow, fast) = range(all().map(|point| point.rate).chain(lines.iter().filter_map(|line| line.knee)))?;
+    let (slow, fast) = range(
+        all()
+            .map(|point| point.rate)
+            .chain(lines.iter().filter_map(|line| line.knee)),
+    )?;
     let (low, high) = range(all().map(|point| point.latency))?;
-    let mut frame = Frame::new(Axis::log("arrivals a second", Unit::PerSecond, slow, fast), Axis::log("latency", Unit::Time, low, high));
+    let mut frame = Frame::new(
+        Axis::log("arrivals a second", Unit::PerSecond, slow, fast),
+        Axis::log("latency", Unit::Time, low, high),
+    );
     let mut written = frame.top + 10.0;
     for line in lines {
         let points: Vec<&KneePoint> = line.points.iter().filter(is_drawn).collect();
@@ -51,10 +63,18 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
     let place = |point: &KneePoint| (frame.at_x(point.rate), frame.at_y(point.latency));
     let path = Frame::path(points.iter().map(|point| place(point)));
     let faint = if line.secondary { " faint" } else { "" };
-    let mut out = format!(r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#, look(line.arm), line.arm);
+    let mut out = format!(
+        r#"<g class="arm {}{faint}" data-arm="{}"><path class="line" d="{path}"/>"#,
+        look(line.arm),
+        line.arm
+    );
     for point in points {
         let (x, y) = place(point);
-        let (class, word) = if point.holds { ("", "holds") } else { (" hollow", "breaks") };
+        let (class, word) = if point.holds {
+            ("", "holds")
+        } else {
+            (" hollow", "breaks")
+        };
         let _infallible = write!(
             out,
             r#"<path class="dot{class}" d="{}"><title>{} at {}: {}, {word}</title></path>"#,
@@ -72,7 +92,11 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
 fn write_knee(frame: &mut Frame, line: &KneeLine, rate: f64, y: f64) {
     let x = frame.at_x(rate);
     let text = format!("knee: {}", Unit::PerSecond.text(rate));
-    let (at, anchor) = if x - frame.left > width_of(&text) + 8.0 { (x - 5.0, "end") } else { (x + 5.0, "start") };
+    let (at, anchor) = if x - frame.left > width_of(&text) + 8.0 {
+        (x - 5.0, "end")
+    } else {
+        (x + 5.0, "start")
+    };
     let _infallible = write!(
         frame.body,
         r#"<g class="arm {}" data-arm="{}"><path class="regime" d="M{} {}V{}"/><text class="note tint" x="{}" y="{}" text-anchor="{anchor}">{}</text></g>"#,
@@ -92,29 +116,75 @@ mod tests {
     use super::*;
 
     fn line(knee: Option<f64>) -> KneeLine {
-        let point = |rate: f64| KneePoint { rate, latency: 1e6 + rate * rate, holds: knee.is_some_and(|knee| rate <= knee) };
-        KneeLine { arm: 0, name: "p99".into(), secondary: false, points: [100.0, 200.0, 400.0, 800.0].map(point).into(), knee }
+        let point = |rate: f64| KneePoint {
+            rate,
+            latency: 1e6 + rate * rate,
+            holds: knee.is_some_and(|knee| rate <= knee),
+        };
+        KneeLine {
+            arm: 0,
+            name: "p99".into(),
+            secondary: false,
+            points: [100.0, 200.0, 400.0, 800.0].map(point).into(),
+            knee,
+        }
     }
 
     #[test]
     fn the_knee_is_marked_and_what_broke_is_hollow() {
         let svg = knee("l", &[line(Some(400.0))]).unwrap();
-        assert!(svg.contains(">knee: 400 /s<") || svg.contains(">knee: 400/s<"), "{svg}");
-        assert_eq!((svg.matches("dot hollow").count(), svg.matches(r#"class="dot""#).count(), svg.matches("regime").count()), (1, 3, 1));
+        assert!(
+            svg.contains(">knee: 400 /s<") || svg.contains(">knee: 400/s<"),
+            "{svg}"
+        );
+        assert_eq!(
+            (
+                svg.matches("dot hollow").count(),
+                svg.matches(r#"class="dot""#).count(),
+                svg.matches("regime").count()
+            ),
+            (1, 3, 1)
+        );
         let none = knee("l", &[line(None)]).unwrap();
-        assert_eq!((none.matches("dot hollow").count(), none.matches("regime").count()), (4, 0));
+        assert_eq!(
+            (
+                none.matches("dot hollow").count(),
+                none.matches("regime").count()
+            ),
+            (4, 0)
+        );
     }
 
     #[test]
     fn a_knee_at_the_left_edge_is_named_to_its_right() {
         let svg = knee("l", &[line(Some(100.0))]).unwrap();
         assert!(svg.contains(r#"text-anchor="start">knee"#), "{svg}");
-        assert!(knee("l", &[line(Some(800.0))]).unwrap().contains(r#"text-anchor="end">knee"#));
+        assert!(
+            knee("l", &[line(Some(800.0))])
+                .unwrap()
+                .contains(r#"text-anchor="end">knee"#)
+        );
     }
 
     #[test]
     fn what_is_no_number_is_not_drawn() {
-        let odd = [f64::NAN, f64::INFINITY, 0.0].map(|latency| KneePoint { rate: 1.0, latency, holds: true });
-        assert_eq!(knee("l", &[KneeLine { arm: 0, name: "a".into(), secondary: false, points: odd.into(), knee: None }]), None);
+        let odd = [f64::NAN, f64::INFINITY, 0.0].map(|latency| KneePoint {
+            rate: 1.0,
+            latency,
+            holds: true,
+        });
+        assert_eq!(
+            knee(
+                "l",
+                &[KneeLine {
+                    arm: 0,
+                    name: "a".into(),
+                    secondary: false,
+                    points: odd.into(),
+                    knee: None
+                }]
+            ),
+            None
+        );
     }
 }

@@ -11,7 +11,8 @@ use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 const PER_DECADE: u32 = 10;
 /// No histogram has support beyond this many nines.
 const MOST_NINES: u32 = 9;
-/// Where curves begin, at p11: the single fastest operation says nothing and would take half of the picture.
+/// Where curves begin, at p11: the single fastest operation says nothing and would take half of the
+/// picture.
 const FIRST_PLACE: f64 = 0.05;
 
 /// One arm.
@@ -42,17 +43,39 @@ fn points(latency: &Histogram) -> Vec<(f64, f64)> {
 /// The name of the percentile at a place, with two digits of what lies beyond it: `p99.37`.
 fn percentile(place: f64) -> String {
     let beyond = 100.0 * 10_f64.powf(-place);
-    let digits = usize::try_from(f64_to_u64_saturating((1.0 - beyond.log10().floor()).max(0.0))).unwrap_or(0);
+    let digits = usize::try_from(f64_to_u64_saturating(
+        (1.0 - beyond.log10().floor()).max(0.0),
+    ))
+    .unwrap_or(0);
     let text = format!("{:.*}", digits, 100.0 - beyond);
-    format!("p{}", if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+    format!(
+        "p{}",
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &text
+        }
+    )
 }
 
 /// Latency distributions; `None` if no arm has a percentile with support.
 pub(crate) fn latency(label: &str, lines: &[LatencyLine<'_>]) -> Option<String> {
-    let curves: Vec<(&LatencyLine<'_>, Vec<(f64, f64)>)> =
-        lines.iter().map(|line| (line, points(line.latency))).filter(|(_, points)| points.len() > 1).collect();
-    let (low, high) = range(curves.iter().flat_map(|(_, points)| points.iter().map(|point| point.1)))?;
-    let last = range(curves.iter().flat_map(|(_, points)| points.iter().map(|point| point.0)))?.1;
+    let curves: Vec<(&LatencyLine<'_>, Vec<(f64, f64)>)> = lines
+        .iter()
+        .map(|line| (line, points(line.latency)))
+        .filter(|(_, points)| points.len() > 1)
+        .collect();
+    let (low, high) = range(
+        curves
+            .iter()
+            .flat_map(|(_, points)| points.iter().map(|point| point.1)),
+    )?;
+    let last = range(
+        curves
+            .iter()
+            .flat_map(|(_, points)| points.iter().map(|point| point.0)),
+    )?
+    .1;
     let named = [
         (0.5_f64, "p50"),
         (0.9, "p90"),
@@ -62,13 +85,25 @@ pub(crate) fn latency(label: &str, lines: &[LatencyLine<'_>]) -> Option<String> 
         (0.99999, "p99.999"),
         (0.999_999, "p99.9999"),
     ];
-    let ticks =
-        named.into_iter().map(|(q, text)| (-(1.0 - q).log10() + 0.0, text.to_owned())).filter(|(at, _)| *at <= last + 1e-6).collect();
-    let mut frame = Frame::new(Axis::with_ticks("percentile", FIRST_PLACE, last, ticks), Axis::log("latency", Unit::Time, low, high));
+    let ticks = named
+        .into_iter()
+        .map(|(q, text)| (-(1.0 - q).log10() + 0.0, text.to_owned()))
+        .filter(|(at, _)| *at <= last + 1e-6)
+        .collect();
+    let mut frame = Frame::new(
+        Axis::with_ticks("percentile", FIRST_PLACE, last, ticks),
+        Axis::log("latency", Unit::Time, low, high),
+    );
     // The same places for every curve, from the left: the longest has them all.
-    let most = curves.iter().map(|(_, points)| points.len()).max().unwrap_or(0);
-    let names =
-        curves.iter().find(|(_, points)| points.len() == most).map(|(_, points)| points.iter().map(|(at, _)| percentile(*at)).collect());
+    let most = curves
+        .iter()
+        .map(|(_, points)| points.len())
+        .max()
+        .unwrap_or(0);
+    let names = curves
+        .iter()
+        .find(|(_, points)| points.len() == most)
+        .map(|(_, points)| points.iter().map(|(at, _)| percentile(*at)).collect());
     let names: Vec<String> = names.unwrap_or_default();
     let _infallible = write!(frame.body, r#"<g data-x="{}">"#, names.join("|"));
     for (line, points) in &curves {
@@ -110,7 +145,10 @@ mod tests {
         for (count, last) in [(1000, 0.99), (10_000, 0.999), (9_999, 0.998)] {
             let points = points(&of(count));
             let q = share_at(points.last().unwrap().0);
-            assert!(q >= last - 2e-3 && count as f64 * (1.0 - q) >= 10.0 - 1e-6, "{count}: {q}");
+            assert!(
+                q >= last - 2e-3 && count as f64 * (1.0 - q) >= 10.0 - 1e-6,
+                "{count}: {q}"
+            );
         }
         assert!(points(&of(5)).is_empty());
     }
@@ -118,14 +156,38 @@ mod tests {
     #[test]
     fn a_percentile_is_named_as_precisely_as_it_lies() {
         let names: Vec<String> = [0.0, 0.3, 1.0, 2.0, 2.2, 3.0, 4.1].map(percentile).into();
-        assert_eq!(names, ["p0", "p50", "p90", "p99", "p99.37", "p99.9", "p99.9921"]);
+        assert_eq!(
+            names,
+            ["p0", "p50", "p90", "p99", "p99.37", "p99.9", "p99.9921"]
+        );
     }
 
     #[test]
     fn ticks_are_percentiles_that_the_data_reach() {
         let histogram = of(20_000);
-        let svg = latency("l", &[LatencyLine { arm: 0, name: "a".into(), latency: &histogram }]).unwrap();
-        assert!(svg.contains(">p99.9<") && !svg.contains(">p99.99<"), "{svg}");
-        assert!(latency("l", &[LatencyLine { arm: 0, name: "a".into(), latency: &of(3) }]).is_none());
+        let svg = latency(
+            "l",
+            &[LatencyLine {
+                arm: 0,
+                name: "a".into(),
+                latency: &histogram,
+            }],
+        )
+        .unwrap();
+        assert!(
+            svg.contains(">p99.9<") && !svg.contains(">p99.99<"),
+            "{svg}"
+        );
+        assert!(
+            latency(
+                "l",
+                &[LatencyLine {
+                    arm: 0,
+                    name: "a".into(),
+                    latency: &of(3)
+                }]
+            )
+            .is_none()
+        );
     }
 }

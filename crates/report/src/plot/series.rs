@@ -1,7 +1,7 @@
 //! A rate over time, several arms overlaid.
 //!
-//! A long series is thinned to columns: the line is the median of what falls into a column, the band behind it runs from the least to the
-//! greatest, so that no stall is thinned away.
+//! A long series is thinned to columns: the line is the median of what falls into a column, the
+//! band behind it runs from the least to the greatest, so that no stall is thinned away.
 
 use super::axis::{Axis, Unit, range};
 use super::frame::Frame;
@@ -46,38 +46,70 @@ pub(crate) struct SeriesLine {
     pub(crate) regime_slots: (usize, usize),
 }
 
-/// Thins samples of one or several slots, each from its own start, to at most `most` columns of equal length.
+/// Thins samples of one or several slots, each from its own start, to at most `most` columns of
+/// equal length.
 pub(crate) fn columns(samples: &[Sample], most: u32) -> Vec<Column> {
-    let end = samples.iter().map(|sample| sample.end_ns).max().unwrap_or(0);
-    let lengths: Vec<f64> =
-        samples.iter().map(|sample| sample.end_ns.saturating_sub(sample.start_ns) as f64).filter(|ns| *ns > 0.0).collect();
+    let end = samples
+        .iter()
+        .map(|sample| sample.end_ns)
+        .max()
+        .unwrap_or(0);
+    let lengths: Vec<f64> = samples
+        .iter()
+        .map(|sample| sample.end_ns.saturating_sub(sample.start_ns) as f64)
+        .filter(|ns| *ns > 0.0)
+        .collect();
     if end == 0 || lengths.is_empty() {
         return Vec::new();
     }
     let usual = stats::sample::median(&lengths);
     let count = (end as f64 / usual).round().clamp(1.0, f64::from(most));
     let width = end as f64 / count;
-    let mut cells: Vec<Vec<f64>> = vec![Vec::new(); usize::try_from(f64_to_u64_saturating(count)).unwrap_or(1)];
-    for sample in samples.iter().filter(|sample| sample.value.is_finite() && sample.end_ns > sample.start_ns) {
+    let mut cells: Vec<Vec<f64>> =
+        vec![Vec::new(); usize::try_from(f64_to_u64_saturating(count)).unwrap_or(1)];
+    for sample in samples
+        .iter()
+        .filter(|sample| sample.value.is_finite() && sample.end_ns > sample.start_ns)
+    {
         let middle = sample.start_ns as f64 / 2.0 + sample.end_ns as f64 / 2.0;
         let last = cells.len() - 1;
-        let index = usize::try_from(f64_to_u64_saturating(middle / width)).unwrap_or(last).min(last);
+        let index = usize::try_from(f64_to_u64_saturating(middle / width))
+            .unwrap_or(last)
+            .min(last);
         cells[index].push(sample.value);
     }
     let column = |(index, values): (usize, Vec<f64>)| {
         let (low, high) = range(values.iter().copied())?;
-        Some(Column { time_ns: (index as f64 + 0.5) * width, low, middle: stats::sample::median(&values), high })
+        Some(Column {
+            time_ns: (index as f64 + 0.5) * width,
+            low,
+            middle: stats::sample::median(&values),
+            high,
+        })
     };
     cells.into_iter().enumerate().filter_map(column).collect()
 }
 
 /// Rates over time; `warm_up_ns` is the one cut of all arms. `None` if no arm has a value.
-pub(crate) fn series(label: &str, unit: Unit, title: &str, lines: &[SeriesLine], warm_up_ns: Option<f64>) -> Option<String> {
+pub(crate) fn series(
+    label: &str,
+    unit: Unit,
+    title: &str,
+    lines: &[SeriesLine],
+    warm_up_ns: Option<f64>,
+) -> Option<String> {
     let all = || lines.iter().flat_map(|line| &line.columns);
     let most = range(all().map(|column| column.high))?.1;
-    let half_column = lines.iter().filter_map(|line| line.columns.first()).map(|column| column.time_ns).fold(0.0, f64::max);
+    let half_column = lines
+        .iter()
+        .filter_map(|line| line.columns.first())
+        .map(|column| column.time_ns)
+        .fold(0.0, f64::max);
     let end = range(all().map(|column| column.time_ns))?.1 + half_column;
-    let mut frame = Frame::new(Axis::linear("time", Unit::Time, 0.0, end), Axis::from_zero(title, unit, most));
+    let mut frame = Frame::new(
+        Axis::linear("time", Unit::Time, 0.0, end),
+        Axis::from_zero(title, unit, most),
+    );
     if let Some(cut) = warm_up_ns.filter(|cut| *cut > 0.0) {
         write_warm_up(&mut frame, cut);
     }
@@ -113,19 +145,45 @@ fn write_band(frame: &mut Frame, line: &SeriesLine) {
     if line.columns.len() < 2 || line.columns.iter().all(|column| column.low >= column.high) {
         return;
     }
-    let up = line.columns.iter().map(|column| (frame.at_x(column.time_ns), frame.at_y(column.high)));
-    let down = line.columns.iter().rev().map(|column| (frame.at_x(column.time_ns), frame.at_y(column.low)));
+    let up = line
+        .columns
+        .iter()
+        .map(|column| (frame.at_x(column.time_ns), frame.at_y(column.high)));
+    let down = line
+        .columns
+        .iter()
+        .rev()
+        .map(|column| (frame.at_x(column.time_ns), frame.at_y(column.low)));
     let path = Frame::path(up.chain(down));
-    let _infallible = write!(frame.body, r#"<path class="arm spread {}" data-arm="{}" d="{path}z"/>"#, look(line.arm), line.arm);
+    let _infallible = write!(
+        frame.body,
+        r#"<path class="arm spread {}" data-arm="{}" d="{path}z"/>"#,
+        look(line.arm),
+        line.arm
+    );
 }
 
 fn write_line(frame: &mut Frame, line: &SeriesLine, unit: Unit) {
-    let path = Frame::path(line.columns.iter().map(|column| (frame.at_x(column.time_ns), frame.at_y(column.middle))));
-    let _infallible =
-        write!(frame.body, r#"<g class="arm {}" data-arm="{}"><title>{}</title>"#, look(line.arm), line.arm, escape(&line.name));
+    let path = Frame::path(
+        line.columns
+            .iter()
+            .map(|column| (frame.at_x(column.time_ns), frame.at_y(column.middle))),
+    );
+    let _infallible = write!(
+        frame.body,
+        r#"<g class="arm {}" data-arm="{}"><title>{}</title>"#,
+        look(line.arm),
+        line.arm,
+        escape(&line.name)
+    );
     match line.columns.as_slice() {
         [only] => {
-            let dot = marker(line.arm, frame.at_x(only.time_ns), frame.at_y(only.middle), 4.0);
+            let dot = marker(
+                line.arm,
+                frame.at_x(only.time_ns),
+                frame.at_y(only.middle),
+                4.0,
+            );
             let _infallible = write!(frame.body, r#"<path class="dot hollow" d="{dot}"/>"#);
         }
         _ => {
@@ -138,7 +196,12 @@ fn write_line(frame: &mut Frame, line: &SeriesLine, unit: Unit) {
         }
     }
     if let Some(last) = line.columns.last().filter(|_| line.columns.len() > 1) {
-        let end = marker(line.arm, frame.at_x(last.time_ns), frame.at_y(last.middle), 3.0);
+        let end = marker(
+            line.arm,
+            frame.at_x(last.time_ns),
+            frame.at_y(last.middle),
+            3.0,
+        );
         let _infallible = write!(frame.body, r#"<path class="dot" d="{end}"/>"#);
     }
     write_stalls(frame, line);
@@ -148,14 +211,22 @@ fn write_line(frame: &mut Frame, line: &SeriesLine, unit: Unit) {
 
 /// First time, step between columns and texts of all times, for the pointer.
 fn times(columns: &[Column]) -> String {
-    columns.iter().map(|column| Unit::Time.text(column.time_ns)).collect::<Vec<_>>().join("|")
+    columns
+        .iter()
+        .map(|column| Unit::Time.text(column.time_ns))
+        .collect::<Vec<_>>()
+        .join("|")
 }
 
 fn values(columns: &[Column], unit: Unit) -> String {
     let text = |column: &Column| {
         let middle = unit.text(column.middle);
         if column.low < 0.98 * column.middle || column.high > 1.02 * column.middle {
-            format!("{middle} ({} to {})", unit.text(column.low), unit.text(column.high))
+            format!(
+                "{middle} ({} to {})",
+                unit.text(column.low),
+                unit.text(column.high)
+            )
         } else {
             middle
         }
@@ -177,7 +248,10 @@ fn write_stalls(frame: &mut Frame, line: &SeriesLine) {
             (true, Some(_)) | (false, None) => {}
         }
     }
-    stalls.extend(from.zip(line.columns.last()).map(|(start, last)| (start, last.time_ns)));
+    stalls.extend(
+        from.zip(line.columns.last())
+            .map(|(start, last)| (start, last.time_ns)),
+    );
     for (start, end) in stalls.into_iter().take(20) {
         let (x, y) = (frame.at_x(start), frame.bottom);
         let _infallible = write!(
@@ -196,7 +270,11 @@ fn write_regime(frame: &mut Frame, line: &SeriesLine) {
     let Some(regime) = line.regime else { return };
     let x = frame.at_x(regime.time_ns);
     let (slots, all) = line.regime_slots;
-    let often = if all > 1 { format!(" in {slots} of {all} slots") } else { String::new() };
+    let often = if all > 1 {
+        format!(" in {slots} of {all} slots")
+    } else {
+        String::new()
+    };
     let _infallible = write!(
         frame.body,
         r#"<path class="regime" d="M{} {}V{}"/><text class="note tint" x="{}" y="{}" text-anchor="{}">level ×{:.2}<title>{}: from {} on the level is {:.2} times the one before{often}</title></text>"#,
@@ -220,11 +298,25 @@ mod tests {
 
     fn of(values: &[f64]) -> Vec<Sample> {
         let at = |index: usize| index as u64 * 1_000_000_000;
-        values.iter().enumerate().map(|(index, value)| Sample { start_ns: at(index), end_ns: at(index + 1), value: *value }).collect()
+        values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| Sample {
+                start_ns: at(index),
+                end_ns: at(index + 1),
+                value: *value,
+            })
+            .collect()
     }
 
     fn line(columns: Vec<Column>) -> SeriesLine {
-        SeriesLine { arm: 0, name: "a".into(), columns, regime: None, regime_slots: (0, 1) }
+        SeriesLine {
+            arm: 0,
+            name: "a".into(),
+            columns,
+            regime: None,
+            regime_slots: (0, 1),
+        }
     }
 
     #[test]
@@ -232,7 +324,13 @@ mod tests {
         let mut values = vec![1000.0; 3600];
         values[1800] = 0.0;
         let thin = columns(&of(&values), 120);
-        assert_eq!((thin.len(), thin.iter().filter(|column| column.low == 0.0).count()), (120, 1));
+        assert_eq!(
+            (
+                thin.len(),
+                thin.iter().filter(|column| column.low == 0.0).count()
+            ),
+            (120, 1)
+        );
         let svg = series("l", Unit::PerSecond, "t", &[line(thin)], None).unwrap();
         assert_eq!(svg.matches(r#"class="stall""#).count(), 1);
     }
@@ -241,24 +339,58 @@ mod tests {
     fn a_short_series_keeps_every_value() {
         let thin = columns(&of(&[1.0, 2.0, 3.0]), 120);
         assert_eq!(
-            thin.iter().map(|column| (column.low, column.middle, column.high)).collect::<Vec<_>>(),
+            thin.iter()
+                .map(|column| (column.low, column.middle, column.high))
+                .collect::<Vec<_>>(),
             [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0), (3.0, 3.0, 3.0)]
         );
     }
 
     #[test]
     fn warm_up_and_change_of_level_are_marked() {
-        let with = SeriesLine { regime: Some(Regime { time_ns: 2e9, ratio: 0.5 }), ..line(columns(&of(&[4.0, 4.0, 2.0, 2.0]), 9)) };
+        let with = SeriesLine {
+            regime: Some(Regime {
+                time_ns: 2e9,
+                ratio: 0.5,
+            }),
+            ..line(columns(&of(&[4.0, 4.0, 2.0, 2.0]), 9))
+        };
         let svg = series("l", Unit::PerSecond, "t", &[with], Some(1e9)).unwrap();
-        assert!(svg.contains("warm-up to 1 s") && svg.contains("level ×0.50"), "{svg}");
+        assert!(
+            svg.contains("warm-up to 1 s") && svg.contains("level ×0.50"),
+            "{svg}"
+        );
     }
 
     #[test]
     fn what_has_no_length_or_no_value_is_not_drawn() {
-        let nothing = Sample { start_ns: 5, end_ns: 5, value: 1.0 };
+        let nothing = Sample {
+            start_ns: 5,
+            end_ns: 5,
+            value: 1.0,
+        };
         assert_eq!(columns(&[nothing], 10), []);
-        assert_eq!(columns(&[Sample { value: f64::NAN, ..nothing }, Sample { start_ns: 0, end_ns: 9, value: f64::INFINITY }], 10), []);
-        assert_eq!(series("l", Unit::PerSecond, "t", &[line(vec![])], None), None);
+        assert_eq!(
+            columns(
+                &[
+                    Sample {
+                        value: f64::NAN,
+                        ..nothing
+                    },
+                    Sample {
+                        start_ns: 0,
+                        end_ns: 9,
+                        value: f64::INFINITY
+                    }
+                ],
+                10
+            ),
+            []
+        );
+        assert_eq!(
+            series("l", Unit::PerSecond, "t", &[line(vec![])], None),
+            None
+        );
     }
 
     proptest! {

@@ -6,10 +6,13 @@ const COLOURS: usize = 7;
 const MARKERS: usize = 8;
 const DASHES: usize = 7;
 
-/// Text without what changes the look of other text: control characters and marks that reverse the direction of writing.
+/// Text without what changes the look of other text: control characters and marks that reverse the
+/// direction of writing.
 pub(crate) fn clean(text: &str) -> String {
-    let disturbs =
-        |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let disturbs = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     text.chars()
         .map(|c| {
             if c == '\n' {
@@ -56,7 +59,11 @@ impl Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = (self.0 * 10.0).round() / 10.0;
         // A negative zero would be another text for the same place.
-        if tenths.fract() == 0.0 { write!(f, "{:.0}", tenths + 0.0) } else { write!(f, "{tenths:.1}") }
+        if tenths.fract() == 0.0 {
+            write!(f, "{:.0}", tenths + 0.0)
+        } else {
+            write!(f, "{tenths:.1}")
+        }
     }
 }
 
@@ -82,12 +89,24 @@ pub(super) fn marker(arm: usize, x: f64, y: f64, radius: f64) -> String {
     let from = |points: &[(f64, f64)]| {
         let mut out = String::new();
         for (index, (dx, dy)) in points.iter().enumerate() {
-            let _infallible = write!(out, "{}{} {}", if index == 0 { 'M' } else { 'L' }, At(x + dx * r), At(y + dy * r));
+            let _infallible = write!(
+                out,
+                "{}{} {}",
+                if index == 0 { 'M' } else { 'L' },
+                At(x + dx * r),
+                At(y + dy * r)
+            );
         }
         out + "z"
     };
     match arm % MARKERS {
-        0 => format!("M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0z", At(x - r), At(y), At(2.0 * r), At(-2.0 * r)),
+        0 => format!(
+            "M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0z",
+            At(x - r),
+            At(y),
+            At(2.0 * r),
+            At(-2.0 * r)
+        ),
         1 => from(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
         2 => from(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
         3 => from(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
@@ -107,7 +126,16 @@ pub(super) fn marker(arm: usize, x: f64, y: f64, radius: f64) -> String {
             (-0.4, -0.4),
         ]),
         6 => from(&[(-1.2, 0.0), (0.8, -1.1), (0.8, 1.1)]),
-        _ => from(&[(0.0, -1.3), (0.35, -0.35), (1.3, 0.0), (0.35, 0.35), (0.0, 1.3), (-0.35, 0.35), (-1.3, 0.0), (-0.35, -0.35)]),
+        _ => from(&[
+            (0.0, -1.3),
+            (0.35, -0.35),
+            (1.3, 0.0),
+            (0.35, 0.35),
+            (0.0, 1.3),
+            (-0.35, 0.35),
+            (-1.3, 0.0),
+            (-0.35, -0.35),
+        ]),
     }
 }
 
@@ -139,13 +167,17 @@ mod tests {
 
     #[test]
     fn coordinates_are_short() {
-        let shown: Vec<String> = [0.0, -0.01, 12.0, 12.34, -3.06].map(|x| At(x).to_string()).into();
+        let shown: Vec<String> = [0.0, -0.01, 12.0, 12.34, -3.06]
+            .map(|x| At(x).to_string())
+            .into();
         assert_eq!(shown, ["0", "0", "12", "12.3", "-3.1"]);
     }
 
     #[test]
     fn no_two_of_many_arms_look_alike_even_in_grey() {
-        let looks: BTreeSet<_> = (0..40).map(|arm| (marker(arm, 0.0, 0.0, 4.0), arm % DASHES)).collect();
+        let looks: BTreeSet<_> = (0..40)
+            .map(|arm| (marker(arm, 0.0, 0.0, 4.0), arm % DASHES))
+            .collect();
         assert_eq!(looks.len(), 40);
     }
 }

@@ -1,4 +1,5 @@
-//! What stands around a level, and of which runs it speaks: an interval of six runs is no promise of what the storage gives at another time.
+//! What stands around a level, and of which runs it speaks: an interval of six runs is no promise
+//! of what the storage gives at another time.
 
 use super::value_text;
 use analyze::{Bounds, Cell, Figure, Metric, Study};
@@ -6,7 +7,8 @@ use stats::Dependence;
 use std::collections::BTreeSet;
 use units::Nanos;
 
-/// `[9.9K, 10.1K]`; bounds that rounding would blur by how far they reach: `±0.30 %`. A range says that it is one.
+/// `[9.9K, 10.1K]`; bounds that rounding would blur by how far they reach: `±0.30 %`. A range says
+/// that it is one.
 pub(crate) fn bounds_text(metric: &Metric, point: f64, bounds: &Bounds) -> String {
     const NARROW: f64 = 0.02;
     let (low, high) = bounds.ends();
@@ -14,7 +16,11 @@ pub(crate) fn bounds_text(metric: &Metric, point: f64, bounds: &Bounds) -> Strin
     let text = if reach < NARROW * point {
         format!("±{:.2} %", 100.0 * reach / point)
     } else {
-        format!("[{}, {}]", value_text(metric, low), value_text(metric, high))
+        format!(
+            "[{}, {}]",
+            value_text(metric, low),
+            value_text(metric, high)
+        )
     };
     match bounds {
         Bounds::Interval(_) => text,
@@ -45,17 +51,29 @@ pub(crate) fn why(dependence: Dependence) -> &'static str {
 }
 
 /// Of which runs the bounds of these cells speak; nothing where there are none.
-pub(super) fn remarks<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + Clone) -> Vec<String> {
+pub(super) fn remarks<'a>(
+    shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + Clone,
+) -> Vec<String> {
     let mut out = Vec::new();
-    let intervals = shown.clone().filter(|(_, figure)| figure.interval().is_some());
+    let intervals = shown
+        .clone()
+        .filter(|(_, figure)| figure.interval().is_some());
     if let Some(runs) = runs(intervals) {
-        out.push(format!("95 % interval: of these {runs}; at other times the level may lie outside"));
+        out.push(format!(
+            "95 % interval: of these {runs}; at other times the level may lie outside"
+        ));
     }
     let ranges = shown.filter(|(_, figure)| figure.range().is_some());
-    let reasons: BTreeSet<&str> = ranges.clone().filter_map(|(_, figure)| Some(why(figure.range()?.why))).collect();
+    let reasons: BTreeSet<&str> = ranges
+        .clone()
+        .filter_map(|(_, figure)| Some(why(figure.range()?.why)))
+        .collect();
     if let Some(runs) = runs(ranges) {
         let reasons: Vec<&str> = reasons.into_iter().collect();
-        out.push(format!("range: the least and the greatest of these {runs}, and no interval: {}", reasons.join("; ")));
+        out.push(format!(
+            "range: the least and the greatest of these {runs}, and no interval: {}",
+            reasons.join("; ")
+        ));
     }
     out
 }
@@ -64,26 +82,45 @@ pub(super) fn remarks<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + 
 fn runs<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + Clone) -> Option<String> {
     let counts = shown.clone().map(|(_, figure)| figure.values.len());
     let (fewest, most) = (counts.clone().min()?, counts.max()?);
-    let count = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+    let count = if fewest == most {
+        most.to_string()
+    } else {
+        format!("{fewest} to {most}")
+    };
     let spans: Option<Vec<Nanos>> = shown.map(|(cell, _)| cell.span).collect();
-    let within = spans.and_then(|spans| Some(format!(" within {}", span_text(spans.into_iter().max()?))));
+    let within =
+        spans.and_then(|spans| Some(format!(" within {}", span_text(spans.into_iter().max()?))));
     Some(format!("{count} runs{}", within.unwrap_or_default()))
 }
 
 /// A span in whole seconds; below ten of them in tenths.
 pub(crate) fn span_text(span: Nanos) -> String {
     const SECOND: u64 = 1_000_000_000;
-    let unit = if span.0 < 10 * SECOND { SECOND / 10 } else { SECOND };
+    let unit = if span.0 < 10 * SECOND {
+        SECOND / 10
+    } else {
+        SECOND
+    };
     if span.0 < unit {
         return span.to_string();
     }
     let tenths = span.0.div_ceil(unit) * unit / (SECOND / 10);
-    if tenths.is_multiple_of(10) { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) {
+        format!("{} s", tenths / 10)
+    } else {
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    }
 }
 
 /// What a reader of any form must know of bounds.
 pub(crate) fn method(study: &Study) -> Vec<String> {
-    let figures = || study.rows.iter().flat_map(|row| row.cells.iter().flatten()).flat_map(|cell| &cell.figures);
+    let figures = || {
+        study
+            .rows
+            .iter()
+            .flat_map(|row| row.cells.iter().flatten())
+            .flat_map(|cell| &cell.figures)
+    };
     let mut out = Vec::new();
     if figures().any(|figure| figure.interval().is_some()) {
         out.push(
@@ -108,9 +145,21 @@ mod tests {
     use analyze::Range;
     use stats::{Estimate, Method};
 
-    const INTERVAL: Estimate =
-        Estimate { point: 20_000.0, low: 19_000.0, high: 21_000.0, level: 0.95, n: 6, method: Method::HodgesLehmann };
-    const RANGE: Range = Range { low: 18_000.0, high: 22_000.0, n: 6, why: Dependence::Neighbours, p: 0.002 };
+    const INTERVAL: Estimate = Estimate {
+        point: 20_000.0,
+        low: 19_000.0,
+        high: 21_000.0,
+        level: 0.95,
+        n: 6,
+        method: Method::HodgesLehmann,
+    };
+    const RANGE: Range = Range {
+        low: 18_000.0,
+        high: 22_000.0,
+        n: 6,
+        why: Dependence::Neighbours,
+        p: 0.002,
+    };
 
     fn cell(bounds: Bounds, span: Option<Nanos>) -> Cell {
         let figure = Figure {
@@ -121,7 +170,12 @@ mod tests {
             bounds: Some(bounds),
             note: None,
         };
-        Cell { records: (0..6).collect(), blocks: 6, span, figures: vec![figure] }
+        Cell {
+            records: (0..6).collect(),
+            blocks: 6,
+            span,
+            figures: vec![figure],
+        }
     }
 
     fn remarks_of(cells: &[Cell]) -> Vec<String> {
@@ -131,18 +185,39 @@ mod tests {
     #[test]
     fn bounds_that_rounding_would_blur_say_how_far_they_reach() {
         let rate = Metric::OperationsPerSecond;
-        let narrow = Estimate { low: 19_999.0, high: 20_001.0, ..INTERVAL };
-        assert_eq!(bounds_text(&rate, 20_000.0, &Bounds::Interval(narrow)), "±0.01 %");
-        assert_eq!(bounds_text(&rate, 20_000.0, &Bounds::Interval(INTERVAL)), "[19.0K, 21.0K]");
-        assert_eq!(bounds_text(&rate, 20_000.0, &Bounds::Range(RANGE)), "range [18.0K, 22.0K]");
+        let narrow = Estimate {
+            low: 19_999.0,
+            high: 20_001.0,
+            ..INTERVAL
+        };
+        assert_eq!(
+            bounds_text(&rate, 20_000.0, &Bounds::Interval(narrow)),
+            "±0.01 %"
+        );
+        assert_eq!(
+            bounds_text(&rate, 20_000.0, &Bounds::Interval(INTERVAL)),
+            "[19.0K, 21.0K]"
+        );
+        assert_eq!(
+            bounds_text(&rate, 20_000.0, &Bounds::Range(RANGE)),
+            "range [18.0K, 22.0K]"
+        );
     }
 
     #[test]
     fn an_interval_says_of_how_many_runs_within_what_time_it_is() {
         let within = |s: u64| cell(Bounds::Interval(INTERVAL), Some(Nanos(s * 1_000_000_000)));
-        assert_eq!(remarks_of(&[within(170)]), ["95 % interval: of these 6 runs within 170 s; at other times the level may lie outside"]);
+        assert_eq!(
+            remarks_of(&[within(170)]),
+            [
+                "95 % interval: of these 6 runs within 170 s; at other times the level may lie outside"
+            ]
+        );
         assert!(remarks_of(&[within(150), within(170)])[0].contains("6 runs within 170 s;"));
-        assert!(remarks_of(&[cell(Bounds::Interval(INTERVAL), None)])[0].contains("of these 6 runs; at"));
+        assert!(
+            remarks_of(&[cell(Bounds::Interval(INTERVAL), None)])[0]
+                .contains("of these 6 runs; at")
+        );
         assert_eq!(remarks_of(&[]), [""; 0]);
     }
 

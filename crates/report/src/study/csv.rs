@@ -1,7 +1,7 @@
 //! A study as CSV: one line a row, arm, kind of operation and metric, for data frames.
 //!
-//! Values are in the unit of the column `unit`. Effects are percent against the baseline, on the lines of the compared metric over all
-//! kinds together. A cell is empty where a value is unknown.
+//! Values are in the unit of the column `unit`. Effects are percent against the baseline, on the
+//! lines of the compared metric over all kinds together. A cell is empty where a value is unknown.
 
 use crate::csv::push_row;
 use crate::load::readings;
@@ -13,11 +13,13 @@ use record::Record;
 /// With what the header begins in every version.
 const FIRST: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method,note,baseline,effect_percent,effect_low_percent,\
     effect_high_percent,pairs,verdict";
-/// What `low` and `high` are (`interval`, `range`), and how many seconds the runs took from the first to the last.
+/// What `low` and `high` are (`interval`, `range`), and how many seconds the runs took from the
+/// first to the last.
 const LAST: &str = "bounds,within_s";
 
-/// The figures of a study under one header line, and after those of each cell what only its loads have: a line a record, with the
-/// record's id as the note. `records` are those that the study was made from, in the same order.
+/// The figures of a study under one header line, and after those of each cell what only its loads
+/// have: a line a record, with the record's id as the note. `records` are those that the study was
+/// made from, in the same order.
 #[must_use]
 pub fn study_csv(study: &Study, records: &[Record]) -> String {
     let mut out = format!("{FIRST},{LAST}\n");
@@ -26,13 +28,25 @@ pub fn study_csv(study: &Study, records: &[Record]) -> String {
             for figure in cell.iter().flat_map(|cell| &cell.figures) {
                 let mut line = vec![row.name.clone(), study.arms[arm].name.clone()];
                 line.extend(figure_cells(figure));
-                let compared = figure.metric == study.metric && Some(&figure.kind) == row.operations.last();
-                line.extend(effect_cells(study, row.comparisons[arm].as_ref().filter(|_| compared)));
+                let compared =
+                    figure.metric == study.metric && Some(&figure.kind) == row.operations.last();
+                line.extend(effect_cells(
+                    study,
+                    row.comparisons[arm].as_ref().filter(|_| compared),
+                ));
                 line.extend(bounds_cells(cell.as_ref(), figure));
                 push_row(&mut out, &line);
             }
             for line in cell.iter().flat_map(|cell| load_lines(cell, records)) {
-                push_row(&mut out, &[vec![row.name.clone(), study.arms[arm].name.clone()], line, vec![String::new(); 2]].concat());
+                push_row(
+                    &mut out,
+                    &[
+                        vec![row.name.clone(), study.arms[arm].name.clone()],
+                        line,
+                        vec![String::new(); 2],
+                    ]
+                    .concat(),
+                );
             }
         }
     }
@@ -52,14 +66,32 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
             out.push(line);
         };
         for reading in readings(record) {
-            push(&reading.operation, &reading.name, unit_name(reading.unit), reading.value, &record.id);
+            push(
+                &reading.operation,
+                &reading.name,
+                unit_name(reading.unit),
+                reading.value,
+                &record.id,
+            );
         }
         for result in record.load.iter().flat_map(|load| &load.thresholds) {
             let note = format!("{}: {}", record.id, result.measured);
-            push("", &format!("threshold {}", result.threshold), "met", f64::from(u8::from(result.holds)), &note);
+            push(
+                "",
+                &format!("threshold {}", result.threshold),
+                "met",
+                f64::from(u8::from(result.holds)),
+                &note,
+            );
         }
         for error in record.errors.iter().filter(|_| record.load.is_some()) {
-            push(&error.operation, &format!("error {}", error.error), "1", error.count as f64, &record.id);
+            push(
+                &error.operation,
+                &format!("error {}", error.error),
+                "1",
+                error.count as f64,
+                &record.id,
+            );
         }
     }
     out
@@ -105,7 +137,9 @@ fn figure_cells(figure: &Figure) -> Vec<String> {
 fn method(figure: &Figure) -> String {
     match &figure.bounds {
         Some(Bounds::Interval(estimate)) => super::level_method(estimate.method),
-        Some(Bounds::Range(range)) => format!("least and greatest: {}", super::why_range(range.why)),
+        Some(Bounds::Range(range)) => {
+            format!("least and greatest: {}", super::why_range(range.why))
+        }
         None => String::new(),
     }
 }
@@ -116,12 +150,27 @@ fn bounds_cells(cell: Option<&Cell>, figure: &Figure) -> [String; 2] {
         Some(Bounds::Range(_)) => "range",
         None => "",
     };
-    [kind.to_owned(), number(cell.and_then(|cell| cell.span).map(|span| span.0 as f64 / 1e9))]
+    [
+        kind.to_owned(),
+        number(
+            cell.and_then(|cell| cell.span)
+                .map(|span| span.0 as f64 / 1e9),
+        ),
+    ]
 }
 
 fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String> {
-    let Some((comparison, baseline)) = comparison.zip(study.baseline) else { return effect_cells_of_none() };
-    let percent = |end: fn(&stats::Estimate) -> f64| number(comparison.effect.as_ref().map(|effect| 100.0 * end(effect).exp_m1()));
+    let Some((comparison, baseline)) = comparison.zip(study.baseline) else {
+        return effect_cells_of_none();
+    };
+    let percent = |end: fn(&stats::Estimate) -> f64| {
+        number(
+            comparison
+                .effect
+                .as_ref()
+                .map(|effect| 100.0 * end(effect).exp_m1()),
+        )
+    };
     vec![
         study.arms[baseline].name.clone(),
         percent(|effect| effect.point),
@@ -149,5 +198,7 @@ pub(crate) fn names(metric: &Metric) -> (String, &'static str) {
 }
 
 fn number(value: Option<f64>) -> String {
-    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
+    value
+        .filter(|value| value.is_finite())
+        .map_or_else(String::new, |value| value.to_string())
 }

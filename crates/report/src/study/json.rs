@@ -1,4 +1,5 @@
-//! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes; what is not known is null.
+//! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
+//! what is not known is null.
 
 use super::csv::{names, unit_name};
 use crate::load::readings;
@@ -11,11 +12,15 @@ use stats::Estimate;
 /// The version of the form below.
 const FORM: u32 = 1;
 
-/// The study as one indented object; `fathom_report` is the version of its form. `records` are those that the study was made from, in the
-/// same order.
+/// The study as one indented object; `fathom_report` is the version of its form. `records` are
+/// those that the study was made from, in the same order.
 #[must_use]
 pub fn study_json(study: &Study, records: &[Record]) -> String {
-    let arms: Vec<Value> = study.arms.iter().map(|arm| json!({ "name": arm.name, "role": arm.role, "records": arm.records })).collect();
+    let arms: Vec<Value> = study
+        .arms
+        .iter()
+        .map(|arm| json!({ "name": arm.name, "role": arm.role, "records": arm.records }))
+        .collect();
     let findings: Vec<Value> = study
         .findings
         .iter()
@@ -23,8 +28,11 @@ pub fn study_json(study: &Study, records: &[Record]) -> String {
             json!({ "rule": f.rule, "severity": f.severity.to_string(), "message": f.message, "advice": f.advice, "records": f.records, "example": f.example, "of": f.of })
         })
         .collect();
-    let left_out: Vec<Value> =
-        study.left_out.iter().map(|left| json!({ "record": left.record, "name": left.name, "reason": left.reason })).collect();
+    let left_out: Vec<Value> = study
+        .left_out
+        .iter()
+        .map(|left| json!({ "record": left.record, "name": left.name, "reason": left.reason }))
+        .collect();
     let curves: Vec<Value> = study
         .curves
         .iter()
@@ -34,7 +42,9 @@ pub fn study_json(study: &Study, records: &[Record]) -> String {
         .arms
         .iter()
         .zip(&study.overall)
-        .filter_map(|(arm, found)| Some((arm.name.clone(), comparison_value(study, found.as_ref()?))))
+        .filter_map(|(arm, found)| {
+            Some((arm.name.clone(), comparison_value(study, found.as_ref()?)))
+        })
         .collect();
     let (metric, unit) = names(&study.metric);
     let whole = json!({
@@ -60,14 +70,26 @@ pub(super) fn is_study_json(text: &str) -> bool {
 }
 
 fn points(study: &Study, points: &[(u64, usize)]) -> Vec<Value> {
-    points.iter().map(|(depth, row)| json!({ "in_flight": depth, "row": study.rows[*row].name })).collect()
+    points
+        .iter()
+        .map(|(depth, row)| json!({ "in_flight": depth, "row": study.rows[*row].name }))
+        .collect()
 }
 
 fn facts(study: &Study, facts: &[Fact]) -> Vec<Value> {
     let by_arm = |fact: &Fact| -> Value {
-        study.arms.iter().zip(&fact.values).map(|(arm, value)| (arm.name.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into()
+        study
+            .arms
+            .iter()
+            .zip(&fact.values)
+            .map(|(arm, value)| (arm.name.clone(), json!(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     };
-    facts.iter().map(|fact| json!({ "fact": fact.key, "differs": fact.differs, "values": by_arm(fact) })).collect()
+    facts
+        .iter()
+        .map(|fact| json!({ "fact": fact.key, "differs": fact.differs, "values": by_arm(fact) }))
+        .collect()
 }
 
 fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
@@ -119,7 +141,8 @@ fn loads(cell: &Cell, records: &[Record]) -> Vec<Value> {
             .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": unit_name(r.unit), "value": r.value }))
             .collect();
         let thresholds = record.load.as_ref().map(|load| &load.thresholds);
-        (!found.is_empty()).then(|| json!({ "record": index, "readings": found, "thresholds": thresholds }))
+        (!found.is_empty())
+            .then(|| json!({ "record": index, "readings": found, "thresholds": thresholds }))
     };
     cell.records.iter().filter_map(of).collect()
 }

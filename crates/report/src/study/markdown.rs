@@ -1,26 +1,33 @@
 //! A study as Markdown: one table a row, or one line a row where there is one arm.
 
 use super::{
-    Table, agreeing, comparison_head, counted, drift_text, method, one_arm_table, only_verdict, overall, row_table, some, verdicts, whose,
-    work,
+    Table, agreeing, comparison_head, counted, drift_text, method, one_arm_table, only_verdict,
+    overall, row_table, some, verdicts, whose, work,
 };
 use crate::load::{self, Titled};
 use analyze::{Fact, Study, StudyRow};
 use record::Record;
 use std::fmt::Write as _;
 
-/// The study as a Markdown document; `records` are those that it was made from, in the same order. Text from records is escaped, so that a
-/// name cannot become markup.
+/// The study as a Markdown document; `records` are those that it was made from, in the same order.
+/// Text from records is escaped, so that a name cannot become markup.
 #[must_use]
 pub fn study_markdown(study: &Study, records: &[Record]) -> String {
-    let mut out = format!("{}\n# Storage study\n\n{}.\n", super::MARKDOWN_MARK, counted(study));
+    let mut out = format!(
+        "{}\n# Storage study\n\n{}.\n",
+        super::MARKDOWN_MARK,
+        counted(study)
+    );
     environments(&mut out, study);
     results(&mut out, study, records);
     findings(&mut out, study);
     if !study.left_out.is_empty() {
         heading(&mut out, "Left out");
         for left in &study.left_out {
-            item(&mut out, &format!("record {}, {}: {}", left.record + 1, left.name, left.reason));
+            item(
+                &mut out,
+                &format!("record {}, {}: {}", left.record + 1, left.name, left.reason),
+            );
         }
     }
     heading(&mut out, "Method and limits");
@@ -43,21 +50,47 @@ fn paragraph(out: &mut String, text: &str) {
 
 fn environments(out: &mut String, study: &Study) {
     heading(out, "Environments");
-    let differing: Vec<&Fact> = study.environments.iter().filter(|fact| fact.differs).collect();
+    let differing: Vec<&Fact> = study
+        .environments
+        .iter()
+        .filter(|fact| fact.differs)
+        .collect();
     if differing.is_empty() {
-        out.push_str(if study.arms.len() > 1 { "No recorded fact differs between the arms.\n" } else { "" });
+        out.push_str(if study.arms.len() > 1 {
+            "No recorded fact differs between the arms.\n"
+        } else {
+            ""
+        });
     } else {
-        let mut lines = vec![std::iter::once(String::new()).chain(study.arms.iter().map(|arm| arm.name.clone())).collect::<Vec<_>>()];
+        let mut lines = vec![
+            std::iter::once(String::new())
+                .chain(study.arms.iter().map(|arm| arm.name.clone()))
+                .collect::<Vec<_>>(),
+        ];
         for fact in differing {
-            let values = fact.values.iter().map(|value| value.clone().unwrap_or_else(|| "unknown".into()));
+            let values = fact
+                .values
+                .iter()
+                .map(|value| value.clone().unwrap_or_else(|| "unknown".into()));
             lines.push(std::iter::once(fact.key.clone()).chain(values).collect());
         }
         let labels = 1 + study.arms.len();
-        table(out, &Table { labels, lines, notes: Vec::new() });
+        table(
+            out,
+            &Table {
+                labels,
+                lines,
+                notes: Vec::new(),
+            },
+        );
     }
     let same = agreeing(&study.environments);
     if !same.is_empty() {
-        let title = if study.arms.len() > 1 { "The same in all arms" } else { "Known" };
+        let title = if study.arms.len() > 1 {
+            "The same in all arms"
+        } else {
+            "Known"
+        };
         let _infallible = write!(out, "\n{title}: {}.\n", escaped(&same));
     }
 }
@@ -84,7 +117,10 @@ fn results(out: &mut String, study: &Study, records: &[Record]) {
             out.push_str("\n### All scenarios\n");
             overall.iter().for_each(|titled| write_titled(out, titled));
         }
-        study.rows.iter().for_each(|row| several_arms(out, study, row, records, only.is_none()));
+        study
+            .rows
+            .iter()
+            .for_each(|row| several_arms(out, study, row, records, only.is_none()));
     }
     for curve in load::arrival_curves(study, records) {
         let Titled { title, table } = load::curve_table(study, &curve);
@@ -109,7 +145,13 @@ fn one_arm(out: &mut String, study: &Study, records: &[Record]) {
     }
 }
 
-fn several_arms(out: &mut String, study: &Study, row: &StudyRow, records: &[Record], with_verdicts: bool) {
+fn several_arms(
+    out: &mut String,
+    study: &Study,
+    row: &StudyRow,
+    records: &[Record],
+    with_verdicts: bool,
+) {
     let _infallible = write!(out, "\n### {}\n\n", escaped(&row.name));
     let [same, differing] = work(study, row);
     if let Some(text) = same {
@@ -119,7 +161,11 @@ fn several_arms(out: &mut String, study: &Study, row: &StudyRow, records: &[Reco
     let mut said = Vec::new();
     said.extend(differing.map(|text| format!("the arms do not do the same: {text}")));
     if with_verdicts {
-        said.extend(verdicts(study, row).into_iter().map(|(arms, text)| format!("{}: {text}", some(&arms))));
+        said.extend(
+            verdicts(study, row)
+                .into_iter()
+                .map(|(arms, text)| format!("{}: {text}", some(&arms))),
+        );
     }
     said.extend(drift_text(row));
     if !said.is_empty() {
@@ -127,7 +173,9 @@ fn several_arms(out: &mut String, study: &Study, row: &StudyRow, records: &[Reco
     }
     said.iter().for_each(|text| item(out, text));
     if !load::is_step(row, records) {
-        load::tables(study, row, records).iter().for_each(|titled| write_titled(out, titled));
+        load::tables(study, row, records)
+            .iter()
+            .for_each(|titled| write_titled(out, titled));
     }
 }
 
@@ -142,7 +190,10 @@ fn findings(out: &mut String, study: &Study) {
         out.push_str("The audit found nothing.\n");
     }
     for finding in &study.findings {
-        let whose = whose(study, finding).map_or_else(|| "the records together".to_owned(), |whose| escaped(&whose));
+        let whose = whose(study, finding).map_or_else(
+            || "the records together".to_owned(),
+            |whose| escaped(&whose),
+        );
         let _infallible = writeln!(
             out,
             "- {} `{}` ({whose}): {}\n  - {}",
@@ -156,8 +207,19 @@ fn findings(out: &mut String, study: &Study) {
 
 fn table(out: &mut String, table: &Table) {
     let columns = table.lines.first().map_or(0, Vec::len);
-    let cells: Vec<Vec<String>> = table.lines.iter().map(|line| line.iter().map(|cell| escaped(cell)).collect()).collect();
-    let width = |column: usize| cells.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).max(4);
+    let cells: Vec<Vec<String>> = table
+        .lines
+        .iter()
+        .map(|line| line.iter().map(|cell| escaped(cell)).collect())
+        .collect();
+    let width = |column: usize| {
+        cells
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(4)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let is_left = |column: usize| column < table.labels;
     for (number, line) in cells.iter().enumerate() {
@@ -165,13 +227,22 @@ fn table(out: &mut String, table: &Table) {
             .iter()
             .zip(&widths)
             .enumerate()
-            .map(|(column, (cell, width))| if is_left(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+            .map(|(column, (cell, width))| {
+                if is_left(column) {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
         let _infallible = writeln!(out, "| {} |", shown.collect::<Vec<_>>().join(" | "));
         if number == 0 {
-            let rules = widths
-                .iter()
-                .enumerate()
-                .map(|(column, width)| if is_left(column) { "-".repeat(*width) } else { format!("{}:", "-".repeat(width - 1)) });
+            let rules = widths.iter().enumerate().map(|(column, width)| {
+                if is_left(column) {
+                    "-".repeat(*width)
+                } else {
+                    format!("{}:", "-".repeat(width - 1))
+                }
+            });
             let _infallible = writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "));
         }
     }
@@ -205,7 +276,10 @@ mod tests {
 
     #[test]
     fn a_name_cannot_become_markup() {
-        assert_eq!(escaped("a|b\n<img src=x> [c](d) `e` *f*"), "a\\|b &lt;img src=x&gt; [c\\](d) \\`e\\` \\*f\\*");
+        assert_eq!(
+            escaped("a|b\n<img src=x> [c](d) `e` *f*"),
+            "a\\|b &lt;img src=x&gt; [c\\](d) \\`e\\` \\*f\\*"
+        );
         assert_eq!(escaped("[1, 2]"), "[1, 2]");
     }
 }

@@ -1,4 +1,5 @@
-//! What the generator, the machine, the devices and the data say of the run: a labelled line each, where the record has it.
+//! What the generator, the machine, the devices and the data say of the run: a labelled line each,
+//! where the record has it.
 
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
@@ -21,28 +22,73 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     cache(page, record);
     if let Some(locks) = &record.locks {
         let wait = &locks.wait;
-        let [mean, p99, max] = [wait.mean(), wait.quantile(0.99), wait.max().map(|ns| ns as f64)].map(time);
-        page.fact("locks", &format!("{}: {}, mean {mean}, p99 {p99}, max {max}", locks.mode, counted(wait.count(), "wait")));
+        let [mean, p99, max] = [
+            wait.mean(),
+            wait.quantile(0.99),
+            wait.max().map(|ns| ns as f64),
+        ]
+        .map(time);
+        page.fact(
+            "locks",
+            &format!(
+                "{}: {}, mean {mean}, p99 {p99}, max {max}",
+                locks.mode,
+                counted(wait.count(), "wait")
+            ),
+        );
     }
     if let Some(coverage) = &record.coverage {
         covered(page, coverage);
     }
     if let Some(fill) = record.fill.as_ref().filter(|fill| fill.bytes > 0) {
-        page.fact("filled", &format!("{} in {} before the measured time: {}", Bytes(fill.bytes), Nanos(fill.elapsed_ns), fill.reason));
+        page.fact(
+            "filled",
+            &format!(
+                "{} in {} before the measured time: {}",
+                Bytes(fill.bytes),
+                Nanos(fill.elapsed_ns),
+                fill.reason
+            ),
+        );
     }
     if !record.warmup.is_empty() {
-        page.fact("warm-up", &format!("{} before the measured time, not counted", counted(record.warmup.count(), "operation")));
+        page.fact(
+            "warm-up",
+            &format!(
+                "{} before the measured time, not counted",
+                counted(record.warmup.count(), "operation")
+            ),
+        );
     }
 }
 
 fn pace(page: &mut Page, record: &Record) {
     let Some(pace) = &record.pace else { return };
-    let unsent = if pace.unsent > 0 { format!("; {} never started", counted(pace.unsent, "operation")) } else { String::new() };
+    let unsent = if pace.unsent > 0 {
+        format!("; {} never started", counted(pace.unsent, "operation"))
+    } else {
+        String::new()
+    };
     if let Some(asked) = pace.asked_per_second {
-        page.fact("pace", &format!("asked {}, achieved {}{unsent}", Rate(asked), Rate(pace.achieved_per_second)));
+        page.fact(
+            "pace",
+            &format!(
+                "asked {}, achieved {}{unsent}",
+                Rate(asked),
+                Rate(pace.achieved_per_second)
+            ),
+        );
     }
-    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second()) {
-        page.fact("pace", &format!("asked {}, achieved {}{unsent}", ByteRate(asked), ByteRate(achieved)));
+    if let (Some(asked), Some(achieved)) = (pace.asked_bytes_per_second, record.bytes_per_second())
+    {
+        page.fact(
+            "pace",
+            &format!(
+                "asked {}, achieved {}{unsent}",
+                ByteRate(asked),
+                ByteRate(achieved)
+            ),
+        );
     }
 }
 
@@ -53,8 +99,14 @@ fn in_flight(page: &mut Page, record: &Record) {
     }
     let mean = |whole: f64, parts: u64| if parts > 0 { whole / parts as f64 } else { 0.0 };
     let depth = generator.in_flight_ns as f64 / generator.worker_ns as f64;
-    let (submitted, reaped) = (mean(generator.submitted as f64, generator.submissions), mean(generator.submitted as f64, generator.reaps));
-    page.fact("in flight", &format!("{depth:.2} a worker on average; {submitted:.1} a submission, {reaped:.1} a reap"));
+    let (submitted, reaped) = (
+        mean(generator.submitted as f64, generator.submissions),
+        mean(generator.submitted as f64, generator.reaps),
+    );
+    page.fact(
+        "in flight",
+        &format!("{depth:.2} a worker on average; {submitted:.1} a submission, {reaped:.1} a reap"),
+    );
 }
 
 fn cpu(page: &mut Page, record: &Record) {
@@ -63,46 +115,108 @@ fn cpu(page: &mut Page, record: &Record) {
     if used == 0 || record.elapsed_ns == 0 {
         return;
     }
-    let operations = record.operations.kinds().fold(0_u64, |sum, (_, operations)| sum.saturating_add(operations.count));
+    let operations = record
+        .operations
+        .kinds()
+        .fold(0_u64, |sum, (_, operations)| {
+            sum.saturating_add(operations.count)
+        });
     let each = |ns: u64| time((operations > 0).then(|| ns as f64 / operations as f64));
-    let cost = format!("{} an operation (user {}, system {})", each(used), each(process.user_ns), each(process.system_ns));
-    let online = record.environment.cpu.online.as_ref().map(|online| online.ids().len());
+    let cost = format!(
+        "{} an operation (user {}, system {})",
+        each(used),
+        each(process.user_ns),
+        each(process.system_ns)
+    );
+    let online = record
+        .environment
+        .cpu
+        .online
+        .as_ref()
+        .map(|online| online.ids().len());
     let cpus = online.map_or_else(String::new, |online| format!(" of {online}"));
     let busy = used as f64 / record.elapsed_ns as f64;
     // An account of more than all CPUs can give is of a longer time than the operations were.
     let is_of_the_run = online.is_none_or(|online| busy <= online as f64 * MOST_BUSY);
-    let busy = if is_of_the_run { format!("; {busy:.2}{cpus} CPUs") } else { String::new() };
+    let busy = if is_of_the_run {
+        format!("; {busy:.2}{cpus} CPUs")
+    } else {
+        String::new()
+    };
     let machine = &record.machine;
-    let shares = [("machine busy", machine.busy_share), ("iowait", machine.iowait_share), ("steal", machine.steal_share)];
-    let shares: String = shares.iter().filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part)))).collect();
+    let shares = [
+        ("machine busy", machine.busy_share),
+        ("iowait", machine.iowait_share),
+        ("steal", machine.steal_share),
+    ];
+    let shares: String = shares
+        .iter()
+        .filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part))))
+        .collect();
     page.fact("cpu", &format!("{cost}{busy}{shares}"));
 }
 
 fn devices(page: &mut Page, record: &Record) {
-    let ours = |kind| record.operations.kind(kind).map_or(0, |operations| operations.bytes);
+    let ours = |kind| {
+        record
+            .operations
+            .kind(kind)
+            .map_or(0, |operations| operations.bytes)
+    };
     for device in &record.devices {
         let against = |bytes, kind| match share_of(bytes, ours(kind)) {
             Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
             None => Bytes(bytes).to_string(),
         };
-        let busy = share_of(device.busy_ns, record.elapsed_ns).map_or_else(String::new, |share| format!(", busy {share}"));
-        let flushes = device.flushes.filter(|n| *n > 0).map_or_else(String::new, |n| format!(", {n} flushes"));
-        let (read, written) = (against(device.read_bytes, "read"), against(device.written_bytes, "write"));
-        page.fact("device", &format!("{}: read {read}, wrote {written}{flushes}{busy}", device.name));
+        let busy = share_of(device.busy_ns, record.elapsed_ns)
+            .map_or_else(String::new, |share| format!(", busy {share}"));
+        let flushes = device
+            .flushes
+            .filter(|n| *n > 0)
+            .map_or_else(String::new, |n| format!(", {n} flushes"));
+        let (read, written) = (
+            against(device.read_bytes, "read"),
+            against(device.written_bytes, "write"),
+        );
+        page.fact(
+            "device",
+            &format!(
+                "{}: read {read}, wrote {written}{flushes}{busy}",
+                device.name
+            ),
+        );
     }
     if record.devices.is_empty() {
         let process = &record.process;
-        if let (Some(read), Some(written)) = (process.storage_read_bytes, process.storage_written_bytes) {
-            page.fact("storage", &format!("this process caused {} to be read and {} to be written", Bytes(read), Bytes(written)));
+        if let (Some(read), Some(written)) =
+            (process.storage_read_bytes, process.storage_written_bytes)
+        {
+            page.fact(
+                "storage",
+                &format!(
+                    "this process caused {} to be read and {} to be written",
+                    Bytes(read),
+                    Bytes(written)
+                ),
+            );
         }
     }
 }
 
 fn cache(page: &mut Page, record: &Record) {
-    let Some(residency) = &record.residency else { return };
-    let part = |bytes: Option<u64>| bytes.and_then(|bytes| share_of(bytes, residency.total_bytes)).unwrap_or_else(|| "unknown".to_owned());
+    let Some(residency) = &record.residency else {
+        return;
+    };
+    let part = |bytes: Option<u64>| {
+        bytes
+            .and_then(|bytes| share_of(bytes, residency.total_bytes))
+            .unwrap_or_else(|| "unknown".to_owned())
+    };
     let (before, after) = (part(residency.before_bytes), part(residency.after_bytes));
-    page.fact("page cache", &format!("{before} of the target before, {after} after"));
+    page.fact(
+        "page cache",
+        &format!("{before} of the target before, {after} after"),
+    );
 }
 
 fn covered(page: &mut Page, coverage: &Coverage) {
@@ -110,15 +224,25 @@ fn covered(page: &mut Page, coverage: &Coverage) {
         return;
     }
     let touched = share_of(coverage.touched, coverage.blocks).unwrap_or_default();
-    let blocks =
-        format!("{touched} ({} of {} blocks of {})", grouped(coverage.touched), grouped(coverage.blocks), Bytes(coverage.block_bytes));
+    let blocks = format!(
+        "{touched} ({} of {} blocks of {})",
+        grouped(coverage.touched),
+        grouped(coverage.blocks),
+        Bytes(coverage.block_bytes)
+    );
     let again = coverage.uses.saturating_sub(coverage.touched);
     let rewrites = format!(
         "rewrites {} of uses ({:.2} uses a block)",
         share_of(again, coverage.uses).unwrap_or_default(),
         coverage.uses as f64 / coverage.touched.max(1) as f64
     );
-    page.fact("coverage", &format!("{blocks}; {rewrites}; hottest 20% take {}", share(coverage.hottest_fifth_share)));
+    page.fact(
+        "coverage",
+        &format!(
+            "{blocks}; {rewrites}; hottest 20% take {}",
+            share(coverage.hottest_fifth_share)
+        ),
+    );
     if coverage.buckets.iter().any(|uses| *uses > 0) {
         let map = heat(&coverage.buckets);
         let end = Bytes(coverage.block_bytes.saturating_mul(coverage.blocks)).to_string();
@@ -128,17 +252,26 @@ fn covered(page: &mut Page, coverage: &Coverage) {
     }
 }
 
-/// One character for each part of the range: blank where nothing was used, else by its uses against the most used part.
+/// One character for each part of the range: blank where nothing was used, else by its uses against
+/// the most used part.
 fn heat(buckets: &[u64]) -> String {
     let columns = buckets.len().min(COLUMNS);
-    let parts = (0..columns).map(|column| &buckets[column * buckets.len() / columns..(column + 1) * buckets.len() / columns]);
-    let means: Vec<f64> = parts.map(|part| part.iter().map(|uses| *uses as f64).sum::<f64>() / part.len() as f64).collect();
+    let parts = (0..columns).map(|column| {
+        &buckets[column * buckets.len() / columns..(column + 1) * buckets.len() / columns]
+    });
+    let means: Vec<f64> = parts
+        .map(|part| part.iter().map(|uses| *uses as f64).sum::<f64>() / part.len() as f64)
+        .collect();
     let most = means.iter().copied().fold(0.0, f64::max);
     let level = |mean: f64| {
-        let rank = units::lossless::f64_to_u64_saturating((mean / most * LEVELS.len() as f64).ceil());
+        let rank =
+            units::lossless::f64_to_u64_saturating((mean / most * LEVELS.len() as f64).ceil());
         LEVELS[units::lossless::to_usize(rank.clamp(1, LEVELS.len() as u64) - 1)]
     };
-    means.iter().map(|mean| if *mean > 0.0 { level(*mean) } else { ' ' }).collect()
+    means
+        .iter()
+        .map(|mean| if *mean > 0.0 { level(*mean) } else { ' ' })
+        .collect()
 }
 
 pub(super) fn write_workers(page: &mut Page, record: &Record) {
@@ -147,16 +280,40 @@ pub(super) fn write_workers(page: &mut Page, record: &Record) {
     }
     page.gap();
     let mut rows = vec![
-        ["worker", "CPUs", "started", "ended", "operations", "IOPS", "throughput", "user", "system", "CPU wait"]
-            .map(str::to_owned)
-            .to_vec(),
+        [
+            "worker",
+            "CPUs",
+            "started",
+            "ended",
+            "operations",
+            "IOPS",
+            "throughput",
+            "user",
+            "system",
+            "CPU wait",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
     ];
     // Kinds that follow each other have no rate in common.
-    let rate = |text: String| if record.spans.len() > 1 { "-".to_owned() } else { text };
+    let rate = |text: String| {
+        if record.spans.len() > 1 {
+            "-".to_owned()
+        } else {
+            text
+        }
+    };
     for worker in &record.workers {
         let length = worker.ended_ns.saturating_sub(worker.started_ns);
         let cpus = record::CpuList::from_iter(worker.cpus.iter().copied()).to_string();
-        let mut row = vec![worker.index.to_string(), if cpus.is_empty() { "any".to_owned() } else { cpus }];
+        let mut row = vec![
+            worker.index.to_string(),
+            if cpus.is_empty() {
+                "any".to_owned()
+            } else {
+                cpus
+            },
+        ];
         row.extend([Nanos(worker.started_ns), Nanos(worker.ended_ns)].map(|time| time.to_string()));
         row.extend([
             grouped(worker.operations),
@@ -185,7 +342,10 @@ mod tests {
         assert_eq!(heat(&[0, 1, 80, 40]), " ▁█▄");
         let many: Vec<u64> = (0..1000).map(|i| u64::from(i < 500)).collect();
         let map = heat(&many);
-        assert_eq!((map.chars().count(), map.matches('█').count()), (COLUMNS, COLUMNS / 2));
+        assert_eq!(
+            (map.chars().count(), map.matches('█').count()),
+            (COLUMNS, COLUMNS / 2)
+        );
         assert_eq!(heat(&[]), "");
     }
 }

@@ -1,4 +1,5 @@
-//! Lines, labelled facts and tables of at most a hundred columns, and the small formats that they share.
+//! Lines, labelled facts and tables of at most a hundred columns, and the small formats that they
+//! share.
 
 use units::lossless::f64_to_u64_saturating;
 use units::{Nanos, Percent};
@@ -8,7 +9,8 @@ pub(super) const WIDTH: usize = 100;
 const INDENT: usize = 14;
 const GAP: &str = "  ";
 
-/// A text for people under construction, at most a hundred columns wide; control characters of what it is given do not reach the reader.
+/// A text for people under construction, at most a hundred columns wide; control characters of what
+/// it is given do not reach the reader.
 #[derive(Default)]
 pub struct Page(String);
 
@@ -59,7 +61,13 @@ impl Page {
                 .iter()
                 .zip(&widths)
                 .enumerate()
-                .map(|(column, (cell, width))| if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") });
+                .map(|(column, (cell, width))| {
+                    if column == 0 {
+                        format!("{cell:<width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    }
+                });
             self.line(&cells.collect::<Vec<_>>().join(GAP));
         }
     }
@@ -67,9 +75,18 @@ impl Page {
     /// [`Page::table`], with rows and columns exchanged if that makes it fit.
     pub(super) fn fitting_table(&mut self, rows: &[Vec<String>]) {
         let turned: Vec<Vec<String>> = (0..rows.first().map_or(0, Vec::len))
-            .map(|column| rows.iter().map(|row| row.get(column).cloned().unwrap_or_default()).collect())
+            .map(|column| {
+                rows.iter()
+                    .map(|row| row.get(column).cloned().unwrap_or_default())
+                    .collect()
+            })
             .collect();
-        let width = |rows: &[Vec<String>]| widths(rows).iter().map(|width| width + GAP.len()).sum::<usize>();
+        let width = |rows: &[Vec<String>]| {
+            widths(rows)
+                .iter()
+                .map(|width| width + GAP.len())
+                .sum::<usize>()
+        };
         let turn = width(rows) > WIDTH + GAP.len() && width(&turned) < width(rows);
         self.table(if turn { &turned } else { rows });
     }
@@ -77,15 +94,24 @@ impl Page {
     /// The text, its control characters replaced.
     #[must_use]
     pub fn finish(self) -> String {
-        let visible = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+        let visible = |c: char| {
+            if c.is_control() && c != '\n' {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        };
         self.0.chars().map(visible).collect()
     }
 }
 
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
-    (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect()
+    let cell =
+        |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
+    (0..columns)
+        .map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0))
+        .collect()
 }
 
 /// A whole number with its digits in groups of three.
@@ -103,7 +129,10 @@ pub(super) fn grouped(n: u64) -> String {
 
 /// Nanoseconds as a time; `-` where there is none.
 pub(super) fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), |ns| Nanos(f64_to_u64_saturating(ns.round())).to_string())
+    ns.map_or_else(
+        || "-".to_owned(),
+        |ns| Nanos(f64_to_u64_saturating(ns.round())).to_string(),
+    )
 }
 
 /// A share as a percentage with at most one decimal.
@@ -127,7 +156,13 @@ mod tests {
 
     #[test]
     fn digits_stand_in_groups_of_three() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (126_547, "126,547"), (12_345_678, "12,345,678")] {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (126_547, "126,547"),
+            (12_345_678, "12,345,678"),
+        ] {
             assert_eq!(grouped(n), text);
         }
     }
@@ -135,17 +170,27 @@ mod tests {
     #[test]
     fn a_long_text_breaks_between_words_and_a_long_word_does_not_break() {
         let mut page = Page::default();
-        page.fact("label", &format!("{} {} end", "x".repeat(80), "y".repeat(120)));
+        page.fact(
+            "label",
+            &format!("{} {} end", "x".repeat(80), "y".repeat(120)),
+        );
         let text = page.finish();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("label         xxx") && lines[1].ends_with('y') && lines[2] == "              end");
+        assert!(
+            lines[0].starts_with("label         xxx")
+                && lines[1].ends_with('y')
+                && lines[2] == "              end"
+        );
     }
 
     #[test]
     fn a_table_that_is_too_wide_is_turned() {
         let mut page = Page::default();
-        page.fitting_table(&[(0..30).map(|i| format!("head{i}")).collect(), vec!["cell".into(); 30]]);
+        page.fitting_table(&[
+            (0..30).map(|i| format!("head{i}")).collect(),
+            vec!["cell".into(); 30],
+        ]);
         assert_eq!(page.finish().lines().count(), 30);
     }
 }

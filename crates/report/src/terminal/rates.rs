@@ -20,35 +20,75 @@ pub(super) fn write_rates(page: &mut Page, record: &Record) {
     let row = |label: &str, count: u64, bytes: u64, errors: u64, elapsed_ns: Option<u64>| {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let moved = |text: String| Some(text).filter(|_| bytes > 0);
-        let throughput = or_none(elapsed_ns.and_then(|ns| moved(ByteRate(per_second(bytes, ns)).to_string())));
+        let throughput =
+            or_none(elapsed_ns.and_then(|ns| moved(ByteRate(per_second(bytes, ns)).to_string())));
         let iops = or_none(elapsed_ns.map(|ns| format_count(per_second(count, ns))));
-        let mut cells = vec![label.to_owned(), iops, throughput, grouped(count), or_none(moved(Bytes(bytes).to_string())), grouped(errors)];
+        let mut cells = vec![
+            label.to_owned(),
+            iops,
+            throughput,
+            grouped(count),
+            or_none(moved(Bytes(bytes).to_string())),
+            grouped(errors),
+        ];
         cells.extend(follow.then(|| or_none(elapsed_ns.map(|ns| Nanos(ns).to_string()))));
         cells
     };
-    let mut head: Vec<String> = ["", "IOPS", "throughput", "operations", "bytes", "errors"].map(str::to_owned).to_vec();
+    let mut head: Vec<String> = ["", "IOPS", "throughput", "operations", "bytes", "errors"]
+        .map(str::to_owned)
+        .to_vec();
     // Each kind went on in a time of its own, over which its rate is.
     head.extend(follow.then(|| "time".to_owned()));
     let mut rows = vec![head];
-    rows.extend(
-        measured
-            .kinds()
-            .map(|(kind, operations)| row(kind, operations.count, operations.bytes, operations.errors, Some(record.elapsed_of(kind)))),
-    );
+    rows.extend(measured.kinds().map(|(kind, operations)| {
+        row(
+            kind,
+            operations.count,
+            operations.bytes,
+            operations.errors,
+            Some(record.elapsed_of(kind)),
+        )
+    }));
     if rows.len() > 2 {
-        let sum =
-            |field: fn(&Operations) -> u64| measured.kinds().fold(0_u64, |sum, (_, operations)| sum.saturating_add(field(operations)));
-        let all = if follow { record.elapsed_of_all() } else { Some(record.elapsed_ns) };
-        rows.push(row("all", sum(|o| o.count), sum(|o| o.bytes), sum(|o| o.errors), all));
+        let sum = |field: fn(&Operations) -> u64| {
+            measured.kinds().fold(0_u64, |sum, (_, operations)| {
+                sum.saturating_add(field(operations))
+            })
+        };
+        let all = if follow {
+            record.elapsed_of_all()
+        } else {
+            Some(record.elapsed_ns)
+        };
+        rows.push(row(
+            "all",
+            sum(|o| o.count),
+            sum(|o| o.bytes),
+            sum(|o| o.errors),
+            all,
+        ));
     }
     page.table(&rows);
 }
 
 pub(super) fn write_latencies(page: &mut Page, record: &Record, options: &TerminalOptions) {
-    let percentiles: &[f64] = if options.show_percentiles.is_empty() { &SHOWN_PERCENTILES } else { &options.show_percentiles };
+    let percentiles: &[f64] = if options.show_percentiles.is_empty() {
+        &SHOWN_PERCENTILES
+    } else {
+        &options.show_percentiles
+    };
     let mut rows = vec![header(percentiles, options.show_latency)];
-    for (kind, operations) in record.operations.kinds().filter(|(_, operations)| !operations.latency.is_empty()) {
-        rows.push(row(kind, &operations.latency, percentiles, options.show_latency));
+    for (kind, operations) in record
+        .operations
+        .kinds()
+        .filter(|(_, operations)| !operations.latency.is_empty())
+    {
+        rows.push(row(
+            kind,
+            &operations.latency,
+            percentiles,
+            options.show_latency,
+        ));
         if let Some(service) = &operations.service {
             rows.push(row("  service", service, percentiles, options.show_latency));
         }
@@ -88,7 +128,11 @@ fn row(label: &str, histogram: &Histogram, percentiles: &[f64], with_spread: boo
         out.push(time(histogram.stddev()));
     }
     out.extend(percentiles.iter().map(|percent| {
-        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) { "" } else { "*" };
+        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) {
+            ""
+        } else {
+            "*"
+        };
         format!("{}{star}", time(histogram.quantile(percent / 100.0)))
     }));
     out.push(time(histogram.max().map(|ns| ns as f64)));
@@ -98,9 +142,16 @@ fn row(label: &str, histogram: &Histogram, percentiles: &[f64], with_spread: boo
 /// Gives cells without a star a space in columns that have one; tells whether there is any.
 fn align_stars(rows: &mut [Vec<String>]) -> bool {
     let columns = rows.first().map_or(0, Vec::len);
-    let starred: Vec<usize> = (0..columns).filter(|column| rows.iter().any(|row| row[*column].ends_with('*'))).collect();
+    let starred: Vec<usize> = (0..columns)
+        .filter(|column| rows.iter().any(|row| row[*column].ends_with('*')))
+        .collect();
     for row in rows {
-        for column in starred.iter().copied().filter(|column| !row[*column].ends_with('*')).collect::<Vec<_>>() {
+        for column in starred
+            .iter()
+            .copied()
+            .filter(|column| !row[*column].ends_with('*'))
+            .collect::<Vec<_>>()
+        {
             row[column].push(' ');
         }
     }

@@ -5,32 +5,61 @@ use analyze::Finding;
 use record::{Record, Status, Verification};
 
 pub(super) fn write_verification(page: &mut Page, record: &Record) {
-    let Some(verification) = &record.verification else { return };
-    let Verification { operations, failures, .. } = *verification;
+    let Some(verification) = &record.verification else {
+        return;
+    };
+    let Verification {
+        operations,
+        failures,
+        ..
+    } = *verification;
     page.gap();
     page.line(&format!(
         "Verification: Operations: {operations}, Failures: {failures}, Success: {}",
         success(operations, failures, record.outcome.status)
     ));
     if !verification.by_kind.is_empty() {
-        let kinds: Vec<String> = verification.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let kinds: Vec<String> = verification
+            .by_kind
+            .iter()
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
         page.wrapped("  ", 4, &format!("failures by kind: {}", kinds.join(", ")));
     }
     for failure in &verification.first {
-        page.wrapped("  ", 4, &format!("{} at {} offset {}: {}", failure.kind, failure.file, failure.offset, failure.detail));
+        page.wrapped(
+            "  ",
+            4,
+            &format!(
+                "{} at {} offset {}: {}",
+                failure.kind, failure.file, failure.offset, failure.detail
+            ),
+        );
     }
     if !verification.self_check.is_empty() {
-        page.wrapped("  ", 4, &format!("pattern {}; checked before the run: {}", verification.pattern, verification.self_check));
+        page.wrapped(
+            "  ",
+            4,
+            &format!(
+                "pattern {}; checked before the run: {}",
+                verification.pattern, verification.self_check
+            ),
+        );
     }
 }
 
 /// Rounded down, so that one failure in any number of operations is no 100 %.
 fn success(operations: u64, failures: u64, status: Status) -> String {
     if operations == 0 {
-        let why = if status == Status::Ok { "written for a later check" } else { "nothing was checked" };
+        let why = if status == Status::Ok {
+            "written for a later check"
+        } else {
+            "nothing was checked"
+        };
         return format!("n/a ({why})");
     }
-    let hundredths = u128::from(operations.saturating_sub(failures)) * 10_000 / u128::from(operations);
+    let hundredths =
+        u128::from(operations.saturating_sub(failures)) * 10_000 / u128::from(operations);
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
@@ -43,7 +72,13 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
         page.fact("error", &text);
     }
     if record.generator.abandoned > 0 {
-        page.fact("abandoned", &format!("{} still in flight at the end", counted(record.generator.abandoned, "operation")));
+        page.fact(
+            "abandoned",
+            &format!(
+                "{} still in flight at the end",
+                counted(record.generator.abandoned, "operation")
+            ),
+        );
     }
     let word = match record.outcome.status {
         Status::Ok => "ok",
@@ -51,8 +86,17 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
         Status::Interrupted => "interrupted",
         Status::Incomplete => "incomplete",
     };
-    let code = if record.outcome.exit_code == 0 { String::new() } else { format!(" (exit code {})", record.outcome.exit_code) };
-    let message = record.outcome.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    let code = if record.outcome.exit_code == 0 {
+        String::new()
+    } else {
+        format!(" (exit code {})", record.outcome.exit_code)
+    };
+    let message = record
+        .outcome
+        .message
+        .as_ref()
+        .map(|message| format!(": {message}"))
+        .unwrap_or_default();
     page.fact("outcome", &format!("{word}{code}{message}"));
 }
 
@@ -61,7 +105,14 @@ pub(super) fn write_findings(page: &mut Page, findings: &[Finding]) {
         page.gap();
     }
     for finding in findings {
-        page.wrapped("", 2, &format!("{}[{}]: {}", finding.severity, finding.rule, finding.message));
+        page.wrapped(
+            "",
+            2,
+            &format!(
+                "{}[{}]: {}",
+                finding.severity, finding.rule, finding.message
+            ),
+        );
         page.wrapped("  ", 8, &format!("help: {}", finding.advice));
     }
 }

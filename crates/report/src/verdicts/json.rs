@@ -1,4 +1,5 @@
-//! Verdicts as JSON: every number as data, in the unit that stands beside it. What is not known is null.
+//! Verdicts as JSON: every number as data, in the unit that stands beside it. What is not known is
+//! null.
 
 use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
 use crate::comparison::{reason_kind, reason_text, sentence};
@@ -16,8 +17,15 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
     let metric = &verdicts.question.metric;
     let (_, unit) = crate::study::metric_names(metric);
     let outcome = verdicts.outcome();
-    let entries: Vec<Value> =
-        verdicts.arms.iter().flat_map(|arm| arm.entries.iter().map(move |entry| entry_value(verdicts, arm, entry))).collect();
+    let entries: Vec<Value> = verdicts
+        .arms
+        .iter()
+        .flat_map(|arm| {
+            arm.entries
+                .iter()
+                .map(move |entry| entry_value(verdicts, arm, entry))
+        })
+        .collect();
     let findings: Vec<Value> = grouped(verdicts.findings)
         .into_iter()
         .map(|(located, records)| {
@@ -53,10 +61,15 @@ pub(super) fn is_json(text: &str) -> bool {
 
 fn arm_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) -> Value {
     let listed = |found: &[Disagreement]| -> Vec<Value> {
-        found.iter().map(|d| json!({ "fact": d.key, "baseline": d.base, "arm": d.candidate })).collect()
+        found
+            .iter()
+            .map(|d| json!({ "fact": d.key, "baseline": d.base, "arm": d.candidate }))
+            .collect()
     };
-    let differs: serde_json::Map<String, Value> =
-        differences(arm.comparison).into_iter().map(|(title, found)| (title.replace(' ', "_"), listed(found).into())).collect();
+    let differs: serde_json::Map<String, Value> = differences(arm.comparison)
+        .into_iter()
+        .map(|(title, found)| (title.replace(' ', "_"), listed(found).into()))
+        .collect();
     let lone = &arm.comparison.lone_rows;
     json!({
         "name": arm.name,
@@ -68,14 +81,22 @@ fn arm_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) -> Value {
 
 fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>) -> Value {
     let found = entry.found;
-    let (mut beyond, mut reason, mut seen, mut more) = (Value::Null, Value::Null, Value::Null, Value::Null);
+    let (mut beyond, mut reason, mut seen, mut more) =
+        (Value::Null, Value::Null, Value::Null, Value::Null);
     match &found.verdict {
-        Verdict::Invalid(why) => reason = json!({ "kind": reason_kind(why), "text": reason_text(why) }),
-        Verdict::Faster { by_margin } | Verdict::Slower { by_margin } => beyond = (*by_margin).into(),
+        Verdict::Invalid(why) => {
+            reason = json!({ "kind": reason_kind(why), "text": reason_text(why) })
+        }
+        Verdict::Faster { by_margin } | Verdict::Slower { by_margin } => {
+            beyond = (*by_margin).into()
+        }
         Verdict::Equivalent { .. } => {}
         Verdict::Inconclusive { mde, more: blocks } => {
             seen = json!(100.0 * mde.exp_m1());
-            more = blocks.as_ref().map_or(Value::Null, |more| json!({ "fewest": more.fewest, "most": more.most }));
+            more = blocks.as_ref().map_or(
+                Value::Null,
+                |more| json!({ "fewest": more.fewest, "most": more.most }),
+            );
         }
     }
     json!({
@@ -123,21 +144,54 @@ mod tests {
     #[test]
     fn verdicts_are_typed_data() {
         let (found, records, findings) = (sides(rows()), [record()], [finding()]);
-        let text = verdicts_json(&Verdicts::of_sides(["base", "new"], &found, &findings, records.iter().collect(), Gate::Slower));
+        let text = verdicts_json(&Verdicts::of_sides(
+            ["base", "new"],
+            &found,
+            &findings,
+            records.iter().collect(),
+            Gate::Slower,
+        ));
         let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&value["outcome"], &value["exit_code"], &value["fail_on"]), (&json!("no verdict"), &json!(4), &json!(["slower"])));
-        assert_eq!(value["metric"], json!({ "key": "get.p99", "name": "get: p99 latency in ns", "unit": "ns", "better": "lower" }));
-        let words: Vec<&str> = value["verdicts"].as_array().unwrap().iter().map(|v| v["verdict"].as_str().unwrap()).collect();
+        assert_eq!(
+            (&value["outcome"], &value["exit_code"], &value["fail_on"]),
+            (&json!("no verdict"), &json!(4), &json!(["slower"]))
+        );
+        assert_eq!(
+            value["metric"],
+            json!({ "key": "get.p99", "name": "get: p99 latency in ns", "unit": "ns", "better": "lower" })
+        );
+        let words: Vec<&str> = value["verdicts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|v| v["verdict"].as_str().unwrap())
+            .collect();
         assert_eq!(words, ["slower", "equivalent", "undecided", "none"]);
         let slower = &value["verdicts"][0];
-        assert_eq!((&slower["arm"], &slower["row"], &slower["n"]), (&json!("new"), &json!("RND4K <Q1>"), &json!(10)));
-        assert_eq!((&slower["is_beyond_margin"], &slower["outcome"]), (&json!(true), &json!("failed")));
-        assert!((slower["estimate"]["percent"].as_f64().unwrap() + 24.4).abs() < 0.05, "{slower}");
+        assert_eq!(
+            (&slower["arm"], &slower["row"], &slower["n"]),
+            (&json!("new"), &json!("RND4K <Q1>"), &json!(10))
+        );
+        assert_eq!(
+            (&slower["is_beyond_margin"], &slower["outcome"]),
+            (&json!(true), &json!("failed"))
+        );
+        assert!(
+            (slower["estimate"]["percent"].as_f64().unwrap() + 24.4).abs() < 0.05,
+            "{slower}"
+        );
         assert_eq!(slower["estimate"]["method"], "hodges-lehmann");
-        assert!(value["verdicts"][2]["would_have_seen_percent"].as_f64().is_some_and(|percent| (percent - 10.0).abs() < 1e-9));
+        assert!(
+            value["verdicts"][2]["would_have_seen_percent"]
+                .as_f64()
+                .is_some_and(|percent| (percent - 10.0).abs() < 1e-9)
+        );
         assert_eq!(value["verdicts"][3]["reason"]["kind"], "too_few_blocks");
         assert_eq!(value["verdicts"][3]["estimate"], Value::Null);
-        assert_eq!(value["arms"][0]["differs"]["with_what_is_compared"][0]["arm"], "xfs");
+        assert_eq!(
+            value["arms"][0]["differs"]["with_what_is_compared"][0]["arm"],
+            "xfs"
+        );
         assert_eq!(value["findings"][0]["records"], json!([1]));
     }
 }

@@ -1,6 +1,8 @@
-//! Verdicts as JUnit XML: a suite an arm, a case a row. A gate that failed is a failure, no verdict an error, cannot tell is skipped.
+//! Verdicts as JUnit XML: a suite an arm, a case a row. A gate that failed is a failure, no verdict
+//! an error, cannot tell is skipped.
 //!
-//! Elements and attributes are those that the schemas of Jenkins and of Ant (windyroad) have in common.
+//! Elements and attributes are those that the schemas of Jenkins and of Ant (windyroad) have in
+//! common.
 
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, word};
 use crate::comparison::sentence;
@@ -8,7 +10,8 @@ use crate::plot;
 use record::Record;
 use std::fmt::Write as _;
 
-const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- fathom verdicts -->\n<testsuites>\n";
+const HEAD: &str =
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- fathom verdicts -->\n<testsuites>\n";
 /// Where no record says when it began: the schemas want a time.
 const NO_TIME: &str = "1970-01-01T00:00:00";
 
@@ -30,7 +33,12 @@ pub(super) fn is_junit(text: &str) -> bool {
 
 fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number: usize) {
     let lone = arm.comparison.lone_rows.len();
-    let count = |wanted: GateOutcome| arm.entries.iter().filter(|entry| verdicts.judge(entry) == wanted).count();
+    let count = |wanted: GateOutcome| {
+        arm.entries
+            .iter()
+            .filter(|entry| verdicts.judge(entry) == wanted)
+            .count()
+    };
     let _infallible = writeln!(
         out,
         "  <testsuite name=\"{}\" package=\"fathom.compare\" id=\"{number}\" timestamp=\"{}\" hostname=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">",
@@ -46,46 +54,96 @@ fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number
     properties(out, verdicts);
     for entry in &arm.entries {
         let verdict = word(&entry.found.verdict);
-        case(out, verdicts, arm, entry, (verdict, &sentence(entry.found, verdicts.margin())));
+        case(
+            out,
+            verdicts,
+            arm,
+            entry,
+            (verdict, &sentence(entry.found, verdicts.margin())),
+        );
     }
     for lone in &arm.comparison.lone_rows {
         let only = format!("row only in {}", verdicts.only_in(arm, lone));
         open_case(out, arm, &lone.row, "0.000");
-        let _infallible = writeln!(out, ">\n      <error message=\"{0}\" type=\"lone row\">{0}</error>\n    </testcase>", escape(&only));
+        let _infallible = writeln!(
+            out,
+            ">\n      <error message=\"{0}\" type=\"lone row\">{0}</error>\n    </testcase>",
+            escape(&only)
+        );
     }
-    let _infallible = writeln!(out, "    <system-out>{}</system-out>\n    <system-err></system-err>\n  </testsuite>", escape(&said(arm)));
+    let _infallible = writeln!(
+        out,
+        "    <system-out>{}</system-out>\n    <system-err></system-err>\n  </testsuite>",
+        escape(&said(arm))
+    );
 }
 
 fn properties(out: &mut String, verdicts: &Verdicts<'_>) {
     let fail_on = verdicts.gate.words().join(",");
     let margin = format!("{:.1} %", 100.0 * verdicts.margin());
-    let given = [("metric", verdicts.question.metric.key()), ("margin", margin), ("baseline", verdicts.base.clone()), ("fail-on", fail_on)];
+    let given = [
+        ("metric", verdicts.question.metric.key()),
+        ("margin", margin),
+        ("baseline", verdicts.base.clone()),
+        ("fail-on", fail_on),
+    ];
     out.push_str("    <properties>\n");
     for (name, value) in given {
-        let _infallible = writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escape(&value));
+        let _infallible = writeln!(
+            out,
+            "      <property name=\"{name}\" value=\"{}\"/>",
+            escape(&value)
+        );
     }
     out.push_str("    </properties>\n");
 }
 
 fn open_case(out: &mut String, arm: &ArmEntries<'_>, row: &str, time: &str) {
-    let _infallible =
-        write!(out, "    <testcase name=\"{}\" classname=\"fathom.compare.{}\" time=\"{time}\"", escape(row), escape(&arm.name));
+    let _infallible = write!(
+        out,
+        "    <testcase name=\"{}\" classname=\"fathom.compare.{}\" time=\"{time}\"",
+        escape(row),
+        escape(&arm.name)
+    );
 }
 
-fn case(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>, (kind, text): (&str, &str)) {
+fn case(
+    out: &mut String,
+    verdicts: &Verdicts<'_>,
+    arm: &ArmEntries<'_>,
+    entry: &Entry<'_>,
+    (kind, text): (&str, &str),
+) {
     let row = &entry.found.row;
     let is_of_row = |record: &&Record| {
-        record.trial.as_ref().map_or(entry.is_over_all_rows || record.name == *row, |trial| {
-            (entry.is_over_all_rows || trial.row == *row) && trial.arm == arm.name
-        })
+        record
+            .trial
+            .as_ref()
+            .map_or(entry.is_over_all_rows || record.name == *row, |trial| {
+                (entry.is_over_all_rows || trial.row == *row) && trial.arm == arm.name
+            })
     };
-    open_case(out, arm, row, &seconds(verdicts.records.iter().copied().filter(is_of_row)));
+    open_case(
+        out,
+        arm,
+        row,
+        &seconds(verdicts.records.iter().copied().filter(is_of_row)),
+    );
     let text = escape(text);
     let _infallible = match verdicts.judge(entry) {
         GateOutcome::Passed => writeln!(out, "/>"),
-        GateOutcome::Undecided => writeln!(out, ">\n      <skipped message=\"{text}\"/>\n    </testcase>"),
-        GateOutcome::Failed => writeln!(out, ">\n      <failure message=\"{text}\" type=\"{kind}\">{text}</failure>\n    </testcase>"),
-        GateOutcome::NoVerdict => writeln!(out, ">\n      <error message=\"{text}\" type=\"no verdict\">{text}</error>\n    </testcase>"),
+        GateOutcome::Undecided => writeln!(
+            out,
+            ">\n      <skipped message=\"{text}\"/>\n    </testcase>"
+        ),
+        GateOutcome::Failed => writeln!(
+            out,
+            ">\n      <failure message=\"{text}\" type=\"{kind}\">{text}</failure>\n    </testcase>"
+        ),
+        GateOutcome::NoVerdict => writeln!(
+            out,
+            ">\n      <error message=\"{text}\" type=\"no verdict\">{text}</error>\n    </testcase>"
+        ),
     };
 }
 
@@ -93,19 +151,42 @@ fn case(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: 
 fn said(arm: &ArmEntries<'_>) -> String {
     let facts = differences(arm.comparison)
         .into_iter()
-        .flat_map(|(title, found)| found.iter().map(move |d| format!("differs {title}: {}: {} | {}", d.key, d.base, d.candidate)));
+        .flat_map(|(title, found)| {
+            found
+                .iter()
+                .map(move |d| format!("differs {title}: {}: {} | {}", d.key, d.base, d.candidate))
+        });
     facts.collect::<Vec<_>>().join("; ")
 }
 
 /// Of the first record, without a zone, as the schema has it.
 fn timestamp(records: &[&Record]) -> String {
-    let first = records.iter().map(|record| record.started_at.as_str()).min().unwrap_or_default();
-    let is_time = first.is_ascii() && first.len() >= NO_TIME.len() && crate::moment::unix_ms(first).is_some();
-    if is_time { first[..NO_TIME.len()].to_owned() } else { NO_TIME.to_owned() }
+    let first = records
+        .iter()
+        .map(|record| record.started_at.as_str())
+        .min()
+        .unwrap_or_default();
+    let is_time =
+        first.is_ascii() && first.len() >= NO_TIME.len() && crate::moment::unix_ms(first).is_some();
+    if is_time {
+        first[..NO_TIME.len()].to_owned()
+    } else {
+        NO_TIME.to_owned()
+    }
 }
 
 fn hostname<'a>(records: &[&'a Record]) -> &'a str {
-    records.iter().find_map(|record| record.environment.system.hostname.as_deref().filter(|name| !name.is_empty())).unwrap_or("localhost")
+    records
+        .iter()
+        .find_map(|record| {
+            record
+                .environment
+                .system
+                .hostname
+                .as_deref()
+                .filter(|name| !name.is_empty())
+        })
+        .unwrap_or("localhost")
 }
 
 /// Text for elements and attributes, without the two characters that XML has no form for.
@@ -115,7 +196,9 @@ fn escape(text: &str) -> String {
 
 /// Measured time.
 fn seconds<'a>(records: impl Iterator<Item = &'a Record>) -> String {
-    let ns: u64 = records.map(|record| record.elapsed_ns).fold(0, u64::saturating_add);
+    let ns: u64 = records
+        .map(|record| record.elapsed_ns)
+        .fold(0, u64::saturating_add);
     format!("{:.3}", ns as f64 / 1e9)
 }
 
@@ -129,8 +212,17 @@ mod tests {
     #[test]
     fn a_case_a_row_with_failure_error_and_skipped() {
         let (mut found, records) = (sides(rows()), [record()]);
-        found.lone_rows.push(LoneRow { row: "]]>&x".into(), is_of_base: false });
-        let verdicts = Verdicts::of_sides(["a", "b\"<\u{1}\n\u{ffff}"], &found, &[], records.iter().collect(), Gate::Slower);
+        found.lone_rows.push(LoneRow {
+            row: "]]>&x".into(),
+            is_of_base: false,
+        });
+        let verdicts = Verdicts::of_sides(
+            ["a", "b\"<\u{1}\n\u{ffff}"],
+            &found,
+            &[],
+            records.iter().collect(),
+            Gate::Slower,
+        );
         insta::assert_snapshot!(verdicts_junit(&verdicts), @r#"
         <?xml version="1.0" encoding="UTF-8"?>
         <!-- fathom verdicts -->
@@ -164,7 +256,13 @@ mod tests {
 
     #[test]
     fn a_time_that_is_none_is_the_beginning_of_all_times() {
-        let record = Record { started_at: "yesterday, some time ago".into(), ..Record::default() };
-        assert_eq!((timestamp(&[&record]), timestamp(&[])), (NO_TIME.into(), NO_TIME.into()));
+        let record = Record {
+            started_at: "yesterday, some time ago".into(),
+            ..Record::default()
+        };
+        assert_eq!(
+            (timestamp(&[&record]), timestamp(&[])),
+            (NO_TIME.into(), NO_TIME.into())
+        );
     }
 }

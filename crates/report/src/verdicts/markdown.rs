@@ -1,4 +1,5 @@
-//! Verdicts as Markdown: what the summary of a job shows. Names are escaped, so that none becomes markup.
+//! Verdicts as Markdown: what the summary of a job shows. Names are escaped, so that none becomes
+//! markup.
 
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped};
 use crate::comparison::{leading_facts, sentence};
@@ -15,7 +16,11 @@ const SHOWN: usize = 8;
 #[must_use]
 pub fn verdicts_markdown(verdicts: &Verdicts<'_>) -> String {
     let outcome = verdicts.outcome();
-    let mut out = format!("{MARK}\n## {} Storage comparison: {}\n\n", outcome.sign(), heading(verdicts, outcome));
+    let mut out = format!(
+        "{MARK}\n## {} Storage comparison: {}\n\n",
+        outcome.sign(),
+        heading(verdicts, outcome)
+    );
     let _infallible = writeln!(
         out,
         "{}, each with {}. Differences below {:.1} % do not matter.",
@@ -23,17 +28,31 @@ pub fn verdicts_markdown(verdicts: &Verdicts<'_>) -> String {
         escaped(&verdicts.base),
         100.0 * verdicts.margin()
     );
-    verdicts.arms.iter().for_each(|arm| arm_text(&mut out, verdicts, arm));
+    verdicts
+        .arms
+        .iter()
+        .for_each(|arm| arm_text(&mut out, verdicts, arm));
     if let Some(control) = verdicts.control {
-        let _infallible =
-            writeln!(out, "\nControl: {} a second time, p = {:.3} over {} blocks.", escaped(&verdicts.base), control.p, control.blocks);
+        let _infallible = writeln!(
+            out,
+            "\nControl: {} a second time, p = {:.3} over {} blocks.",
+            escaped(&verdicts.base),
+            control.p,
+            control.blocks
+        );
     }
     findings(&mut out, verdicts);
     out
 }
 
 fn heading(verdicts: &Verdicts<'_>, outcome: GateOutcome) -> &'static str {
-    let has = |word: &str| verdicts.arms.iter().flat_map(|arm| &arm.entries).any(|entry| super::word(&entry.found.verdict) == word);
+    let has = |word: &str| {
+        verdicts
+            .arms
+            .iter()
+            .flat_map(|arm| &arm.entries)
+            .any(|entry| super::word(&entry.found.verdict) == word)
+    };
     match outcome {
         GateOutcome::Failed if has("slower") => "slower",
         GateOutcome::Failed => "failed, because it cannot be told",
@@ -46,7 +65,9 @@ fn heading(verdicts: &Verdicts<'_>, outcome: GateOutcome) -> &'static str {
 
 fn capitalised(text: &str) -> String {
     let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+    rest.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(rest).collect()
+    })
 }
 
 fn arm_text(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) {
@@ -56,23 +77,50 @@ fn arm_text(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) {
         escaped(&arm.name),
         escaped(&verdicts.base)
     );
-    arm.entries.iter().for_each(|entry| line(out, verdicts, entry));
-    let said: Vec<String> =
-        arm.entries.iter().filter(|entry| needs_words(&entry.found.verdict)).map(|entry| in_words(verdicts, entry)).collect();
+    arm.entries
+        .iter()
+        .for_each(|entry| line(out, verdicts, entry));
+    let said: Vec<String> = arm
+        .entries
+        .iter()
+        .filter(|entry| needs_words(&entry.found.verdict))
+        .map(|entry| in_words(verdicts, entry))
+        .collect();
     if !said.is_empty() {
         out.push('\n');
     }
     said.iter().for_each(|text| out.push_str(text));
     for lone in &arm.comparison.lone_rows {
-        let _infallible = writeln!(out, "- {}: row only in {}", escaped(&lone.row), escaped(verdicts.only_in(arm, lone)));
+        let _infallible = writeln!(
+            out,
+            "- {}: row only in {}",
+            escaped(&lone.row),
+            escaped(verdicts.only_in(arm, lone))
+        );
     }
-    for (title, found) in differences(arm.comparison).into_iter().filter(|(_, found)| !found.is_empty()) {
+    for (title, found) in differences(arm.comparison)
+        .into_iter()
+        .filter(|(_, found)| !found.is_empty())
+    {
         let _infallible = writeln!(out, "\nWhat differs {title}:\n");
         let leading = leading_facts(found);
-        let shown: Vec<(&str, &Disagreement)> =
-            if leading.is_empty() { found.iter().take(SHOWN).map(|d| (d.key.as_str(), d)).collect() } else { leading };
+        let shown: Vec<(&str, &Disagreement)> = if leading.is_empty() {
+            found
+                .iter()
+                .take(SHOWN)
+                .map(|d| (d.key.as_str(), d))
+                .collect()
+        } else {
+            leading
+        };
         for (name, d) in &shown {
-            let _infallible = writeln!(out, "- {}: {} | {}", escaped(name), escaped(&d.base), escaped(&d.candidate));
+            let _infallible = writeln!(
+                out,
+                "- {}: {} | {}",
+                escaped(name),
+                escaped(&d.base),
+                escaped(&d.candidate)
+            );
         }
         if found.len() > shown.len() {
             let _infallible = writeln!(out, "- and {} more", found.len() - shown.len());
@@ -86,19 +134,34 @@ fn needs_words(verdict: &Verdict) -> bool {
 }
 
 fn in_words(verdicts: &Verdicts<'_>, entry: &Entry<'_>) -> String {
-    format!("- {}: {}\n", escaped(&entry.found.row), escaped(&sentence(entry.found, verdicts.margin())))
+    format!(
+        "- {}: {}\n",
+        escaped(&entry.found.row),
+        escaped(&sentence(entry.found, verdicts.margin()))
+    )
 }
 
 fn line(out: &mut String, verdicts: &Verdicts<'_>, entry: &Entry<'_>) {
     let found = entry.found;
     let percent = |log: f64| format!("{:+.1} %", 100.0 * log.exp_m1());
-    let change = found.effect.as_ref().map_or_else(|| "-".to_owned(), |effect| percent(effect.point));
+    let change = found
+        .effect
+        .as_ref()
+        .map_or_else(|| "-".to_owned(), |effect| percent(effect.point));
     let interval = found
         .effect
         .as_ref()
         .filter(|effect| effect.high.is_finite() && effect.low.is_finite())
-        .map_or_else(|| "-".to_owned(), |effect| format!("{} to {}", percent(effect.low), percent(effect.high)));
-    let median = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| value_text(&verdicts.question.metric, value));
+        .map_or_else(
+            || "-".to_owned(),
+            |effect| format!("{} to {}", percent(effect.low), percent(effect.high)),
+        );
+    let median = |value: Option<f64>| {
+        value.map_or_else(
+            || "-".to_owned(),
+            |value| value_text(&verdicts.question.metric, value),
+        )
+    };
     let _infallible = writeln!(
         out,
         "| {} | {} | {} | {change} | {interval} | {} | {} | {} |",
@@ -127,10 +190,18 @@ fn findings(out: &mut String, verdicts: &Verdicts<'_>) {
     if grouped.is_empty() {
         return;
     }
-    let _infallible = writeln!(out, "\n<details><summary>Findings: {}</summary>\n", grouped.len());
+    let _infallible = writeln!(
+        out,
+        "\n<details><summary>Findings: {}</summary>\n",
+        grouped.len()
+    );
     for (located, records) in grouped {
         let found = &located.finding;
-        let share = if records.is_empty() { String::new() } else { format!(", {} of {} records", records.len(), verdicts.records.len()) };
+        let share = if records.is_empty() {
+            String::new()
+        } else {
+            format!(", {} of {} records", records.len(), verdicts.records.len())
+        };
         let _infallible = writeln!(
             out,
             "- {} `{}`{share}: {}. {}",
@@ -152,7 +223,13 @@ mod tests {
     #[test]
     fn a_summary_of_a_job() {
         let (found, records, findings) = (sides(rows()), [record(), record()], [finding()]);
-        let verdicts = Verdicts::of_sides(["a|<b>", "new"], &found, &findings, records.iter().collect(), Gate::Slower);
+        let verdicts = Verdicts::of_sides(
+            ["a|<b>", "new"],
+            &found,
+            &findings,
+            records.iter().collect(),
+            Gate::Slower,
+        );
         insta::assert_snapshot!(verdicts_markdown(&verdicts), @r#"
         <!-- fathom verdicts -->
         ## ⚠️ Storage comparison: no verdict

@@ -6,9 +6,10 @@ use super::rng::{Rng, block_of};
 
 /// Blocks `0..n` under a normal law truncated to the range.
 ///
-/// A position, in blocks, is normal with mean `center * n` and standard deviation `stddev * n`, given that it lies in `[0, n)`:
-/// what falls outside is drawn again, so that the first and the last block receive their own share and no more. A deviation
-/// below the rounding of the mean (`stddev` under about 1e-15) puts every access on the block that holds the mean.
+/// A position, in blocks, is normal with mean `center * n` and standard deviation `stddev * n`,
+/// given that it lies in `[0, n)`: what falls outside is drawn again, so that the first and the
+/// last block receive their own share and no more. A deviation below the rounding of the mean
+/// (`stddev` under about 1e-15) puts every access on the block that holds the mean.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaussian {
     n: u64,
@@ -36,13 +37,30 @@ impl Gaussian {
     /// If `n` is 0, `center` is not in `0.0..=1.0`, or `stddev` is not positive and finite.
     pub(crate) fn new(n: u64, center: f64, stddev: f64) -> Self {
         assert!(n > 0, "Gaussian over no blocks");
-        assert!((0.0..=1.0).contains(&center), "Gaussian centred at {center} of the range");
+        assert!(
+            (0.0..=1.0).contains(&center),
+            "Gaussian centred at {center} of the range"
+        );
         let (mean, deviation) = (center * n as f64, stddev * n as f64);
-        assert!(stddev > 0.0 && deviation.is_finite(), "Gaussian with standard deviation {stddev} of the range");
-        // Both keep the area under the bell inside the range, the one out of the whole bell, the other out of the box
-        // around it: the smaller of the two areas wastes less.
-        let proposal = if stddev * (2.0 * PI).sqrt() < 1.0 { Proposal::Bell } else { Proposal::Range };
-        Self { n, mean, deviation, low: -mean / deviation, high: (n as f64 - mean) / deviation, proposal }
+        assert!(
+            stddev > 0.0 && deviation.is_finite(),
+            "Gaussian with standard deviation {stddev} of the range"
+        );
+        // Both keep the area under the bell inside the range, the one out of the whole bell, the
+        // other out of the box around it: the smaller of the two areas wastes less.
+        let proposal = if stddev * (2.0 * PI).sqrt() < 1.0 {
+            Proposal::Bell
+        } else {
+            Proposal::Range
+        };
+        Self {
+            n,
+            mean,
+            deviation,
+            low: -mean / deviation,
+            high: (n as f64 - mean) / deviation,
+            proposal,
+        }
     }
 
     /// Draws a block.
@@ -55,19 +73,22 @@ impl Gaussian {
         block_of(position, self.n)
     }
 
-    /// Returns the share of all accesses that go to blocks `a..b`, with an absolute error of about 1e-15.
+    /// Returns the share of all accesses that go to blocks `a..b`, with an absolute error of about
+    /// 1e-15.
     #[cfg(test)]
     pub(crate) fn mass_between(&self, a: u64, b: u64) -> f64 {
         let deviations = |block: u64| (block.min(self.n) as f64 - self.mean) / self.deviation;
         if a >= b {
             return 0.0;
         }
-        closed_form::bell_area(deviations(a), deviations(b)) / closed_form::bell_area(self.low, self.high)
+        closed_form::bell_area(deviations(a), deviations(b))
+            / closed_form::bell_area(self.low, self.high)
     }
 
     fn draw_from_bell(&self, rng: &mut Rng) -> f64 {
         loop {
-            // Compared before it is scaled: a bell much narrower than a block must not round onto the end itself.
+            // Compared before it is scaled: a bell much narrower than a block must not round onto
+            // the end itself.
             let z = standard_normal(rng);
             if z >= self.low && z < self.high {
                 return self.mean + z * self.deviation;
@@ -91,8 +112,8 @@ const RATIO_HEIGHT: f64 = 1.7156;
 const SURELY_INSIDE: f64 = 0.27597;
 const SURELY_OUTSIDE: f64 = 0.27846;
 
-/// Draws from the normal law of mean 0 and deviation 1: the ratio of uniforms with quadratic bounds, which seldom takes a
-/// logarithm.
+/// Draws from the normal law of mean 0 and deviation 1: the ratio of uniforms with quadratic
+/// bounds, which seldom takes a logarithm.
 ///
 /// Leva, "A Fast Normal Random Number Generator", ACM TOMS 18(4), 1992 (algorithm 712).
 #[inline]
@@ -123,7 +144,8 @@ fn is_inside(u: f64, v: f64) -> bool {
 mod closed_form {
     use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-    /// The area of the standard normal density between `low` and `high`, without cancellation in either tail.
+    /// The area of the standard normal density between `low` and `high`, without cancellation in
+    /// either tail.
     pub(super) fn bell_area(low: f64, high: f64) -> f64 {
         let (low, high) = (low * FRAC_1_SQRT_2, high * FRAC_1_SQRT_2);
         let twice = if low >= 0.5 {
@@ -139,16 +161,25 @@ mod closed_form {
     /// Where the series hands over to the continued fraction.
     pub(super) const SERIES_END: f64 = 2.0;
 
-    /// Enough terms of the continued fraction for full precision at [`SERIES_END`], its slowest point.
+    /// Enough terms of the continued fraction for full precision at [`SERIES_END`], its slowest
+    /// point.
     pub(super) const FRACTION_TERMS: u32 = 80;
 
     pub(super) fn erf(x: f64) -> f64 {
-        if x.abs() < SERIES_END { erf_series(x) } else { (1.0 - erfc_fraction(x.abs())).copysign(x) }
+        if x.abs() < SERIES_END {
+            erf_series(x)
+        } else {
+            (1.0 - erfc_fraction(x.abs())).copysign(x)
+        }
     }
 
     /// The complement of [`erf`], precise in the tail; `x` is not negative.
     pub(super) fn erfc(x: f64) -> f64 {
-        if x < SERIES_END { 1.0 - erf_series(x) } else { erfc_fraction(x) }
+        if x < SERIES_END {
+            1.0 - erf_series(x)
+        } else {
+            erfc_fraction(x)
+        }
     }
 
     /// Abramowitz, Stegun 7.1.6: all terms have one sign, so nothing cancels.
@@ -166,7 +197,9 @@ mod closed_form {
 
     /// Abramowitz, Stegun 7.1.14, evaluated from the innermost term outwards.
     pub(super) fn erfc_fraction(x: f64) -> f64 {
-        let tail = (1..=FRACTION_TERMS).rev().fold(x, |tail, k| x + f64::from(k) / 2.0 / tail);
+        let tail = (1..=FRACTION_TERMS)
+            .rev()
+            .fold(x, |tail, k| x + f64::from(k) / 2.0 / tail);
         (-x * x).exp() / (PI.sqrt() * tail)
     }
 }
@@ -184,8 +217,13 @@ mod tests {
     /// Up to 64 equal stretches, the first and the last block, and the neighbourhood of the centre.
     fn edges(law: &Gaussian) -> Vec<u64> {
         let stretches = (1..=64).map(|k| law.n / 64 * k + law.n % 64 * k / 64);
-        let bell = (-40..=40).map(|k| block_of(law.mean + f64::from(k) / 8.0 * law.deviation, law.n));
-        let mut edges: Vec<u64> = stretches.chain(bell).chain([1, law.n - 1, law.n]).filter(|edge| (1..=law.n).contains(edge)).collect();
+        let bell =
+            (-40..=40).map(|k| block_of(law.mean + f64::from(k) / 8.0 * law.deviation, law.n));
+        let mut edges: Vec<u64> = stretches
+            .chain(bell)
+            .chain([1, law.n - 1, law.n])
+            .filter(|edge| (1..=law.n).contains(edge))
+            .collect();
         edges.sort_unstable();
         edges.dedup();
         edges
@@ -195,7 +233,12 @@ mod tests {
         let edges = edges(claimed);
         let mut rng = Rng::new(41, claimed.n);
         let counts = fit::tally(&edges, draws, || sampled.sample(&mut rng));
-        let masses: Vec<f64> = [0].iter().chain(&edges).zip(&edges).map(|(&low, &high)| claimed.mass_between(low, high)).collect();
+        let masses: Vec<f64> = [0]
+            .iter()
+            .chain(&edges)
+            .zip(&edges)
+            .map(|(&low, &high)| claimed.mass_between(low, high))
+            .collect();
         fit::deviate(&counts, &masses)
     }
 
@@ -206,7 +249,10 @@ mod tests {
                 for n in SIZES {
                     let law = Gaussian::new(n, center, stddev);
                     let deviate = deviate_from(&law, &law, 20_000);
-                    assert!(deviate.abs() < fit::SIGMAS, "center {center}, stddev {stddev}, n {n}: {deviate}");
+                    assert!(
+                        deviate.abs() < fit::SIGMAS,
+                        "center {center}, stddev {stddev}, n {n}: {deviate}"
+                    );
                 }
             }
         }
@@ -223,7 +269,10 @@ mod tests {
             for (block, inner) in [(0, 1), (99, 98)] {
                 let (end, neighbour) = (counts[block] as f64, counts[inner] as f64);
                 let excess = (end - neighbour) / (end + neighbour).max(1.0).sqrt();
-                assert!(excess.abs() < fit::SIGMAS, "center {center}, stddev {stddev}: {end} beside {neighbour}");
+                assert!(
+                    excess.abs() < fit::SIGMAS,
+                    "center {center}, stddev {stddev}: {end} beside {neighbour}"
+                );
             }
         }
     }
@@ -232,8 +281,12 @@ mod tests {
     fn a_centre_off_by_a_hundredth_or_a_width_off_by_a_twentieth_is_noticed() {
         let claimed = Gaussian::new(1_000_000, 0.5, 0.2);
         for (center, stddev) in [(0.51, 0.2), (0.5, 0.21)] {
-            let deviate = deviate_from(&Gaussian::new(1_000_000, center, stddev), &claimed, 100_000);
-            assert!(deviate > fit::SIGMAS, "center {center}, stddev {stddev}: {deviate}");
+            let deviate =
+                deviate_from(&Gaussian::new(1_000_000, center, stddev), &claimed, 100_000);
+            assert!(
+                deviate > fit::SIGMAS,
+                "center {center}, stddev {stddev}: {deviate}"
+            );
         }
     }
 
@@ -242,8 +295,18 @@ mod tests {
         for center in CENTERS {
             let law = Gaussian::new(1000, center, 0.4);
             for proposal in [Proposal::Bell, Proposal::Range] {
-                let deviate = deviate_from(&Gaussian { proposal, ..law.clone() }, &law, 100_000);
-                assert!(deviate.abs() < fit::SIGMAS, "{proposal:?}, center {center}: {deviate}");
+                let deviate = deviate_from(
+                    &Gaussian {
+                        proposal,
+                        ..law.clone()
+                    },
+                    &law,
+                    100_000,
+                );
+                assert!(
+                    deviate.abs() < fit::SIGMAS,
+                    "{proposal:?}, center {center}: {deviate}"
+                );
             }
         }
     }
@@ -258,7 +321,10 @@ mod tests {
                         Proposal::Bell => 1.0,
                         Proposal::Range => stddev * (2.0 * PI).sqrt(),
                     };
-                assert!((0.49..=1.0 + 1e-12).contains(&kept), "center {center}, stddev {stddev}: {kept}");
+                assert!(
+                    (0.49..=1.0 + 1e-12).contains(&kept),
+                    "center {center}, stddev {stddev}: {kept}"
+                );
             }
         }
     }
@@ -273,15 +339,24 @@ mod tests {
     #[test]
     fn mass_adds_up_and_is_mirrored() {
         for stddev in DEVIATIONS {
-            let (left, right) = (Gaussian::new(1000, 0.25, stddev), Gaussian::new(1000, 0.75, stddev));
+            let (left, right) = (
+                Gaussian::new(1000, 0.25, stddev),
+                Gaussian::new(1000, 0.75, stddev),
+            );
             assert!((left.mass_between(0, 1000) - 1.0).abs() < 1e-15);
             assert_eq!(left.mass_between(7, 7), 0.0);
             assert_eq!(left.mass_between(1000, u64::MAX), 0.0);
             for block in 0..1000 {
                 let split = left.mass_between(0, block) + left.mass_between(block, 1000);
-                assert!((split - 1.0).abs() < 1e-14, "stddev {stddev}, block {block}: {split}");
+                assert!(
+                    (split - 1.0).abs() < 1e-14,
+                    "stddev {stddev}, block {block}: {split}"
+                );
                 let mirror = right.mass_between(1000 - block, 1000);
-                assert!((left.mass_between(0, block) - mirror).abs() < 1e-14, "stddev {stddev}, block {block}");
+                assert!(
+                    (left.mass_between(0, block) - mirror).abs() < 1e-14,
+                    "stddev {stddev}, block {block}"
+                );
             }
         }
     }
@@ -292,25 +367,45 @@ mod tests {
         let half = RATIO_HEIGHT / 2.0;
         assert!(half > (2.0 / std::f64::consts::E).sqrt());
         for (i, j) in (1..=steps).flat_map(|i| (0..=steps).map(move |j| (i, j))) {
-            let (u, v) = (f64::from(i) / f64::from(steps), half * f64::from(j) / f64::from(steps));
+            let (u, v) = (
+                f64::from(i) / f64::from(steps),
+                half * f64::from(j) / f64::from(steps),
+            );
             let bound = quadratic_bound(u, v);
-            assert!(bound >= SURELY_INSIDE || is_inside(u, v), "kept without cause: {u} {v}");
-            assert!(bound <= SURELY_OUTSIDE || !is_inside(u, v), "dropped without cause: {u} {v}");
+            assert!(
+                bound >= SURELY_INSIDE || is_inside(u, v),
+                "kept without cause: {u} {v}"
+            );
+            assert!(
+                bound <= SURELY_OUTSIDE || !is_inside(u, v),
+                "dropped without cause: {u} {v}"
+            );
         }
     }
 
     #[test]
     fn the_error_function_has_its_tabulated_values() {
         // Abramowitz, Stegun table 7.1, continued to the digits a double holds.
-        for (x, expected) in [(0.1, 0.112_462_916_018_284_9), (0.5, 0.520_499_877_813_046_5), (1.0, 0.842_700_792_949_714_9)] {
+        for (x, expected) in [
+            (0.1, 0.112_462_916_018_284_9),
+            (0.5, 0.520_499_877_813_046_5),
+            (1.0, 0.842_700_792_949_714_9),
+        ] {
             assert!((erf(x) - expected).abs() < 4e-16, "{x}");
             assert_eq!(erf(-x), -erf(x));
         }
-        for (x, expected) in [(2.0, 4.677_734_981_047_265e-3), (3.0, 2.209_049_699_858_544e-5), (10.0, 2.088_487_583_762_545e-45)] {
+        for (x, expected) in [
+            (2.0, 4.677_734_981_047_265e-3),
+            (3.0, 2.209_049_699_858_544e-5),
+            (10.0, 2.088_487_583_762_545e-45),
+        ] {
             assert!((erfc(x) / expected - 1.0).abs() < 3e-14, "{x}: {}", erfc(x));
         }
         assert!((erf_series(SERIES_END) + erfc_fraction(SERIES_END) - 1.0).abs() < 1e-15);
-        assert_eq!((erf(0.0), erfc(f64::INFINITY), erf(f64::NEG_INFINITY)), (0.0, 0.0, -1.0));
+        assert_eq!(
+            (erf(0.0), erfc(f64::INFINITY), erf(f64::NEG_INFINITY)),
+            (0.0, 0.0, -1.0)
+        );
     }
 
     #[test]

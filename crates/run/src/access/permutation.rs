@@ -1,13 +1,14 @@
-//! A random order of all blocks that takes no memory: every block exactly once, whatever the size of the target.
+//! A random order of all blocks that takes no memory: every block exactly once, whatever the size
+//! of the target.
 
 use super::rng::split_mix;
 
-/// Pairs of Feistel rounds. Four rounds of ideal round functions look random (Luby, Rackoff 1988); the third pair is for
-/// round functions that are merely good.
+/// Pairs of Feistel rounds. Four rounds of ideal round functions look random (Luby, Rackoff 1988);
+/// the third pair is for round functions that are merely good.
 const PAIRS: usize = 3;
 
-/// Pairs for halves of a few bits. Over many seeds three pairs visibly favour some orders of five blocks, four still do,
-/// five hardly, and six do not in 200,000 seeds.
+/// Pairs for halves of a few bits. Over many seeds three pairs visibly favour some orders of five
+/// blocks, four still do, five hardly, and six do not in 200,000 seeds.
 const PAIRS_OF_A_SMALL_RANGE: usize = 6;
 
 /// Up to 256 blocks: eight times the largest network on which three pairs were seen to be uneven.
@@ -15,10 +16,11 @@ const SMALL_RANGE_BITS: u32 = 8;
 
 /// A bijection on `0..n` chosen by a key.
 ///
-/// A Feistel network over the fewest bits that hold n - 1, split into halves that differ by at most one bit. What it
-/// sends outside the range is sent on until it falls inside (cycle walking: Black, Rogaway, "Ciphers with Arbitrary
-/// Finite Domains", CT-RSA 2002): fewer than two passes in the mean, because the network is less than twice the range.
-/// Fit for spreading accesses, not for secrets.
+/// A Feistel network over the fewest bits that hold n - 1, split into halves that differ by at most
+/// one bit. What it sends outside the range is sent on until it falls inside (cycle walking: Black,
+/// Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002): fewer than two passes in the
+/// mean, because the network is less than twice the range. Fit for spreading accesses, not for
+/// secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     n: u64,
@@ -50,7 +52,11 @@ impl Permutation {
             left_mask: (1 << left_bits) - 1,
             right_mask: (1 << right_bits) - 1,
             keys: std::array::from_fn(|_| [next_key(), next_key()]),
-            pairs: if bits <= SMALL_RANGE_BITS { PAIRS_OF_A_SMALL_RANGE } else { PAIRS },
+            pairs: if bits <= SMALL_RANGE_BITS {
+                PAIRS_OF_A_SMALL_RANGE
+            } else {
+                PAIRS
+            },
         }
     }
 
@@ -79,7 +85,8 @@ impl Permutation {
 
 /// The round function: two multiplications, each folded onto the low bits that are used.
 ///
-/// The multipliers are those of SplitMix64; one multiplication alone would leave neighbouring words a constant apart.
+/// The multipliers are those of SplitMix64; one multiplication alone would leave neighbouring words
+/// a constant apart.
 #[inline]
 fn mix(word: u64) -> u64 {
     let mut z = word.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,7 +99,14 @@ mod tests {
     use super::super::rng::{Rng, fit};
     use super::*;
 
-    const LARGE: [u64; 6] = [1 << 20, 1_000_003, 26_000_000, (1 << 32) + 1, 1 << 48, u64::MAX];
+    const LARGE: [u64; 6] = [
+        1 << 20,
+        1_000_003,
+        26_000_000,
+        (1 << 32) + 1,
+        1 << 48,
+        u64::MAX,
+    ];
 
     /// The stretch, of `stretches` equal ones, in which `block` of `0..n` lies.
     fn stretch(block: u64, n: u64, stretches: u64) -> u64 {
@@ -101,7 +115,10 @@ mod tests {
 
     fn uniform_deviate(buckets: u64, draws: usize, sample: impl FnMut() -> u64) -> f64 {
         let edges: Vec<u64> = (1..=buckets).collect();
-        fit::deviate(&fit::tally(&edges, draws, sample), &vec![1.0 / buckets as f64; edges.len()])
+        fit::deviate(
+            &fit::tally(&edges, draws, sample),
+            &vec![1.0 / buckets as f64; edges.len()],
+        )
     }
 
     #[test]
@@ -112,7 +129,10 @@ mod tests {
                 let mut seen = vec![false; usize::try_from(n).unwrap()];
                 for index in 0..n {
                     let block = usize::try_from(order.at(index)).unwrap();
-                    assert!(!std::mem::replace(&mut seen[block], true), "n {n}, seed {seed}: block {block} twice");
+                    assert!(
+                        !std::mem::replace(&mut seen[block], true),
+                        "n {n}, seed {seed}: block {block} twice"
+                    );
                 }
             }
         }
@@ -135,7 +155,9 @@ mod tests {
             for seed in 0..4 {
                 let order = Permutation::new(n, seed);
                 let mut index = 0..;
-                let deviate = uniform_deviate(128, 50_000, || stretch(order.at(index.next().unwrap()), n, 128));
+                let deviate = uniform_deviate(128, 50_000, || {
+                    stretch(order.at(index.next().unwrap()), n, 128)
+                });
                 assert!(deviate.abs() < fit::SIGMAS, "n {n}, seed {seed}: {deviate}");
             }
         }
@@ -151,10 +173,17 @@ mod tests {
                     let deviate = uniform_deviate(64, 30_000, || {
                         let place = index.next().unwrap();
                         let (here, there) = (order.at(place), order.at(place + distance));
-                        let step = if there >= here { there - here } else { n - (here - there) };
+                        let step = if there >= here {
+                            there - here
+                        } else {
+                            n - (here - there)
+                        };
                         stretch(step, n, 64)
                     });
-                    assert!(deviate.abs() < fit::SIGMAS, "n {n}, seed {seed}, distance {distance}: {deviate}");
+                    assert!(
+                        deviate.abs() < fit::SIGMAS,
+                        "n {n}, seed {seed}, distance {distance}: {deviate}"
+                    );
                 }
             }
         }
@@ -180,11 +209,17 @@ mod tests {
             let mut rng = Rng::new(51, 0);
             let places: Vec<u64> = (0..1000).map(|_| rng.below(1 << bits)).collect();
             for input in 0..bits {
-                let changes: Vec<u64> = places.iter().map(|&place| order.at(place) ^ order.at(place ^ (1 << input))).collect();
+                let changes: Vec<u64> = places
+                    .iter()
+                    .map(|&place| order.at(place) ^ order.at(place ^ (1 << input)))
+                    .collect();
                 for output in 0..bits {
                     let flips: u64 = changes.iter().map(|change| change >> output & 1).sum();
                     let deviate = (flips as f64 - 500.0) / 250f64.sqrt();
-                    assert!(deviate.abs() < fit::SIGMAS, "{bits} bits, {input} to {output}: {deviate}");
+                    assert!(
+                        deviate.abs() < fit::SIGMAS,
+                        "{bits} bits, {input} to {output}: {deviate}"
+                    );
                 }
             }
         }
@@ -195,8 +230,13 @@ mod tests {
         for n in [2, 3, 5, 6, 8, 13, 40, 100, 300] {
             for place in [0, n / 2, n - 1] {
                 let mut seed = 0..;
-                let deviate = uniform_deviate(n, 30_000, || Permutation::new(n, seed.next().unwrap()).at(place));
-                assert!(deviate.abs() < fit::SIGMAS, "n {n}, place {place}: {deviate}");
+                let deviate = uniform_deviate(n, 30_000, || {
+                    Permutation::new(n, seed.next().unwrap()).at(place)
+                });
+                assert!(
+                    deviate.abs() < fit::SIGMAS,
+                    "n {n}, place {place}: {deviate}"
+                );
             }
         }
     }

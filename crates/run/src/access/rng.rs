@@ -1,7 +1,9 @@
-//! The one source of randomness for offsets, mixes and arrival times: xoshiro256++ seeded through SplitMix64.
+//! The one source of randomness for offsets, mixes and arrival times: xoshiro256++ seeded through
+//! SplitMix64.
 //!
-//! Same seed and stream, same words, on every machine; what passes through a logarithm or a power may differ in its last
-//! digit between C libraries. Nothing here reads a clock or the system's entropy, and nothing is fit for secrets.
+//! Same seed and stream, same words, on every machine; what passes through a logarithm or a power
+//! may differ in its last digit between C libraries. Nothing here reads a clock or the system's
+//! entropy, and nothing is fit for secrets.
 
 /// Increment of SplitMix64: the odd integer nearest to 2^64 divided by the golden ratio.
 const SPLIT_MIX_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -9,10 +11,11 @@ const SPLIT_MIX_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Distance between neighbouring values of [`Rng::unit`].
 const UNIT_STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 
-/// Returns the SplitMix64 output for the state `x`: a bijection on 64-bit words that spreads every input bit over the
-/// output.
+/// Returns the SplitMix64 output for the state `x`: a bijection on 64-bit words that spreads every
+/// input bit over the output.
 ///
-/// Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014; constants of Stafford's variant 13.
+/// Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014; constants of
+/// Stafford's variant 13.
 #[inline]
 pub(crate) fn split_mix(x: u64) -> u64 {
     let mut z = x.wrapping_add(SPLIT_MIX_GAMMA);
@@ -34,8 +37,8 @@ impl Rng {
     ///
     /// Two streams of one seed never start from the same state, and nothing relates their outputs.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        // The inner call separates the seeds, the outer one keeps streams that differ by a multiple of the increment
-        // from walking the same SplitMix64 sequence.
+        // The inner call separates the seeds, the outer one keeps streams that differ by a multiple
+        // of the increment from walking the same SplitMix64 sequence.
         let start = split_mix(split_mix(seed).wrapping_add(stream));
         let mut counter = start;
         let state = std::array::from_fn(|_| {
@@ -84,18 +87,22 @@ impl Rng {
         ((self.next_u64() >> 11) + 1) as f64 * UNIT_STEP
     }
 
-    /// Returns an exponentially distributed number of mean 1, at most 53 ln 2 = 36.7: the gaps of a Poisson process of
-    /// rate 1.
+    /// Returns an exponentially distributed number of mean 1, at most 53 ln 2 = 36.7: the gaps of a
+    /// Poisson process of rate 1.
     #[inline]
     pub(crate) fn exponential(&mut self) -> f64 {
         -self.unit_open().ln()
     }
 }
 
-/// Returns the block of `0..n` that holds `position`, measured in blocks; what lies outside, by rounding, goes to the nearer
-/// end.
+/// Returns the block of `0..n` that holds `position`, measured in blocks; what lies outside, by
+/// rounding, goes to the nearer end.
 #[inline]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast is the floor, and saturates at 0 and above n")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast is the floor, and saturates at 0 and above n"
+)]
 pub(super) fn block_of(position: f64, n: u64) -> u64 {
     (position as u64).min(n - 1)
 }
@@ -105,11 +112,12 @@ pub(super) mod fit {
     /// Deviations beyond this many standard errors fail: one true hypothesis in 1.7 million.
     pub(crate) const SIGMAS: f64 = 5.0;
 
-    /// Fewer expected hits than this in a bucket, and the chi-square law is no longer a good approximation.
+    /// Fewer expected hits than this in a bucket, and the chi-square law is no longer a good
+    /// approximation.
     const LEAST_EXPECTED: f64 = 25.0;
 
-    /// Returns Pearson's chi-square of `counts` against `masses` as a standard normal deviate (Wilson-Hilferty).
-    /// Neighbouring buckets are merged until each expects enough hits.
+    /// Returns Pearson's chi-square of `counts` against `masses` as a standard normal deviate
+    /// (Wilson-Hilferty). Neighbouring buckets are merged until each expects enough hits.
     pub(crate) fn deviate(counts: &[u64], masses: &[f64]) -> f64 {
         assert_eq!(counts.len(), masses.len());
         let total: u64 = counts.iter().sum();
@@ -130,13 +138,17 @@ pub(super) mod fit {
         if merged.len() < 2 {
             return 0.0;
         }
-        let chi_square: f64 = merged.iter().map(|(seen, expected)| (seen - expected).powi(2) / expected).sum();
+        let chi_square: f64 = merged
+            .iter()
+            .map(|(seen, expected)| (seen - expected).powi(2) / expected)
+            .sum();
         let freedom = (merged.len() - 1) as f64;
         let spread = 2.0 / (9.0 * freedom);
         ((chi_square / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
     }
 
-    /// Counts how many of `draws` samples fall below each edge but not below the one before; `edges` ascend to n.
+    /// Counts how many of `draws` samples fall below each edge but not below the one before;
+    /// `edges` ascend to n.
     pub(crate) fn tally(edges: &[u64], draws: usize, mut sample: impl FnMut() -> u64) -> Vec<u64> {
         let mut counts = vec![0; edges.len()];
         for _ in 0..draws {
@@ -150,7 +162,10 @@ pub(super) mod fit {
 
     /// Returns edges that isolate the first blocks, then grow by a quarter, and end at `n`.
     pub(crate) fn edges(n: u64) -> Vec<u64> {
-        std::iter::successors(Some(1), |&edge| Some(edge + (edge / 4).max(1))).take_while(|&edge| edge < n).chain([n]).collect()
+        std::iter::successors(Some(1), |&edge| Some(edge + (edge / 4).max(1)))
+            .take_while(|&edge| edge < n)
+            .chain([n])
+            .collect()
     }
 }
 
@@ -161,17 +176,34 @@ mod tests {
     #[test]
     fn split_mix_gives_the_published_sequence() {
         // The first outputs of the authors' C program for the state 1234567.
-        let expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431];
+        let expected = [
+            6457827717110365317,
+            3203168211198807973,
+            9817491932198370423,
+            4593380528125082431,
+        ];
         for (step, expected) in (0..).zip(expected) {
-            assert_eq!(split_mix(SPLIT_MIX_GAMMA.wrapping_mul(step).wrapping_add(1234567)), expected);
+            assert_eq!(
+                split_mix(SPLIT_MIX_GAMMA.wrapping_mul(step).wrapping_add(1234567)),
+                expected
+            );
         }
     }
 
     #[test]
     fn xoshiro_gives_the_published_sequence() {
         // The first outputs of the authors' C program for the state 1, 2, 3, 4.
-        let mut rng = Rng { state: [1, 2, 3, 4] };
-        let expected = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205, 9973669472204895162];
+        let mut rng = Rng {
+            state: [1, 2, 3, 4],
+        };
+        let expected = [
+            41943041,
+            58720359,
+            3588806011781223,
+            3591011842654386,
+            9228616714210784205,
+            9973669472204895162,
+        ];
         for expected in expected {
             assert_eq!(rng.next_u64(), expected);
         }
@@ -200,10 +232,16 @@ mod tests {
         let draws = 4000;
         for stream in 0..20 {
             let (mut one, mut other) = (Rng::new(1, stream), Rng::new(1, stream + 1));
-            let equal: u32 = (0..draws).map(|_| (one.next_u64() ^ other.next_u64()).count_zeros()).sum();
+            let equal: u32 = (0..draws)
+                .map(|_| (one.next_u64() ^ other.next_u64()).count_zeros())
+                .sum();
             let bits = f64::from(draws) * 64.0;
             let deviate = (f64::from(equal) - bits / 2.0) / (bits / 4.0).sqrt();
-            assert!(deviate.abs() < fit::SIGMAS, "streams {stream} and {}: {deviate}", stream + 1);
+            assert!(
+                deviate.abs() < fit::SIGMAS,
+                "streams {stream} and {}: {deviate}",
+                stream + 1
+            );
         }
     }
 
@@ -220,7 +258,8 @@ mod tests {
 
     #[test]
     fn below_rejects_what_would_favour_some_values() {
-        // Without rejection 2^63 + 2^62 outcomes of 2^64 words would make every third value twice as likely.
+        // Without rejection 2^63 + 2^62 outcomes of 2^64 words would make every third value twice
+        // as likely.
         let n = 3 << 62;
         let mut rng = Rng::new(12, 0);
         let counts = fit::tally(&[1 << 62, 2 << 62, n], 100_000, || rng.below(n));
@@ -238,7 +277,11 @@ mod tests {
     fn below_one_is_zero_and_the_whole_range_is_reached() {
         let mut rng = Rng::new(13, 0);
         assert!((0..1000).all(|_| rng.below(1) == 0));
-        assert!((0..1000).map(|_| rng.below(u64::MAX)).any(|x| x > u64::MAX / 100 * 98));
+        assert!(
+            (0..1000)
+                .map(|_| rng.below(u64::MAX))
+                .any(|x| x > u64::MAX / 100 * 98)
+        );
     }
 
     #[test]
@@ -265,7 +308,9 @@ mod tests {
     #[test]
     fn the_extreme_words_map_to_the_ends_of_the_intervals() {
         // a + rotl(a + d, 23) with a = 0 is rotl(d, 23): the state chooses the first output.
-        let emitting = |word: u64| Rng { state: [0, 1, 1, word.rotate_right(23)] };
+        let emitting = |word: u64| Rng {
+            state: [0, 1, 1, word.rotate_right(23)],
+        };
         assert_eq!(emitting(0).unit(), 0.0);
         assert_eq!(emitting(0).unit_open(), UNIT_STEP);
         assert_eq!(emitting(u64::MAX).unit(), 1.0 - UNIT_STEP);
@@ -278,9 +323,22 @@ mod tests {
     fn exponential_numbers_follow_the_exponential_law() {
         let mut rng = Rng::new(15, 0);
         let edges: Vec<u64> = (1..=20).chain([u64::MAX]).collect();
-        let counts = fit::tally(&edges, 200_000, || block_of(rng.exponential() * 5.0, u64::MAX));
-        let survival = |edge: u64| if edge == u64::MAX { 0.0 } else { (-(edge as f64) / 5.0).exp() };
-        let masses: Vec<f64> = [0].iter().chain(&edges).zip(&edges).map(|(&low, &high)| survival(low) - survival(high)).collect();
+        let counts = fit::tally(&edges, 200_000, || {
+            block_of(rng.exponential() * 5.0, u64::MAX)
+        });
+        let survival = |edge: u64| {
+            if edge == u64::MAX {
+                0.0
+            } else {
+                (-(edge as f64) / 5.0).exp()
+            }
+        };
+        let masses: Vec<f64> = [0]
+            .iter()
+            .chain(&edges)
+            .zip(&edges)
+            .map(|(&low, &high)| survival(low) - survival(high))
+            .collect();
         let deviate = fit::deviate(&counts, &masses);
         assert!(deviate.abs() < fit::SIGMAS, "{deviate}");
     }

@@ -2,21 +2,22 @@
 
 use super::rng::{Rng, block_of};
 
-/// Terms of the normalising sum that are added one by one before the Euler-Maclaurin expansion takes over.
-/// With 32 the first neglected term stays below 2e-16 for every exponent allowed.
+/// Terms of the normalising sum that are added one by one before the Euler-Maclaurin expansion
+/// takes over. With 32 the first neglected term stays below 2e-16 for every exponent allowed.
 #[cfg(test)]
 const SUMMED_TERMS: u64 = 32;
 
-/// Exponents nearer to 1 than this need `ln_1p`, three times the cost of `ln`; at it, `ln` still places a point to one part in
-/// 2^45.
+/// Exponents nearer to 1 than this need `ln_1p`, three times the cost of `ln`; at it, `ln` still
+/// places a point to one part in 2^45.
 const PRECISE_LOGARITHM: f64 = 1.0 / 128.0;
 
 /// Ranks `0..n`, rank 0 the hottest, with P(rank k-1) = k^-theta / (1^-theta + … + n^-theta).
 ///
-/// Memory and set-up cost do not depend on `n`, and no rank is approximated: sampling is by rejection-inversion, Hörmann,
-/// Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996.
-/// The arithmetic has 53 bits: a rank of probability below 2^-53 (one operation in 9e15) may never come up, and above
-/// 2^45 blocks neither may some of the coldest ranks while their neighbours take their share.
+/// Memory and set-up cost do not depend on `n`, and no rank is approximated: sampling is by
+/// rejection-inversion, Hörmann, Derflinger, "Rejection-inversion to generate variates from
+/// monotone discrete distributions", ACM TOMACS 6(3), 1996. The arithmetic has 53 bits: a rank of
+/// probability below 2^-53 (one operation in 9e15) may never come up, and above 2^45 blocks neither
+/// may some of the coldest ranks while their neighbours take their share.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     n: u64,
@@ -24,7 +25,8 @@ pub(crate) struct Zipf {
     /// H at n + 1/2 and at 3/2 less the mass of rank 1: the interval to draw from.
     area_end: f64,
     area_start: f64,
-    /// A candidate k at most this far above the inverted point lies under the histogram without a further look.
+    /// A candidate k at most this far above the inverted point lies under the histogram without a
+    /// further look.
     sure_distance: f64,
 }
 
@@ -59,13 +61,16 @@ impl Zipf {
             let x = point(drawn, self.theta);
             let rank = block_of(x - 0.5, self.n);
             let k = (rank + 1) as f64;
-            if k - x <= self.sure_distance || drawn >= area(k + 0.5, self.theta) - k.powf(-self.theta) {
+            if k - x <= self.sure_distance
+                || drawn >= area(k + 0.5, self.theta) - k.powf(-self.theta)
+            {
                 return rank;
             }
         }
     }
 
-    /// Returns the share of all accesses that go to the `m` hottest ranks, with a relative error of about 1e-15.
+    /// Returns the share of all accesses that go to the `m` hottest ranks, with a relative error of
+    /// about 1e-15.
     #[cfg(test)]
     pub(crate) fn mass_of_first(&self, m: u64) -> f64 {
         power_sum(m.min(self.n), self.theta) / power_sum(self.n, self.theta)
@@ -85,9 +90,14 @@ fn point(area: f64, theta: f64) -> f64 {
     if a == 0.0 {
         return area.exp();
     }
-    // Rounding can carry the argument just below -1, where the logarithm ends; -1 means the far end of the range.
+    // Rounding can carry the argument just below -1, where the logarithm ends; -1 means the far end
+    // of the range.
     let power = (area * a).max(-1.0);
-    let log = if a.abs() < PRECISE_LOGARITHM { power.ln_1p() } else { (1.0 + power).ln() };
+    let log = if a.abs() < PRECISE_LOGARITHM {
+        power.ln_1p()
+    } else {
+        (1.0 + power).ln()
+    };
     (log / a).exp()
 }
 
@@ -97,13 +107,17 @@ fn scaled_exp(y: f64, a: f64) -> f64 {
     if a == 0.0 { y } else { (a * y).exp_m1() / a }
 }
 
-/// 1^-theta + … + m^-theta: the head term by term, the rest by Euler-Maclaurin (DLMF 2.10.1) up to the fifth derivative.
+/// 1^-theta + … + m^-theta: the head term by term, the rest by Euler-Maclaurin (DLMF 2.10.1) up to
+/// the fifth derivative.
 #[cfg(test)]
 fn power_sum(m: u64, theta: f64) -> f64 {
     if theta == 0.0 {
         return m as f64;
     }
-    let head: f64 = (1..=m.min(SUMMED_TERMS)).rev().map(|k| (k as f64).powf(-theta)).sum();
+    let head: f64 = (1..=m.min(SUMMED_TERMS))
+        .rev()
+        .map(|k| (k as f64).powf(-theta))
+        .sum();
     if m <= SUMMED_TERMS {
         return head;
     }
@@ -113,8 +127,9 @@ fn power_sum(m: u64, theta: f64) -> f64 {
     head + (integral - correction(from, theta) + correction(to, theta))
 }
 
-/// What an Euler-Maclaurin sum of f(t) = t^-theta adds to the integral at its end `x`, and takes off at its beginning:
-/// half of f, and B2/2!, B4/4! and B6/6! times its first, third and fifth derivative.
+/// What an Euler-Maclaurin sum of f(t) = t^-theta adds to the integral at its end `x`, and takes
+/// off at its beginning: half of f, and B2/2!, B4/4! and B6/6! times its first, third and fifth
+/// derivative.
 #[cfg(test)]
 fn correction(x: f64, theta: f64) -> f64 {
     let square = x * x;
@@ -129,15 +144,36 @@ mod tests {
     use super::super::rng::fit;
     use super::*;
 
-    const THETAS: [f64; 13] = [0.0, 1e-9, 0.5, 0.8, 0.99, 0.995, 1.0 - 1e-12, 1.0, 1.0 + f64::EPSILON, 1.001, 1.2, 2.0, 3.0];
+    const THETAS: [f64; 13] = [
+        0.0,
+        1e-9,
+        0.5,
+        0.8,
+        0.99,
+        0.995,
+        1.0 - 1e-12,
+        1.0,
+        1.0 + f64::EPSILON,
+        1.001,
+        1.2,
+        2.0,
+        3.0,
+    ];
     const DRAWS: usize = 100_000;
 
     fn deviate_from(sampled: &Zipf, claimed: &Zipf, seed: u64) -> f64 {
         let edges = fit::edges(claimed.n);
-        let masses: Vec<f64> =
-            [0].iter().chain(&edges).zip(&edges).map(|(&low, &high)| claimed.mass_of_first(high) - claimed.mass_of_first(low)).collect();
+        let masses: Vec<f64> = [0]
+            .iter()
+            .chain(&edges)
+            .zip(&edges)
+            .map(|(&low, &high)| claimed.mass_of_first(high) - claimed.mass_of_first(low))
+            .collect();
         let mut rng = Rng::new(seed, 0);
-        fit::deviate(&fit::tally(&edges, DRAWS, || sampled.sample(&mut rng)), &masses)
+        fit::deviate(
+            &fit::tally(&edges, DRAWS, || sampled.sample(&mut rng)),
+            &masses,
+        )
     }
 
     #[test]
@@ -146,7 +182,10 @@ mod tests {
             for n in [1, 2, 3, 10, 1000, 1_000_000, 26_000_000, Zipf::MAX_BLOCKS] {
                 let law = Zipf::new(n, theta);
                 let deviate = deviate_from(&law, &law, n ^ theta.to_bits());
-                assert!(deviate.abs() < fit::SIGMAS, "theta {theta}, n {n}: {deviate}");
+                assert!(
+                    deviate.abs() < fit::SIGMAS,
+                    "theta {theta}, n {n}: {deviate}"
+                );
             }
         }
     }
@@ -161,8 +200,12 @@ mod tests {
                 let masses: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
                 let edges: Vec<u64> = (1..=n).collect();
                 let mut rng = Rng::new(21, n);
-                let deviate = fit::deviate(&fit::tally(&edges, DRAWS, || law.sample(&mut rng)), &masses);
-                assert!(deviate.abs() < fit::SIGMAS, "theta {theta}, n {n}: {deviate}");
+                let deviate =
+                    fit::deviate(&fit::tally(&edges, DRAWS, || law.sample(&mut rng)), &masses);
+                assert!(
+                    deviate.abs() < fit::SIGMAS,
+                    "theta {theta}, n {n}: {deviate}"
+                );
             }
         }
     }
@@ -170,7 +213,11 @@ mod tests {
     #[test]
     fn an_exponent_off_by_a_fiftieth_is_noticed() {
         for theta in [0.5, 0.99, 1.2] {
-            let deviate = deviate_from(&Zipf::new(1_000_000, theta + 0.02), &Zipf::new(1_000_000, theta), 22);
+            let deviate = deviate_from(
+                &Zipf::new(1_000_000, theta + 0.02),
+                &Zipf::new(1_000_000, theta),
+                22,
+            );
             assert!(deviate > fit::SIGMAS, "theta {theta}: {deviate}");
         }
     }
@@ -187,11 +234,15 @@ mod tests {
     fn the_mass_is_the_plain_sum() {
         for theta in THETAS {
             for n in [1, 2, 31, 32, 33, 34, 100, 5000, 300_000] {
-                let plain = |m: u64| -> f64 { (1..=m).rev().map(|k| (k as f64).powf(-theta)).sum() };
+                let plain =
+                    |m: u64| -> f64 { (1..=m).rev().map(|k| (k as f64).powf(-theta)).sum() };
                 let law = Zipf::new(n, theta);
                 for m in [1, n / 5, n / 2, n] {
                     let (mass, expected) = (law.mass_of_first(m), plain(m) / plain(n));
-                    assert!((mass - expected).abs() <= 1e-12 * expected, "theta {theta}, {m} of {n}: {mass} {expected}");
+                    assert!(
+                        (mass - expected).abs() <= 1e-12 * expected,
+                        "theta {theta}, {m} of {n}: {mass} {expected}"
+                    );
                 }
             }
         }
@@ -214,18 +265,34 @@ mod tests {
         for theta in THETAS {
             let law = Zipf::new(1000, theta);
             let mass: Vec<f64> = (0..=1000).map(|m| law.mass_of_first(m)).collect();
-            assert_eq!((mass[0], mass[1000], law.mass_of_first(u64::MAX)), (0.0, 1.0, 1.0));
-            assert!(mass.windows(2).all(|pair| pair[0] < pair[1]), "theta {theta}");
+            assert_eq!(
+                (mass[0], mass[1000], law.mass_of_first(u64::MAX)),
+                (0.0, 1.0, 1.0)
+            );
+            assert!(
+                mass.windows(2).all(|pair| pair[0] < pair[1]),
+                "theta {theta}"
+            );
             let slack = 1e-13;
-            assert!(mass.windows(3).all(|of| of[2] - of[1] <= of[1] - of[0] + slack), "theta {theta}");
+            assert!(
+                mass.windows(3)
+                    .all(|of| of[2] - of[1] <= of[1] - of[0] + slack),
+                "theta {theta}"
+            );
         }
     }
 
     #[test]
     fn a_larger_exponent_makes_the_hot_ranks_hotter() {
         for pair in THETAS.windows(2) {
-            let (flat, steep) = (Zipf::new(26_000_000, pair[0]), Zipf::new(26_000_000, pair[1]));
-            assert!(flat.mass_of_first(1000) <= steep.mass_of_first(1000) + 1e-12, "{pair:?}");
+            let (flat, steep) = (
+                Zipf::new(26_000_000, pair[0]),
+                Zipf::new(26_000_000, pair[1]),
+            );
+            assert!(
+                flat.mass_of_first(1000) <= steep.mass_of_first(1000) + 1e-12,
+                "{pair:?}"
+            );
         }
     }
 
@@ -238,7 +305,10 @@ mod tests {
                 // Missing it in 30 times the mean wait has probability e^-30.
                 let patience = block_of(30.0 / coldest, u64::MAX);
                 let mut rng = Rng::new(24, n);
-                assert!((0..patience).any(|_| law.sample(&mut rng) == n - 1), "theta {theta}, n {n}");
+                assert!(
+                    (0..patience).any(|_| law.sample(&mut rng) == n - 1),
+                    "theta {theta}, n {n}"
+                );
             }
         }
     }
@@ -251,7 +321,10 @@ mod tests {
                 let first = point(law.area_start, theta);
                 assert!(first < 1.5 && first > 0.4, "theta {theta}, n {n}: {first}");
                 let last = point(law.area_end, theta);
-                assert!((last / (n as f64 + 0.5) - 1.0).abs() < 1e-3, "theta {theta}, n {n}: {last}");
+                assert!(
+                    (last / (n as f64 + 0.5) - 1.0).abs() < 1e-3,
+                    "theta {theta}, n {n}: {last}"
+                );
             }
         }
     }

@@ -13,28 +13,55 @@ impl Ended<'_> {
         for (index, report) in &self.reports {
             for FailureCount { first, count } in report.tally.failure_counts() {
                 let (operation, error) = (first.op.name().to_owned(), error_name(first));
-                let entry = out.entry((operation.clone(), error.clone())).or_insert_with(|| ErrorCount {
-                    operation,
-                    error,
-                    count: 0,
-                    first_file: self.file_name(*index, first.file),
-                    first_offset: first.offset,
-                });
+                let entry = out
+                    .entry((operation.clone(), error.clone()))
+                    .or_insert_with(|| ErrorCount {
+                        operation,
+                        error,
+                        count: 0,
+                        first_file: self.file_name(*index, first.file),
+                        first_offset: first.offset,
+                    });
                 entry.count += count;
             }
         }
         out.into_values().collect()
     }
 
-    pub(super) fn outcome(&self, operations: &Measurements, verification: Option<&Verification>, errors: &[ErrorCount]) -> Outcome {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
+    pub(super) fn outcome(
+        &self,
+        operations: &Measurements,
+        verification: Option<&Verification>,
+        errors: &[ErrorCount],
+    ) -> Outcome {
         let lost = self.resolved.effective.threads as usize - self.reports.len();
         let abandoned: u64 = self.tallies().map(|tally| tally.abandoned).sum();
-        let failed_workers: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.error.as_ref()).collect();
-        let lock_failures: u64 = self.reports.iter().map(|(_, report)| report.lock_failures).sum();
-        let outcome = |status, exit_code, message: String| Outcome { status, exit_code, message: Some(message) };
+        let failed_workers: Vec<&String> = self
+            .reports
+            .iter()
+            .filter_map(|(_, report)| report.error.as_ref())
+            .collect();
+        let lock_failures: u64 = self
+            .reports
+            .iter()
+            .map(|(_, report)| report.lock_failures)
+            .sum();
+        let outcome = |status, exit_code, message: String| Outcome {
+            status,
+            exit_code,
+            message: Some(message),
+        };
         if let Some(caught) = sys::caught_signal() {
             let signal = caught.signal;
-            let lost = if lost > 0 { format!("; {lost} workers did not end and were given up") } else { String::new() };
+            let lost = if lost > 0 {
+                format!("; {lost} workers did not end and were given up")
+            } else {
+                String::new()
+            };
             return outcome(
                 Status::Interrupted,
                 caught.exit_code(),
@@ -45,12 +72,20 @@ impl Ended<'_> {
             return outcome(
                 Status::Failed,
                 1,
-                format!("{} of {} workers failed: {error}", failed_workers.len(), self.resolved.effective.threads),
+                format!(
+                    "{} of {} workers failed: {error}",
+                    failed_workers.len(),
+                    self.resolved.effective.threads
+                ),
             );
         }
         if let Some(error) = errors.first() {
             let total: u64 = errors.iter().map(|e| e.count).sum();
-            let place = if error.first_file.is_empty() { String::new() } else { format!(" of {}", error.first_file) };
+            let place = if error.first_file.is_empty() {
+                String::new()
+            } else {
+                format!(" of {}", error.first_file)
+            };
             let message = format!(
                 "{total} operations failed, the first {} with {} at byte {}{place}",
                 error.operation, error.error, error.first_offset
@@ -61,29 +96,48 @@ impl Ended<'_> {
             return outcome(
                 Status::Failed,
                 1,
-                format!("{} of {} verified blocks do not hold what was written", found.failures, found.operations),
+                format!(
+                    "{} of {} verified blocks do not hold what was written",
+                    found.failures, found.operations
+                ),
             );
         }
         if lock_failures > 0 {
-            return outcome(Status::Failed, 1, format!("{lock_failures} locks could not be taken; does the file system have locks?"));
+            return outcome(
+                Status::Failed,
+                1,
+                format!(
+                    "{lock_failures} locks could not be taken; does the file system have locks?"
+                ),
+            );
         }
         if lost > 0 || abandoned > 0 {
             return outcome(
                 Status::Incomplete,
                 5,
-                format!("{lost} workers and {abandoned} operations did not end in time and were given up"),
+                format!(
+                    "{lost} workers and {abandoned} operations did not end in time and were given up"
+                ),
             );
         }
-        self.left_undone(operations, verification).map_or_else(Outcome::default, |what| outcome(Status::Incomplete, 5, what.into()))
+        self.left_undone(operations, verification)
+            .map_or_else(Outcome::default, |what| {
+                outcome(Status::Incomplete, 5, what.into())
+            })
     }
 
     /// What the run was for and did not do, although nothing failed.
-    fn left_undone(&self, operations: &Measurements, verification: Option<&Verification>) -> Option<&'static str> {
+    fn left_undone(
+        &self,
+        operations: &Measurements,
+        verification: Option<&Verification>,
+    ) -> Option<&'static str> {
         if operations.count() == 0 {
             return Some("no operation was measured; run longer");
         }
         let for_later = self.completed || self.resolved.effective.verify.when == VerifyWhen::Later;
-        let unchecked = verification.is_some_and(|verification| verification.operations == 0) && !for_later;
+        let unchecked =
+            verification.is_some_and(|verification| verification.operations == 0) && !for_later;
         unchecked.then_some(
             "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), \
              or write every block for a later run to check (--duration 0s), or say --verify-when later",
@@ -94,7 +148,10 @@ impl Ended<'_> {
 /// The system's words for an error, or what a short transfer was.
 fn error_name(failure: &Failure) -> String {
     if failure.result >= 0 {
-        return format!("short transfer: {} of {} bytes", failure.result, failure.len);
+        return format!(
+            "short transfer: {} of {} bytes",
+            failure.result, failure.len
+        );
     }
     let errno = i32::try_from(-failure.result).unwrap_or(i32::MAX);
     std::io::Error::from_raw_os_error(errno).to_string()

@@ -11,15 +11,29 @@ pub(super) fn targets(resolved: &Resolved, prepared: &Prepared) -> Vec<TargetFac
     let kind = resolved.kind.word().to_owned();
     if prepared.files.is_empty() {
         let path = target_names(&workload.targets);
-        return vec![TargetFact { path, kind, files: 0, bytes: workload.files.size.map_or(0, |size| size.0), hole_bytes: None }];
+        return vec![TargetFact {
+            path,
+            kind,
+            files: 0,
+            bytes: workload.files.size.map_or(0, |size| size.0),
+            hole_bytes: None,
+        }];
     }
     let placeholder = workload.files.worker_placeholder.is_some();
     let belongs = |file: &ReadyFile, target: &Path| match file.owner {
         Some(_) if placeholder => worker_path(target, file.owner, &workload.files) == file.path,
-        Some(_) | None => file.path.as_os_str().to_string_lossy().starts_with(&*target.as_os_str().to_string_lossy()),
+        Some(_) | None => file
+            .path
+            .as_os_str()
+            .to_string_lossy()
+            .starts_with(&*target.as_os_str().to_string_lossy()),
     };
     let of = |target: &Path| {
-        let files: Vec<_> = prepared.files.iter().filter(|file| belongs(file, target)).collect();
+        let files: Vec<_> = prepared
+            .files
+            .iter()
+            .filter(|file| belongs(file, target))
+            .collect();
         TargetFact {
             path: target.display().to_string(),
             kind: kind.clone(),

@@ -1,4 +1,5 @@
-//! Content of writes that nobody verifies: new for every write, as compressible and as redundant as asked.
+//! Content of writes that nobody verifies: new for every write, as compressible and as redundant as
+//! asked.
 
 use super::{Fill, WordField, fill_addressed};
 
@@ -6,9 +7,11 @@ use super::{Fill, WordField, fill_addressed};
 pub(crate) const DEDUPE_POOL: usize = 64;
 /// Blocks within which the share of duplicates is exact.
 const DEDUPE_ROUND: u64 = 100;
-/// The granularity at which content keeps its compressibility: the page, and the record of most compressing stores.
+/// The granularity at which content keeps its compressibility: the page, and the record of most
+/// compressing stores.
 const CHUNK: usize = 4096;
-/// Random and constant parts alternate this often in a chunk, so that a half or a quarter of it compresses alike.
+/// Random and constant parts alternate this often in a chunk, so that a half or a quarter of it
+/// compresses alike.
 const STRIPES: usize = 4;
 
 /// What the unverified writes of one worker carry.
@@ -17,7 +20,8 @@ pub(crate) struct DataSpec {
     pub fill: Fill,
     /// Share of every 4 KiB that a compressor removes, in percent; only with [`Fill::Random`].
     pub compress_percent: Option<u8>,
-    /// Share of the blocks that come from the pool of [`DEDUPE_POOL`] blocks, in percent; only with [`Fill::Random`].
+    /// Share of the blocks that come from the pool of [`DEDUPE_POOL`] blocks, in percent; only
+    /// with [`Fill::Random`].
     pub dedupe_percent: Option<u8>,
     /// Workers of one run share it, and with it the pool.
     pub seed: u64,
@@ -55,10 +59,11 @@ impl Stream {
 
 /// Fills the blocks that one worker writes, without allocating.
 ///
-/// Random content takes words of the worker's stream that no earlier write took. With a dedupe share of D %, exactly
-/// D of every 100 consecutive blocks of the worker, at random places, are one of the [`DEDUPE_POOL`] pool blocks,
-/// drawn uniformly; the others are unique. N blocks of all workers of a seed thus hold N·(1 − D/100) unique blocks
-/// and at most [`DEDUPE_POOL`] others. With a compress share of C %, C % of every 4 KiB repeats one random word.
+/// Random content takes words of the worker's stream that no earlier write took. With a dedupe
+/// share of D %, exactly D of every 100 consecutive blocks of the worker, at random places, are one
+/// of the [`DEDUPE_POOL`] pool blocks, drawn uniformly; the others are unique. N blocks of all
+/// workers of a seed thus hold N·(1 − D/100) unique blocks and at most [`DEDUPE_POOL`] others. With
+/// a compress share of C %, C % of every 4 KiB repeats one random word.
 #[derive(Clone, Debug)]
 pub(crate) struct Filler {
     fill: Fill,
@@ -82,20 +87,28 @@ impl Filler {
     /// # Errors
     /// A share above 100 %, or a share with content that is not random.
     pub(crate) fn new(spec: DataSpec) -> Result<Self, DataSpecError> {
-        let shares = [("compress", spec.compress_percent), ("dedupe", spec.dedupe_percent)];
+        let shares = [
+            ("compress", spec.compress_percent),
+            ("dedupe", spec.dedupe_percent),
+        ];
         for (share, percent) in shares {
             let Some(percent) = percent else { continue };
             if percent > 100 {
                 return Err(DataSpecError::AboveHundred { share, percent });
             }
             if spec.fill != Fill::Random {
-                return Err(DataSpecError::NeedsRandom { share, fill: spec.fill });
+                return Err(DataSpecError::NeedsRandom {
+                    share,
+                    fill: spec.fill,
+                });
             }
         }
         Ok(Self {
             fill: spec.fill,
             compress_percent: spec.compress_percent.unwrap_or(0),
-            dedupe: spec.dedupe_percent.map(|percent| Dedupe::new(percent, spec.seed, spec.stream)),
+            dedupe: spec
+                .dedupe_percent
+                .map(|percent| Dedupe::new(percent, spec.seed, spec.stream)),
             fresh: WordField::new(spec.seed, Stream::Fresh(spec.stream).number()),
             next_word: 0,
         })
@@ -113,7 +126,8 @@ impl Filler {
         self.next_word = fill_compressible(buf, &self.fresh, self.next_word, self.compress_percent);
     }
 
-    /// Whether all blocks of one length are equal, so that a buffer which nothing else changes needs one fill only.
+    /// Whether all blocks of one length are equal, so that a buffer which nothing else changes
+    /// needs one fill only.
     pub(crate) fn repeats(&self) -> bool {
         self.fill != Fill::Random
     }
@@ -127,7 +141,13 @@ impl Dedupe {
             WordField::new(seed, Stream::Pool(number).number())
         });
         let decisions = WordField::new(seed, Stream::Decisions(stream).number());
-        Self { percent: u64::from(percent), pool, decisions, block: 0, due: 0 }
+        Self {
+            percent: u64::from(percent),
+            pool,
+            decisions,
+            block: 0,
+            due: 0,
+        }
     }
 
     /// The pool block that comes next, or nothing if a fresh one does.
@@ -148,7 +168,8 @@ impl Dedupe {
     }
 }
 
-/// Fills `buf` from word `first` on so that `percent` of each chunk is one word repeated; returns the next unused word.
+/// Fills `buf` from word `first` on so that `percent` of each chunk is one word repeated; returns
+/// the next unused word.
 fn fill_compressible(buf: &mut [u8], words: &WordField, first: u64, percent: u8) -> u64 {
     if percent == 0 {
         words.fill_words(buf, first);
@@ -187,7 +208,14 @@ mod tests {
     }
 
     fn stream(compress_percent: Option<u8>, dedupe_percent: Option<u8>, stream: u32) -> Filler {
-        Filler::new(DataSpec { fill: Fill::Random, compress_percent, dedupe_percent, seed: 42, stream }).unwrap()
+        Filler::new(DataSpec {
+            fill: Fill::Random,
+            compress_percent,
+            dedupe_percent,
+            seed: 42,
+            stream,
+        })
+        .unwrap()
     }
 
     fn block(filler: &mut Filler, len: usize) -> Vec<u8> {
@@ -196,7 +224,8 @@ mod tests {
         buf
     }
 
-    /// Blocks with different heads are different blocks; the words of a fresh block are as unique as the block.
+    /// Blocks with different heads are different blocks; the words of a fresh block are as unique
+    /// as the block.
     fn head(buf: &[u8]) -> [u8; 16] {
         buf[..16].try_into().unwrap()
     }
@@ -209,17 +238,26 @@ mod tests {
         }
         let total = buf.len() as f64;
         let share = |count: u32| f64::from(count) / total;
-        counts.iter().filter(|count| **count > 0).map(|count| -share(*count) * share(*count).log2()).sum()
+        counts
+            .iter()
+            .filter(|count| **count > 0)
+            .map(|count| -share(*count) * share(*count).log2())
+            .sum()
     }
 
-    /// Bytes a greedy LZ coder with four-byte matches needs: literals, three bytes a match, one for each 255 bytes of length.
+    /// Bytes a greedy LZ coder with four-byte matches needs: literals, three bytes a match, one for
+    /// each 255 bytes of length.
     fn compressed_len(buf: &[u8]) -> usize {
         let mut last_seen: HashMap<[u8; 4], usize> = HashMap::new();
         let (mut at, mut cost) = (0, 0);
         while at + 4 <= buf.len() {
             let key: [u8; 4] = buf[at..at + 4].try_into().unwrap();
             if let Some(from) = last_seen.insert(key, at) {
-                let len = buf[at..].iter().zip(&buf[from..]).take_while(|(a, b)| a == b).count();
+                let len = buf[at..]
+                    .iter()
+                    .zip(&buf[from..])
+                    .take_while(|(a, b)| a == b)
+                    .count();
                 cost += 3 + len / 255;
                 at += len;
             } else {
@@ -261,7 +299,10 @@ mod tests {
                 for part in buf.chunks(4096).chain(buf.chunks(1024)) {
                     let overhead = 100.0 * 24.0 / part.len() as f64;
                     let removed = removed_percent(part);
-                    assert!((removed - f64::from(percent)).abs() < 1.0 + overhead, "{percent} % of {len}: {removed}");
+                    assert!(
+                        (removed - f64::from(percent)).abs() < 1.0 + overhead,
+                        "{percent} % of {len}: {removed}"
+                    );
                 }
             }
         }
@@ -286,14 +327,25 @@ mod tests {
 
     #[test]
     fn a_dedupe_share_leaves_the_documented_number_of_distinct_blocks() {
-        for (percent, unique) in [(0_u8, 10_000), (1, 9900), (30, 7000), (50, 5000), (99, 100), (100, 0)] {
+        for (percent, unique) in [
+            (0_u8, 10_000),
+            (1, 9900),
+            (30, 7000),
+            (50, 5000),
+            (99, 100),
+            (100, 0),
+        ] {
             let mut filler = random(Some(50), Some(percent));
             let mut counts: HashMap<[u8; 16], u32> = HashMap::new();
             for _ in 0..10_000 {
                 *counts.entry(head(&block(&mut filler, 512))).or_default() += 1;
             }
             let pool = counts.len() - unique;
-            assert!(pool <= DEDUPE_POOL, "{percent} %: {} distinct", counts.len());
+            assert!(
+                pool <= DEDUPE_POOL,
+                "{percent} %: {} distinct",
+                counts.len()
+            );
             assert_eq!(pool > 0, percent > 0);
             if percent >= 30 {
                 assert_eq!(pool, DEDUPE_POOL, "{percent} %");
@@ -305,10 +357,14 @@ mod tests {
     #[test]
     fn every_round_of_100_blocks_has_its_exact_share_of_duplicates() {
         let mut pool_only = random(None, Some(100));
-        let pool: HashSet<_> = (0..5000).map(|_| head(&block(&mut pool_only, 64))).collect();
+        let pool: HashSet<_> = (0..5000)
+            .map(|_| head(&block(&mut pool_only, 64)))
+            .collect();
         let mut filler = random(None, Some(37));
         for _ in 0..20 {
-            let duplicates = (0..100).filter(|_| pool.contains(&head(&block(&mut filler, 64)))).count();
+            let duplicates = (0..100)
+                .filter(|_| pool.contains(&head(&block(&mut filler, 64))))
+                .count();
             assert_eq!(duplicates, 37);
         }
     }
@@ -326,8 +382,18 @@ mod tests {
 
     #[test]
     fn plain_content_repeats_and_random_content_does_not() {
-        for (fill, byte_300) in [(Fill::Zeros, 0x00), (Fill::Ones, 0xff), (Fill::Sequential, 44)] {
-            let spec = DataSpec { fill, compress_percent: None, dedupe_percent: None, seed: 1, stream: 0 };
+        for (fill, byte_300) in [
+            (Fill::Zeros, 0x00),
+            (Fill::Ones, 0xff),
+            (Fill::Sequential, 44),
+        ] {
+            let spec = DataSpec {
+                fill,
+                compress_percent: None,
+                dedupe_percent: None,
+                seed: 1,
+                stream: 0,
+            };
             let mut filler = Filler::new(spec).unwrap();
             let first = block(&mut filler, 512);
             assert_eq!(first[300], byte_300);
@@ -339,12 +405,34 @@ mod tests {
 
     #[test]
     fn a_share_without_meaning_is_refused() {
-        let spec = DataSpec { fill: Fill::Zeros, compress_percent: None, dedupe_percent: Some(10), seed: 1, stream: 0 };
+        let spec = DataSpec {
+            fill: Fill::Zeros,
+            compress_percent: None,
+            dedupe_percent: Some(10),
+            seed: 1,
+            stream: 0,
+        };
         let refused = Filler::new(spec).unwrap_err();
-        assert_eq!(refused, DataSpecError::NeedsRandom { share: "dedupe", fill: Fill::Zeros });
-        let spec = DataSpec { fill: Fill::Random, compress_percent: Some(101), ..spec };
+        assert_eq!(
+            refused,
+            DataSpecError::NeedsRandom {
+                share: "dedupe",
+                fill: Fill::Zeros
+            }
+        );
+        let spec = DataSpec {
+            fill: Fill::Random,
+            compress_percent: Some(101),
+            ..spec
+        };
         let refused = Filler::new(spec).unwrap_err();
-        assert_eq!(refused, DataSpecError::AboveHundred { share: "compress", percent: 101 });
+        assert_eq!(
+            refused,
+            DataSpecError::AboveHundred {
+                share: "compress",
+                percent: 101
+            }
+        );
     }
 
     proptest! {

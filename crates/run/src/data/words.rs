@@ -1,5 +1,5 @@
-//! Random content as a field of 64-bit words: every word is a function of a key and its index alone, so any
-//! part of the field can be written or checked without the parts before it.
+//! Random content as a field of 64-bit words: every word is a function of a key and its index
+//! alone, so any part of the field can be written or checked without the parts before it.
 
 /// The golden ratio in 64 bits: odd, so the counter visits all 2^64 states before it repeats.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -7,16 +7,17 @@ const WORD: usize = 8;
 /// Words a loop body writes: their multiplications are independent of each other and overlap.
 const LANES: usize = 8;
 const GROUP: usize = LANES * WORD;
-/// Comparing with words made on the stack is faster than comparing each as it is made: the compiler keeps the
-/// multiplications and the comparison apart.
+/// Comparing with words made on the stack is faster than comparing each as it is made: the compiler
+/// keeps the multiplications and the comparison apart.
 const SCRATCH: usize = 512;
 const SCRATCH_WORDS: u64 = (SCRATCH / WORD) as u64;
 
 /// The words of one key.
 ///
-/// Word `i` is the folded 128-bit product of a Weyl counter with itself under a keyed mask, the output function
-/// of wyrand (Wang Yi, public domain): one multiplication for eight bytes and no dependence between words.
-/// The key sets counter and mask, so the fields of two keys are no shifted copies of each other.
+/// Word `i` is the folded 128-bit product of a Weyl counter with itself under a keyed mask, the
+/// output function of wyrand (Wang Yi, public domain): one multiplication for eight bytes and no
+/// dependence between words. The key sets counter and mask, so the fields of two keys are no
+/// shifted copies of each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordField {
     base: u64,
@@ -28,7 +29,10 @@ impl WordField {
     pub(crate) fn new(key: u64, stream: u64) -> Self {
         let joined = scramble(key) ^ scramble(stream.wrapping_add(STEP)).rotate_left(32);
         let base = scramble(joined);
-        Self { base, mask: scramble(base ^ STEP) | 1 }
+        Self {
+            base,
+            mask: scramble(base ^ STEP) | 1,
+        }
     }
 
     pub(crate) fn word(&self, index: u64) -> u64 {
@@ -36,13 +40,17 @@ impl WordField {
     }
 
     #[inline]
-    #[allow(clippy::cast_possible_truncation, reason = "the two halves of the product are wanted")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the two halves of the product are wanted"
+    )]
     fn output(&self, counter: u64) -> u64 {
         let product = u128::from(counter) * u128::from(counter ^ self.mask);
         (product as u64) ^ ((product >> 64) as u64)
     }
 
-    /// Writes the words from `first` on; a last part shorter than a word takes the first bytes of one.
+    /// Writes the words from `first` on; a last part shorter than a word takes the first bytes of
+    /// one.
     pub(crate) fn fill_words(&self, buf: &mut [u8], first: u64) {
         let mut counter = self.base.wrapping_add(first.wrapping_mul(STEP));
         let (groups, rest) = buf.as_chunks_mut::<GROUP>();
@@ -83,7 +91,10 @@ impl WordField {
     pub(crate) fn matches_bytes(&self, buf: &[u8], offset: u64) -> bool {
         let (head, first) = split(buf.len(), offset);
         let (unaligned, aligned) = buf.split_at(head);
-        let head_matches = unaligned.iter().zip(offset..).all(|(byte, at)| *byte == self.byte(at));
+        let head_matches = unaligned
+            .iter()
+            .zip(offset..)
+            .all(|(byte, at)| *byte == self.byte(at));
         head_matches && self.matches_words(aligned, first)
     }
 
@@ -103,8 +114,8 @@ pub(crate) fn within(offset: u64, period: usize) -> usize {
     usize::try_from(offset % (period as u64)).expect("a remainder is smaller than its divisor")
 }
 
-/// A bijection of 64 bits in which every input bit moves every output bit (the splitmix64 finaliser,
-/// constants of Stafford's variant 13).
+/// A bijection of 64 bits in which every input bit moves every output bit (the splitmix64
+/// finaliser, constants of Stafford's variant 13).
 pub(crate) fn scramble(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -124,7 +135,10 @@ mod tests {
             for stream in 0..8 {
                 let field = WordField::new(key, stream);
                 for index in 0..64 {
-                    assert!(seen.insert(field.word(index)), "key {key} stream {stream} index {index}");
+                    assert!(
+                        seen.insert(field.word(index)),
+                        "key {key} stream {stream} index {index}"
+                    );
                 }
             }
         }
@@ -139,7 +153,9 @@ mod tests {
     fn half_of_the_bits_change_from_word_to_word() {
         let field = WordField::new(7, 0);
         let words: u64 = 4096;
-        let flipped: u32 = (0..words).map(|i| (field.word(i) ^ field.word(i + 1)).count_ones()).sum();
+        let flipped: u32 = (0..words)
+            .map(|i| (field.word(i) ^ field.word(i + 1)).count_ones())
+            .sum();
         let share = f64::from(flipped) / 64.0 / 4096.0;
         assert!((share - 0.5).abs() < 0.01, "{share}");
     }

@@ -38,17 +38,27 @@ const IN_FLIGHT: usize = 8;
 const MILLISECONDS: [usize; 6] = [3, 7, 9, 10, 14, 16];
 
 impl DiskCounters {
-    /// The growth since `earlier`, with the present `in_flight`; `None` where a counter went backwards, which is
-    /// what a device that was reset or replaced does.
+    /// The growth since `earlier`, with the present `in_flight`; `None` where a counter went
+    /// backwards, which is what a device that was reset or replaced does.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         let (later, earlier) = (self.fields(), earlier.fields());
         let mut grown = [None; FIELDS];
         for (index, (later, earlier)) in later.into_iter().zip(earlier).enumerate() {
-            let (Some(later), Some(earlier)) = (later, earlier) else { continue };
+            let (Some(later), Some(earlier)) = (later, earlier) else {
+                continue;
+            };
             let wrapped = later < earlier && MILLISECONDS.contains(&index);
-            let later_unwrapped = if wrapped { later.checked_add(1 << 32)? } else { later };
-            let growth = if index == IN_FLIGHT { later } else { later_unwrapped.checked_sub(earlier)? };
+            let later_unwrapped = if wrapped {
+                later.checked_add(1 << 32)?
+            } else {
+                later
+            };
+            let growth = if index == IN_FLIGHT {
+                later
+            } else {
+                later_unwrapped.checked_sub(earlier)?
+            };
             grown[index] = Some(growth);
         }
         Self::from_fields(&grown)
@@ -118,10 +128,16 @@ impl Reading for DiskCounters {
         for (field, word) in fields.iter_mut().zip(text.split_ascii_whitespace()) {
             *field = word.parse().ok();
         }
-        let Some(read) = Self::from_fields(&fields) else { return false };
+        let Some(read) = Self::from_fields(&fields) else {
+            return false;
+        };
         *self = match part {
             0 => read,
-            _ => Self { flushes: read.flushes, flush_ms: read.flush_ms, ..*self },
+            _ => Self {
+                flushes: read.flushes,
+                flush_ms: read.flush_ms,
+                ..*self
+            },
         };
         // A disk alone says nothing of its partition.
         part == 0
@@ -146,7 +162,8 @@ pub struct ProcessIo {
 }
 
 impl ProcessIo {
-    /// The growth since `earlier`; `None` where a counter went backwards, so that another process was read.
+    /// The growth since `earlier`; `None` where a counter went backwards, so that another process
+    /// was read.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         Some(Self {
@@ -156,7 +173,9 @@ impl ProcessIo {
             syscw: self.syscw.checked_sub(earlier.syscw)?,
             read_bytes: self.read_bytes.checked_sub(earlier.read_bytes)?,
             write_bytes: self.write_bytes.checked_sub(earlier.write_bytes)?,
-            cancelled_write_bytes: self.cancelled_write_bytes.checked_sub(earlier.cancelled_write_bytes)?,
+            cancelled_write_bytes: self
+                .cancelled_write_bytes
+                .checked_sub(earlier.cancelled_write_bytes)?,
         })
     }
 }
@@ -192,23 +211,43 @@ mod tests {
     fn every_field_of_the_stat_file_has_its_name() {
         let text = "  1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
         let counters = disk(text).unwrap();
-        assert_eq!(counters.fields(), std::array::from_fn(|i| Some(u64::try_from(i).unwrap() + 1)));
-        assert_eq!((counters.reads, counters.sectors_written, counters.in_flight), (1, 7, 9));
-        assert_eq!((counters.busy_ms, counters.flushes, counters.flush_ms), (10, Some(16), Some(17)));
-        assert_eq!((counters.bytes_read(), counters.bytes_written()), (3 * 512, 7 * 512));
+        assert_eq!(
+            counters.fields(),
+            std::array::from_fn(|i| Some(u64::try_from(i).unwrap() + 1))
+        );
+        assert_eq!(
+            (counters.reads, counters.sectors_written, counters.in_flight),
+            (1, 7, 9)
+        );
+        assert_eq!(
+            (counters.busy_ms, counters.flushes, counters.flush_ms),
+            (10, Some(16), Some(17))
+        );
+        assert_eq!(
+            (counters.bytes_read(), counters.bytes_written()),
+            (3 * 512, 7 * 512)
+        );
     }
 
     #[test]
     fn flushes_of_a_partition_are_those_of_its_disk() {
         let mut counters = disk("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 0").unwrap();
         assert!(!counters.take(1, "100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 17"));
-        assert_eq!((counters.reads, counters.flushes, counters.flush_ms), (1, Some(16), Some(17)));
+        assert_eq!(
+            (counters.reads, counters.flushes, counters.flush_ms),
+            (1, Some(16), Some(17))
+        );
     }
 
     #[test]
     fn an_old_kernel_has_no_flushes_and_a_torn_line_is_refused() {
         assert_eq!(disk("1 2 3 4 5 6 7 8 9 10 11").unwrap().flushes, None);
-        assert_eq!(disk("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15").unwrap().discards, Some(12));
+        assert_eq!(
+            disk("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15")
+                .unwrap()
+                .discards,
+            Some(12)
+        );
         assert_eq!(disk("1 2 3 4 5 6 7 8 9 10"), None);
         assert_eq!(disk("1 2 x 4 5 6 7 8 9 10 11"), None);
     }
@@ -218,7 +257,15 @@ mod tests {
         let earlier = disk("10 0 80 5 1 0 8 1 7 6 6 0 0 0 0 2 1").unwrap();
         let later = disk("15 0 120 9 1 0 8 1 3 8 9 0 0 0 0 4 2").unwrap();
         let grown = later.since(&earlier).unwrap();
-        assert_eq!((grown.reads, grown.sectors_read, grown.in_flight, grown.flushes), (5, 40, 3, Some(2)));
+        assert_eq!(
+            (
+                grown.reads,
+                grown.sectors_read,
+                grown.in_flight,
+                grown.flushes
+            ),
+            (5, 40, 3, Some(2))
+        );
         assert_eq!(earlier.since(&later), None);
     }
 
@@ -234,7 +281,10 @@ mod tests {
         let text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
         let mut io = ProcessIo::default();
         assert!(io.take(0, text));
-        assert_eq!((io.rchar, io.syscw, io.write_bytes, io.cancelled_write_bytes), (1, 4, 6, 7));
+        assert_eq!(
+            (io.rchar, io.syscw, io.write_bytes, io.cancelled_write_bytes),
+            (1, 4, 6, 7)
+        );
         assert_eq!(io.since(&io), Some(ProcessIo::default()));
         assert_eq!(ProcessIo::default().since(&io), None);
         assert!(!io.take(0, &text[..40]));

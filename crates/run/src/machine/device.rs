@@ -19,17 +19,28 @@ pub(super) struct Device {
 
 /// Reads a device; what sysfs does not know about it stays unknown.
 pub(super) fn device(tree: &Tree, major: u32, minor: u32, key: Option<Fingerprint>) -> Device {
-    let mut facts = BlockDevice { major, minor, ..BlockDevice::default() };
+    let mut facts = BlockDevice {
+        major,
+        minor,
+        ..BlockDevice::default()
+    };
     let own = tree.resolve(format!("/sys/dev/block/{major}:{minor}"));
     let Some(own) = own.as_deref().and_then(Path::to_str) else {
-        return Device { facts, disk: String::new() };
+        return Device {
+            facts,
+            disk: String::new(),
+        };
     };
     let number = |name: &str| tree.number::<u64>(format!("{own}/{name}"));
     let mut disk = own;
     if number("partition").is_some() {
-        disk = Path::new(own).parent().and_then(Path::to_str).unwrap_or(own);
+        disk = Path::new(own)
+            .parent()
+            .and_then(Path::to_str)
+            .unwrap_or(own);
         facts.partition_of = Some(name_of(disk));
-        facts.partition_start_bytes = number("start").and_then(|sectors| sectors.checked_mul(SECTOR));
+        facts.partition_start_bytes =
+            number("start").and_then(|sectors| sectors.checked_mul(SECTOR));
     }
     facts.name = Some(name_of(own));
     facts.size_bytes = number("size").and_then(|sectors| sectors.checked_mul(SECTOR));
@@ -38,12 +49,19 @@ pub(super) fn device(tree: &Tree, major: u32, minor: u32, key: Option<Fingerprin
     add_queue(tree, disk, &mut facts);
     add_hardware(tree, disk, key, &mut facts);
     add_stack(tree, disk, &mut facts);
-    Device { facts, disk: disk.to_owned() }
+    Device {
+        facts,
+        disk: disk.to_owned(),
+    }
 }
 
 /// The device's name: sysfs writes `!` for the `/` in names such as `cciss/c0d0`.
 fn name_of(directory: &str) -> String {
-    directory.rsplit('/').next().unwrap_or_default().replace('!', "/")
+    directory
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .replace('!', "/")
 }
 
 fn add_queue(tree: &Tree, disk: &str, facts: &mut BlockDevice) {
@@ -65,11 +83,17 @@ fn add_queue(tree: &Tree, disk: &str, facts: &mut BlockDevice) {
     facts.queue_depth = tree.number(format!("{disk}/device/queue_depth"));
     let queues = tree.names(format!("{disk}/mq"));
     facts.hardware_queues = u64::try_from(queues.len()).ok().filter(|&count| count > 0);
-    facts.tags_per_hardware_queue = queues.first().and_then(|queue| tree.number(format!("{disk}/mq/{queue}/nr_tags")));
+    facts.tags_per_hardware_queue = queues
+        .first()
+        .and_then(|queue| tree.number(format!("{disk}/mq/{queue}/nr_tags")));
 }
 
 fn add_hardware(tree: &Tree, disk: &str, key: Option<Fingerprint>, facts: &mut BlockDevice) {
-    let first = |names: &[&str]| names.iter().find_map(|name| tree.value(format!("{disk}/{name}")));
+    let first = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| tree.value(format!("{disk}/{name}")))
+    };
     // PCI and virtio give their vendor as a number, which names no maker.
     let vendor = first(&["device/vendor"]).filter(|vendor| !vendor.starts_with("0x"));
     let model = first(&["device/model", "device/name"]);
@@ -113,12 +137,19 @@ const NUMBERED: [(&str, Transport); 10] = [
 ];
 
 /// Buses that a SCSI disk's place in the device tree shows, the outer ones first.
-const SCSI_BUSES: [(&str, Transport); 4] =
-    [("/session", Transport::Iscsi), ("/usb", Transport::Usb), ("/ata", Transport::Ata), ("/virtio", Transport::Virtio)];
+const SCSI_BUSES: [(&str, Transport); 4] = [
+    ("/session", Transport::Iscsi),
+    ("/usb", Transport::Usb),
+    ("/ata", Transport::Ata),
+    ("/virtio", Transport::Virtio),
+];
 
 fn transport(tree: &Tree, disk: &str) -> Option<Transport> {
     let name = name_of(disk);
-    let after = |prefix: &str| name.strip_prefix(prefix).and_then(|rest| rest.chars().next());
+    let after = |prefix: &str| {
+        name.strip_prefix(prefix)
+            .and_then(|rest| rest.chars().next())
+    };
     let numbered = |prefix: &str| after(prefix).is_some_and(|next| next.is_ascii_digit());
     let lettered = |prefix: &str| after(prefix).is_some_and(|next| next.is_ascii_lowercase());
     if numbered("nvme") {
@@ -137,16 +168,25 @@ fn transport(tree: &Tree, disk: &str) -> Option<Transport> {
     if lettered("xvd") {
         return Some(Transport::Xen);
     }
-    NUMBERED.into_iter().find(|(prefix, _)| numbered(prefix)).map(|(_, transport)| transport)
+    NUMBERED
+        .into_iter()
+        .find(|(prefix, _)| numbered(prefix))
+        .map(|(_, transport)| transport)
 }
 
-/// The controller says how it is attached; with several paths the first controller of the subsystem does.
+/// The controller says how it is attached; with several paths the first controller of the subsystem
+/// does.
 fn nvme(tree: &Tree, disk: &str) -> Option<Transport> {
     let device = format!("{disk}/device");
     let own = tree.value(format!("{device}/transport"));
     let of_path = || {
-        let names = tree.names(&device).into_iter().filter(|name| name.starts_with("nvme"));
-        names.into_iter().find_map(|name| tree.value(format!("{device}/{name}/transport")))
+        let names = tree
+            .names(&device)
+            .into_iter()
+            .filter(|name| name.starts_with("nvme"));
+        names
+            .into_iter()
+            .find_map(|name| tree.value(format!("{device}/{name}/transport")))
     };
     match own.or_else(of_path)?.as_str() {
         "pcie" | "apple-nvme" => Some(Transport::Nvme),
@@ -160,9 +200,17 @@ mod tests {
     use super::*;
 
     fn disk(fixture: &Fixture, number: &str, at: &str) -> BlockDevice {
-        fixture.directory(at).link(&format!("sys/dev/block/{number}"), at);
+        fixture
+            .directory(at)
+            .link(&format!("sys/dev/block/{number}"), at);
         let (major, minor) = number.split_once(':').unwrap();
-        device(&fixture.tree(), major.parse().unwrap(), minor.parse().unwrap(), None).facts
+        device(
+            &fixture.tree(),
+            major.parse().unwrap(),
+            minor.parse().unwrap(),
+            None,
+        )
+        .facts
     }
 
     #[test]
@@ -185,7 +233,11 @@ mod tests {
         ];
         let fixture = Fixture::new();
         for (number, (place, transport)) in cases.into_iter().enumerate() {
-            let device = disk(&fixture, &format!("9:{number}"), &format!("sys/devices/{place}"));
+            let device = disk(
+                &fixture,
+                &format!("9:{number}"),
+                &format!("sys/devices/{place}"),
+            );
             assert_eq!(device.transport, transport, "{place}");
         }
     }
@@ -194,36 +246,75 @@ mod tests {
     fn a_fabric_is_not_a_local_nvme() {
         let fixture = Fixture::new();
         let at = "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1";
-        fixture.file("sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1/transport", "tcp\n");
-        fixture.link(&format!("{at}/device"), "sys/devices/virtual/nvme-subsystem/nvme-subsys0");
-        assert_eq!(disk(&fixture, "259:0", at).transport, Some(Transport::NvmeFabric));
+        fixture.file(
+            "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1/transport",
+            "tcp\n",
+        );
+        fixture.link(
+            &format!("{at}/device"),
+            "sys/devices/virtual/nvme-subsystem/nvme-subsys0",
+        );
+        assert_eq!(
+            disk(&fixture, "259:0", at).transport,
+            Some(Transport::NvmeFabric)
+        );
     }
 
     #[test]
     fn an_array_says_what_it_is_busy_with_and_a_mapping_who_made_it() {
         let fixture = Fixture::new();
-        fixture.files("sys/devices/virtual/block/md0/md", &[("level", "raid1\n"), ("sync_action", "resync\n")]);
-        fixture.file("sys/devices/virtual/block/dm-0/dm/uuid", "CRYPT-LUKS2-abc-x\n");
+        fixture.files(
+            "sys/devices/virtual/block/md0/md",
+            &[("level", "raid1\n"), ("sync_action", "resync\n")],
+        );
+        fixture.file(
+            "sys/devices/virtual/block/dm-0/dm/uuid",
+            "CRYPT-LUKS2-abc-x\n",
+        );
         let array = disk(&fixture, "9:0", "sys/devices/virtual/block/md0");
-        assert_eq!((array.raid_level.as_deref(), array.raid_activity.as_deref()), (Some("raid1"), Some("resync")));
+        assert_eq!(
+            (array.raid_level.as_deref(), array.raid_activity.as_deref()),
+            (Some("raid1"), Some("resync"))
+        );
         let mapping = disk(&fixture, "253:0", "sys/devices/virtual/block/dm-0");
-        assert_eq!((mapping.transport, mapping.mapping.as_deref()), (Some(Transport::Dm), Some("crypt")));
+        assert_eq!(
+            (mapping.transport, mapping.mapping.as_deref()),
+            (Some(Transport::Dm), Some("crypt"))
+        );
     }
 
     #[test]
     fn a_scsi_disk_has_its_own_queue_depth_and_a_vendor() {
         let fixture = Fixture::new();
         let at = "sys/devices/pci0/ata1/block/sda";
-        let files = [("queue_depth", "32\n"), ("vendor", "ATA     \n"), ("model", "DISK 1 \n"), ("rev", "A1\n")];
+        let files = [
+            ("queue_depth", "32\n"),
+            ("vendor", "ATA     \n"),
+            ("model", "DISK 1 \n"),
+            ("rev", "A1\n"),
+        ];
         fixture.files(&format!("{at}/device"), &files);
         let device = disk(&fixture, "8:0", at);
-        assert_eq!((device.queue_depth, device.model.as_deref()), (Some(32), Some("ATA DISK 1")));
-        assert_eq!((device.firmware.as_deref(), device.serial_fingerprint), (Some("A1"), None));
+        assert_eq!(
+            (device.queue_depth, device.model.as_deref()),
+            (Some(32), Some("ATA DISK 1"))
+        );
+        assert_eq!(
+            (device.firmware.as_deref(), device.serial_fingerprint),
+            (Some("A1"), None)
+        );
     }
 
     #[test]
     fn a_device_that_sysfs_does_not_know_keeps_its_numbers() {
         let device = device(&Fixture::new().tree(), 8, 17, None);
-        assert_eq!(device.facts, BlockDevice { major: 8, minor: 17, ..BlockDevice::default() });
+        assert_eq!(
+            device.facts,
+            BlockDevice {
+                major: 8,
+                minor: 17,
+                ..BlockDevice::default()
+            }
+        );
     }
 }

@@ -31,15 +31,25 @@ pub(super) fn facts(tree: &Tree, meminfo: &str) -> MemoryFacts {
 /// The online nodes by id.
 pub(super) fn nodes(tree: &Tree) -> Vec<NumaNode> {
     let online = cpu::list(tree, format!("{NODES}/online")).unwrap_or_default();
-    online.ids().iter().filter_map(|&id| node(tree, id)).collect()
+    online
+        .ids()
+        .iter()
+        .filter_map(|&id| node(tree, id))
+        .collect()
 }
 
 /// `None` where the node does not state its CPUs: an empty list would claim that it has none.
 fn node(tree: &Tree, id: u32) -> Option<NumaNode> {
     let cpus = cpu::list(tree, format!("{NODES}/node{id}/cpulist"))?;
-    let meminfo = tree.text(format!("{NODES}/node{id}/meminfo")).unwrap_or_default();
+    let meminfo = tree
+        .text(format!("{NODES}/node{id}/meminfo"))
+        .unwrap_or_default();
     let memory_total_bytes = size(&meminfo, &format!("Node {id} MemTotal"));
-    Some(NumaNode { id, cpus, memory_total_bytes })
+    Some(NumaNode {
+        id,
+        cpus,
+        memory_total_bytes,
+    })
 }
 
 /// Entries of the auxiliary vector, see getauxval(3).
@@ -64,8 +74,12 @@ mod tests {
     #[test]
     fn memory_is_read_in_bytes() {
         let fixture = Fixture::new();
-        fixture.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-        let meminfo = "MemTotal: 100 kB\nSwapTotal: 0 kB\nHugePages_Total: 3\nHugepagesize: 2048 kB\n";
+        fixture.file(
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+        );
+        let meminfo =
+            "MemTotal: 100 kB\nSwapTotal: 0 kB\nHugePages_Total: 3\nHugepagesize: 2048 kB\n";
         let expected = MemoryFacts {
             total_bytes: Some(102_400),
             page_bytes: None,
@@ -80,13 +94,30 @@ mod tests {
     #[test]
     fn a_node_may_have_no_cpus_but_must_say_so() {
         let fixture = Fixture::new();
-        let files = [("online", "0,2-3\n"), ("node0/cpulist", "0-1\n"), ("node2/cpulist", "\n")];
+        let files = [
+            ("online", "0,2-3\n"),
+            ("node0/cpulist", "0-1\n"),
+            ("node2/cpulist", "\n"),
+        ];
         fixture.files("sys/devices/system/node", &files);
-        fixture.file("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  4 kB\nNode 0 MemFree: 1 kB\n");
+        fixture.file(
+            "sys/devices/system/node/node0/meminfo",
+            "Node 0 MemTotal:  4 kB\nNode 0 MemFree: 1 kB\n",
+        );
         let nodes = nodes(&fixture.tree());
         assert_eq!(nodes.len(), 2);
-        assert_eq!((nodes[0].cpus.ids(), nodes[0].memory_total_bytes), (&[0, 1][..], Some(4096)));
-        assert_eq!((nodes[1].id, nodes[1].cpus.ids(), nodes[1].memory_total_bytes), (2, &[][..], None));
+        assert_eq!(
+            (nodes[0].cpus.ids(), nodes[0].memory_total_bytes),
+            (&[0, 1][..], Some(4096))
+        );
+        assert_eq!(
+            (
+                nodes[1].id,
+                nodes[1].cpus.ids(),
+                nodes[1].memory_total_bytes
+            ),
+            (2, &[][..], None)
+        );
     }
 
     #[test]

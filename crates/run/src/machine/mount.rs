@@ -7,7 +7,8 @@ use super::tree::Tree;
 /// One line of /proc/self/mountinfo, proc_pid_mountinfo(5).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Mount {
-    /// Major and minor number as stat(2) reports them; major 0 for what lies on no one block device.
+    /// Major and minor number as stat(2) reports them; major 0 for what lies on no one block
+    /// device.
     pub(super) device: (u32, u32),
     pub(super) root: String,
     pub(super) point: String,
@@ -36,7 +37,15 @@ fn parse(line: &str) -> Option<Mount> {
     let kind = after.next()?.to_owned();
     let source = unescaped(after.next()?);
     let super_options = unescaped(after.next().unwrap_or_default());
-    Some(Mount { device, root, point, options, kind, source, super_options })
+    Some(Mount {
+        device,
+        root,
+        point,
+        options,
+        kind,
+        source,
+        super_options,
+    })
 }
 
 /// The kernel writes space, tab, newline and backslash as three octal digits.
@@ -44,7 +53,9 @@ fn unescaped(text: &str) -> String {
     let mut pieces = text.split('\\');
     let mut plain = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
-        let code = piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = piece
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code.filter(u8::is_ascii) {
             Some(code) => {
                 plain.push(char::from(code));
@@ -59,12 +70,22 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// The mount that `path` lies on. Among the mounts whose point is above it the longest point wins, and the latest
-/// of equals, which hides the others. Where some of them have the path's own device, only those count: a mount on
-/// a parent can hide a longer one. Subvolumes and overlays report devices that no mount has, hence the fallback.
-pub(super) fn mount_of<'a>(mounts: &'a [Mount], path: &Path, device: Option<(u32, u32)>) -> Option<&'a Mount> {
+/// The mount that `path` lies on. Among the mounts whose point is above it the longest point wins,
+/// and the latest of equals, which hides the others. Where some of them have the path's own device,
+/// only those count: a mount on a parent can hide a longer one. Subvolumes and overlays report
+/// devices that no mount has, hence the fallback.
+pub(super) fn mount_of<'a>(
+    mounts: &'a [Mount],
+    path: &Path,
+    device: Option<(u32, u32)>,
+) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
-    above.max_by_key(|mount| (Some(mount.device) == device, Path::new(&mount.point).components().count()))
+    above.max_by_key(|mount| {
+        (
+            Some(mount.device) == device,
+            Path::new(&mount.point).components().count(),
+        )
+    })
 }
 
 /// Major and minor number of a `st_dev`, as the C libraries for Linux encode them.
@@ -92,9 +113,18 @@ pub(super) mod tests {
     fn a_line_with_any_number_of_optional_fields_is_read() {
         let mounts: Vec<Mount> = MOUNTS.lines().filter_map(parse).collect();
         assert_eq!(mounts.len(), 6);
-        assert_eq!((mounts[0].device, mounts[0].source.as_str()), ((259, 2), "/dev/nvme0n1p2"));
-        assert_eq!((mounts[2].kind.as_str(), mounts[2].super_options.as_str()), ("tmpfs", "rw,size=1024k"));
-        assert_eq!((mounts[3].root.as_str(), mounts[3].point.as_str()), ("/@data", "/srv/my data"));
+        assert_eq!(
+            (mounts[0].device, mounts[0].source.as_str()),
+            ((259, 2), "/dev/nvme0n1p2")
+        );
+        assert_eq!(
+            (mounts[2].kind.as_str(), mounts[2].super_options.as_str()),
+            ("tmpfs", "rw,size=1024k")
+        );
+        assert_eq!(
+            (mounts[3].root.as_str(), mounts[3].point.as_str()),
+            ("/@data", "/srv/my data")
+        );
         assert_eq!(parse("1 2 8:1 / / rw"), None);
         assert_eq!(parse("1 2 x:1 / / rw - ext4 a rw"), None);
     }
@@ -102,7 +132,12 @@ pub(super) mod tests {
     #[test]
     fn the_longest_point_wins_and_only_whole_names_match() {
         let mounts: Vec<Mount> = MOUNTS.lines().filter_map(parse).collect();
-        let point = |path: &str| mount_of(&mounts, Path::new(path), None).unwrap().point.clone();
+        let point = |path: &str| {
+            mount_of(&mounts, Path::new(path), None)
+                .unwrap()
+                .point
+                .clone()
+        };
         assert_eq!(point("/tmp/a"), "/tmp");
         assert_eq!(point("/tmpfile"), "/");
         assert_eq!(point("/srv/my data/x"), "/srv/my data");
@@ -110,8 +145,16 @@ pub(super) mod tests {
 
     #[test]
     fn the_device_decides_where_a_mount_hides_another() {
-        let line = |device: &str, point: &str| parse(&format!("1 1 {device} / {point} rw - ext4 s rw")).unwrap();
-        let mounts = [line("8:1", "/"), line("8:2", "/a/b"), line("8:3", "/a"), line("8:4", "/c"), line("8:5", "/c")];
+        let line = |device: &str, point: &str| {
+            parse(&format!("1 1 {device} / {point} rw - ext4 s rw")).unwrap()
+        };
+        let mounts = [
+            line("8:1", "/"),
+            line("8:2", "/a/b"),
+            line("8:3", "/a"),
+            line("8:4", "/c"),
+            line("8:5", "/c"),
+        ];
         let of = |path: &str, device| mount_of(&mounts, Path::new(path), device).unwrap().device;
         assert_eq!(of("/a/b/x", Some((8, 3))), (8, 3));
         assert_eq!(of("/a/b/x", Some((0, 77))), (8, 2));

@@ -31,20 +31,34 @@ pub struct Pressure {
 
 impl Pressure {
     /// The files, in the order of [`Reading::take`]'s parts.
-    pub(super) const PATHS: [&str; 3] = ["/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"];
+    pub(super) const PATHS: [&str; 3] = [
+        "/proc/pressure/cpu",
+        "/proc/pressure/io",
+        "/proc/pressure/memory",
+    ];
 
     /// The stalled time since `earlier`, with the present averages.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let stall = |later: Option<Stall>, earlier: Option<Stall>| {
             let later = later?;
-            Some(Stall { total_us: later.total_us.checked_sub(earlier?.total_us)?, ..later })
+            Some(Stall {
+                total_us: later.total_us.checked_sub(earlier?.total_us)?,
+                ..later
+            })
         };
         let stalls = |later: Option<Stalls>, earlier: Option<Stalls>| {
             let (later, earlier) = (later?, earlier?);
-            Some(Stalls { some: stall(later.some, earlier.some), full: stall(later.full, earlier.full) })
+            Some(Stalls {
+                some: stall(later.some, earlier.some),
+                full: stall(later.full, earlier.full),
+            })
         };
-        Self { cpu: stalls(self.cpu, earlier.cpu), io: stalls(self.io, earlier.io), memory: stalls(self.memory, earlier.memory) }
+        Self {
+            cpu: stalls(self.cpu, earlier.cpu),
+            io: stalls(self.io, earlier.io),
+            memory: stalls(self.memory, earlier.memory),
+        }
     }
 }
 
@@ -52,11 +66,21 @@ impl Reading for Pressure {
     fn take(&mut self, part: usize, text: &str) -> bool {
         let stall = |kind: &str| {
             let line = text.lines().find(|line| line.starts_with(kind))?;
-            let field = |key: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(key));
+            let field = |key: &str| {
+                line.split_ascii_whitespace()
+                    .find_map(|word| word.strip_prefix(key))
+            };
             let avg10: f64 = field("avg10=")?.parse().ok()?;
-            Some(Stall { avg10, total_us: field("total=")?.parse().ok()? }).filter(|_| avg10.is_finite())
+            Some(Stall {
+                avg10,
+                total_us: field("total=")?.parse().ok()?,
+            })
+            .filter(|_| avg10.is_finite())
         };
-        let stalls = Stalls { some: stall("some "), full: stall("full ") };
+        let stalls = Stalls {
+            some: stall("some "),
+            full: stall("full "),
+        };
         let known = stalls != Stalls::default();
         let slot = match part {
             0 => &mut self.cpu,
@@ -68,14 +92,16 @@ impl Reading for Pressure {
     }
 }
 
-/// How often CPU bandwidth limits stopped this process's control group or one of its visible ancestors.
+/// How often CPU bandwidth limits stopped this process's control group or one of its visible
+/// ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CgroupThrottle {
     /// Periods in which something ran, summed over the levels.
     pub periods: u64,
     /// Periods that ended throttled, summed over the levels.
     pub throttled: u64,
-    /// Stopped time of all CPUs, summed over the levels: an upper bound, since levels may be stopped at once.
+    /// Stopped time of all CPUs, summed over the levels: an upper bound, since levels may be
+    /// stopped at once.
     pub throttled_ns: u64,
 }
 
@@ -96,7 +122,9 @@ impl Reading for CgroupThrottle {
     fn take(&mut self, _part: usize, text: &str) -> bool {
         let field = |key| tree::after(text, key, ' ')?.parse::<u64>().ok();
         let time = field("throttled_time").or_else(|| field("throttled_usec")?.checked_mul(1000));
-        let (Some(periods), Some(throttled), Some(ns)) = (field("nr_periods"), field("nr_throttled"), time) else {
+        let (Some(periods), Some(throttled), Some(ns)) =
+            (field("nr_periods"), field("nr_throttled"), time)
+        else {
             return false;
         };
         self.periods = self.periods.saturating_add(periods);
@@ -169,7 +197,13 @@ mod tests {
         assert!(later.take(1, "some avg10=12.50 avg60=1.1 avg300=0 total=340\nfull avg10=1.00 avg60=0 avg300=0 total=9"));
         assert_eq!(later.cpu, None);
         let grown = later.since(&earlier).io.unwrap();
-        assert_eq!(grown.some, Some(Stall { avg10: 12.5, total_us: 240 }));
+        assert_eq!(
+            grown.some,
+            Some(Stall {
+                avg10: 12.5,
+                total_us: 240
+            })
+        );
         assert_eq!(grown.full, None);
     }
 
@@ -183,10 +217,20 @@ mod tests {
     #[test]
     fn throttling_of_both_versions_is_summed_in_nanoseconds() {
         let mut throttle = CgroupThrottle::default();
-        assert!(throttle.take(0, "usage_usec 9\nnr_periods 10\nnr_throttled 2\nthrottled_usec 7\nnr_bursts 0\n"));
+        assert!(throttle.take(
+            0,
+            "usage_usec 9\nnr_periods 10\nnr_throttled 2\nthrottled_usec 7\nnr_bursts 0\n"
+        ));
         assert!(throttle.take(1, "nr_periods 1\nnr_throttled 1\nthrottled_time 500\n"));
         assert!(!throttle.take(2, "usage_usec 9\n"));
-        assert_eq!(throttle, CgroupThrottle { periods: 11, throttled: 3, throttled_ns: 7500 });
+        assert_eq!(
+            throttle,
+            CgroupThrottle {
+                periods: 11,
+                throttled: 3,
+                throttled_ns: 7500
+            }
+        );
         assert_eq!(CgroupThrottle::default().since(&throttle), None);
         assert_eq!(throttle.since(&CgroupThrottle::default()), Some(throttle));
     }
@@ -200,7 +244,17 @@ mod tests {
         assert!(later.take(0, "Cached: 2 kB\nDirty: 3 kB\nWriteback: 0 kB\n"));
         assert!(later.take(1, "pswpin 4\npswpout 9\n"));
         let grown = later.since(&earlier);
-        assert_eq!((grown.cached_bytes, grown.dirty_bytes, grown.writeback_bytes), (Some(2048), Some(3072), Some(0)));
-        assert_eq!((grown.swapped_in_pages, grown.swapped_out_pages, grown.major_faults), (Some(0), Some(4), None));
+        assert_eq!(
+            (grown.cached_bytes, grown.dirty_bytes, grown.writeback_bytes),
+            (Some(2048), Some(3072), Some(0))
+        );
+        assert_eq!(
+            (
+                grown.swapped_in_pages,
+                grown.swapped_out_pages,
+                grown.major_faults
+            ),
+            (Some(0), Some(4), None)
+        );
     }
 }

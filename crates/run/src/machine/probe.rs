@@ -17,7 +17,8 @@ pub trait Reading: Default {
     }
 }
 
-/// Open files that yield one [`Reading`] again and again; after the first read it allocates nothing of its own.
+/// Open files that yield one [`Reading`] again and again; after the first read it allocates nothing
+/// of its own.
 #[derive(Debug)]
 pub struct Probe<R> {
     parts: Vec<(usize, File)>,
@@ -30,7 +31,11 @@ impl<R: Reading> Probe<R> {
     pub(super) fn open(tree: &Tree, paths: &[String]) -> Option<Self> {
         let open = |(part, path)| Some((part, File::open(tree.path(path)).ok()?));
         let parts: Vec<_> = paths.iter().enumerate().filter_map(open).collect();
-        (!parts.is_empty()).then(|| Self { parts, buffer: vec![0; 4096], reading: PhantomData })
+        (!parts.is_empty()).then(|| Self {
+            parts,
+            buffer: vec![0; 4096],
+            reading: PhantomData,
+        })
     }
 
     /// The present values; `None` where no file can be read or understood any more.
@@ -39,7 +44,8 @@ impl<R: Reading> Probe<R> {
         self.refresh(&mut reading).then_some(reading)
     }
 
-    /// Replaces `reading` by the present values, reusing its allocations; false where there are none.
+    /// Replaces `reading` by the present values, reusing its allocations; false where there are
+    /// none.
     pub fn refresh(&mut self, reading: &mut R) -> bool {
         reading.clear();
         let mut understood = false;
@@ -53,7 +59,8 @@ impl<R: Reading> Probe<R> {
     }
 }
 
-/// The file from its beginning. A short read is not the end: the kernel hands out long files by the page.
+/// The file from its beginning. A short read is not the end: the kernel hands out long files by the
+/// page.
 fn whole<'a>(file: &File, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let mut filled = 0;
     loop {
@@ -89,7 +96,8 @@ mod tests {
     fn each_read_sees_the_file_anew_and_whole() {
         let fixture = Fixture::new();
         fixture.file("b", "x".repeat(10_000));
-        let mut probe = Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned(), "b".to_owned()]).unwrap();
+        let mut probe =
+            Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned(), "b".to_owned()]).unwrap();
         assert_eq!(probe.read(), Some(Lengths([None, Some(10_000)])));
         fixture.file("b", "xyz");
         let mut lengths = Lengths([Some(1), Some(1)]);
@@ -102,6 +110,11 @@ mod tests {
         let fixture = Fixture::new();
         assert!(Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned()]).is_none());
         fixture.file("a", "");
-        assert_eq!(Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned()]).unwrap().read(), None);
+        assert_eq!(
+            Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned()])
+                .unwrap()
+                .read(),
+            None
+        );
     }
 }

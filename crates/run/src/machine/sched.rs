@@ -3,7 +3,8 @@
 use super::probe::Reading;
 use super::tree;
 
-/// The times of one CPU or of all, in clock ticks (`ProcessFacts::ticks_per_second`), as proc_stat(5) defines them.
+/// The times of one CPU or of all, in clock ticks (`ProcessFacts::ticks_per_second`), as
+/// proc_stat(5) defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CpuTicks {
     /// Includes `guest`.
@@ -23,7 +24,8 @@ pub struct CpuTicks {
 }
 
 impl CpuTicks {
-    /// The growth since `earlier`; a time that went backwards, which the kernel allows for `iowait`, counts as none.
+    /// The growth since `earlier`; a time that went backwards, which the kernel allows for
+    /// `iowait`, counts as none.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -43,13 +45,17 @@ impl CpuTicks {
     /// Ticks in which the CPU worked for somebody here.
     #[must_use]
     pub fn busy(&self) -> u64 {
-        [self.nice, self.system, self.irq, self.softirq].into_iter().fold(self.user, u64::saturating_add)
+        [self.nice, self.system, self.irq, self.softirq]
+            .into_iter()
+            .fold(self.user, u64::saturating_add)
     }
 
     /// All ticks: busy, idle and stolen.
     #[must_use]
     pub fn elapsed(&self) -> u64 {
-        [self.idle, self.iowait, self.steal].into_iter().fold(self.busy(), u64::saturating_add)
+        [self.idle, self.iowait, self.steal]
+            .into_iter()
+            .fold(self.busy(), u64::saturating_add)
     }
 
     /// The ten numbers after the CPU's name; the two guest times may be missing.
@@ -87,7 +93,10 @@ impl CpuTimes {
     pub fn since(&self, earlier: &Self) -> Self {
         let before = |id| earlier.cpus.iter().find(|(other, _)| *other == id);
         let grown = |(id, ticks): &(u32, CpuTicks)| Some((*id, ticks.since(&before(*id)?.1)));
-        Self { total: self.total.since(&earlier.total), cpus: self.cpus.iter().filter_map(grown).collect() }
+        Self {
+            total: self.total.since(&earlier.total),
+            cpus: self.cpus.iter().filter_map(grown).collect(),
+        }
     }
 }
 
@@ -96,8 +105,12 @@ impl Reading for CpuTimes {
         let mut understood = false;
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
-            let Some(cpu) = words.next().and_then(|name| name.strip_prefix("cpu")) else { break };
-            let Some(ticks) = CpuTicks::parse(words) else { continue };
+            let Some(cpu) = words.next().and_then(|name| name.strip_prefix("cpu")) else {
+                break;
+            };
+            let Some(ticks) = CpuTicks::parse(words) else {
+                continue;
+            };
             if cpu.is_empty() {
                 self.total = ticks;
                 understood = true;
@@ -114,7 +127,8 @@ impl Reading for CpuTimes {
     }
 }
 
-/// How one thread fared with the scheduler. The kernel settles the running thread's own time at its next tick.
+/// How one thread fared with the scheduler. The kernel settles the running thread's own time at its
+/// next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ThreadSched {
     /// Time on a CPU.
@@ -192,7 +206,8 @@ impl Reading for ThreadSched {
     }
 }
 
-/// The field with this number of a proc_pid_stat(5) line, from 3 on; the command before it may hold anything.
+/// The field with this number of a proc_pid_stat(5) line, from 3 on; the command before it may hold
+/// anything.
 pub(super) fn stat_field(text: &str, number: usize) -> Option<&str> {
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(number.checked_sub(3)?)
@@ -215,8 +230,14 @@ mod tests {
     #[test]
     fn the_total_and_each_online_cpu_are_read() {
         let times = times(STAT).unwrap();
-        assert_eq!((times.total.user, times.total.steal, times.total.guest_nice), (100, 65, 1));
-        assert_eq!(times.cpus.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(
+            (times.total.user, times.total.steal, times.total.guest_nice),
+            (100, 65, 1)
+        );
+        assert_eq!(
+            times.cpus.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+            [0, 3]
+        );
         assert_eq!(times.total.busy(), 126);
         assert_eq!(times.total.elapsed(), 1000);
     }
@@ -224,7 +245,8 @@ mod tests {
     #[test]
     fn a_shrinking_iowait_and_a_new_cpu_do_not_make_growth() {
         let earlier = times("cpu 100 0 0 0 9 0 0 0\ncpu0 100 0 0 0 9 0 0 0\n").unwrap();
-        let later = times("cpu 130 0 0 0 7 0 0 0\ncpu0 110 0 0 0 7 0 0 0\ncpu1 20 0 0 0 0 0 0 0\n").unwrap();
+        let later = times("cpu 130 0 0 0 7 0 0 0\ncpu0 110 0 0 0 7 0 0 0\ncpu1 20 0 0 0 0 0 0 0\n")
+            .unwrap();
         let grown = later.since(&earlier);
         assert_eq!((grown.total.user, grown.total.iowait), (30, 0));
         assert_eq!(grown.cpus.len(), 1);
@@ -251,8 +273,14 @@ mod tests {
     fn a_thread_with_a_hostile_name_is_read_by_the_right_fields() {
         let mut sched = ThreadSched::default();
         assert!(sched.take(0, "1561751 17932 2\n"));
-        assert!(sched.take(1, "7 (a) S 9 (b\u{fffd}) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0\n"));
-        assert!(sched.take(2, "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n"));
+        assert!(sched.take(
+            1,
+            "7 (a) S 9 (b\u{fffd}) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0\n"
+        ));
+        assert!(sched.take(
+            2,
+            "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n"
+        ));
         let expected = ThreadSched {
             run_ns: Some(1_561_751),
             wait_ns: Some(17_932),
@@ -265,8 +293,15 @@ mod tests {
             nonvoluntary_switches: Some(6),
         };
         assert_eq!(sched, expected);
-        let grown = sched.since(&ThreadSched { run_ns: Some(1_561_000), slices: Some(3), ..sched });
-        assert_eq!((grown.run_ns, grown.slices, grown.user_ticks), (Some(751), None, Some(0)));
+        let grown = sched.since(&ThreadSched {
+            run_ns: Some(1_561_000),
+            slices: Some(3),
+            ..sched
+        });
+        assert_eq!(
+            (grown.run_ns, grown.slices, grown.user_ticks),
+            (Some(751), None, Some(0))
+        );
     }
 
     #[test]
@@ -274,6 +309,13 @@ mod tests {
         let mut sched = ThreadSched::default();
         assert!(!sched.take(0, ""));
         assert!(sched.take(2, "voluntary_ctxt_switches:\t5\n"));
-        assert_eq!((sched.run_ns, sched.voluntary_switches, sched.nonvoluntary_switches), (None, Some(5), None));
+        assert_eq!(
+            (
+                sched.run_ns,
+                sched.voluntary_switches,
+                sched.nonvoluntary_switches
+            ),
+            (None, Some(5), None)
+        );
     }
 }

@@ -7,7 +7,8 @@ use super::mount::Mount;
 use super::tree::{self, Tree};
 use super::{cpu, memory, sched};
 
-/// Settings that move the numbers of buffered writes, asynchronous I/O, the scheduler or the network.
+/// Settings that move the numbers of buffered writes, asynchronous I/O, the scheduler or the
+/// network.
 const SYSCTLS: [&str; 12] = [
     "fs.aio-max-nr",
     "kernel.numa_balancing",
@@ -24,9 +25,22 @@ const SYSCTLS: [&str; 12] = [
 ];
 
 /// Names that container managers give to control groups.
-const CONTAINER_CGROUPS: [&str; 7] = ["docker", "kubepods", "containerd", "libpod", "lxc", "garden", "machine.slice"];
+const CONTAINER_CGROUPS: [&str; 7] = [
+    "docker",
+    "kubepods",
+    "containerd",
+    "libpod",
+    "lxc",
+    "garden",
+    "machine.slice",
+];
 
-pub(super) fn facts(tree: &Tree, first_processor: &str, mounts: &[Mount], key: Option<Fingerprint>) -> SystemFacts {
+pub(super) fn facts(
+    tree: &Tree,
+    first_processor: &str,
+    mounts: &[Mount],
+    key: Option<Fingerprint>,
+) -> SystemFacts {
     let kernel = |name: &str| tree.value(format!("/proc/sys/kernel/{name}"));
     let firmware = |name: &str| tree.value(format!("/sys/class/dmi/id/{name}"));
     let sysctl = |name: &&str| {
@@ -42,7 +56,8 @@ pub(super) fn facts(tree: &Tree, first_processor: &str, mounts: &[Mount], key: O
         // Kernels before 6.1 do not say; they run this binary, so its architecture is theirs.
         architecture: kernel("arch").or_else(|| Some(std::env::consts::ARCH.to_owned())),
         os_name: os_name(tree),
-        hypervisor: cpu::flags(first_processor).map(|flags| flags.iter().any(|flag| flag == "hypervisor")),
+        hypervisor: cpu::flags(first_processor)
+            .map(|flags| flags.iter().any(|flag| flag == "hypervisor")),
         hypervisor_name: tree.value("/sys/hypervisor/type"),
         vendor: firmware("sys_vendor"),
         product: firmware("product_name"),
@@ -54,7 +69,9 @@ pub(super) fn facts(tree: &Tree, first_processor: &str, mounts: &[Mount], key: O
 }
 
 fn os_name(tree: &Tree) -> Option<String> {
-    let text = tree.text("/etc/os-release").or_else(|| tree.text("/usr/lib/os-release"))?;
+    let text = tree
+        .text("/etc/os-release")
+        .or_else(|| tree.text("/usr/lib/os-release"))?;
     let name = tree::after(&text, "PRETTY_NAME", '=')?.trim_matches(['"', '\'']);
     (!name.is_empty()).then(|| name.to_owned())
 }
@@ -62,14 +79,26 @@ fn os_name(tree: &Tree) -> Option<String> {
 fn container_hints(tree: &Tree, mounts: &[Mount]) -> Vec<String> {
     let mut hints = Vec::new();
     let marks = ["/.dockerenv", "/run/.containerenv"];
-    hints.extend(marks.into_iter().filter(|mark| tree.exists(mark)).map(str::to_owned));
+    hints.extend(
+        marks
+            .into_iter()
+            .filter(|mark| tree.exists(mark))
+            .map(str::to_owned),
+    );
     if let Some(manager) = tree.value("/run/systemd/container") {
         hints.push(format!("/run/systemd/container: {manager}"));
     }
     let groups = tree.text("/proc/self/cgroup").unwrap_or_default();
-    let named = CONTAINER_CGROUPS.into_iter().filter(|name| groups.contains(name));
+    let named = CONTAINER_CGROUPS
+        .into_iter()
+        .filter(|name| groups.contains(name));
     hints.extend(named.map(|name| format!("control group of {name}")));
-    if mounts.iter().rev().find(|mount| mount.point == "/").is_some_and(|root| root.kind == "overlay") {
+    if mounts
+        .iter()
+        .rev()
+        .find(|mount| mount.point == "/")
+        .is_some_and(|root| root.kind == "overlay")
+    {
         hints.push("root is an overlay".to_owned());
     }
     hints
@@ -79,8 +108,11 @@ pub(super) fn process(tree: &Tree) -> ProcessFacts {
     let status = tree.text("/proc/self/status").unwrap_or_default();
     let limits = tree.text("/proc/self/limits").unwrap_or_default();
     ProcessFacts {
-        allowed_cpus: tree::after(&status, "Cpus_allowed_list", ':').and_then(|list| list.parse().ok()),
-        nice: tree.text("/proc/self/stat").and_then(|stat| sched::stat_field(&stat, 19)?.parse().ok()),
+        allowed_cpus: tree::after(&status, "Cpus_allowed_list", ':')
+            .and_then(|list| list.parse().ok()),
+        nice: tree
+            .text("/proc/self/stat")
+            .and_then(|stat| sched::stat_field(&stat, 19)?.parse().ok()),
         seccomp_mode: tree::after(&status, "Seccomp", ':').and_then(|mode| mode.parse().ok()),
         locked_memory_bytes: soft_limit(&limits, "Max locked memory"),
         open_files: soft_limit(&limits, "Max open files"),
@@ -92,7 +124,9 @@ pub(super) fn process(tree: &Tree) -> ProcessFacts {
 pub(super) fn may_lock_memory(tree: &Tree) -> bool {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     let status = tree.text("/proc/self/status").unwrap_or_default();
-    tree::after(&status, "CapEff", ':').and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & CAP_IPC_LOCK != 0)
+    tree::after(&status, "CapEff", ':')
+        .and_then(|mask| u64::from_str_radix(mask, 16).ok())
+        .is_some_and(|mask| mask & CAP_IPC_LOCK != 0)
 }
 
 /// The first value of a line of /proc/self/limits, whose names contain spaces.
@@ -108,7 +142,9 @@ pub(super) fn moment(tree: &Tree, meminfo: &str) -> Moment {
     let uptime = tree.text("/proc/uptime");
     Moment {
         uptime_seconds: uptime.and_then(|text| text.split_once('.')?.0.parse().ok()),
-        load_average: tree.text("/proc/loadavg").and_then(|text| load_average(&text)),
+        load_average: tree
+            .text("/proc/loadavg")
+            .and_then(|text| load_average(&text)),
         memory_available_bytes: memory::size(meminfo, "MemAvailable"),
         swap_free_bytes: memory::size(meminfo, "SwapFree"),
         huge_pages_free: memory::size(meminfo, "HugePages_Free"),
@@ -117,7 +153,13 @@ pub(super) fn moment(tree: &Tree, meminfo: &str) -> Moment {
 
 fn load_average(text: &str) -> Option<[f64; 3]> {
     let mut words = text.split_ascii_whitespace();
-    let mut next = || words.next()?.parse().ok().filter(|load: &f64| load.is_finite());
+    let mut next = || {
+        words
+            .next()?
+            .parse()
+            .ok()
+            .filter(|load: &f64| load.is_finite())
+    };
     Some([next()?, next()?, next()?])
 }
 
@@ -130,32 +172,79 @@ mod tests {
     fn the_system_names_itself() {
         let fixture = Fixture::new();
         fixture
-            .files("proc/sys/kernel", &[("hostname", "h\n"), ("osrelease", "6.1.0\n"), ("arch", "riscv64\n")])
-            .files("proc/sys", &[("vm/dirty_ratio", "20\n"), ("kernel/io_uring_disabled", "2\n")])
+            .files(
+                "proc/sys/kernel",
+                &[
+                    ("hostname", "h\n"),
+                    ("osrelease", "6.1.0\n"),
+                    ("arch", "riscv64\n"),
+                ],
+            )
+            .files(
+                "proc/sys",
+                &[
+                    ("vm/dirty_ratio", "20\n"),
+                    ("kernel/io_uring_disabled", "2\n"),
+                ],
+            )
             .file("etc/os-release", "NAME=x\nPRETTY_NAME=\"An OS 1\"\n")
             .file("sys/class/dmi/id/sys_vendor", "QEMU\n");
         let facts = facts(&fixture.tree(), "flags : fpu hypervisor\n", &[], None);
-        assert_eq!((facts.hostname.as_deref(), facts.kernel_release.as_deref()), (Some("h"), Some("6.1.0")));
-        assert_eq!((facts.architecture.as_deref(), facts.os_name.as_deref()), (Some("riscv64"), Some("An OS 1")));
-        assert_eq!((facts.hypervisor, facts.vendor.as_deref()), (Some(true), Some("QEMU")));
-        assert_eq!(facts.sysctls.into_iter().collect::<Vec<_>>(), [("vm.dirty_ratio".to_owned(), "20".to_owned())]);
-        assert_eq!((facts.io_uring_disabled, facts.boot_id, facts.product), (Some(2), None, None));
+        assert_eq!(
+            (facts.hostname.as_deref(), facts.kernel_release.as_deref()),
+            (Some("h"), Some("6.1.0"))
+        );
+        assert_eq!(
+            (facts.architecture.as_deref(), facts.os_name.as_deref()),
+            (Some("riscv64"), Some("An OS 1"))
+        );
+        assert_eq!(
+            (facts.hypervisor, facts.vendor.as_deref()),
+            (Some(true), Some("QEMU"))
+        );
+        assert_eq!(
+            facts.sysctls.into_iter().collect::<Vec<_>>(),
+            [("vm.dirty_ratio".to_owned(), "20".to_owned())]
+        );
+        assert_eq!(
+            (facts.io_uring_disabled, facts.boot_id, facts.product),
+            (Some(2), None, None)
+        );
     }
 
     #[test]
     fn a_processor_without_x86_flags_leaves_the_hypervisor_unknown() {
         let fixture = Fixture::new();
-        assert_eq!(facts(&fixture.tree(), "Features : fp asimd\n", &[], None).hypervisor, None);
-        assert_eq!(facts(&fixture.tree(), "flags : fpu\n", &[], None).hypervisor, Some(false));
+        assert_eq!(
+            facts(&fixture.tree(), "Features : fp asimd\n", &[], None).hypervisor,
+            None
+        );
+        assert_eq!(
+            facts(&fixture.tree(), "flags : fpu\n", &[], None).hypervisor,
+            Some(false)
+        );
     }
 
     #[test]
     fn signs_of_a_container_name_their_place() {
         let fixture = Fixture::new();
-        fixture.file(".dockerenv", "").file("proc/self/cgroup", "0::/kubepods/besteffort/x\n");
-        let root = Mount { point: "/".to_owned(), kind: "overlay".to_owned(), ..Mount::default() };
+        fixture
+            .file(".dockerenv", "")
+            .file("proc/self/cgroup", "0::/kubepods/besteffort/x\n");
+        let root = Mount {
+            point: "/".to_owned(),
+            kind: "overlay".to_owned(),
+            ..Mount::default()
+        };
         let hints = container_hints(&fixture.tree(), &[root]);
-        assert_eq!(hints, ["/.dockerenv", "control group of kubepods", "root is an overlay"]);
+        assert_eq!(
+            hints,
+            [
+                "/.dockerenv",
+                "control group of kubepods",
+                "root is an overlay"
+            ]
+        );
         assert!(container_hints(&Fixture::new().tree(), &[]).is_empty());
     }
 
@@ -166,8 +255,14 @@ mod tests {
                       Max open files            1024                 4096                 files\n\
                       Max locked memory         unlimited            unlimited            bytes\n";
         let files = [
-            ("status", "Seccomp:\t2\nSeccomp_filters:\t1\nCpus_allowed_list:\t0-1,4\n"),
-            ("stat", "7 (a b) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0"),
+            (
+                "status",
+                "Seccomp:\t2\nSeccomp_filters:\t1\nCpus_allowed_list:\t0-1,4\n",
+            ),
+            (
+                "stat",
+                "7 (a b) R 1 7 7 0 -1 4 11 0 22 0 33 44 0 0 20 -5 1 0",
+            ),
             ("limits", limits),
         ];
         fixture.files("proc/self", &files);
@@ -181,9 +276,18 @@ mod tests {
     #[test]
     fn the_moment_is_read_and_nonsense_is_unknown() {
         let fixture = Fixture::new();
-        fixture.files("proc", &[("uptime", "512.07 990.1\n"), ("loadavg", "0.50 1.25 2.00 1/90 7\n")]);
+        fixture.files(
+            "proc",
+            &[
+                ("uptime", "512.07 990.1\n"),
+                ("loadavg", "0.50 1.25 2.00 1/90 7\n"),
+            ],
+        );
         let now = moment(&fixture.tree(), "MemAvailable: 2 kB\n");
-        assert_eq!((now.uptime_seconds, now.load_average), (Some(512), Some([0.5, 1.25, 2.0])));
+        assert_eq!(
+            (now.uptime_seconds, now.load_average),
+            (Some(512), Some([0.5, 1.25, 2.0]))
+        );
         assert_eq!(now.memory_available_bytes, Some(2048));
         assert_eq!(load_average("0.5 nan 1 1/2 3"), None);
     }

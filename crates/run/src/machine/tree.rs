@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-/// No file that is read here is this long on a healthy machine; a hostile one must not fill the memory.
+/// No file that is read here is this long on a healthy machine; a hostile one must not fill the
+/// memory.
 const LONGEST: u64 = 16 << 20;
 
 #[derive(Clone, Debug)]
@@ -15,13 +16,20 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 
-    /// Where `at` lies under the root; steps upwards are ignored, so no text read can lead out of it.
+    /// Where `at` lies under the root; steps upwards are ignored, so no text read can lead out of
+    /// it.
     pub(super) fn path(&self, at: impl AsRef<Path>) -> PathBuf {
         let mut path = self.root.clone();
-        path.extend(at.as_ref().components().filter(|part| matches!(part, Component::Normal(_))));
+        path.extend(
+            at.as_ref()
+                .components()
+                .filter(|part| matches!(part, Component::Normal(_))),
+        );
         path
     }
 
@@ -39,7 +47,11 @@ impl Tree {
     /// The first `limit` bytes of a file; absent and unreadable are the same.
     pub(super) fn head(&self, at: impl AsRef<Path>, limit: u64) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(self.path(at)).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+        File::open(self.path(at))
+            .ok()?
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .ok()?;
         Some(bytes)
     }
 
@@ -67,10 +79,13 @@ impl Tree {
         }
     }
 
-    /// The choice in force of a file such as `none [mq-deadline] kyber`; a lone word is its own choice.
+    /// The choice in force of a file such as `none [mq-deadline] kyber`; a lone word is its own
+    /// choice.
     pub(super) fn choice(&self, at: impl AsRef<Path>) -> Option<String> {
         let text = self.value(at)?;
-        let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let bracketed = text
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
         match bracketed {
             Some((chosen, _)) => Some(chosen.to_owned()),
             None => Some(text).filter(|text| !text.contains(char::is_whitespace)),
@@ -80,7 +95,9 @@ impl Tree {
     /// The names in a directory, sorted; none where it is absent.
     pub(super) fn names(&self, at: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.path(at)).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
         names.sort_unstable();
         names
     }
@@ -122,7 +139,9 @@ pub(super) mod fixture {
 
     impl Fixture {
         pub(in crate::machine) fn new() -> Self {
-            Self { directory: tempfile::tempdir().unwrap() }
+            Self {
+                directory: tempfile::tempdir().unwrap(),
+            }
         }
 
         pub(in crate::machine) fn file(&self, at: &str, bytes: impl AsRef<[u8]>) -> &Self {
@@ -153,10 +172,14 @@ pub(super) mod fixture {
             self
         }
 
-        /// Joining an absolute path would replace the root, and a test would write to the real machine.
+        /// Joining an absolute path would replace the root, and a test would write to the real
+        /// machine.
         fn place(&self, at: &str) -> PathBuf {
             let normal = |part| matches!(part, Component::Normal(_));
-            assert!(!at.is_empty() && Path::new(at).components().all(normal), "'{at}' is not below the root");
+            assert!(
+                !at.is_empty() && Path::new(at).components().all(normal),
+                "'{at}' is not below the root"
+            );
             self.root().join(at)
         }
 
@@ -179,7 +202,10 @@ mod tests {
     fn a_path_never_leaves_the_root() {
         let tree = Tree::at(Path::new("/fixture"));
         assert_eq!(tree.path("/proc/stat"), Path::new("/fixture/proc/stat"));
-        assert_eq!(tree.path("../../etc/../passwd"), Path::new("/fixture/etc/passwd"));
+        assert_eq!(
+            tree.path("../../etc/../passwd"),
+            Path::new("/fixture/etc/passwd")
+        );
     }
 
     #[test]
@@ -195,7 +221,15 @@ mod tests {
     #[test]
     fn the_choice_is_the_bracketed_word() {
         let fixture = Fixture::new();
-        fixture.files("q", &[("many", "none [kyber] bfq\n"), ("one", "none\n"), ("odd", "a b"), ("open", "a [b")]);
+        fixture.files(
+            "q",
+            &[
+                ("many", "none [kyber] bfq\n"),
+                ("one", "none\n"),
+                ("odd", "a b"),
+                ("open", "a [b"),
+            ],
+        );
         let tree = fixture.tree();
         assert_eq!(tree.choice("q/many").unwrap(), "kyber");
         assert_eq!(tree.choice("q/one").unwrap(), "none");
@@ -207,15 +241,26 @@ mod tests {
     #[test]
     fn a_link_is_resolved_from_the_root() {
         let fixture = Fixture::new();
-        fixture.file("sys/devices/a/x", "1").link("sys/dev/b", "sys/devices/a");
-        assert_eq!(fixture.tree().resolve("/sys/dev/b").unwrap(), Path::new("/sys/devices/a"));
+        fixture
+            .file("sys/devices/a/x", "1")
+            .link("sys/dev/b", "sys/devices/a");
+        assert_eq!(
+            fixture.tree().resolve("/sys/dev/b").unwrap(),
+            Path::new("/sys/devices/a")
+        );
     }
 
     #[test]
     fn values_are_found_by_their_whole_key() {
         let text = "MemTotal:  10 kB\nDirty: 3 kB\nWritebackTmp: 9 kB\nHugePages_Total:       5\n";
-        assert_eq!(after(text, "MemTotal", ':').and_then(kilobytes), Some(10 * 1024));
-        assert_eq!(after(text, "HugePages_Total", ':').and_then(kilobytes), Some(5));
+        assert_eq!(
+            after(text, "MemTotal", ':').and_then(kilobytes),
+            Some(10 * 1024)
+        );
+        assert_eq!(
+            after(text, "HugePages_Total", ':').and_then(kilobytes),
+            Some(5)
+        );
         assert_eq!(after(text, "Writeback", ':'), None);
         assert_eq!(kilobytes("7 MB"), None);
         assert_eq!(kilobytes("18446744073709551615 kB"), None);

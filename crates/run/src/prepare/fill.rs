@@ -28,11 +28,13 @@ pub(crate) fn fill_file(
         let mut at = start;
         while at < end {
             go_on()?;
-            // Chunks end on multiples of their size, so that content keyed by block is made in whole blocks.
+            // Chunks end on multiples of their size, so that content keyed by block is made in
+            // whole blocks.
             let stop = (at / CHUNK as u64 + 1) * CHUNK as u64;
             let len = units::lossless::to_usize(end.min(stop) - at);
             content(&mut buffer[..len], at);
-            file.write_all_at(&buffer[..len], at).map_err(RunError::io("cannot fill", path))?;
+            file.write_all_at(&buffer[..len], at)
+                .map_err(RunError::io("cannot fill", path))?;
             at += len as u64;
             written += len as u64;
             tell(written);
@@ -42,18 +44,24 @@ pub(crate) fn fill_file(
 }
 
 fn go_on() -> Result<(), RunError> {
-    sys::caught_signal().map_or(Ok(()), |caught| Err(RunError::Interrupted { signal: caught.signal }))
+    sys::caught_signal().map_or(Ok(()), |caught| {
+        Err(RunError::Interrupted {
+            signal: caught.signal,
+        })
+    })
 }
 
-/// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what lies beyond its end. A file system that
-/// cannot tell has none.
+/// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what
+/// lies beyond its end. A file system that cannot tell has none.
 #[must_use]
 pub(crate) fn holes(file: &File, bytes: u64) -> Vec<(u64, u64)> {
     let len = file.metadata().map_or(0, |facts| facts.len());
     let mut out = Vec::new();
     let mut at = 0;
     while at < len.min(bytes) {
-        let Ok(Some(hole)) = sys::next_hole(file, at) else { break };
+        let Ok(Some(hole)) = sys::next_hole(file, at) else {
+            break;
+        };
         if hole >= len.min(bytes) {
             break;
         }
@@ -79,7 +87,10 @@ pub(crate) fn read_whole(file: &File, path: &Path, bytes: u64) -> Result<(), Run
     let mut at = 0;
     while at < bytes {
         go_on()?;
-        match file.read_at(&mut buffer, at).map_err(RunError::io("cannot read", path))? {
+        match file
+            .read_at(&mut buffer, at)
+            .map_err(RunError::io("cannot read", path))?
+        {
             0 => break,
             n => at += n as u64,
         }
@@ -95,13 +106,25 @@ mod tests {
     fn holes_and_the_missing_end_are_found_and_filled() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
-        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .unwrap();
         file.set_len(8 << 20).unwrap();
         file.write_all_at(&[1; 1 << 20], 2 << 20).unwrap();
         let found = holes(&file, 10 << 20);
         assert_eq!(found.last(), Some(&(8 << 20, 10 << 20)));
         assert_eq!(found.iter().map(|(a, b)| b - a).sum::<u64>(), 9 << 20);
-        fill_file(&file, &path, &found, Box::new(|chunk, _| chunk.fill(7)), &mut |_| {}).unwrap();
+        fill_file(
+            &file,
+            &path,
+            &found,
+            Box::new(|chunk, _| chunk.fill(7)),
+            &mut |_| {},
+        )
+        .unwrap();
         assert!(holes(&file, 10 << 20).is_empty());
         let mut byte = [0];
         file.read_exact_at(&mut byte, 2 << 20).unwrap();

@@ -40,7 +40,8 @@ pub(super) fn fill_plan(
     if present.is_device || !needs_data {
         return Ok(FillPlan::Nothing);
     }
-    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !content.holds(workload) {
+    if workload.verify.on && present.bytes > 0 && content.mark.is_some() && !content.holds(workload)
+    {
         if !io.writes && !content.certainly_lacks(workload) {
             return Ok(FillPlan::Nothing);
         }
@@ -90,5 +91,10 @@ pub(super) fn fill_plan(
 }
 
 fn missing_bytes(present: &Present<'_>, bytes: u64) -> u64 {
-    present.file.map_or(bytes, |file| fill::holes(file, bytes).iter().map(|(start, end)| end - start).sum())
+    present.file.map_or(bytes, |file| {
+        fill::holes(file, bytes)
+            .iter()
+            .map(|(start, end)| end - start)
+            .sum()
+    })
 }

@@ -11,12 +11,21 @@ use workload::{VerifyPattern, Workload};
 /// Blocks that are looked at.
 const FIRST: u64 = 16;
 
-/// Refuses verified reads of a file or device on which no mark speaks, if nothing in its first blocks was ever written by a verified run.
+/// Refuses verified reads of a file or device on which no mark speaks, if nothing in its first
+/// blocks was ever written by a verified run.
 ///
 /// # Errors
 /// It is somebody else's.
-pub(super) fn check(file: &File, path: &Path, index: u32, content: &FileContent, workload: &Workload) -> Result<(), RunError> {
-    let reads = workload.verify.on && workload.verify.pattern == VerifyPattern::Header && use_of(workload).reads;
+pub(super) fn check(
+    file: &File,
+    path: &Path,
+    index: u32,
+    content: &FileContent,
+    workload: &Workload,
+) -> Result<(), RunError> {
+    let reads = workload.verify.on
+        && workload.verify.pattern == VerifyPattern::Header
+        && use_of(workload).reads;
     if !reads || !content.is_unknown() {
         return Ok(());
     }
@@ -30,7 +39,14 @@ pub(super) fn check(file: &File, path: &Path, index: u32, content: &FileContent,
         if file.read_exact_at(&mut block, offset).is_err() {
             break;
         }
-        match verifier.check(&block, BlockAddress { file: index, offset }, Expected::any_write()) {
+        match verifier.check(
+            &block,
+            BlockAddress {
+                file: index,
+                offset,
+            },
+            Expected::any_write(),
+        ) {
             Err(mismatch) if mismatch.kind.class() == MismatchClass::NotOurs => foreign += 1,
             Ok(()) | Err(_) => return Ok(()),
         }
@@ -60,14 +76,29 @@ mod tests {
 
     #[test]
     fn only_what_is_others_throughout_is_refused() {
-        let theirs: Vec<u8> = (0..1_u32 << 16).map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0] | 1).collect();
+        let theirs: Vec<u8> = (0..1_u32 << 16)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0] | 1)
+            .collect();
         let mut ours = vec![0; 4096];
-        Verifier::new(crate::verify::Pattern::Header, 0, 9).fill(&mut ours, BlockAddress { file: 0, offset: 4096 }, 1);
+        Verifier::new(crate::verify::Pattern::Header, 0, 9).fill(
+            &mut ours,
+            BlockAddress {
+                file: 0,
+                offset: 4096,
+            },
+            1,
+        );
         assert!(refused(&theirs) && refused(&theirs[..8192]));
-        assert!(!refused(&[&theirs[..4096], &ours].concat()), "one block of ours is enough to look on");
+        assert!(
+            !refused(&[&theirs[..4096], &ours].concat()),
+            "one block of ours is enough to look on"
+        );
         assert!(!refused(&[0; 8192]), "holes have a name of their own");
         assert!(!refused(&[]));
         ours[9] ^= 1;
-        assert!(!refused(&[&theirs[..4096], &ours].concat()), "and so is a damaged one");
+        assert!(
+            !refused(&[&theirs[..4096], &ours].concat()),
+            "and so is a damaged one"
+        );
     }
 }

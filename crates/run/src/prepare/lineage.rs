@@ -1,4 +1,5 @@
-//! What Fathom knows of a file's content, from the mark in the file: which pattern every block holds, and whose writes they are.
+//! What Fathom knows of a file's content, from the mark in the file: which pattern every block
+//! holds, and whose writes they are.
 
 use super::fill::FillChunk;
 use crate::content::Lineage;
@@ -48,9 +49,10 @@ pub(crate) struct KnownLineage {
 pub(crate) fn pattern_label(workload: &Workload) -> String {
     match workload.verify.pattern {
         VerifyPattern::Random => format!("random, seed {}", workload.seed),
-        VerifyPattern::Zeros | VerifyPattern::Ones | VerifyPattern::Sequential | VerifyPattern::Header => {
-            workload.verify.pattern.word().to_owned()
-        }
+        VerifyPattern::Zeros
+        | VerifyPattern::Ones
+        | VerifyPattern::Sequential
+        | VerifyPattern::Header => workload.verify.pattern.word().to_owned(),
     }
 }
 
@@ -73,7 +75,8 @@ pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
     }
 }
 
-/// All writes of one seed share a run id, so that files written by several commands belong together.
+/// All writes of one seed share a run id, so that files written by several commands belong
+/// together.
 pub(crate) fn run_id(workload: &Workload) -> u64 {
     crate::access::rng::split_mix(workload.seed ^ 0xFA74_0000_0000_0001)
 }
@@ -81,20 +84,40 @@ pub(crate) fn run_id(workload: &Workload) -> u64 {
 impl FileContent {
     /// What the mark of an open regular file says of its content; `None`: there is no such file.
     pub(crate) fn read(file: Option<&File>, path: &Path) -> Result<Self, RunError> {
-        let Some(file) = file else { return Ok(Self::default()) };
-        let Some(mark) = read_mark(file, path, &RealProbe)? else { return Ok(Self::default()) };
-        let facts = file.metadata().map_err(RunError::io("cannot look at", path))?;
+        let Some(file) = file else {
+            return Ok(Self::default());
+        };
+        let Some(mark) = read_mark(file, path, &RealProbe)? else {
+            return Ok(Self::default());
+        };
+        let facts = file
+            .metadata()
+            .map_err(RunError::io("cannot look at", path))?;
         let state = match (mark.modified, mark.still_describes(&facts)) {
             (None, _) => State::Unfinished,
             // Another name or other attributes do not change what a file holds.
             (Some(_), Ok(()) | Err(Stale::Changed)) => State::AsLeft,
-            (Some(_), Err(Stale::Written | Stale::Grown { .. } | Stale::Unsealed)) => State::Touched,
+            (Some(_), Err(Stale::Written | Stale::Grown { .. } | Stale::Unsealed)) => {
+                State::Touched
+            }
         };
         let sealed = state != State::Unfinished;
         let pattern = mark.pattern.clone().filter(|_| sealed);
-        let run_id = mark.run.as_deref().and_then(|text| u64::from_str_radix(text, 16).ok());
-        let lineage = run_id.filter(|_| sealed).map(|run_id| KnownLineage { run_id, oldest: mark.oldest, newest: mark.generation });
-        Ok(Self { mark: Some(mark), pattern, state, lineage })
+        let run_id = mark
+            .run
+            .as_deref()
+            .and_then(|text| u64::from_str_radix(text, 16).ok());
+        let lineage = run_id.filter(|_| sealed).map(|run_id| KnownLineage {
+            run_id,
+            oldest: mark.oldest,
+            newest: mark.generation,
+        });
+        Ok(Self {
+            mark: Some(mark),
+            pattern,
+            state,
+            lineage,
+        })
     }
 
     /// Whether every block holds what this workload verifies.
@@ -102,7 +125,8 @@ impl FileContent {
         self.pattern.as_deref() == Some(pattern_label(workload).as_str())
     }
 
-    /// Whether it is certain that some block does not hold what this workload verifies, so that a failed check would mean nothing.
+    /// Whether it is certain that some block does not hold what this workload verifies, so that a
+    /// failed check would mean nothing.
     pub(crate) fn certainly_lacks(&self, workload: &Workload) -> bool {
         matches!(self.state, State::AsLeft | State::Touched) && !self.holds(workload)
     }
@@ -120,17 +144,22 @@ impl FileContent {
                 "{}: the run that wrote it last did not end, so any generation of a block is taken for current",
                 path.display()
             )),
-            State::Touched => {
-                Some(format!("{}: somebody wrote to it since Fathom did; it is verified against what Fathom wrote", path.display()))
-            }
+            State::Touched => Some(format!(
+                "{}: somebody wrote to it since Fathom did; it is verified against what Fathom wrote",
+                path.display()
+            )),
         }
     }
 
     pub(crate) fn describe(&self) -> String {
-        self.pattern.as_ref().map_or_else(|| "unknown or mixed content".into(), |pattern| format!("it holds {pattern}"))
+        self.pattern.as_ref().map_or_else(
+            || "unknown or mixed content".into(),
+            |pattern| format!("it holds {pattern}"),
+        )
     }
 
-    /// What reads of this run may find and what its writes carry; unknown content of a foreign file or device may be of any write.
+    /// What reads of this run may find and what its writes carry; unknown content of a foreign file
+    /// or device may be of any write.
     pub(crate) fn lineage_for(&self, workload: &Workload) -> Lineage {
         match self.lineage {
             Some(known) => Lineage {
@@ -140,26 +169,47 @@ impl FileContent {
                 writing_run: known.run_id,
                 writing: known.newest + 1,
             },
-            None => Lineage { holding: None, oldest: 0, newest: u64::MAX, writing_run: run_id(workload), writing: 1 },
+            None => Lineage {
+                holding: None,
+                oldest: 0,
+                newest: u64::MAX,
+                writing_run: run_id(workload),
+                writing: 1,
+            },
         }
     }
 
     /// The mark while the file is being written.
     pub(crate) fn begin(&self, bytes: u64, _workload: &Workload) -> Mark {
         let made_by = concat!("fathom ", env!("CARGO_PKG_VERSION"));
-        let mut mark = Mark::new(made_by, bytes.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)));
+        let mut mark = Mark::new(
+            made_by,
+            bytes.max(self.mark.as_ref().map_or(0, |mark| mark.size_bytes)),
+        );
         if let Some(known) = self.lineage {
-            (mark.run, mark.generation, mark.oldest) = (Some(format!("{:016x}", known.run_id)), known.newest, known.oldest);
+            (mark.run, mark.generation, mark.oldest) = (
+                Some(format!("{:016x}", known.run_id)),
+                known.newest,
+                known.oldest,
+            );
         }
         mark
     }
 
     /// Content of a fill before the run.
-    pub(crate) fn filler<'a>(&self, workload: &Workload, file: u32, whole: bool) -> Result<FillChunk<'a>, RunError> {
+    pub(crate) fn filler<'a>(
+        &self,
+        workload: &Workload,
+        file: u32,
+        whole: bool,
+    ) -> Result<FillChunk<'a>, RunError> {
         if workload.verify.on {
             let generation = self.fill_generation(whole);
-            let id = self.lineage.map_or_else(|| run_id(workload), |known| known.run_id);
-            let verifier = Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
+            let id = self
+                .lineage
+                .map_or_else(|| run_id(workload), |known| known.run_id);
+            let verifier =
+                Verifier::new(verify_pattern(workload.verify.pattern), workload.seed, id);
             let block = units::lossless::to_usize(workload.blocks.smallest().0);
             return Ok(Box::new(move |chunk, offset| {
                 let mut at = offset;
@@ -181,7 +231,13 @@ impl FileContent {
     }
 
     fn fill_generation(&self, whole: bool) -> u64 {
-        self.lineage.map_or(1, |known| if whole { known.newest + 1 } else { known.newest })
+        self.lineage.map_or(1, |known| {
+            if whole {
+                known.newest + 1
+            } else {
+                known.newest
+            }
+        })
     }
 
     /// A fill has ended.
@@ -191,14 +247,21 @@ impl FileContent {
             (self.pattern, self.lineage) = (None, None);
         } else if whole {
             self.pattern = Some(pattern_label(workload));
-            let id = self.lineage.map_or_else(|| run_id(workload), |known| known.run_id);
-            self.lineage = Some(KnownLineage { run_id: id, oldest: generation, newest: generation });
+            let id = self
+                .lineage
+                .map_or_else(|| run_id(workload), |known| known.run_id);
+            self.lineage = Some(KnownLineage {
+                run_id: id,
+                oldest: generation,
+                newest: generation,
+            });
         } else if !self.holds(workload) {
             self.pattern = None;
         }
     }
 
-    /// A run with writes has ended; `completed`: every block was written, by each of the passes that have ended.
+    /// A run with writes has ended; `completed`: every block was written, by each of the passes
+    /// that have ended.
     pub(crate) fn wrote(&mut self, workload: &Workload, completed: bool, passes: WritePasses) {
         if !workload.verify.on {
             (self.pattern, self.lineage) = (None, None);
@@ -210,9 +273,17 @@ impl FileContent {
         let newest = generation(passes.begun);
         if completed {
             self.pattern = Some(pattern_label(workload));
-            self.lineage = Some(KnownLineage { run_id, oldest: generation(passes.ended), newest });
+            self.lineage = Some(KnownLineage {
+                run_id,
+                oldest: generation(passes.ended),
+                newest,
+            });
         } else if self.holds(workload) {
-            self.lineage = Some(KnownLineage { run_id, oldest: lineage.oldest, newest });
+            self.lineage = Some(KnownLineage {
+                run_id,
+                oldest: lineage.oldest,
+                newest,
+            });
         } else {
             (self.pattern, self.lineage) = (None, None);
         }
@@ -222,7 +293,9 @@ impl FileContent {
     pub(crate) fn stamp(&self, mut mark: Mark) -> Mark {
         mark.pattern.clone_from(&self.pattern);
         mark.run = self.lineage.map(|known| format!("{:016x}", known.run_id));
-        (mark.generation, mark.oldest) = self.lineage.map_or((0, 0), |known| (known.newest, known.oldest));
+        (mark.generation, mark.oldest) = self
+            .lineage
+            .map_or((0, 0), |known| (known.newest, known.oldest));
         mark
     }
 }

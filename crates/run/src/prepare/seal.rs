@@ -1,4 +1,5 @@
-//! The end of a run on its files: marks that say what they hold, and which files have gone meanwhile.
+//! The end of a run on its files: marks that say what they hold, and which files have gone
+//! meanwhile.
 
 use super::{FileContent, Prepared, use_of};
 use crate::error::RunError;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use workload::Workload;
 
-/// An open file whose mark says that this run writes to it. However the run ends, the mark is sealed, unless it is left as it is on purpose:
-/// a mark without a seal permits nothing.
+/// An open file whose mark says that this run writes to it. However the run ends, the mark is
+/// sealed, unless it is left as it is on purpose: a mark without a seal permits nothing.
 #[derive(Debug)]
 pub(super) struct Unsealed {
     file: Arc<File>,
@@ -26,7 +27,11 @@ impl Unsealed {
     /// The file system refuses.
     pub(super) fn mark(file: &Arc<File>, path: &Path, mark: Mark) -> Result<Self, RunError> {
         safety::write_mark(file, path, &mark, &RealProbe)?;
-        Ok(Self { file: Arc::clone(file), path: path.to_owned(), mark: Some(mark) })
+        Ok(Self {
+            file: Arc::clone(file),
+            path: path.to_owned(),
+            mark: Some(mark),
+        })
     }
 
     /// What the seal will say of the content.
@@ -42,25 +47,52 @@ impl Unsealed {
 impl Drop for Unsealed {
     fn drop(&mut self) {
         if let Some(mark) = self.mark.take() {
-            let _the_file_is_left_without_a_seal = safety::seal_mark(&self.file, &self.path, &mark, &RealProbe);
+            let _the_file_is_left_without_a_seal =
+                safety::seal_mark(&self.file, &self.path, &mark, &RealProbe);
         }
     }
 }
 
-/// Seals the marks of all files that this run wrote, as far as possible, and notes which files are not there any more.
+/// Seals the marks of all files that this run wrote, as far as possible, and notes which files are
+/// not there any more.
 ///
 /// What others write after that must get another time of modification than this run's last write.
-pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool, passes: WritePasses) {
+pub(crate) fn seal(
+    prepared: &mut Prepared,
+    workload: &Workload,
+    completed: bool,
+    passes: WritePasses,
+) {
     let io = use_of(workload);
-    let marked = prepared.files.iter().filter(|ready| ready.unsealed.is_some());
-    let times = marked.filter_map(|ready| ready.file.metadata().and_then(|facts| facts.modified()).ok());
-    let _in_vain_where_another_machine_stamps_files = times.max().map(engine::clock::outwait_file_time);
+    let marked = prepared
+        .files
+        .iter()
+        .filter(|ready| ready.unsealed.is_some());
+    let times = marked.filter_map(|ready| {
+        ready
+            .file
+            .metadata()
+            .and_then(|facts| facts.modified())
+            .ok()
+    });
+    let _in_vain_where_another_machine_stamps_files =
+        times.max().map(engine::clock::outwait_file_time);
     let mut is_any_sealed = false;
     for ready in &mut prepared.files {
         let facts = std::fs::metadata(&ready.path).ok();
-        if facts.as_ref().is_none_or(|facts| Referent::of(facts) != ready.referent) {
-            let what = if facts.is_some() { "was replaced by another file, which is left alone" } else { "was removed" };
-            prepared.notices.push(format!("during the run {} {what}; operations went to the file that was opened", ready.path.display()));
+        if facts
+            .as_ref()
+            .is_none_or(|facts| Referent::of(facts) != ready.referent)
+        {
+            let what = if facts.is_some() {
+                "was replaced by another file, which is left alone"
+            } else {
+                "was removed"
+            };
+            prepared.notices.push(format!(
+                "during the run {} {what}; operations went to the file that was opened",
+                ready.path.display()
+            ));
         }
         if io.writes {
             ready.content.wrote(workload, completed, passes);
@@ -77,7 +109,11 @@ pub(crate) fn seal(prepared: &mut Prepared, workload: &Workload, completed: bool
 
 /// Leaves the marks without a seal: something may write to the files still.
 pub(crate) fn leave_unsealed(prepared: &mut Prepared) {
-    prepared.files.iter_mut().filter_map(|ready| ready.unsealed.take()).for_each(Unsealed::leave);
+    prepared
+        .files
+        .iter_mut()
+        .filter_map(|ready| ready.unsealed.take())
+        .for_each(Unsealed::leave);
 }
 
 #[cfg(test)]
@@ -94,22 +130,49 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         for round in 0..20 {
             let target = place.path().join(round.to_string());
-            let mut workload = Workload { targets: vec![target.clone()], ..Workload::default() };
+            let mut workload = Workload {
+                targets: vec![target.clone()],
+                ..Workload::default()
+            };
             workload.files.size = Some(Bytes(1 << 16));
             workload.access.read_percent = Some(Percent(0.0));
             let resolved = resolve(&workload, &Machine::at(Path::new("/"))).unwrap();
             let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
-            seal(&mut prepared, &resolved.effective, true, WritePasses::default());
+            seal(
+                &mut prepared,
+                &resolved.effective,
+                true,
+                WritePasses::default(),
+            );
             prepared.undo.keep();
-            let sealed = || safety::read_mark(&std::fs::File::open(&target).unwrap(), &target, &RealProbe).unwrap().unwrap();
-            sealed().still_describes(&target.metadata().unwrap()).unwrap();
-            std::fs::File::options().write(true).open(&target).unwrap().write_all(b"theirs").unwrap();
-            assert!(sealed().still_describes(&target.metadata().unwrap()).is_err(), "round {round}");
+            let sealed = || {
+                safety::read_mark(&std::fs::File::open(&target).unwrap(), &target, &RealProbe)
+                    .unwrap()
+                    .unwrap()
+            };
+            sealed()
+                .still_describes(&target.metadata().unwrap())
+                .unwrap();
+            std::fs::File::options()
+                .write(true)
+                .open(&target)
+                .unwrap()
+                .write_all(b"theirs")
+                .unwrap();
+            assert!(
+                sealed()
+                    .still_describes(&target.metadata().unwrap())
+                    .is_err(),
+                "round {round}"
+            );
         }
     }
 
     fn asked(target: &Path) -> crate::resolve::Resolved {
-        let mut workload = Workload { targets: vec![target.into()], ..Workload::default() };
+        let mut workload = Workload {
+            targets: vec![target.into()],
+            ..Workload::default()
+        };
         workload.files.size = Some(Bytes(1 << 16));
         workload.access.read_percent = Some(Percent(0.0));
         resolve(&workload, &Machine::at(Path::new("/"))).unwrap()
@@ -128,14 +191,22 @@ mod tests {
         prepared.undo.keep();
         assert_eq!(mark_of(&target).unwrap().modified, None, "the run goes on");
         drop(prepared);
-        mark_of(&target).unwrap().still_describes(&target.metadata().unwrap()).unwrap();
+        mark_of(&target)
+            .unwrap()
+            .still_describes(&target.metadata().unwrap())
+            .unwrap();
         let mut prepared = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap();
         leave_unsealed(&mut prepared);
         prepared.undo.keep();
         drop(prepared);
         assert_eq!(mark_of(&target).unwrap().modified, None);
         let refused = prepare(&resolved, &|| 0, &mut |_, _| {}).unwrap_err();
-        assert!(refused.to_string().contains("the last run on it was killed"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("the last run on it was killed"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -148,7 +219,8 @@ mod tests {
             std::fs::create_dir(dir).unwrap();
         }
         let (ours, theirs) = (a.join("own"), b.join("own"));
-        let kept = prepare(&asked(&ours), &|| 0, &mut |_, _| {}).map(|mut prepared| prepared.undo.keep());
+        let kept =
+            prepare(&asked(&ours), &|| 0, &mut |_, _| {}).map(|mut prepared| prepared.undo.keep());
         kept.unwrap();
         std::fs::write(&theirs, &content).unwrap();
         let (link, other_link) = (place.path().join("link"), place.path().join("other"));
@@ -171,12 +243,20 @@ mod tests {
                 let resolved = asked(if round % 2 == 0 { &link } else { &ours });
                 let prepared = prepare(&resolved, &|| 0, &mut |_, _| {});
                 if let Ok(mut prepared) = prepared {
-                    seal(&mut prepared, &resolved.effective, true, WritePasses::default());
+                    seal(
+                        &mut prepared,
+                        &resolved.effective,
+                        true,
+                        WritePasses::default(),
+                    );
                 }
             }
             stop.store(true, Relaxed);
         });
-        assert_eq!(safety::read_mark(&foreign, &theirs, &RealProbe).unwrap(), None);
+        assert_eq!(
+            safety::read_mark(&foreign, &theirs, &RealProbe).unwrap(),
+            None
+        );
         let mut found = Vec::new();
         std::io::Read::read_to_end(&mut &foreign, &mut found).unwrap();
         assert!(found == content, "the foreign file is as it was");

@@ -9,7 +9,8 @@ use std::path::Path;
 use units::Bytes;
 use workload::Workload;
 
-/// Bytes of a file that are not on the disk yet and will be: what is filled or reserved, and what writes can reach.
+/// Bytes of a file that are not on the disk yet and will be: what is filled or reserved, and what
+/// writes can reach.
 pub(super) fn new_bytes(workload: &Workload, fill: FillPlan, bytes: u64, on_disk: u64) -> u64 {
     let missing = bytes.saturating_sub(on_disk);
     let written = if use_of(workload).writes && workload.files.fill.refill != Some(false) {
@@ -17,16 +18,30 @@ pub(super) fn new_bytes(workload: &Workload, fill: FillPlan, bytes: u64, on_disk
     } else {
         0
     };
-    if fill != FillPlan::Nothing || workload.files.fill.preallocate { missing } else { missing.min(written) }
+    if fill != FillPlan::Nothing || workload.files.fill.preallocate {
+        missing
+    } else {
+        missing.min(written)
+    }
 }
 
-/// Refuses what would end with a full disk. A file system that does not say what is free is believed to have enough.
+/// Refuses what would end with a full disk. A file system that does not say what is free is
+/// believed to have enough.
 pub(super) fn check_space(plans: &[FilePlan]) -> Result<(), RunError> {
     let mut wanted: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
-    for plan in plans.iter().filter(|plan| !plan.is_device && plan.new_bytes > 0) {
-        let place = plan.path.ancestors().find(|place| place.exists()).filter(|place| !place.as_os_str().is_empty());
+    for plan in plans
+        .iter()
+        .filter(|plan| !plan.is_device && plan.new_bytes > 0)
+    {
+        let place = plan
+            .path
+            .ancestors()
+            .find(|place| place.exists())
+            .filter(|place| !place.as_os_str().is_empty());
         let place = place.unwrap_or(Path::new("."));
-        let Ok(facts) = std::fs::metadata(place) else { continue };
+        let Ok(facts) = std::fs::metadata(place) else {
+            continue;
+        };
         let sum = wanted.entry(facts.dev()).or_insert((place, 0));
         sum.1 = sum.1.saturating_add(plan.new_bytes);
     }
@@ -51,7 +66,11 @@ mod tests {
     #[test]
     fn what_is_on_the_disk_or_cannot_be_reached_needs_no_room() {
         let mut workload = Workload::default();
-        assert_eq!(new_bytes(&workload, FillPlan::Nothing, 100, 0), 0, "it reads");
+        assert_eq!(
+            new_bytes(&workload, FillPlan::Nothing, 100, 0),
+            0,
+            "it reads"
+        );
         assert_eq!(new_bytes(&workload, FillPlan::Holes, 100, 40), 60);
         assert_eq!(new_bytes(&workload, FillPlan::Whole, 100, 400), 0);
         workload.access.read_percent = Some(units::Percent(0.0));
@@ -59,7 +78,11 @@ mod tests {
         workload.stop.total_bytes = Some(Bytes(30));
         assert_eq!(new_bytes(&workload, FillPlan::Nothing, 100, 0), 30);
         workload.files.fill.refill = Some(false);
-        assert_eq!(new_bytes(&workload, FillPlan::Nothing, 100, 0), 0, "the user knows that it is thin");
+        assert_eq!(
+            new_bytes(&workload, FillPlan::Nothing, 100, 0),
+            0,
+            "the user knows that it is thin"
+        );
         workload.files.fill.preallocate = true;
         assert_eq!(new_bytes(&workload, FillPlan::Nothing, 100, 0), 100);
     }

@@ -18,9 +18,13 @@ impl Undo {
     /// The file system refuses.
     pub(crate) fn make_dirs(&mut self, dirs: &[PathBuf]) -> Result<(), RunError> {
         for dir in dirs {
-            let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+            let missing: Vec<&Path> = dir
+                .ancestors()
+                .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
+                .collect();
             for dir in missing.into_iter().rev() {
-                std::fs::create_dir(dir).map_err(RunError::io("cannot create the directory", dir))?;
+                std::fs::create_dir(dir)
+                    .map_err(RunError::io("cannot create the directory", dir))?;
                 self.dirs.push(dir.to_path_buf());
             }
         }
@@ -65,14 +69,18 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (ours, theirs) = (place.path().join("a/b"), place.path().join("a/c"));
         let mut undo = Undo::default();
-        undo.make_dirs(&[place.path().join("a"), ours.clone(), theirs.clone()]).unwrap();
+        undo.make_dirs(&[place.path().join("a"), ours.clone(), theirs.clone()])
+            .unwrap();
         made(&mut undo, &ours.join("made"));
         made(&mut undo, &theirs.join("replaced"));
         fs::rename(theirs.join("replaced"), theirs.join("moved")).unwrap();
         fs::write(theirs.join("replaced"), "foreign").unwrap();
         drop(undo);
         assert!(!ours.exists());
-        assert_eq!(fs::read_to_string(theirs.join("replaced")).unwrap(), "foreign");
+        assert_eq!(
+            fs::read_to_string(theirs.join("replaced")).unwrap(),
+            "foreign"
+        );
     }
 
     #[test]

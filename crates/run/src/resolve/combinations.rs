@@ -4,8 +4,8 @@ use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
 use workload::{
-    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError, ThinkMode, VerifyPattern, VerifyWhen,
-    Workload,
+    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError,
+    ThinkMode, VerifyPattern, VerifyWhen, Workload,
 };
 
 fn conflict<T>(text: impl Into<String>) -> Result<T, RunError> {
@@ -19,14 +19,23 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
     pace(asked)?;
     data(asked, read)?;
     ends(asked)?;
-    if asked.submit_batch.is_some_and(|n| n > asked.queue_depth) || asked.reap_batch.is_some_and(|n| n > asked.queue_depth) {
-        return conflict(format!("--submit-batch and --reap-batch cannot exceed --queue-depth {}", asked.queue_depth));
+    if asked.submit_batch.is_some_and(|n| n > asked.queue_depth)
+        || asked.reap_batch.is_some_and(|n| n > asked.queue_depth)
+    {
+        return conflict(format!(
+            "--submit-batch and --reap-batch cannot exceed --queue-depth {}",
+            asked.queue_depth
+        ));
     }
     if asked.lock_mode != LockMode::None && asked.queue_depth > 1 {
-        return conflict("--lock-mode needs --queue-depth 1: workers that wait for a lock while they hold others would wait for ever");
+        return conflict(
+            "--lock-mode needs --queue-depth 1: workers that wait for a lock while they hold others would wait for ever",
+        );
     }
     if asked.max_errors > 0 && !asked.continue_on_error {
-        return conflict("--max-errors needs --continue-on-error; without it the first error ends the run");
+        return conflict(
+            "--max-errors needs --continue-on-error; without it the first error ends the run",
+        );
     }
     if asked.heat.buckets != Workload::default().heat.buckets && !asked.heat.on {
         return conflict("--heatmap-buckets needs --heatmap");
@@ -39,29 +48,44 @@ pub(super) fn check(asked: &Workload) -> Result<(), RunError> {
             "--block-size {} does not fit into --file-size {}{}",
             asked.blocks.largest(),
             sizes.unwrap_or_default(),
-            if asked.files.offset.0 > 0 { format!(" after --offset {}", asked.files.offset) } else { String::new() }
+            if asked.files.offset.0 > 0 {
+                format!(" after --offset {}", asked.files.offset)
+            } else {
+                String::new()
+            }
         ));
     }
     if asked.files.fill.truncate && sizes.is_none() {
         return conflict("--truncate-to-size needs --file-size");
     }
     for (place, op) in asked.files.meta.iter().enumerate() {
-        if matches!(op, MetaOp::Rename | MetaOp::Unlink) && !asked.files.meta[..place].contains(&MetaOp::Create) {
-            return conflict(format!("--meta {} acts only on files that the same run created; put create before it", op.word()));
+        if matches!(op, MetaOp::Rename | MetaOp::Unlink)
+            && !asked.files.meta[..place].contains(&MetaOp::Create)
+        {
+            return conflict(format!(
+                "--meta {} acts only on files that the same run created; put create before it",
+                op.word()
+            ));
         }
     }
     if !asked.files.meta.is_empty() && (asked.queue_depth > 1 || asked.verify.on || asked.heat.on) {
-        return conflict("--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap");
+        return conflict(
+            "--meta measures metadata operations one at a time: it takes no --queue-depth, --verify or --heatmap",
+        );
     }
     Ok(())
 }
 
 /// Regions are blocks of one shared file, and the whole file need not be among them.
 fn regions(asked: &Workload) -> Result<(), RunError> {
-    let Some(regions) = asked.files.regions else { return Ok(()) };
+    let Some(regions) = asked.files.regions else {
+        return Ok(());
+    };
     let block = asked.blocks.largest().0;
     if asked.files.sharing != FileSharing::Shared || asked.targets.len() > 1 {
-        return conflict("--worker-regions divides one shared file or device; drop --file-distribution, and give one target");
+        return conflict(
+            "--worker-regions divides one shared file or device; drop --file-distribution, and give one target",
+        );
     }
     if asked.runs_to_completion() {
         return conflict(
@@ -78,12 +102,23 @@ fn regions(asked: &Workload) -> Result<(), RunError> {
 
 /// Without it in every name, workers that must have files of their own would share one.
 fn placeholder(asked: &Workload) -> Result<(), RunError> {
-    let Some(text) = &asked.files.worker_placeholder else { return Ok(()) };
+    let Some(text) = &asked.files.worker_placeholder else {
+        return Ok(());
+    };
     if asked.files.sharing != FileSharing::PerWorker {
-        return conflict("--worker-placeholder names the files of --file-distribution per-worker; add that");
+        return conflict(
+            "--worker-placeholder names the files of --file-distribution per-worker; add that",
+        );
     }
-    match asked.targets.iter().find(|target| target.to_str().is_none_or(|target| !target.contains(text))) {
-        Some(target) => conflict(format!("--worker-placeholder {text} does not occur in {}", target.display())),
+    match asked
+        .targets
+        .iter()
+        .find(|target| target.to_str().is_none_or(|target| !target.contains(text)))
+    {
+        Some(target) => conflict(format!(
+            "--worker-placeholder {text} does not occur in {}",
+            target.display()
+        )),
         None => Ok(()),
     }
 }
@@ -91,12 +126,27 @@ fn placeholder(asked: &Workload) -> Result<(), RunError> {
 fn access(asked: &Workload) -> Result<(), RunError> {
     let (access, default) = (&asked.access, Workload::default().access);
     if !access.random && (access.distribution != Distribution::Uniform || access.scatter) {
-        return conflict(format!("--distribution {} and --scatter order random operations; add --random", access.distribution.word()));
+        return conflict(format!(
+            "--distribution {} and --scatter order random operations; add --random",
+            access.distribution.word()
+        ));
     }
     let unused = [
-        ("--zipf-theta", access.zipf_theta != default.zipf_theta, Distribution::Zipf),
-        ("--pareto-h", access.pareto_h != default.pareto_h, Distribution::Pareto),
-        ("--gaussian-center or --gaussian-stddev", access.gaussian != default.gaussian, Distribution::Gaussian),
+        (
+            "--zipf-theta",
+            access.zipf_theta != default.zipf_theta,
+            Distribution::Zipf,
+        ),
+        (
+            "--pareto-h",
+            access.pareto_h != default.pareto_h,
+            Distribution::Pareto,
+        ),
+        (
+            "--gaussian-center or --gaussian-stddev",
+            access.gaussian != default.gaussian,
+            Distribution::Gaussian,
+        ),
     ];
     for (option, given, needs) in unused {
         if given && access.distribution != needs {
@@ -109,13 +159,17 @@ fn access(asked: &Workload) -> Result<(), RunError> {
     }
     if access.no_repeat {
         if !access.random || access.distribution != Distribution::Uniform {
-            return conflict("--no-repeat is a uniform random order; add --random, and drop --distribution");
+            return conflict(
+                "--no-repeat is a uniform random order; add --random, and drop --distribution",
+            );
         }
         if asked.blocks.0.len() > 1 {
             return conflict("--no-repeat counts blocks of one size; give a single --block-size");
         }
         if asked.runs_to_completion() {
-            return conflict("running until complete takes each block once anyway; drop --no-repeat");
+            return conflict(
+                "running until complete takes each block once anyway; drop --no-repeat",
+            );
         }
     }
     if access.scatter && access.distribution == Distribution::Uniform {
@@ -127,8 +181,12 @@ fn access(asked: &Workload) -> Result<(), RunError> {
 fn pace(asked: &Workload) -> Result<(), RunError> {
     let pace = &asked.pace;
     let open = pace.rate_iops.is_some() || pace.rate_bytes.is_some();
-    if pace.rate_iops.is_some_and(|rate| rate.0 <= 0.0) || pace.rate_bytes.is_some_and(|rate| rate.0 <= 0.0) {
-        return conflict("a rate must be above zero; leave the option out to run as fast as completions allow");
+    if pace.rate_iops.is_some_and(|rate| rate.0 <= 0.0)
+        || pace.rate_bytes.is_some_and(|rate| rate.0 <= 0.0)
+    {
+        return conflict(
+            "a rate must be above zero; leave the option out to run as fast as completions allow",
+        );
     }
     let thinks = pace.think.time.0 > 0 || pace.think.adaptive.0 > 0.0;
     if open && thinks {
@@ -140,15 +198,21 @@ fn pace(asked: &Workload) -> Result<(), RunError> {
         return conflict("--arrival spaces an open loop; add --rate-iops or --rate-bytes");
     }
     if !thinks && (pace.think.every != 1 || pace.think.mode == ThinkMode::Spin) {
-        return conflict("--think-every and --think-mode need --think-time or --think-adaptive-percent");
+        return conflict(
+            "--think-every and --think-mode need --think-time or --think-adaptive-percent",
+        );
     }
     Ok(())
 }
 
 fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
     let writing = &asked.writing;
-    if (writing.compress.is_some() || writing.dedupe.is_some()) && (writing.pattern != DataPattern::Random || asked.verify.on) {
-        return conflict("--compress-percent and --dedupe-percent shape random unverified data; drop --verify and --write-pattern");
+    if (writing.compress.is_some() || writing.dedupe.is_some())
+        && (writing.pattern != DataPattern::Random || asked.verify.on)
+    {
+        return conflict(
+            "--compress-percent and --dedupe-percent shape random unverified data; drop --verify and --write-pattern",
+        );
     }
     if asked.verify.when != VerifyWhen::Reads && (!asked.verify.on || read > 0.0) {
         return conflict(format!(
@@ -157,7 +221,9 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
         ));
     }
     if asked.verify.on && writing.pattern != DataPattern::Random {
-        return conflict("with --verify the written content is --verify-pattern; drop --write-pattern");
+        return conflict(
+            "with --verify the written content is --verify-pattern; drop --write-pattern",
+        );
     }
     if read >= 100.0 {
         let flush = &asked.durability;
@@ -172,12 +238,19 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
         if let Some((option, _)) = unused.iter().find(|(_, given)| *given)
             && asked.files.meta.is_empty()
         {
-            return conflict(format!("{option} concerns writes, and this workload only reads; add --write-percent"));
+            return conflict(format!(
+                "{option} concerns writes, and this workload only reads; add --write-percent"
+            ));
         }
     }
     let unit = HEADER_UNIT as u64;
-    if asked.verify.on && asked.verify.pattern == VerifyPattern::Header && asked.blocks.0.iter().any(|(size, _)| size.0 % unit != 0) {
-        return conflict(format!("--verify-pattern header needs blocks that are multiples of {unit} bytes"));
+    if asked.verify.on
+        && asked.verify.pattern == VerifyPattern::Header
+        && asked.blocks.0.iter().any(|(size, _)| size.0 % unit != 0)
+    {
+        return conflict(format!(
+            "--verify-pattern header needs blocks that are multiples of {unit} bytes"
+        ));
     }
     Ok(())
 }
@@ -185,16 +258,24 @@ fn data(asked: &Workload, read: f64) -> Result<(), RunError> {
 fn ends(asked: &Workload) -> Result<(), RunError> {
     if asked.runs_to_completion() {
         if asked.blocks.0.len() > 1 {
-            return conflict("running until complete counts blocks of one size; give a single --block-size or an end by --duration");
+            return conflict(
+                "running until complete counts blocks of one size; give a single --block-size or an end by --duration",
+            );
         }
         if asked.access.distribution != Distribution::Uniform {
-            return conflict("running until complete uses every block once, which leaves no room for a --distribution");
+            return conflict(
+                "running until complete uses every block once, which leaves no room for a --distribution",
+            );
         }
         if asked.reads_back() && asked.stop.total_bytes.is_some() {
-            return conflict("--verify-when passes ends after a pass of each or by --duration; drop --total-bytes");
+            return conflict(
+                "--verify-when passes ends after a pass of each or by --duration; drop --total-bytes",
+            );
         }
         if asked.stop.warmup.0 > 0 {
-            return conflict("--warmup would use up blocks that running until complete must measure");
+            return conflict(
+                "--warmup would use up blocks that running until complete must measure",
+            );
         }
     }
     Ok(())
@@ -213,24 +294,38 @@ pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
     }
     let ring = &effective.ring;
     let ring_options = [
-        ("--fixed-buffers and --no-fixed-buffers", ring.fixed.buffers.is_some()),
-        ("--fixed-files and --no-fixed-files", ring.fixed.files.is_some()),
+        (
+            "--fixed-buffers and --no-fixed-buffers",
+            ring.fixed.buffers.is_some(),
+        ),
+        (
+            "--fixed-files and --no-fixed-files",
+            ring.fixed.files.is_some(),
+        ),
         ("--sqpoll", ring.sqpoll),
         ("--iopoll", ring.iopoll),
     ];
     if let Some((option, _)) = ring_options.iter().find(|(_, on)| *on)
         && engine != EngineName::IoUring
     {
-        return unsuitable(format!("{option}: only io_uring has this; add --engine io_uring"));
+        return unsuitable(format!(
+            "{option}: only io_uring has this; add --engine io_uring"
+        ));
     }
     if ring.iopoll && !effective.durability.open.direct {
         return unsuitable("--iopoll polls the device, so it needs --direct");
     }
     if engine == EngineName::Mmap && effective.durability.open.direct {
-        return unsuitable("--engine mmap works through the page cache, --direct bypasses it; drop one of them");
+        return unsuitable(
+            "--engine mmap works through the page cache, --direct bypasses it; drop one of them",
+        );
     }
-    if engine == EngineName::Mmap && (effective.durability.open.sync || effective.durability.open.dsync) {
-        return unsuitable("--sync and --dsync act on write calls, and mmap makes none; use --fsync N, which flushes the mapping");
+    if engine == EngineName::Mmap
+        && (effective.durability.open.sync || effective.durability.open.dsync)
+    {
+        return unsuitable(
+            "--sync and --dsync act on write calls, and mmap makes none; use --fsync N, which flushes the mapping",
+        );
     }
     if !effective.madvise.is_empty() && engine != EngineName::Mmap {
         return unsuitable("--madvise advises a mapping; add --engine mmap");
@@ -243,7 +338,10 @@ pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
 
 /// Engines without files take no option of files.
 fn no_target(effective: &Workload) -> Result<(), RunError> {
-    if !matches!(effective.engine, EngineName::Null | EngineName::Sim | EngineName::Nbd) {
+    if !matches!(
+        effective.engine,
+        EngineName::Null | EngineName::Sim | EngineName::Nbd
+    ) {
         return Ok(());
     }
     let files = &effective.files;
@@ -260,13 +358,22 @@ fn no_target(effective: &Workload) -> Result<(), RunError> {
         ("--truncate-to-size", files.fill.truncate),
         ("--meta", !files.meta.is_empty()),
         ("--num-files", files.num_files.is_some()),
-        ("--file-distribution per-worker", files.sharing == FileSharing::PerWorker),
+        (
+            "--file-distribution per-worker",
+            files.sharing == FileSharing::PerWorker,
+        ),
     ];
     if let Some((option, _)) = given.iter().find(|(_, on)| *on) {
-        return unsuitable(format!("{option} concerns files, and --engine {} uses none", effective.engine.word()));
+        return unsuitable(format!(
+            "{option} concerns files, and --engine {} uses none",
+            effective.engine.word()
+        ));
     }
     if effective.verify.on && effective.engine != EngineName::Nbd {
-        return unsuitable(format!("--engine {} stores nothing, so there is nothing to verify", effective.engine.word()));
+        return unsuitable(format!(
+            "--engine {} stores nothing, so there is nothing to verify",
+            effective.engine.word()
+        ));
     }
     Ok(())
 }

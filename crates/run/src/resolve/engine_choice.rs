@@ -6,11 +6,19 @@ use crate::error::RunError;
 use engine::EngineError;
 use workload::{EngineName, Workload};
 
-const BY_DEPTH: &str = "sync at depth 1, io_uring beyond: a blocking call holds one operation at a time";
+const BY_DEPTH: &str =
+    "sync at depth 1, io_uring beyond: a blocking call holds one operation at a time";
 
 /// Decides on the engine of this target, with the reason as a difference where it was left open.
-pub(super) fn decide(effective: &mut Workload, kind: TargetKind, permits: &dyn Permits, changes: &mut Changes) -> Result<(), RunError> {
-    if (kind == TargetKind::Nbd) != (effective.engine == EngineName::Nbd) && effective.engine != EngineName::Auto {
+pub(super) fn decide(
+    effective: &mut Workload,
+    kind: TargetKind,
+    permits: &dyn Permits,
+    changes: &mut Changes,
+) -> Result<(), RunError> {
+    if (kind == TargetKind::Nbd) != (effective.engine == EngineName::Nbd)
+        && effective.engine != EngineName::Auto
+    {
         return unsuitable(format!(
             "--engine {} does not fit the target; nbd:// URLs need --engine nbd or auto, and nothing else does",
             effective.engine.word()
@@ -23,7 +31,10 @@ pub(super) fn decide(effective: &mut Workload, kind: TargetKind, permits: &dyn P
         TargetKind::Nbd => (EngineName::Nbd, BY_DEPTH.to_owned()),
         _ if effective.queue_depth == 1 => (EngineName::Sync, BY_DEPTH.to_owned()),
         _ if needs_ring(effective) => (EngineName::IoUring, BY_DEPTH.to_owned()),
-        TargetKind::File | TargetKind::Directory | TargetKind::BlockDevice | TargetKind::Nothing => first_permitted(permits),
+        TargetKind::File
+        | TargetKind::Directory
+        | TargetKind::BlockDevice
+        | TargetKind::Nothing => first_permitted(permits),
     };
     effective.engine = engine;
     changes.differ("engine", "auto".into(), engine.word().into(), reason);
@@ -39,7 +50,8 @@ fn needs_ring(workload: &Workload) -> bool {
     ring.sqpoll || ring.iopoll || ring.fixed.buffers.is_some() || ring.fixed.files.is_some()
 }
 
-/// The first engine with a depth that the kernel permits, or else blocking calls, with what stood in the way of those before it.
+/// The first engine with a depth that the kernel permits, or else blocking calls, with what stood
+/// in the way of those before it.
 fn first_permitted(permits: &dyn Permits) -> (EngineName, String) {
     let mut reason = BY_DEPTH.to_owned();
     for engine in [EngineName::IoUring, EngineName::Libaio] {
@@ -56,15 +68,28 @@ fn first_permitted(permits: &dyn Permits) -> (EngineName, String) {
 
 /// What stood in the way, without the advice for those who named the engine.
 fn obstacle(error: &EngineError) -> String {
-    if let EngineError::RingUnavailable { source, .. } = error { format!("io_uring is not available: {source}") } else { error.to_string() }
+    if let EngineError::RingUnavailable { source, .. } = error {
+        format!("io_uring is not available: {source}")
+    } else {
+        error.to_string()
+    }
 }
 
 /// The depth that was asked for has no engine here.
 fn one_at_a_time(effective: &mut Workload, changes: &mut Changes) {
     const REASON: &str = "sync, the only engine permitted here, holds one operation at a time";
-    let batches = [("submit-batch", &mut effective.submit_batch), ("reap-batch", &mut effective.reap_batch)];
-    let given = batches.into_iter().filter_map(|(key, batch)| Some((key, batch.as_mut()?)));
-    for (key, value) in [("queue-depth", &mut effective.queue_depth)].into_iter().chain(given).filter(|(_, value)| **value > 1) {
+    let batches = [
+        ("submit-batch", &mut effective.submit_batch),
+        ("reap-batch", &mut effective.reap_batch),
+    ];
+    let given = batches
+        .into_iter()
+        .filter_map(|(key, batch)| Some((key, batch.as_mut()?)));
+    for (key, value) in [("queue-depth", &mut effective.queue_depth)]
+        .into_iter()
+        .chain(given)
+        .filter(|(_, value)| **value > 1)
+    {
         changes.differ(key, value.to_string(), "1".into(), REASON);
         *value = 1;
     }

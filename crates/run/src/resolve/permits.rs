@@ -1,4 +1,5 @@
-//! What the kernel lets this process do, found out by trying: a sandbox forbids calls without saying so anywhere.
+//! What the kernel lets this process do, found out by trying: a sandbox forbids calls without
+//! saying so anywhere.
 
 use engine::{EngineError, LibaioEngine, RingOptions, UringEngine, sys};
 use std::io;
@@ -25,16 +26,25 @@ pub(crate) struct ThisProcess;
 impl Permits for ThisProcess {
     fn engine(&self, name: EngineName) -> Result<(), EngineError> {
         match name {
-            EngineName::IoUring => UringEngine::new(Vec::new(), 1, sys::page_size(), RingOptions::default()).map(drop),
+            EngineName::IoUring => {
+                UringEngine::new(Vec::new(), 1, sys::page_size(), RingOptions::default()).map(drop)
+            }
             EngineName::Libaio => LibaioEngine::new(Vec::new(), 1, sys::page_size()).map(drop),
-            EngineName::Auto | EngineName::Sync | EngineName::Mmap | EngineName::Nbd | EngineName::Null | EngineName::Sim => Ok(()),
+            EngineName::Auto
+            | EngineName::Sync
+            | EngineName::Mmap
+            | EngineName::Nbd
+            | EngineName::Null
+            | EngineName::Sim => Ok(()),
         }
     }
 
     fn bind_memory(&self, nodes: &[u32]) -> io::Result<()> {
-        // A policy holds for the thread that asks for it and those that it starts, so that a thread of its own asks.
+        // A policy holds for the thread that asks for it and those that it starts, so that a thread
+        // of its own asks.
         std::thread::scope(|scope| {
-            let asking = std::thread::Builder::new().spawn_scoped(scope, || sys::bind_memory(nodes))?;
+            let asking =
+                std::thread::Builder::new().spawn_scoped(scope, || sys::bind_memory(nodes))?;
             asking.join().expect("a system call does not panic")
         })
     }
@@ -65,7 +75,8 @@ pub(crate) mod fixture {
         }
 
         fn bind_memory(&self, _nodes: &[u32]) -> io::Result<()> {
-            self.binding.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
+            self.binding
+                .map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
         }
     }
 }
@@ -76,11 +87,18 @@ mod tests {
 
     #[test]
     fn asking_leaves_no_trace_in_the_thread_that_asks() {
-        let policy = || std::fs::read_to_string("/proc/thread-self/numa_maps").ok().map(|maps| maps.contains(" bind"));
+        let policy = || {
+            std::fs::read_to_string("/proc/thread-self/numa_maps")
+                .ok()
+                .map(|maps| maps.contains(" bind"))
+        };
         let before = policy();
         let _whatever_the_answer = ThisProcess.bind_memory(&[0]);
         assert_eq!(policy(), before);
         assert!(ThisProcess.engine(EngineName::Sync).is_ok());
-        assert!(ThisProcess.bind_memory(&[u32::MAX]).is_err(), "no machine has that many nodes");
+        assert!(
+            ThisProcess.bind_memory(&[u32::MAX]).is_err(),
+            "no machine has that many nodes"
+        );
     }
 }

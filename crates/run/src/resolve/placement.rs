@@ -11,6 +11,10 @@ use workload::Workload;
 type Nodes = Vec<(u32, Vec<u32>)>;
 
 /// One place a worker, round-robin over the lists; empty without lists.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 pub(super) fn place(
     effective: &mut Workload,
     machine: &Machine,
@@ -18,18 +22,48 @@ pub(super) fn place(
     changes: &mut Changes,
 ) -> Result<Vec<WorkerPlacement>, RunError> {
     let best_effort = is_best_effort(effective);
-    let allowed: Vec<u32> = machine.allowed_cpus().or_else(|| machine.online_cpus()).map(|list| list.ids().to_vec()).unwrap_or_default();
-    let usable = |cpus: &[u32]| cpus.iter().copied().filter(|cpu| allowed.contains(cpu)).collect();
-    let mut nodes: Nodes = machine.nodes().into_iter().map(|node| (node.id, usable(node.cpus.ids()))).collect();
+    let allowed: Vec<u32> = machine
+        .allowed_cpus()
+        .or_else(|| machine.online_cpus())
+        .map(|list| list.ids().to_vec())
+        .unwrap_or_default();
+    let usable = |cpus: &[u32]| {
+        cpus.iter()
+            .copied()
+            .filter(|cpu| allowed.contains(cpu))
+            .collect()
+    };
+    let mut nodes: Nodes = machine
+        .nodes()
+        .into_iter()
+        .map(|node| (node.id, usable(node.cpus.ids())))
+        .collect();
     if best_effort {
         nodes.retain(|(_, cpus)| !cpus.is_empty());
     }
     let binds_memory = zones(effective, &nodes, permits, changes)?;
     if let Some(asked) = effective.placement.cpu_cores.clone() {
-        effective.placement.cpu_cores = Some(fit("cpu-cores", "CPUs", &asked, &allowed, best_effort, changes)?);
+        effective.placement.cpu_cores = Some(fit(
+            "cpu-cores",
+            "CPUs",
+            &asked,
+            &allowed,
+            best_effort,
+            changes,
+        )?);
     }
-    let zones = effective.placement.numa_zones.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
-    let cores = effective.placement.cpu_cores.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
+    let zones = effective
+        .placement
+        .numa_zones
+        .as_ref()
+        .map(|list| list.0.as_slice())
+        .unwrap_or_default();
+    let cores = effective
+        .placement
+        .cpu_cores
+        .as_ref()
+        .map(|list| list.0.as_slice())
+        .unwrap_or_default();
     if zones.is_empty() && cores.is_empty() {
         return Ok(Vec::new());
     }
@@ -38,61 +72,117 @@ pub(super) fn place(
         let node = (!zones.is_empty()).then(|| zones[worker % zones.len()]);
         let cpus = match node {
             _ if !cores.is_empty() => vec![cores[worker % cores.len()]],
-            Some(node) => nodes.iter().filter(|(id, _)| *id == node).flat_map(|(_, cpus)| cpus).copied().collect(),
+            Some(node) => nodes
+                .iter()
+                .filter(|(id, _)| *id == node)
+                .flat_map(|(_, cpus)| cpus)
+                .copied()
+                .collect(),
             None => Vec::new(),
         };
         if cpus.is_empty() {
-            return unsuitable(format!("--numa-zones {}: none of its CPUs is allowed to this process", IdList(zones.to_vec())));
+            return unsuitable(format!(
+                "--numa-zones {}: none of its CPUs is allowed to this process",
+                IdList(zones.to_vec())
+            ));
         }
-        out.push(WorkerPlacement { cpus, nodes: node.into_iter().filter(|_| binds_memory).collect() });
+        out.push(WorkerPlacement {
+            cpus,
+            nodes: node.into_iter().filter(|_| binds_memory).collect(),
+        });
     }
     Ok(out)
 }
 
-/// Decides on the nodes asked for, and whether memory is bound to them; best effort does without what the kernel does not give.
-fn zones(effective: &mut Workload, nodes: &Nodes, permits: &dyn Permits, changes: &mut Changes) -> Result<bool, RunError> {
+/// Decides on the nodes asked for, and whether memory is bound to them; best effort does without
+/// what the kernel does not give.
+fn zones(
+    effective: &mut Workload,
+    nodes: &Nodes,
+    permits: &dyn Permits,
+    changes: &mut Changes,
+) -> Result<bool, RunError> {
     const KEY: &str = "numa-zones";
-    let Some(asked) = effective.placement.numa_zones.clone() else { return Ok(false) };
+    let Some(asked) = effective.placement.numa_zones.clone() else {
+        return Ok(false);
+    };
     let best_effort = is_best_effort(effective);
     if best_effort && nodes.is_empty() {
         effective.placement.numa_zones = None;
-        let reason = "--affinity best-effort: the kernel tells of no NUMA nodes with CPUs for this process";
+        let reason =
+            "--affinity best-effort: the kernel tells of no NUMA nodes with CPUs for this process";
         changes.leave_out(KEY, asked.to_string(), reason);
         return Ok(false);
     }
     let present: Vec<u32> = nodes.iter().map(|(id, _)| *id).collect();
     let fitting = fit(KEY, "NUMA nodes", &asked, &present, best_effort, changes)?;
-    let refused = fitting.0.iter().find_map(|node| permits.bind_memory(&[*node]).err());
+    let refused = fitting
+        .0
+        .iter()
+        .find_map(|node| permits.bind_memory(&[*node]).err());
     let binds_memory = refused.is_none();
     if let Some(error) = refused {
-        let why = format!("this process may not bind memory to NUMA nodes (set_mempolicy: {error})");
+        let why =
+            format!("this process may not bind memory to NUMA nodes (set_mempolicy: {error})");
         if !best_effort {
-            return unsuitable(format!("--{KEY} {asked}: {why}; drop the option, or bind CPUs alone with --affinity best-effort"));
+            return unsuitable(format!(
+                "--{KEY} {asked}: {why}; drop the option, or bind CPUs alone with --affinity best-effort"
+            ));
         }
-        changes.differ(KEY, asked.to_string(), format!("CPUs of {fitting}, memory of any node"), format!("--affinity best-effort: {why}"));
+        changes.differ(
+            KEY,
+            asked.to_string(),
+            format!("CPUs of {fitting}, memory of any node"),
+            format!("--affinity best-effort: {why}"),
+        );
     }
     effective.placement.numa_zones = Some(fitting);
     Ok(binds_memory)
 }
 
 /// The ids that exist; those that do not are refused, or mapped round-robin onto those that do.
-fn fit(key: &str, what: &str, asked: &IdList, present: &[u32], best_effort: bool, changes: &mut Changes) -> Result<IdList, RunError> {
-    let missing: Vec<u32> = asked.0.iter().copied().filter(|id| !present.contains(id)).collect();
+fn fit(
+    key: &str,
+    what: &str,
+    asked: &IdList,
+    present: &[u32],
+    best_effort: bool,
+    changes: &mut Changes,
+) -> Result<IdList, RunError> {
+    let missing: Vec<u32> = asked
+        .0
+        .iter()
+        .copied()
+        .filter(|id| !present.contains(id))
+        .collect();
     if missing.is_empty() {
         return Ok(asked.clone());
     }
-    let has = if present.is_empty() { "none".to_owned() } else { IdList(present.to_vec()).to_string() };
+    let has = if present.is_empty() {
+        "none".to_owned()
+    } else {
+        IdList(present.to_vec()).to_string()
+    };
     if !best_effort || present.is_empty() {
         return unsuitable(format!(
             "--{key} {asked}: this machine has {what} {has}, not {}; choose among them, or map the list onto them with --affinity best-effort",
             IdList(missing)
         ));
     }
-    let mut mapped: Vec<u32> = asked.0.iter().map(|id| present[*id as usize % present.len()]).collect();
+    let mut mapped: Vec<u32> = asked
+        .0
+        .iter()
+        .map(|id| present[*id as usize % present.len()])
+        .collect();
     let mut seen = std::collections::BTreeSet::new();
     mapped.retain(|id| seen.insert(*id));
     let mapped = IdList(mapped);
-    changes.differ(key, asked.to_string(), mapped.to_string(), format!("--affinity best-effort: this machine has {what} {has}"));
+    changes.differ(
+        key,
+        asked.to_string(),
+        mapped.to_string(),
+        format!("--affinity best-effort: this machine has {what} {has}"),
+    );
     Ok(mapped)
 }
 
@@ -121,7 +211,9 @@ mod tests {
             let ids: Vec<String> = nodes.iter().map(|(id, _)| id.to_string()).collect();
             file("sys/devices/system/node/online", &ids.join(","));
         }
-        nodes.iter().for_each(|(id, cpus)| file(&format!("sys/devices/system/node/node{id}/cpulist"), cpus));
+        nodes.iter().for_each(|(id, cpus)| {
+            file(&format!("sys/devices/system/node/node{id}/cpulist"), cpus)
+        });
         root
     }
 
@@ -132,56 +224,116 @@ mod tests {
         permits: &Forbidden,
     ) -> (Result<Vec<WorkerPlacement>, RunError>, Changes, Workload) {
         let root = machine(nodes);
-        let mut workload = Workload { threads: 2, ..Workload::default() };
+        let mut workload = Workload {
+            threads: 2,
+            ..Workload::default()
+        };
         workload.placement.numa_zones = Some(IdList::parse(zones).unwrap());
         workload.placement.affinity = affinity;
         let mut changes = Changes::default();
-        let places = place(&mut workload, &Machine::at(Path::new(root.path())), permits, &mut changes);
+        let places = place(
+            &mut workload,
+            &Machine::at(Path::new(root.path())),
+            permits,
+            &mut changes,
+        );
         (places, changes, workload)
     }
 
     #[test]
     fn best_effort_runs_on_a_machine_that_tells_of_no_nodes_and_says_so() {
-        let (places, changes, effective) = placed(&[], "0,1", Affinity::BestEffort, &Forbidden::default());
-        assert_eq!((places.unwrap(), effective.placement.numa_zones), (Vec::new(), None));
-        let [difference] = changes.differences.as_slice() else { panic!("{:?}", changes.differences) };
+        let (places, changes, effective) =
+            placed(&[], "0,1", Affinity::BestEffort, &Forbidden::default());
         assert_eq!(
-            (difference.key.as_str(), difference.asked.as_deref(), difference.effective.as_deref()),
+            (places.unwrap(), effective.placement.numa_zones),
+            (Vec::new(), None)
+        );
+        let [difference] = changes.differences.as_slice() else {
+            panic!("{:?}", changes.differences)
+        };
+        assert_eq!(
+            (
+                difference.key.as_str(),
+                difference.asked.as_deref(),
+                difference.effective.as_deref()
+            ),
             ("numa-zones", Some("0-1"), None)
         );
         let (places, ..) = placed(&[], "0,1", Affinity::Strict, &Forbidden::default());
-        assert_eq!(places.unwrap_err().exit_code(), 2, "without best effort it is refused");
+        assert_eq!(
+            places.unwrap_err().exit_code(),
+            2,
+            "without best effort it is refused"
+        );
     }
 
     #[test]
     fn best_effort_binds_cpus_alone_where_memory_may_not_be_bound() {
         let nodes = [(0, "0-1"), (1, "2-3")];
         for errno in [EPERM, ENOSYS] {
-            let forbidden = Forbidden { binding: Some(errno), ..Forbidden::default() };
+            let forbidden = Forbidden {
+                binding: Some(errno),
+                ..Forbidden::default()
+            };
             let (places, changes, _) = placed(&nodes, "0,1", Affinity::BestEffort, &forbidden);
-            let at = |cpus: &[u32]| WorkerPlacement { cpus: cpus.to_vec(), nodes: Vec::new() };
+            let at = |cpus: &[u32]| WorkerPlacement {
+                cpus: cpus.to_vec(),
+                nodes: Vec::new(),
+            };
             assert_eq!(places.unwrap(), [at(&[0, 1]), at(&[2, 3])]);
-            let [difference] = changes.differences.as_slice() else { panic!("{:?}", changes.differences) };
-            assert_eq!(difference.effective.as_deref(), Some("CPUs of 0-1, memory of any node"));
-            assert!(difference.reason.contains("set_mempolicy"), "{difference:?}");
-            let error = placed(&nodes, "0,1", Affinity::Strict, &forbidden).0.unwrap_err();
-            assert!(error.exit_code() == 2 && error.to_string().contains("--affinity best-effort"), "{error}");
+            let [difference] = changes.differences.as_slice() else {
+                panic!("{:?}", changes.differences)
+            };
+            assert_eq!(
+                difference.effective.as_deref(),
+                Some("CPUs of 0-1, memory of any node")
+            );
+            assert!(
+                difference.reason.contains("set_mempolicy"),
+                "{difference:?}"
+            );
+            let error = placed(&nodes, "0,1", Affinity::Strict, &forbidden)
+                .0
+                .unwrap_err();
+            assert!(
+                error.exit_code() == 2 && error.to_string().contains("--affinity best-effort"),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn best_effort_maps_onto_nodes_whose_cpus_may_be_used() {
         // The CPUs of node 1 belong to others, and node 2 is memory alone.
-        let (places, changes, _) = placed(&[(0, "0-3"), (1, "8-9"), (2, "")], "1,2", Affinity::BestEffort, &Forbidden::default());
-        let place = WorkerPlacement { cpus: vec![0, 1, 2, 3], nodes: vec![0] };
+        let (places, changes, _) = placed(
+            &[(0, "0-3"), (1, "8-9"), (2, "")],
+            "1,2",
+            Affinity::BestEffort,
+            &Forbidden::default(),
+        );
+        let place = WorkerPlacement {
+            cpus: vec![0, 1, 2, 3],
+            nodes: vec![0],
+        };
         assert_eq!(places.unwrap(), [place.clone(), place]);
         assert_eq!(changes.differences.len(), 1);
     }
 
     #[test]
     fn nodes_that_exist_are_taken_as_asked() {
-        let (places, changes, _) = placed(&[(0, "0-1"), (1, "2-3")], "1", Affinity::Strict, &Forbidden::default());
-        let place = WorkerPlacement { cpus: vec![2, 3], nodes: vec![1] };
-        assert_eq!((places.unwrap(), changes.differences), (vec![place.clone(), place], Vec::new()));
+        let (places, changes, _) = placed(
+            &[(0, "0-1"), (1, "2-3")],
+            "1",
+            Affinity::Strict,
+            &Forbidden::default(),
+        );
+        let place = WorkerPlacement {
+            cpus: vec![2, 3],
+            nodes: vec![1],
+        };
+        assert_eq!(
+            (places.unwrap(), changes.differences),
+            (vec![place.clone(), place], Vec::new())
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Who uses a block device or an image file.
 //!
-//! Devices are compared by number and files by inode, never by name: a symlink, a bind mount or a second device node
-//! is the same target. The kernel's view is read below a root, so that tests bring their own `/proc` and `/sys`.
-//! What holds a device without showing here (ZFS, another mount namespace, Ceph) is caught by the exclusive open.
+//! Devices are compared by number and files by inode, never by name: a symlink, a bind mount or a
+//! second device node is the same target. The kernel's view is read below a root, so that tests
+//! bring their own `/proc` and `/sys`. What holds a device without showing here (ZFS, another mount
+//! namespace, Ceph) is caught by the exclusive open.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,16 +21,23 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// Splits a `dev_t` as `stat` returns it (glibc's 64-bit layout, which contains the kernel's 32-bit one).
+    /// Splits a `dev_t` as `stat` returns it (glibc's 64-bit layout, which contains the kernel's
+    /// 32-bit one).
     pub fn from_dev(dev: u64) -> Self {
         let low = |bits: u64| u32::try_from(bits & 0xffff_ffff).expect("masked to 32 bits");
-        DeviceNumber { major: low(((dev >> 8) & 0xfff) | ((dev >> 32) & !0xfff)), minor: low((dev & 0xff) | ((dev >> 12) & !0xff)) }
+        DeviceNumber {
+            major: low(((dev >> 8) & 0xfff) | ((dev >> 32) & !0xfff)),
+            minor: low((dev & 0xff) | ((dev >> 12) & !0xff)),
+        }
     }
 
     /// Parses `MAJOR:MINOR`.
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.trim().split_once(':')?;
-        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Some(DeviceNumber {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
     }
 }
 
@@ -135,23 +143,43 @@ impl fmt::Display for Use {
         let part = &self.part;
         match &self.how {
             How::Mounted { at, file_system } if at == Path::new("/") => {
-                write!(f, "{part} is mounted at / ({file_system}), the running system: choose another target")
+                write!(
+                    f,
+                    "{part} is mounted at / ({file_system}), the running system: choose another target"
+                )
             }
             How::Mounted { at, file_system } => {
-                write!(f, "{part} is mounted at {0} ({file_system}): run `umount {0}`", at.display())
+                write!(
+                    f,
+                    "{part} is mounted at {0} ({file_system}): run `umount {0}`",
+                    at.display()
+                )
             }
             How::Member { file_system, uuid } => {
-                write!(f, "{part} belongs to the mounted {file_system} file system {uuid}: unmount that")
+                write!(
+                    f,
+                    "{part} belongs to the mounted {file_system} file system {uuid}: unmount that"
+                )
             }
             How::Held { by, layer, label } => {
                 write!(f, "{part} is held by {by}, {}", layer.release(by, label))
             }
-            How::Swap { path } => write!(f, "{part} is swap space: run `swapoff {}`", path.display()),
+            How::Swap { path } => {
+                write!(f, "{part} is swap space: run `swapoff {}`", path.display())
+            }
             How::LoopBacking { by } => {
-                write!(f, "{part} is attached to the loop device {by}: run `losetup -d /dev/{}`", by.name)
+                write!(
+                    f,
+                    "{part} is attached to the loop device {by}: run `losetup -d /dev/{}`",
+                    by.name
+                )
             }
             How::Undetermined { path, reason } => {
-                write!(f, "whether {part} is in use cannot be told, {} is unreadable ({reason}): make it readable", path.display())
+                write!(
+                    f,
+                    "whether {part} is in use cannot be told, {} is unreadable ({reason}): make it readable",
+                    path.display()
+                )
             }
         }
     }
@@ -160,19 +188,25 @@ impl fmt::Display for Use {
 impl Layer {
     fn release(self, by: &Device, label: &str) -> String {
         match self {
-            Layer::Lvm => format!("the LVM volume {label}: run `dmsetup remove {label}`, or deactivate its volume group"),
+            Layer::Lvm => format!(
+                "the LVM volume {label}: run `dmsetup remove {label}`, or deactivate its volume group"
+            ),
             Layer::Crypt => format!("an opened encrypted volume: run `cryptsetup close {label}`"),
             Layer::Multipath => format!("a multipath device: measure /dev/mapper/{label} instead"),
             Layer::DeviceMapper => format!("a device-mapper device: run `dmsetup remove {label}`"),
             Layer::Md => format!("an md array: run `mdadm --stop /dev/{}`", by.name),
-            Layer::Bcache => format!("a bcache device: run `echo 1 > /sys/block/{}/bcache/stop`", by.name),
+            Layer::Bcache => format!(
+                "a bcache device: run `echo 1 > /sys/block/{}/bcache/stop`",
+                by.name
+            ),
             Layer::Other => "another driver's device: release it there".to_owned(),
         }
     }
 }
 
-/// Lists every use of the block device `major:minor`: its own, its partitions', its whole disk's, and those of whatever
-/// is stacked on it. Empty means that the kernel shows none; an unreadable view is a [`How::Undetermined`].
+/// Lists every use of the block device `major:minor`: its own, its partitions', its whole disk's,
+/// and those of whatever is stacked on it. Empty means that the kernel shows none; an unreadable
+/// view is a [`How::Undetermined`].
 pub fn in_use(root: &Path, major: u32, minor: u32) -> Vec<Use> {
     let mut walk = Walk::new(root);
     walk.device(DeviceNumber { major, minor }, &Part::Target);
@@ -188,17 +222,24 @@ pub struct FileId {
 
 impl FileId {
     pub fn of(metadata: &fs::Metadata) -> Self {
-        FileId { dev: metadata.dev(), ino: metadata.ino() }
+        FileId {
+            dev: metadata.dev(),
+            ino: metadata.ino(),
+        }
     }
 }
 
-/// Lists every use of a regular file as swap space or as an attached loop device's backing file, with the uses of that
-/// loop device.
+/// Lists every use of a regular file as swap space or as an attached loop device's backing file,
+/// with the uses of that loop device.
 ///
-/// `loop_backing` asks the driver which file a loop node (`/dev/loopN`) is attached to; it finds files that were
-/// renamed out of sight, deleted with another link left, or attached in another mount namespace. Where it fails, the
-/// path that the kernel shows decides.
-pub fn file_in_use(root: &Path, path: &Path, loop_backing: &dyn Fn(&Path) -> io::Result<Option<FileId>>) -> Vec<Use> {
+/// `loop_backing` asks the driver which file a loop node (`/dev/loopN`) is attached to; it finds
+/// files that were renamed out of sight, deleted with another link left, or attached in another
+/// mount namespace. Where it fails, the path that the kernel shows decides.
+pub fn file_in_use(
+    root: &Path,
+    path: &Path,
+    loop_backing: &dyn Fn(&Path) -> io::Result<Option<FileId>>,
+) -> Vec<Use> {
     let mut walk = Walk::new(root);
     let target = match fs::metadata(path) {
         Ok(metadata) => FileId::of(&metadata),
@@ -208,13 +249,19 @@ pub fn file_in_use(root: &Path, path: &Path, loop_backing: &dyn Fn(&Path) -> io:
         }
     };
     for attached in walk.view.loops.clone() {
-        let shown = fs::metadata(below(root, &attached.backing)).map(|metadata| FileId::of(&metadata));
+        let shown =
+            fs::metadata(below(root, &attached.backing)).map(|metadata| FileId::of(&metadata));
         let node = below(root, &Path::new("/dev").join(&attached.device.name));
         let asked = loop_backing(&node).ok().flatten();
         if shown.is_ok_and(|id| id == target) || asked == Some(target) {
             let number = attached.device.number;
             let above = Part::Above(attached.device.clone());
-            walk.push(&Part::Target, How::LoopBacking { by: attached.device });
+            walk.push(
+                &Part::Target,
+                How::LoopBacking {
+                    by: attached.device,
+                },
+            );
             walk.device(number, &above);
         }
     }
@@ -227,11 +274,14 @@ pub fn file_in_use(root: &Path, path: &Path, loop_backing: &dyn Fn(&Path) -> io:
     walk.uses
 }
 
-/// Type and mount point of the mounted file system that has this `st_dev`, where the mount table shows it.
+/// Type and mount point of the mounted file system that has this `st_dev`, where the mount table
+/// shows it.
 pub(super) fn file_system_of(root: &Path, dev: u64) -> Option<(String, PathBuf)> {
     let number = DeviceNumber::from_dev(dev);
     let text = fs::read(below(root, Path::new("/proc/self/mountinfo"))).ok()?;
-    let mount = parse_mounts(&text).into_iter().find(|mount| mount.number == number)?;
+    let mount = parse_mounts(&text)
+        .into_iter()
+        .find(|mount| mount.number == number)?;
     Some((mount.file_system, mount.at))
 }
 
@@ -286,19 +336,30 @@ impl View {
         };
         let loops = PathBuf::from("/sys/block");
         let loops = match fs::read_dir(below(root, &loops)) {
-            Ok(entries) => entries.flatten().filter_map(|entry| attached_loop(&entry.path())).collect(),
+            Ok(entries) => entries
+                .flatten()
+                .filter_map(|entry| attached_loop(&entry.path()))
+                .collect(),
             Err(error) => {
                 unreadable.push((loops, error));
                 Vec::new()
             }
         };
-        View { mounts, swaps, loops, members: members(root), unreadable }
+        View {
+            mounts,
+            swaps,
+            loops,
+            members: members(root),
+            unreadable,
+        }
     }
 }
 
 /// `ID PARENT MAJOR:MINOR ROOT AT OPTIONS [TAG…] - TYPE SOURCE OPTIONS`, see proc_pid_mountinfo(5).
 fn parse_mounts(text: &[u8]) -> Vec<Mount> {
-    text.split(|byte| *byte == b'\n').filter_map(parse_mount).collect()
+    text.split(|byte| *byte == b'\n')
+        .filter_map(parse_mount)
+        .collect()
 }
 
 fn parse_mount(line: &[u8]) -> Option<Mount> {
@@ -308,13 +369,22 @@ fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut rest = words.skip_while(|word| *word != b"-").skip(1);
     let file_system = String::from_utf8_lossy(rest.next()?).into_owned();
     let source = unescape(rest.next().unwrap_or_default());
-    Some(Mount { number, at, file_system, source })
+    Some(Mount {
+        number,
+        at,
+        file_system,
+        source,
+    })
 }
 
 /// A heading, then `PATH TYPE SIZE USED PRIORITY`.
 fn parse_swaps(text: &[u8]) -> Vec<PathBuf> {
     let lines = text.split(|byte| *byte == b'\n').skip(1);
-    lines.filter_map(|line| line.split(|byte| byte.is_ascii_whitespace()).next()).filter(|path| !path.is_empty()).map(unescape).collect()
+    lines
+        .filter_map(|line| line.split(|byte| byte.is_ascii_whitespace()).next())
+        .filter(|path| !path.is_empty())
+        .map(unescape)
+        .collect()
 }
 
 /// The kernel writes blanks and backslashes of paths as `\ooo`.
@@ -347,20 +417,33 @@ fn attached_loop(directory: &Path) -> Option<Loop> {
         backing.pop();
     }
     let backing = PathBuf::from(std::ffi::OsString::from_vec(backing));
-    Some(Loop { device: device_at(directory)?, backing })
+    Some(Loop {
+        device: device_at(directory)?,
+        backing,
+    })
 }
 
-/// btrfs and bcachefs mount under an anonymous number; their devices are listed per mounted file system.
+/// btrfs and bcachefs mount under an anonymous number; their devices are listed per mounted file
+/// system.
 fn members(root: &Path) -> Vec<Member> {
-    let list =
-        |directory: &Path| -> Vec<fs::DirEntry> { fs::read_dir(directory).map(|entries| entries.flatten().collect()).unwrap_or_default() };
+    let list = |directory: &Path| -> Vec<fs::DirEntry> {
+        fs::read_dir(directory)
+            .map(|entries| entries.flatten().collect())
+            .unwrap_or_default()
+    };
     let mut members = Vec::new();
-    for (file_system, device_dir, number_file) in [("btrfs", "devices", "dev"), ("bcachefs", "", "block/dev")] {
+    for (file_system, device_dir, number_file) in
+        [("btrfs", "devices", "dev"), ("bcachefs", "", "block/dev")]
+    {
         for pool in list(&below(root, &Path::new("/sys/fs").join(file_system))) {
             let uuid = pool.file_name().to_string_lossy().into_owned();
             for device in list(&pool.path().join(device_dir)) {
                 if let Some(number) = number_in(&device.path().join(number_file)) {
-                    members.push(Member { number, file_system, uuid: uuid.clone() });
+                    members.push(Member {
+                        number,
+                        file_system,
+                        uuid: uuid.clone(),
+                    });
                 }
             }
         }
@@ -381,20 +464,40 @@ impl<'a> Walk<'a> {
         let mut view = View::read(root);
         let uses = std::mem::take(&mut view.unreadable)
             .into_iter()
-            .map(|(path, error)| Use { part: Part::Target, how: How::Undetermined { path, reason: error.to_string() } })
+            .map(|(path, error)| Use {
+                part: Part::Target,
+                how: How::Undetermined {
+                    path,
+                    reason: error.to_string(),
+                },
+            })
             .collect();
-        Walk { root, view, seen: BTreeSet::new(), uses }
+        Walk {
+            root,
+            view,
+            seen: BTreeSet::new(),
+            uses,
+        }
     }
 
     fn push(&mut self, part: &Part, how: How) {
-        let found = Use { part: part.clone(), how };
+        let found = Use {
+            part: part.clone(),
+            how,
+        };
         if !self.uses.contains(&found) {
             self.uses.push(found);
         }
     }
 
     fn undetermined(&mut self, part: &Part, path: PathBuf, error: &io::Error) {
-        self.push(part, How::Undetermined { path, reason: error.to_string() });
+        self.push(
+            part,
+            How::Undetermined {
+                path,
+                reason: error.to_string(),
+            },
+        );
     }
 
     /// The device, its partitions, and (where it is a partition) its whole disk.
@@ -414,13 +517,20 @@ impl<'a> Walk<'a> {
         self.direct(number, Some(&directory), part);
         match fs::read_dir(&directory) {
             Ok(entries) => {
-                for entry in entries.flatten().map(|entry| entry.path()).filter(|path| is_partition(path)) {
+                for entry in entries
+                    .flatten()
+                    .map(|entry| entry.path())
+                    .filter(|path| is_partition(path))
+                {
                     self.partition(&entry, part);
                 }
             }
             Err(error) => self.undetermined(part, shown, &error),
         }
-        let whole = directory.parent().filter(|_| is_partition(&directory)).and_then(|disk| Some((disk, device_at(disk)?)));
+        let whole = directory
+            .parent()
+            .filter(|_| is_partition(&directory))
+            .and_then(|disk| Some((disk, device_at(disk)?)));
         if let Some((disk, device)) = whole
             && self.seen.insert(device.number)
         {
@@ -444,24 +554,44 @@ impl<'a> Walk<'a> {
 
     /// What uses exactly this device, and what is stacked on it.
     fn direct(&mut self, number: DeviceNumber, directory: Option<&Path>, part: &Part) {
-        let mounted = self.view.mounts.iter().filter(|mount| mount.number == number || self.is_source(mount, number));
-        let mut found: Vec<How> =
-            mounted.map(|mount| How::Mounted { at: mount.at.clone(), file_system: mount.file_system.clone() }).collect();
+        let mounted = self
+            .view
+            .mounts
+            .iter()
+            .filter(|mount| mount.number == number || self.is_source(mount, number));
+        let mut found: Vec<How> = mounted
+            .map(|mount| How::Mounted {
+                at: mount.at.clone(),
+                file_system: mount.file_system.clone(),
+            })
+            .collect();
         found.extend(
             self.view
                 .members
                 .iter()
                 .filter(|member| member.number == number)
-                .map(|member| How::Member { file_system: member.file_system.to_owned(), uuid: member.uuid.clone() }),
+                .map(|member| How::Member {
+                    file_system: member.file_system.to_owned(),
+                    uuid: member.uuid.clone(),
+                }),
         );
-        let swaps = self.view.swaps.iter().filter(|path| device_number(self.root, path) == Some(number));
+        let swaps = self
+            .view
+            .swaps
+            .iter()
+            .filter(|path| device_number(self.root, path) == Some(number));
         found.extend(swaps.map(|path| How::Swap { path: path.clone() }));
         for how in found {
             self.push(part, how);
         }
         for attached in self.view.loops.clone() {
             if device_number(self.root, &attached.backing) == Some(number) {
-                self.push(part, How::LoopBacking { by: attached.device.clone() });
+                self.push(
+                    part,
+                    How::LoopBacking {
+                        by: attached.device.clone(),
+                    },
+                );
                 self.device(attached.device.number, &Part::Above(attached.device));
             }
         }
@@ -470,13 +600,18 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// File systems over several devices mount under an anonymous number (major 0) and name a source device, or several
-    /// with colons between.
+    /// File systems over several devices mount under an anonymous number (major 0) and name a
+    /// source device, or several with colons between.
     fn is_source(&self, mount: &Mount, number: DeviceNumber) -> bool {
-        let names_device = |path: &Path| path.starts_with("/dev") && device_number(self.root, path) == Some(number);
+        let names_device = |path: &Path| {
+            path.starts_with("/dev") && device_number(self.root, path) == Some(number)
+        };
         mount.number.major == 0
             && (names_device(&mount.source)
-                || mount.source.to_str().is_some_and(|list| list.split(':').any(|one| names_device(Path::new(one)))))
+                || mount
+                    .source
+                    .to_str()
+                    .is_some_and(|list| list.split(':').any(|one| names_device(Path::new(one)))))
     }
 
     fn holders(&mut self, directory: &Path, part: &Part) {
@@ -493,14 +628,25 @@ impl<'a> Walk<'a> {
                 continue;
             };
             let (layer, label) = layer_of(&holder, &by);
-            self.push(part, How::Held { by: by.clone(), layer, label });
+            self.push(
+                part,
+                How::Held {
+                    by: by.clone(),
+                    layer,
+                    label,
+                },
+            );
             self.device(by.number, &Part::Above(by));
         }
     }
 }
 
 fn layer_of(directory: &Path, device: &Device) -> (Layer, String) {
-    let line = |name: &str| fs::read_to_string(directory.join(name)).ok().map(|text| text.trim().to_owned());
+    let line = |name: &str| {
+        fs::read_to_string(directory.join(name))
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
     if let Some(uuid) = line("dm/uuid") {
         let layer = match uuid.split('-').next() {
             Some("LVM") => Layer::Lvm,
@@ -508,7 +654,10 @@ fn layer_of(directory: &Path, device: &Device) -> (Layer, String) {
             Some("mpath") => Layer::Multipath,
             Some(_) | None => Layer::DeviceMapper,
         };
-        return (layer, line("dm/name").unwrap_or_else(|| device.name.clone()));
+        return (
+            layer,
+            line("dm/name").unwrap_or_else(|| device.name.clone()),
+        );
     }
     let layer = if directory.join("md").is_dir() {
         Layer::Md
@@ -527,19 +676,24 @@ fn is_partition(directory: &Path) -> bool {
 fn device_at(directory: &Path) -> Option<Device> {
     let number = number_in(&directory.join("dev"))?;
     let directory = fs::canonicalize(directory).ok()?;
-    Some(Device { name: directory.file_name()?.to_string_lossy().into_owned(), number })
+    Some(Device {
+        name: directory.file_name()?.to_string_lossy().into_owned(),
+        number,
+    })
 }
 
 fn number_in(path: &Path) -> Option<DeviceNumber> {
     DeviceNumber::parse(&fs::read_to_string(path).ok()?)
 }
 
-/// The number of the block device at a path that the kernel names: by its node, else (where the node is absent, as in
-/// containers) by the kernel's list of names.
+/// The number of the block device at a path that the kernel names: by its node, else (where the
+/// node is absent, as in containers) by the kernel's list of names.
 fn device_number(root: &Path, path: &Path) -> Option<DeviceNumber> {
     let path = below(root, path);
     match fs::metadata(&path) {
-        Ok(metadata) if metadata.file_type().is_block_device() => return Some(DeviceNumber::from_dev(metadata.rdev())),
+        Ok(metadata) if metadata.file_type().is_block_device() => {
+            return Some(DeviceNumber::from_dev(metadata.rdev()));
+        }
         Ok(_) | Err(_) => {}
     }
     let path = fs::canonicalize(&path).unwrap_or(path);
@@ -547,7 +701,11 @@ fn device_number(root: &Path, path: &Path) -> Option<DeviceNumber> {
     if directory != below(root, Path::new("/dev")) {
         return None;
     }
-    number_in(&below(root, Path::new("/sys/class/block")).join(path.file_name()?).join("dev"))
+    number_in(
+        &below(root, Path::new("/sys/class/block"))
+            .join(path.file_name()?)
+            .join("dev"),
+    )
 }
 
 fn below(root: &Path, absolute: &Path) -> PathBuf {
@@ -604,7 +762,11 @@ mod tests {
 
         fn device(&self, name: &str, number: &str) {
             self.device_in(&format!("sys/devices/{name}"), name, number);
-            symlink(self.root().join("sys/devices").join(name), self.root().join("sys/block").join(name)).unwrap();
+            symlink(
+                self.root().join("sys/devices").join(name),
+                self.root().join("sys/block").join(name),
+            )
+            .unwrap();
         }
 
         fn partition(&self, disk: &str, name: &str, number: &str) {
@@ -615,39 +777,60 @@ mod tests {
 
         /// `under` is a path below `sys/devices`.
         fn hold(&self, under: &str, holder: &str) {
-            let link = self.root().join("sys/devices").join(under).join("holders").join(holder);
+            let link = self
+                .root()
+                .join("sys/devices")
+                .join(under)
+                .join("holders")
+                .join(holder);
             symlink(self.root().join("sys/devices").join(holder), link).unwrap();
         }
 
         fn mapper(&self, name: &str, number: &str, uuid: &str, label: &str) {
             self.device(name, number);
             self.write(&format!("sys/devices/{name}/dm/uuid"), &format!("{uuid}\n"));
-            self.write(&format!("sys/devices/{name}/dm/name"), &format!("{label}\n"));
+            self.write(
+                &format!("sys/devices/{name}/dm/name"),
+                &format!("{label}\n"),
+            );
         }
 
         fn mount(&self, number: &str, at: &str, file_system: &str, source: &str) {
             let path = self.root().join("proc/self/mountinfo");
-            let line = format!("30 1 {number} / {at} rw,relatime shared:1 - {file_system} {source} rw\n");
+            let line =
+                format!("30 1 {number} / {at} rw,relatime shared:1 - {file_system} {source} rw\n");
             fs::write(&path, fs::read_to_string(&path).unwrap() + &line).unwrap();
         }
 
         fn swap(&self, path: &str) {
-            self.write("proc/swaps", &format!("Filename Type Size Used Priority\n{path}\tpartition\t8\t0\t-2\n"));
+            self.write(
+                "proc/swaps",
+                &format!("Filename Type Size Used Priority\n{path}\tpartition\t8\t0\t-2\n"),
+            );
         }
 
         fn attach(&self, name: &str, number: &str, backing: &str) {
             self.device(name, number);
-            self.write(&format!("sys/devices/{name}/loop/backing_file"), &format!("{backing}\n"));
+            self.write(
+                &format!("sys/devices/{name}/loop/backing_file"),
+                &format!("{backing}\n"),
+            );
         }
 
         fn uses(&self, number: &str) -> Vec<String> {
             let number = DeviceNumber::parse(number).unwrap();
-            in_use(self.root(), number.major, number.minor).iter().map(Use::to_string).collect()
+            in_use(self.root(), number.major, number.minor)
+                .iter()
+                .map(Use::to_string)
+                .collect()
         }
 
         fn file_uses(&self, path: &str) -> Vec<String> {
             let none = |_: &Path| Ok(None);
-            file_in_use(self.root(), &self.root().join(path), &none).iter().map(Use::to_string).collect()
+            file_in_use(self.root(), &self.root().join(path), &none)
+                .iter()
+                .map(Use::to_string)
+                .collect()
         }
     }
 
@@ -669,7 +852,10 @@ mod tests {
         machine.mount("8:0", "/bind", "ext4", "/dev/disk/by-id/x");
         assert_eq!(
             machine.uses("8:0"),
-            ["it is mounted at /mnt/a b (ext4): run `umount /mnt/a b`", "it is mounted at /bind (ext4): run `umount /bind`"]
+            [
+                "it is mounted at /mnt/a b (ext4): run `umount /mnt/a b`",
+                "it is mounted at /bind (ext4): run `umount /bind`"
+            ]
         );
     }
 
@@ -677,15 +863,24 @@ mod tests {
     fn the_running_system_gets_no_advice_to_unmount_it() {
         let machine = Machine::with_disk();
         machine.mount("8:0", "/", "xfs", "/dev/sda");
-        assert_eq!(machine.uses("8:0"), ["it is mounted at / (xfs), the running system: choose another target"]);
+        assert_eq!(
+            machine.uses("8:0"),
+            ["it is mounted at / (xfs), the running system: choose another target"]
+        );
     }
 
     #[test]
     fn a_mounted_partition_uses_the_disk_but_not_its_sibling() {
         let machine = Machine::with_disk();
         machine.mount("8:1", "/home", "ext4", "/dev/sda1");
-        assert_eq!(machine.uses("8:0"), ["its partition sda1 (8:1) is mounted at /home (ext4): run `umount /home`"]);
-        assert_eq!(machine.uses("8:1"), ["it is mounted at /home (ext4): run `umount /home`"]);
+        assert_eq!(
+            machine.uses("8:0"),
+            ["its partition sda1 (8:1) is mounted at /home (ext4): run `umount /home`"]
+        );
+        assert_eq!(
+            machine.uses("8:1"),
+            ["it is mounted at /home (ext4): run `umount /home`"]
+        );
         assert_eq!(machine.uses("8:2"), NOTHING);
     }
 
@@ -693,7 +888,10 @@ mod tests {
     fn a_mounted_whole_disk_uses_its_partitions() {
         let machine = Machine::with_disk();
         machine.mount("8:0", "/raw", "ext4", "/dev/sda");
-        assert_eq!(machine.uses("8:2"), ["the whole disk sda (8:0) is mounted at /raw (ext4): run `umount /raw`"]);
+        assert_eq!(
+            machine.uses("8:2"),
+            ["the whole disk sda (8:0) is mounted at /raw (ext4): run `umount /raw`"]
+        );
     }
 
     #[test]
@@ -765,9 +963,15 @@ mod tests {
         fs::create_dir_all(machine.root().join("dev/mapper")).unwrap();
         symlink("../dm-0", machine.root().join("dev/mapper/vg\\swap")).unwrap();
         machine.swap("/dev/mapper/vg\\134swap");
-        assert_eq!(machine.uses("253:0"), ["it is swap space: run `swapoff /dev/mapper/vg\\swap`"]);
+        assert_eq!(
+            machine.uses("253:0"),
+            ["it is swap space: run `swapoff /dev/mapper/vg\\swap`"]
+        );
         machine.swap("/dev/sda2");
-        assert_eq!(machine.uses("8:0"), ["its partition sda2 (8:2) is swap space: run `swapoff /dev/sda2`"]);
+        assert_eq!(
+            machine.uses("8:0"),
+            ["its partition sda2 (8:2) is swap space: run `swapoff /dev/sda2`"]
+        );
     }
 
     #[test]
@@ -791,18 +995,36 @@ mod tests {
         let machine = Machine::with_disk();
         let devices = machine.root().join("sys/fs/btrfs/u-1/devices");
         fs::create_dir_all(&devices).unwrap();
-        symlink(machine.root().join("sys/devices/sda/sda2"), devices.join("sda2")).unwrap();
+        symlink(
+            machine.root().join("sys/devices/sda/sda2"),
+            devices.join("sda2"),
+        )
+        .unwrap();
         let member = machine.root().join("sys/fs/bcachefs/u-2/dev-0");
         fs::create_dir_all(&member).unwrap();
-        symlink(machine.root().join("sys/devices/sda/sda1"), member.join("block")).unwrap();
+        symlink(
+            machine.root().join("sys/devices/sda/sda1"),
+            member.join("block"),
+        )
+        .unwrap();
         machine.mount("0:44", "/data", "btrfs", "/dev/sda2");
         assert_eq!(
             machine.uses("8:2"),
-            ["it is mounted at /data (btrfs): run `umount /data`", "it belongs to the mounted btrfs file system u-1: unmount that"]
+            [
+                "it is mounted at /data (btrfs): run `umount /data`",
+                "it belongs to the mounted btrfs file system u-1: unmount that"
+            ]
         );
-        assert_eq!(machine.uses("8:1"), ["it belongs to the mounted bcachefs file system u-2: unmount that"]);
+        assert_eq!(
+            machine.uses("8:1"),
+            ["it belongs to the mounted bcachefs file system u-2: unmount that"]
+        );
         machine.mount("0:45", "/more", "bcachefs", "/dev/sda:/dev/sda1");
-        assert_eq!(machine.uses("8:1").len(), 3, "itself mounted, its whole disk mounted, member");
+        assert_eq!(
+            machine.uses("8:1").len(),
+            3,
+            "itself mounted, its whole disk mounted, member"
+        );
     }
 
     #[test]
@@ -811,7 +1033,10 @@ mod tests {
             let machine = Machine::with_disk();
             fs::remove_file(machine.root().join(missing)).unwrap();
             let uses = in_use(machine.root(), 8, 0);
-            assert!(uses.len() == 1 && !uses[0].is_certain(), "{missing}: {uses:?}");
+            assert!(
+                uses.len() == 1 && !uses[0].is_certain(),
+                "{missing}: {uses:?}"
+            );
         }
         let machine = Machine::with_disk();
         fs::remove_dir_all(machine.root().join("sys/block")).unwrap();
@@ -823,7 +1048,10 @@ mod tests {
         let machine = Machine::empty();
         machine.mount("8:0", "/mnt", "ext4", "/dev/sda");
         let uses = machine.uses("8:0");
-        assert!(uses.iter().any(|text| text.contains("umount /mnt")), "{uses:?}");
+        assert!(
+            uses.iter().any(|text| text.contains("umount /mnt")),
+            "{uses:?}"
+        );
     }
 
     #[test]
@@ -833,7 +1061,11 @@ mod tests {
         machine.write("img/other.img", "x");
         machine.attach("loop0", "7:0", "/img/disk.img");
         symlink("disk.img", machine.root().join("img/link")).unwrap();
-        fs::hard_link(machine.root().join("img/disk.img"), machine.root().join("img/hard")).unwrap();
+        fs::hard_link(
+            machine.root().join("img/disk.img"),
+            machine.root().join("img/hard"),
+        )
+        .unwrap();
         machine.mount("7:0", "/mnt", "ext4", "/dev/loop0");
         let expected = [
             "it is attached to the loop device loop0 (7:0): run `losetup -d /dev/loop0`",
@@ -864,7 +1096,10 @@ mod tests {
         machine.write("swap file", "x");
         symlink("swap file", machine.root().join("link")).unwrap();
         machine.swap("/swap\\040file");
-        assert_eq!(machine.file_uses("link"), ["it is swap space: run `swapoff /swap file`"]);
+        assert_eq!(
+            machine.file_uses("link"),
+            ["it is swap space: run `swapoff /swap file`"]
+        );
     }
 
     #[test]
@@ -876,7 +1111,11 @@ mod tests {
 
     #[test]
     fn device_numbers_split_as_the_c_library_joins_them() {
-        for (dev, major, minor) in [(0x801, 8, 1), (0x10_3305, 0x33, 0x105), (0x0000_1000_0fff_ff00 | 0xab, 0x1fff, 0xffab)] {
+        for (dev, major, minor) in [
+            (0x801, 8, 1),
+            (0x10_3305, 0x33, 0x105),
+            (0x0000_1000_0fff_ff00 | 0xab, 0x1fff, 0xffab),
+        ] {
             let number = DeviceNumber::from_dev(dev);
             assert_eq!((number.major, number.minor), (major, minor), "{dev:#x}");
         }
@@ -886,14 +1125,26 @@ mod tests {
     fn the_file_system_under_a_file_is_found_by_its_number() {
         let machine = Machine::empty();
         machine.mount("0:22", "/sys", "sysfs", "sysfs");
-        assert_eq!(file_system_of(machine.root(), 22), Some(("sysfs".to_owned(), PathBuf::from("/sys"))));
+        assert_eq!(
+            file_system_of(machine.root(), 22),
+            Some(("sysfs".to_owned(), PathBuf::from("/sys")))
+        );
         assert_eq!(file_system_of(machine.root(), 23), None);
     }
 
     #[test]
     fn mount_lines_with_any_number_of_tags_or_none_are_read_and_torn_ones_skipped() {
         let text = b"1 2 8:1 / /a rw - ext4 /dev/x rw\n1 2 8:2 / /b rw shared:1 master:2 - xfs /dev/y rw\n1 2 8:3 /\n\xff\n";
-        let found: Vec<_> = parse_mounts(text).into_iter().map(|mount| (mount.at, mount.file_system)).collect();
-        assert_eq!(found, [("/a".into(), "ext4".to_owned()), ("/b".into(), "xfs".to_owned())]);
+        let found: Vec<_> = parse_mounts(text)
+            .into_iter()
+            .map(|mount| (mount.at, mount.file_system))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("/a".into(), "ext4".to_owned()),
+                ("/b".into(), "xfs".to_owned())
+            ]
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Who uses a file at this moment: locks between processes, and what this process knows of itself.
 //!
-//! Locks lie on two bytes at the far end of the range that a file can have, where no data are: one belongs to writers, of whom there is one
-//! process at a time, the other to readers. They are locks of the open file, so that the kernel drops them with the process. Phases of one
-//! process that use one file were asked for together and share its lock.
+//! Locks lie on two bytes at the far end of the range that a file can have, where no data are: one
+//! belongs to writers, of whom there is one process at a time, the other to readers. They are locks
+//! of the open file, so that the kernel drops them with the process. Phases of one process that use
+//! one file were asked for together and share its lock.
 
 use super::{Access, FileId, Refusal};
 use engine::sys::{self, LockKind};
@@ -32,14 +33,29 @@ pub(crate) struct Announced {
 ///
 /// # Errors
 /// Another process writes to it, and this one wants to as well.
-pub(crate) fn announce(file: &Arc<File>, path: &Path, access: Access) -> Result<Announced, Refusal> {
-    let unreadable = |source| Refusal::Unreadable { path: path.to_owned(), source };
+pub(crate) fn announce(
+    file: &Arc<File>,
+    path: &Path,
+    access: Access,
+) -> Result<Announced, Refusal> {
+    let unreadable = |source| Refusal::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let id = FileId::of(&file.metadata().map_err(unreadable)?);
     let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
     written.retain(|(_, lock)| lock.strong_count() > 0);
-    let own = written.iter().find(|(other, _)| *other == id).and_then(|(_, lock)| lock.upgrade());
+    let own = written
+        .iter()
+        .find(|(other, _)| *other == id)
+        .and_then(|(_, lock)| lock.upgrade());
     let taken = match (access, &own) {
-        (Access::Write, Some(lock)) => return Ok(Announced { note: None, _lock: Some(Arc::clone(lock)) }),
+        (Access::Write, Some(lock)) => {
+            return Ok(Announced {
+                note: None,
+                _lock: Some(Arc::clone(lock)),
+            });
+        }
         (Access::Write, None) => sys::ofd_try_lock(file, LockKind::Exclusive, WRITERS, 1),
         (Access::Read, _) => sys::ofd_try_lock(file, LockKind::Shared, READERS, 1),
     };
@@ -48,18 +64,43 @@ pub(crate) fn announce(file: &Arc<File>, path: &Path, access: Access) -> Result<
             if access == Access::Write {
                 written.push((id, Arc::downgrade(file)));
             }
-            let others = if access == Access::Write { READERS } else { WRITERS };
-            let note = (own.is_none() && sys::ofd_is_locked(file, LockKind::Exclusive, others, 1).unwrap_or(false)).then(|| {
-                let does = if access == Access::Write { "reads" } else { "writes to" };
-                format!("{} {does} {} at the same time: each of the two disturbs the other", users(id), path.display())
+            let others = if access == Access::Write {
+                READERS
+            } else {
+                WRITERS
+            };
+            let note = (own.is_none()
+                && sys::ofd_is_locked(file, LockKind::Exclusive, others, 1).unwrap_or(false))
+            .then(|| {
+                let does = if access == Access::Write {
+                    "reads"
+                } else {
+                    "writes to"
+                };
+                format!(
+                    "{} {does} {} at the same time: each of the two disturbs the other",
+                    users(id),
+                    path.display()
+                )
             });
-            Ok(Announced { note, _lock: Some(Arc::clone(file)) })
+            Ok(Announced {
+                note,
+                _lock: Some(Arc::clone(file)),
+            })
         }
-        Ok(false) => Err(Refusal::Written { path: path.to_owned(), by: users(id) }),
+        Ok(false) => Err(Refusal::Written {
+            path: path.to_owned(),
+            by: users(id),
+        }),
         Err(error) => {
-            let note =
-                format!("{}: its file system gives no lock ({error}), so nothing keeps another run from writing to it", path.display());
-            Ok(Announced { note: Some(note), _lock: None })
+            let note = format!(
+                "{}: its file system gives no lock ({error}), so nothing keeps another run from writing to it",
+                path.display()
+            );
+            Ok(Announced {
+                note: Some(note),
+                _lock: None,
+            })
         }
     }
 }
@@ -67,13 +108,17 @@ pub(crate) fn announce(file: &Arc<File>, path: &Path, access: Access) -> Result<
 /// Whether this process writes to a file.
 pub(super) fn is_written_here(id: FileId) -> bool {
     let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-    written.iter().any(|(other, lock)| *other == id && lock.strong_count() > 0)
+    written
+        .iter()
+        .any(|(other, lock)| *other == id && lock.strong_count() > 0)
 }
 
-/// The other process that writes to an open file, as words; `None` where there is none, or where that cannot be told.
+/// The other process that writes to an open file, as words; `None` where there is none, or where
+/// that cannot be told.
 pub(super) fn other_writer(file: &File) -> Option<String> {
     let id = FileId::of(&file.metadata().ok()?);
-    let is_locked = !is_written_here(id) && sys::ofd_is_locked(file, LockKind::Exclusive, WRITERS, 1).unwrap_or(false);
+    let is_locked = !is_written_here(id)
+        && sys::ofd_is_locked(file, LockKind::Exclusive, WRITERS, 1).unwrap_or(false);
     is_locked.then(|| users(id))
 }
 
@@ -82,25 +127,42 @@ fn users(id: FileId) -> String {
     let mut found: Vec<String> = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let number = process.file_name().to_string_lossy().parse::<u32>().ok();
-        let Some(number) = number.filter(|number| *number != std::process::id()) else { continue };
-        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        let has_it = |at: &fs::DirEntry| fs::metadata(at.path()).is_ok_and(|facts| FileId::of(&facts) == id);
+        let Some(number) = number.filter(|number| *number != std::process::id()) else {
+            continue;
+        };
+        let open = fs::read_dir(process.path().join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let has_it =
+            |at: &fs::DirEntry| fs::metadata(at.path()).is_ok_and(|facts| FileId::of(&facts) == id);
         if open.into_iter().any(|at| has_it(&at)) {
             let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             found.push(format!("process {number} ({})", name.trim()));
         }
     }
-    if found.is_empty() { "another run, whose process cannot be told,".to_owned() } else { found.join(", ") }
+    if found.is_empty() {
+        "another run, whose process cannot be told,".to_owned()
+    } else {
+        found.join(", ")
+    }
 }
 
 /// Exclusive claims on devices that this process has, by what the kernel knows them by.
 static CLAIMED: Mutex<Vec<(super::DeviceNumber, Weak<File>)>> = Mutex::new(Vec::new());
 
 /// The claim on a device: the one that another phase of this process has, or a new one.
-pub(super) fn claim_once(number: super::DeviceNumber, claim: impl FnOnce() -> io::Result<File>) -> io::Result<Arc<File>> {
+pub(super) fn claim_once(
+    number: super::DeviceNumber,
+    claim: impl FnOnce() -> io::Result<File>,
+) -> io::Result<Arc<File>> {
     let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
     claimed.retain(|(_, held)| held.strong_count() > 0);
-    if let Some(held) = claimed.iter().find(|(other, _)| *other == number).and_then(|(_, held)| held.upgrade()) {
+    if let Some(held) = claimed
+        .iter()
+        .find(|(other, _)| *other == number)
+        .and_then(|(_, held)| held.upgrade())
+    {
         return Ok(held);
     }
     let held = Arc::new(claim()?);
@@ -113,7 +175,8 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// An open file, and how somebody else would have it open: another description, of which this process knows nothing.
+    /// An open file, and how somebody else would have it open: another description, of which this
+    /// process knows nothing.
     fn opened() -> (tempfile::TempDir, PathBuf, Arc<File>, File) {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("f");
@@ -132,7 +195,12 @@ mod tests {
         assert!(other_writer(&ours).is_some());
         drop(theirs);
         assert!(other_writer(&ours).is_none());
-        assert!(announce(&ours, &path, Access::Write).unwrap().note.is_none());
+        assert!(
+            announce(&ours, &path, Access::Write)
+                .unwrap()
+                .note
+                .is_none()
+        );
     }
 
     #[test]
@@ -143,10 +211,20 @@ mod tests {
         assert_eq!(reading.note, None);
         let writing = announce(&ours, &path, Access::Write).unwrap();
         assert!(writing.note.unwrap().contains(" reads "));
-        assert!(sys::ofd_try_lock(&theirs, LockKind::Exclusive, READERS - 1, 1).is_ok_and(|taken| !taken), "it is ours");
+        assert!(
+            sys::ofd_try_lock(&theirs, LockKind::Exclusive, READERS - 1, 1)
+                .is_ok_and(|taken| !taken),
+            "it is ours"
+        );
         let (_place, path, ours, theirs) = opened();
         assert!(sys::ofd_try_lock(&theirs, LockKind::Exclusive, WRITERS, 1).unwrap());
-        assert!(announce(&ours, &path, Access::Read).unwrap().note.unwrap().contains(" writes to "));
+        assert!(
+            announce(&ours, &path, Access::Read)
+                .unwrap()
+                .note
+                .unwrap()
+                .contains(" writes to ")
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Files that results go to: nothing that somebody would miss, and never what is measured.
 //!
-//! A result goes into a new or empty file, over an earlier result of the same form, or into a pipe or terminal. All of this is asked before the
-//! run, and once more of the open file before the first byte, because a name can change hands in between.
+//! A result goes into a new or empty file, over an earlier result of the same form, or into a pipe
+//! or terminal. All of this is asked before the run, and once more of the open file before the
+//! first byte, because a name can change hands in between.
 
 use super::{How, Probe, Referent, file_in_use, is_kernel_interface};
 use crate::error::RunError;
@@ -29,7 +30,8 @@ pub struct OutputFile {
     form: OutputForm,
     is_forced: bool,
     targets: Vec<PathBuf>,
-    /// A named pipe is open from the check on, so that its reader does not see an end before the result.
+    /// A named pipe is open from the check on, so that its reader does not see an end before the
+    /// result.
     pipe: OnceLock<File>,
 }
 
@@ -44,7 +46,13 @@ impl OutputFile {
     /// A file at `path` that may replace, or go on with, what has the form.
     #[must_use]
     pub fn new(path: &Path, form: OutputForm) -> Self {
-        Self { path: path.to_owned(), form, is_forced: false, targets: Vec::new(), pipe: OnceLock::new() }
+        Self {
+            path: path.to_owned(),
+            form,
+            is_forced: false,
+            targets: Vec::new(),
+            pipe: OnceLock::new(),
+        }
     }
 
     /// Also over files of other forms, if `is_forced`; never over a device or a target.
@@ -56,7 +64,10 @@ impl OutputFile {
     /// Never one of these, whatever its name.
     #[must_use]
     pub fn apart_from(self, targets: &[PathBuf]) -> Self {
-        Self { targets: targets.to_vec(), ..self }
+        Self {
+            targets: targets.to_vec(),
+            ..self
+        }
     }
 
     /// Where it lies, as the user typed it.
@@ -65,7 +76,8 @@ impl OutputFile {
         &self.path
     }
 
-    /// Fails before the run if the result could not be written after it, or would destroy something.
+    /// Fails before the run if the result could not be written after it, or would destroy
+    /// something.
     ///
     /// # Errors
     /// It is a directory, lies in none, may not be written, or holds something else.
@@ -100,7 +112,12 @@ impl OutputFile {
                 }
                 return Ok(file);
             }
-            match File::options().read(true).append(true).create_new(true).open(&self.path) {
+            match File::options()
+                .read(true)
+                .append(true)
+                .create_new(true)
+                .open(&self.path)
+            {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => return other.map_err(failed()),
             }
@@ -109,7 +126,10 @@ impl OutputFile {
     }
 
     fn refused<T>(&self, why: impl std::fmt::Display) -> Result<T, RunError> {
-        Err(RunError::Unsuitable(format!("cannot write {}: {why}", self.path.display())))
+        Err(RunError::Unsuitable(format!(
+            "cannot write {}: {why}",
+            self.path.display()
+        )))
     }
 
     /// The file that is there, open and judged; `None`: it is to be made.
@@ -131,14 +151,18 @@ impl OutputFile {
         if !kind.is_file() {
             let what = match () {
                 () if kind.is_dir() => "a directory; name a file in it",
-                () if kind.is_block_device() => "a block device; results go to files, and --force does not change that",
+                () if kind.is_block_device() => {
+                    "a block device; results go to files, and --force does not change that"
+                }
                 () if kind.is_char_device() => "a device; name a file, or /dev/stdout",
                 () => "a socket; name a file",
             };
             return self.refused(format!("it is {what}"));
         }
         let file = self.open_there(File::options().read(true).append(true))?;
-        let opened = file.metadata().map_err(RunError::io("cannot look at", &self.path))?;
+        let opened = file
+            .metadata()
+            .map_err(RunError::io("cannot look at", &self.path))?;
         if Referent::of(&opened) != Referent::of(&metadata) {
             return self.refused("another file took its place");
         }
@@ -154,13 +178,15 @@ impl OutputFile {
 
     fn pipe(&self) -> Result<File, RunError> {
         if self.pipe.get().is_none() {
-            let Ok(file) = sys::open_without_waiting(File::options().write(true), 0, &self.path) else {
+            let Ok(file) = sys::open_without_waiting(File::options().write(true), 0, &self.path)
+            else {
                 return self.refused("nobody reads from this pipe; start its reader first");
             };
             let _another_thread_was_faster = self.pipe.set(file);
         }
         let file = self.pipe.get().expect("it was set above");
-        file.try_clone().map_err(RunError::io("cannot write", &self.path))
+        file.try_clone()
+            .map_err(RunError::io("cannot write", &self.path))
     }
 
     fn absent(&self) -> Result<(), RunError> {
@@ -176,19 +202,28 @@ impl OutputFile {
 
     fn judge(&self, file: &File, metadata: &Metadata) -> Result<(), RunError> {
         self.not_the_kernels(metadata)?;
-        let is_same = |target: &PathBuf| fs::metadata(target).is_ok_and(|target| Referent::of(&target) == Referent::of(metadata));
+        let is_same = |target: &PathBuf| {
+            fs::metadata(target).is_ok_and(|target| Referent::of(&target) == Referent::of(metadata))
+        };
         if self.targets.iter().any(is_same) {
             return self.refused("it is the target of this run; name another file");
         }
-        let uses = file_in_use(Path::new("/"), &self.path, &|node| RealProbe.loop_backing(node));
-        if let Some(found) = uses.iter().find(|found| !matches!(found.how, How::Undetermined { .. })) {
+        let uses = file_in_use(Path::new("/"), &self.path, &|node| {
+            RealProbe.loop_backing(node)
+        });
+        if let Some(found) = uses
+            .iter()
+            .find(|found| !matches!(found.how, How::Undetermined { .. }))
+        {
             return self.refused(found);
         }
         if metadata.len() == 0 || self.is_forced {
             return Ok(());
         }
         let mut reader = BufReader::new(file);
-        reader.rewind().map_err(RunError::io("cannot read", &self.path))?;
+        reader
+            .rewind()
+            .map_err(RunError::io("cannot read", &self.path))?;
         match (self.form.is_form_of)(&mut reader) {
             Ok(true) => Ok(()),
             Ok(false) => self.refused(format!(
@@ -205,7 +240,9 @@ impl OutputFile {
     fn not_the_kernels(&self, metadata: &Metadata) -> Result<(), RunError> {
         let system = super::block_device::file_system_of(Path::new("/"), metadata.dev());
         match system.filter(|(kind, at)| is_kernel_interface(kind, at)) {
-            Some((kind, _)) => self.refused(format!("it lies on {kind}, an interface of the kernel; name a file on a disk")),
+            Some((kind, _)) => self.refused(format!(
+                "it lies on {kind}, an interface of the kernel; name a file on a disk"
+            )),
             None => Ok(()),
         }
     }
@@ -221,7 +258,12 @@ pub fn check_apart(outputs: &[&Path]) -> Result<(), RunError> {
         Ok(_) => fs::canonicalize(path).ok(),
         Err(_) => resolved(path),
     };
-    let id = |path: &Path| fs::metadata(path).ok().filter(Metadata::is_file).map(|metadata| Referent::of(&metadata));
+    let id = |path: &Path| {
+        fs::metadata(path)
+            .ok()
+            .filter(Metadata::is_file)
+            .map(|metadata| Referent::of(&metadata))
+    };
     for (index, one) in outputs.iter().enumerate() {
         for other in &outputs[index + 1..] {
             let same_place = place(one).is_some() && place(one) == place(other);
@@ -249,7 +291,9 @@ fn is_sink(number: u64) -> bool {
 }
 
 fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// The one name of a file that is still to be made.
@@ -259,12 +303,20 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 
 fn check_place(path: &Path) -> Result<(), RunError> {
     let directory = parent(path);
-    let refused = |reason: String| Err(RunError::Unsuitable(format!("cannot write {}: {reason}", path.display())));
+    let refused = |reason: String| {
+        Err(RunError::Unsuitable(format!(
+            "cannot write {}: {reason}",
+            path.display()
+        )))
+    };
     if path.is_dir() {
         return refused("it is a directory; name a file in it".into());
     }
     if !directory.is_dir() {
-        return refused(format!("its directory does not exist; run `mkdir -p {}`", directory.display()));
+        return refused(format!(
+            "its directory does not exist; run `mkdir -p {}`",
+            directory.display()
+        ));
     }
     match sys::may_write(if path.exists() { path } else { directory }) {
         Ok(()) => Ok(()),
@@ -279,13 +331,19 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn form() -> OutputForm {
-        OutputForm { name: "a poem", is_form_of: |reader| Ok(reader.fill_buf()?.starts_with(b"roses")) }
+        OutputForm {
+            name: "a poem",
+            is_form_of: |reader| Ok(reader.fill_buf()?.starts_with(b"roses")),
+        }
     }
 
     fn refusal(output: &OutputFile) -> String {
         let text = output.check().unwrap_err().to_string();
         assert_eq!(output.open().map(drop).unwrap_err().to_string(), text);
-        assert_eq!(output.open_to_append().map(drop).unwrap_err().to_string(), text);
+        assert_eq!(
+            output.open_to_append().map(drop).unwrap_err().to_string(),
+            text
+        );
         text
     }
 
@@ -297,7 +355,11 @@ mod tests {
         output.check().unwrap();
         assert!(!path.exists(), "a check makes nothing");
         output.open().unwrap().write_all(b"roses are red").unwrap();
-        output.open_to_append().unwrap().write_all(b", violets").unwrap();
+        output
+            .open_to_append()
+            .unwrap()
+            .write_all(b", violets")
+            .unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"roses are red, violets");
         output.open().unwrap().write_all(b"roses").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"roses");
@@ -313,9 +375,20 @@ mod tests {
     #[test]
     fn a_target_is_never_written_under_any_name_not_even_by_force() {
         let place = tempfile::tempdir().unwrap();
-        let (target, hard, soft) = (place.path().join("t"), place.path().join("h"), place.path().join("s"));
-        let output = |path: &Path| OutputFile::new(path, form()).forced(true).apart_from(std::slice::from_ref(&target));
-        assert!(refusal(&output(&place.path().join("./t"))).contains("target of this run"), "it will be made");
+        let (target, hard, soft) = (
+            place.path().join("t"),
+            place.path().join("h"),
+            place.path().join("s"),
+        );
+        let output = |path: &Path| {
+            OutputFile::new(path, form())
+                .forced(true)
+                .apart_from(std::slice::from_ref(&target))
+        };
+        assert!(
+            refusal(&output(&place.path().join("./t"))).contains("target of this run"),
+            "it will be made"
+        );
         fs::write(&target, "roses").unwrap();
         fs::hard_link(&target, &hard).unwrap();
         symlink("t", &soft).unwrap();
@@ -338,11 +411,19 @@ mod tests {
             (&link, "a symlink that leads nowhere"),
         ] {
             if path.symlink_metadata().is_ok() {
-                let text = OutputFile::new(path, form()).forced(true).check().unwrap_err().to_string();
+                let text = OutputFile::new(path, form())
+                    .forced(true)
+                    .check()
+                    .unwrap_err()
+                    .to_string();
                 assert!(text.contains(why), "{text}");
             }
         }
-        OutputFile::new(Path::new("/dev/null"), form()).open().unwrap().write_all(b"x").unwrap();
+        OutputFile::new(Path::new("/dev/null"), form())
+            .open()
+            .unwrap()
+            .write_all(b"x")
+            .unwrap();
     }
 
     #[test]

@@ -1,11 +1,14 @@
-//! The mark by which Fathom knows a file that it made, so that a second run may overwrite it without asking.
+//! The mark by which Fathom knows a file that it made, so that a second run may overwrite it
+//! without asking.
 //!
-//! The mark is the extended attribute `user.fathom`. It is read from and put on an open file, never a name: a name can lead to another file
-//! by the time of the next call, and a mark on somebody's file is permission to destroy it. Where the file system has no attributes, a sidecar
+//! The mark is the extended attribute `user.fathom`. It is read from and put on an open file, never
+//! a name: a name can lead to another file by the time of the next call, and a mark on somebody's
+//! file is permission to destroy it. Where the file system has no attributes, a sidecar
 //! file `.NAME.fathom` beside the file says the same and which inode it speaks of.
 //!
-//! A mark is evidence, not proof: `cp other ours` keeps the inode and its attributes. Hence a mark counts only once it is sealed with the size,
-//! the time of the last write and the time of the last change of the inode, and [`Mark::still_describes`] compares them. A mark without a seal
+//! A mark is evidence, not proof: `cp other ours` keeps the inode and its attributes. Hence a mark
+//! counts only once it is sealed with the size, the time of the last write and the time of the last
+//! change of the inode, and [`Mark::still_describes`] compares them. A mark without a seal
 //! says that a run is writing, or was killed while it wrote.
 
 use std::ffi::OsString;
@@ -25,10 +28,12 @@ pub const XATTR: &str = "user.fathom";
 const VERSION: u32 = 1;
 /// A mark is a few hundred bytes; a sidecar beyond this is somebody else's file.
 const LARGEST_MARK_BYTES: u64 = 64 * 1024;
-/// Putting the seal on a file is itself a change of its inode, whose time only the kernel chooses: it lies within this of the moment before.
+/// Putting the seal on a file is itself a change of its inode, whose time only the kernel chooses:
+/// it lies within this of the moment before.
 const SEALING: Duration = Duration::from_millis(12);
 
-/// What Fathom wrote into a file, as JSON `{"v":1,"made_by":"fathom 0.1.0","size":N,…}`; unknown keys are ignored.
+/// What Fathom wrote into a file, as JSON `{"v":1,"made_by":"fathom 0.1.0","size":N,…}`; unknown
+/// keys are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     v: u32,
@@ -49,11 +54,12 @@ pub struct Mark {
     /// The oldest generation that a block of the file may still hold.
     #[serde(default)]
     pub oldest: u64,
-    /// The file's modification time after Fathom's last write; absent while a run writes, and after a run that died.
+    /// The file's modification time after Fathom's last write; absent while a run writes, and
+    /// after a run that died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Stamp>,
-    /// The moment of sealing: the inode was not changed later than a few ticks after it. Absent in marks of versions before, and where another
-    /// machine's clock stamps files.
+    /// The moment of sealing: the inode was not changed later than a few ticks after it. Absent in
+    /// marks of versions before, and where another machine's clock stamps files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Stamp>,
 }
@@ -84,15 +90,25 @@ impl Mark {
     /// Checks that the mark is sealed, and that nobody grew, wrote or changed the file since.
     pub fn still_describes(&self, metadata: &Metadata) -> Result<(), Stale> {
         if metadata.len() > self.size_bytes {
-            return Err(Stale::Grown { marked_bytes: self.size_bytes, actual_bytes: metadata.len() });
+            return Err(Stale::Grown {
+                marked_bytes: self.size_bytes,
+                actual_bytes: metadata.len(),
+            });
         }
-        let Some(modified) = self.modified else { return Err(Stale::Unsealed) };
+        let Some(modified) = self.modified else {
+            return Err(Stale::Unsealed);
+        };
         if modified != modification(metadata) {
             return Err(Stale::Written);
         }
-        let change = Stamp { seconds: metadata.ctime(), nanoseconds: metadata.ctime_nsec() };
+        let change = Stamp {
+            seconds: metadata.ctime(),
+            nanoseconds: metadata.ctime_nsec(),
+        };
         match self.changed {
-            Some(sealing) if !(sealing..=sealing.after(SEALING)).contains(&change) => Err(Stale::Changed),
+            Some(sealing) if !(sealing..=sealing.after(SEALING)).contains(&change) => {
+                Err(Stale::Changed)
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -101,25 +117,41 @@ impl Mark {
 impl Stamp {
     /// The time on the clock of files.
     fn present() -> Self {
-        let since = engine::clock::file_time().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Stamp { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanoseconds: i64::from(since.subsec_nanos()) }
+        let since = engine::clock::file_time()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Stamp {
+            seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            nanoseconds: i64::from(since.subsec_nanos()),
+        }
     }
 
     fn after(self, wait: Duration) -> Self {
-        let nanoseconds = self.nanoseconds.saturating_add(i64::from(wait.subsec_nanos()));
-        Stamp { seconds: self.seconds.saturating_add(nanoseconds / 1_000_000_000), nanoseconds: nanoseconds % 1_000_000_000 }
+        let nanoseconds = self
+            .nanoseconds
+            .saturating_add(i64::from(wait.subsec_nanos()));
+        Stamp {
+            seconds: self.seconds.saturating_add(nanoseconds / 1_000_000_000),
+            nanoseconds: nanoseconds % 1_000_000_000,
+        }
     }
 }
 
 fn modification(metadata: &Metadata) -> Stamp {
-    Stamp { seconds: metadata.mtime(), nanoseconds: metadata.mtime_nsec() }
+    Stamp {
+        seconds: metadata.mtime(),
+        nanoseconds: metadata.mtime_nsec(),
+    }
 }
 
 /// Why a mark no longer speaks for the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stale {
     #[error("it grew from {marked_bytes} to {actual_bytes} bytes since Fathom made it")]
-    Grown { marked_bytes: u64, actual_bytes: u64 },
+    Grown {
+        marked_bytes: u64,
+        actual_bytes: u64,
+    },
     #[error("somebody wrote to it since Fathom made it")]
     Written,
     #[error(
@@ -143,7 +175,10 @@ pub enum MarkError {
     #[error("{}: cannot read or write Fathom's mark: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{}: Fathom's mark is not readable ({source}); delete the file if it may go", path.display())]
-    Garbled { path: PathBuf, source: serde_json::Error },
+    Garbled {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     #[error("{}: the mark is of version {found}, made by a newer Fathom; use that one, or delete the file if it may go", path.display())]
     Newer { path: PathBuf, found: u32 },
     #[error("{}: Fathom would keep its mark for the neighbouring file here, but this is somebody's file; rename it or choose another target", path.display())]
@@ -165,9 +200,13 @@ struct Sidecar {
     born: Option<Stamp>,
 }
 
-/// Reads the mark of an open regular file; `None` for a file that Fathom did not make. Beside `path` a sidecar may lie.
+/// Reads the mark of an open regular file; `None` for a file that Fathom did not make. Beside
+/// `path` a sidecar may lie.
 pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
-    let io_error = |source| MarkError::Io { path: path.to_owned(), source };
+    let io_error = |source| MarkError::Io {
+        path: path.to_owned(),
+        source,
+    };
     match probe.read_xattr(file, XATTR) {
         Ok(Some(value)) => return decode_mark(path, &value).map(Some),
         Ok(None) => {}
@@ -176,13 +215,23 @@ pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<M
     }
     let metadata = file.metadata().map_err(io_error)?;
     let sidecar = read_sidecar(&sidecar_path(&resolve(path)?)?)?;
-    Ok(sidecar.filter(|sidecar| sidecar.speaks_of(&metadata)).map(|sidecar| sidecar.mark))
+    Ok(sidecar
+        .filter(|sidecar| sidecar.speaks_of(&metadata))
+        .map(|sidecar| sidecar.mark))
 }
 
-/// Marks an open regular file; call it before the first write to a new file and before growing one. A sidecar is put beside `path`, if that
-/// still leads to the file.
-pub fn write_mark(file: &File, path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
-    let io_error = |source| MarkError::Io { path: path.to_owned(), source };
+/// Marks an open regular file; call it before the first write to a new file and before growing one.
+/// A sidecar is put beside `path`, if that still leads to the file.
+pub fn write_mark(
+    file: &File,
+    path: &Path,
+    mark: &Mark,
+    probe: &dyn Probe,
+) -> Result<MarkPlace, MarkError> {
+    let io_error = |source| MarkError::Io {
+        path: path.to_owned(),
+        source,
+    };
     match probe.write_xattr(file, XATTR, &encode(mark)) {
         Ok(()) => return Ok(MarkPlace::Xattr),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
@@ -194,26 +243,51 @@ pub fn write_mark(file: &File, path: &Path, mark: &Mark, probe: &dyn Probe) -> R
         return Err(MarkError::Elsewhere { path: path.clone() });
     }
     let FileId { dev, ino } = FileId::of(&metadata);
-    let sidecar = Sidecar { mark: mark.clone(), dev, ino, born: birth(&metadata) };
+    let sidecar = Sidecar {
+        mark: mark.clone(),
+        dev,
+        ino,
+        born: birth(&metadata),
+    };
     let place = sidecar_path(path)?;
     if !is_free_or_ours(&place)? {
         return Err(MarkError::SidecarTaken { path: place });
     }
-    replace(&place, &encode(&sidecar)).map_err(|source| MarkError::Io { path: place.clone(), source })?;
+    replace(&place, &encode(&sidecar)).map_err(|source| MarkError::Io {
+        path: place.clone(),
+        source,
+    })?;
     Ok(MarkPlace::Sidecar(place))
 }
 
 /// Marks an open regular file that Fathom has finished writing, with its times.
-pub fn seal_mark(file: &File, path: &Path, mark: &Mark, probe: &dyn Probe) -> Result<MarkPlace, MarkError> {
-    let facts = || file.metadata().map_err(|source| MarkError::Io { path: path.to_owned(), source });
+pub fn seal_mark(
+    file: &File,
+    path: &Path,
+    mark: &Mark,
+    probe: &dyn Probe,
+) -> Result<MarkPlace, MarkError> {
+    let facts = || {
+        file.metadata().map_err(|source| MarkError::Io {
+            path: path.to_owned(),
+            source,
+        })
+    };
     let before = facts()?;
-    let sealed = |changed| Mark { modified: Some(modification(&before)), changed, ..mark.clone() };
+    let sealed = |changed| Mark {
+        modified: Some(modification(&before)),
+        changed,
+        ..mark.clone()
+    };
     // A thread that is descheduled between the two may take longer than the seal allows for.
     for _ in 0..5 {
         let mark = sealed(Some(Stamp::present()));
         let place = write_mark(file, path, &mark, probe)?;
         if place != MarkPlace::Xattr {
-            let untouched = Stamp { seconds: before.ctime(), nanoseconds: before.ctime_nsec() };
+            let untouched = Stamp {
+                seconds: before.ctime(),
+                nanoseconds: before.ctime_nsec(),
+            };
             return write_mark(file, path, &sealed(Some(untouched)), probe);
         }
         if mark.still_describes(&facts()?) != Err(Stale::Changed) {
@@ -233,8 +307,16 @@ pub fn outwait_seals() {
 /// Removes the sidecar of a file that is about to be deleted; an attribute goes with its file.
 pub(super) fn remove_sidecar(path: &Path, of: FileId) -> Result<(), MarkError> {
     let place = sidecar_path(path)?;
-    if read_sidecar(&place)?.is_some_and(|found| FileId { dev: found.dev, ino: found.ino } == of) {
-        fs::remove_file(&place).map_err(|source| MarkError::Io { path: place, source })?;
+    if read_sidecar(&place)?.is_some_and(|found| {
+        FileId {
+            dev: found.dev,
+            ino: found.ino,
+        } == of
+    }) {
+        fs::remove_file(&place).map_err(|source| MarkError::Io {
+            path: place,
+            source,
+        })?;
     }
     Ok(())
 }
@@ -245,21 +327,34 @@ impl Sidecar {
             (Some(then), Some(now)) => then == now,
             (Some(_) | None, _) => true,
         };
-        FileId::of(metadata) == FileId { dev: self.dev, ino: self.ino } && same_birth
+        FileId::of(metadata)
+            == FileId {
+                dev: self.dev,
+                ino: self.ino,
+            }
+            && same_birth
     }
 }
 
 fn birth(metadata: &Metadata) -> Option<Stamp> {
     let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(Stamp { seconds: i64::try_from(since.as_secs()).ok()?, nanoseconds: i64::from(since.subsec_nanos()) })
+    Some(Stamp {
+        seconds: i64::try_from(since.as_secs()).ok()?,
+        nanoseconds: i64::from(since.subsec_nanos()),
+    })
 }
 
 fn resolve(path: &Path) -> Result<PathBuf, MarkError> {
-    fs::canonicalize(path).map_err(|source| MarkError::Io { path: path.to_owned(), source })
+    fs::canonicalize(path).map_err(|source| MarkError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
-    let name = path.file_name().ok_or_else(|| MarkError::NoName { path: path.to_owned() })?;
+    let name = path.file_name().ok_or_else(|| MarkError::NoName {
+        path: path.to_owned(),
+    })?;
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(".fathom");
@@ -268,15 +363,23 @@ fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
 
 /// `None` where there is no sidecar; anything else there than a small regular file is an error.
 fn read_sidecar(place: &Path) -> Result<Option<Sidecar>, MarkError> {
-    let io_error = |source| MarkError::Io { path: place.to_owned(), source };
+    let io_error = |source| MarkError::Io {
+        path: place.to_owned(),
+        source,
+    };
     match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MARK_BYTES => {
             let bytes = fs::read(place).map_err(io_error)?;
             check_version(place, &bytes)?;
-            let garbled = |source| MarkError::Garbled { path: place.to_owned(), source };
+            let garbled = |source| MarkError::Garbled {
+                path: place.to_owned(),
+                source,
+            };
             serde_json::from_slice(&bytes).map(Some).map_err(garbled)
         }
-        Ok(_) => Err(MarkError::SidecarTaken { path: place.to_owned() }),
+        Ok(_) => Err(MarkError::SidecarTaken {
+            path: place.to_owned(),
+        }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(io_error(source)),
     }
@@ -286,9 +389,12 @@ fn is_free_or_ours(place: &Path) -> Result<bool, MarkError> {
     match read_sidecar(place) {
         Ok(_) => Ok(true),
         Err(MarkError::Garbled { .. } | MarkError::SidecarTaken { .. }) => Ok(false),
-        Err(error @ (MarkError::Io { .. } | MarkError::Newer { .. } | MarkError::NoName { .. } | MarkError::Elsewhere { .. })) => {
-            Err(error)
-        }
+        Err(
+            error @ (MarkError::Io { .. }
+            | MarkError::Newer { .. }
+            | MarkError::NoName { .. }
+            | MarkError::Elsewhere { .. }),
+        ) => Err(error),
     }
 }
 
@@ -302,7 +408,10 @@ fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
         file.sync_all()
     });
     let renamed = written.and_then(|()| fs::rename(&beside, place));
-    if renamed.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists) {
+    if renamed
+        .as_ref()
+        .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
+    {
         // The first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
@@ -315,7 +424,10 @@ fn encode(value: &impl Serialize) -> Vec<u8> {
 
 fn decode_mark(path: &Path, bytes: &[u8]) -> Result<Mark, MarkError> {
     check_version(path, bytes)?;
-    serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled { path: path.to_owned(), source })
+    serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The version is read alone first: a newer mark need not have today's other keys.
@@ -324,9 +436,16 @@ fn check_version(path: &Path, bytes: &[u8]) -> Result<(), MarkError> {
     struct Versioned {
         v: u32,
     }
-    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled { path: path.to_owned(), source })?;
+    let versioned: Versioned =
+        serde_json::from_slice(bytes).map_err(|source| MarkError::Garbled {
+            path: path.to_owned(),
+            source,
+        })?;
     if versioned.v > VERSION {
-        return Err(MarkError::Newer { path: path.to_owned(), found: versioned.v });
+        return Err(MarkError::Newer {
+            path: path.to_owned(),
+            found: versioned.v,
+        });
     }
     Ok(())
 }
@@ -358,7 +477,12 @@ mod tests {
     }
 
     fn example() -> Mark {
-        Mark { pattern: Some("random".to_owned()), run: Some("r-1".to_owned()), generation: 7, ..Mark::new("fathom 0.1.0", 4096) }
+        Mark {
+            pattern: Some("random".to_owned()),
+            run: Some("r-1".to_owned()),
+            generation: 7,
+            ..Mark::new("fathom 0.1.0", 4096)
+        }
     }
 
     #[test]
@@ -393,14 +517,24 @@ mod tests {
         assert_eq!(write(&link, &example(), &probe).unwrap(), place);
         assert_eq!(read(&path, &probe).unwrap(), Some(example()));
         assert_eq!(read(&link, &probe).unwrap(), Some(example()));
-        let renewed = Mark { generation: 8, ..example() };
+        let renewed = Mark {
+            generation: 8,
+            ..example()
+        };
         assert_eq!(write(&path, &renewed, &probe).unwrap(), place);
         assert_eq!(read(&path, &probe).unwrap(), Some(renewed));
         remove_sidecar(&path, FileId { dev: 0, ino: 0 }).unwrap();
-        assert!(read(&path, &probe).unwrap().is_some(), "it speaks of another file");
+        assert!(
+            read(&path, &probe).unwrap().is_some(),
+            "it speaks of another file"
+        );
         remove_sidecar(&path, FileId::of(&fs::metadata(&path).unwrap())).unwrap();
         assert_eq!(read(&path, &probe).unwrap(), None);
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 2, "the file and the link");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            2,
+            "the file and the link"
+        );
     }
 
     #[test]
@@ -419,8 +553,16 @@ mod tests {
         let (_directory, path) = file_with(b"x");
         let metadata = fs::metadata(&path).unwrap();
         let FileId { dev, ino } = FileId::of(&metadata);
-        let born = Some(Stamp { seconds: 1, nanoseconds: 0 });
-        let old = Sidecar { mark: example(), dev, ino, born };
+        let born = Some(Stamp {
+            seconds: 1,
+            nanoseconds: 0,
+        });
+        let old = Sidecar {
+            mark: example(),
+            dev,
+            ino,
+            born,
+        };
         assert_eq!(old.speaks_of(&metadata), metadata.created().is_err());
         assert!(Sidecar { born: None, ..old }.speaks_of(&metadata));
     }
@@ -431,13 +573,22 @@ mod tests {
         let probe = FakeProbe::without_xattrs();
         let place = sidecar_path(&path).unwrap();
         fs::write(&place, b"my notes").unwrap();
-        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
-        assert!(matches!(read(&path, &probe), Err(MarkError::Garbled { .. })));
+        assert!(matches!(
+            write(&path, &example(), &probe),
+            Err(MarkError::SidecarTaken { .. })
+        ));
+        assert!(matches!(
+            read(&path, &probe),
+            Err(MarkError::Garbled { .. })
+        ));
         assert!(remove_sidecar(&path, FileId { dev: 0, ino: 0 }).is_err());
         assert_eq!(fs::read(&place).unwrap(), b"my notes");
         fs::remove_file(&place).unwrap();
         symlink("data", &place).unwrap();
-        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::SidecarTaken { .. })));
+        assert!(matches!(
+            write(&path, &example(), &probe),
+            Err(MarkError::SidecarTaken { .. })
+        ));
     }
 
     #[test]
@@ -445,13 +596,20 @@ mod tests {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::with_xattrs();
         let read = |text: &str| {
-            probe.write_xattr(&open(&path), XATTR, text.as_bytes()).unwrap();
+            probe
+                .write_xattr(&open(&path), XATTR, text.as_bytes())
+                .unwrap();
             super::read_mark(&open(&path), &path, &probe)
         };
         assert!(matches!(read("{"), Err(MarkError::Garbled { .. })));
         assert!(matches!(read(r#"{"v":1}"#), Err(MarkError::Garbled { .. })));
-        assert!(matches!(read(r#"{"v":2,"new":1}"#), Err(MarkError::Newer { found: 2, .. })));
-        let found = read(r#"{"v":1,"made_by":"fathom 9","size":5,"colour":"red"}"#).unwrap().unwrap();
+        assert!(matches!(
+            read(r#"{"v":2,"new":1}"#),
+            Err(MarkError::Newer { found: 2, .. })
+        ));
+        let found = read(r#"{"v":1,"made_by":"fathom 9","size":5,"colour":"red"}"#)
+            .unwrap()
+            .unwrap();
         assert_eq!(found, Mark::new("fathom 9", 5));
     }
 
@@ -459,7 +617,10 @@ mod tests {
     fn an_error_other_than_lack_of_support_does_not_fall_back_to_a_sidecar() {
         let (_directory, path) = file_with(b"x");
         let probe = FakeProbe::failing(io::ErrorKind::PermissionDenied);
-        assert!(matches!(write(&path, &example(), &probe), Err(MarkError::Io { .. })));
+        assert!(matches!(
+            write(&path, &example(), &probe),
+            Err(MarkError::Io { .. })
+        ));
         assert!(matches!(read(&path, &probe), Err(MarkError::Io { .. })));
         assert!(!sidecar_path(&path).unwrap().exists());
     }
@@ -477,7 +638,10 @@ mod tests {
             assert_eq!(read(&path, &probe).unwrap(), None, "{marked:?}");
             let sealed = seal_mark(&file, &path, &example(), &probe);
             assert_eq!(read(&path, &probe).unwrap(), None, "{sealed:?}");
-            assert_eq!(read_mark(&file, &path, &probe).unwrap().is_some(), sealed.is_ok());
+            assert_eq!(
+                read_mark(&file, &path, &probe).unwrap().is_some(),
+                sealed.is_ok()
+            );
         }
     }
 
@@ -485,14 +649,26 @@ mod tests {
     fn only_a_sealed_mark_speaks_for_the_content_and_it_notices_writes_and_growth() {
         let (_directory, path) = file_with(b"four");
         let metadata = fs::metadata(&path).unwrap();
-        let sealed = Mark { modified: Some(modification(&metadata)), ..Mark::new("fathom", 4) };
+        let sealed = Mark {
+            modified: Some(modification(&metadata)),
+            ..Mark::new("fathom", 4)
+        };
         assert_eq!(sealed.still_describes(&metadata), Ok(()));
         let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(UNIX_EPOCH).unwrap();
         let later = fs::metadata(&path).unwrap();
         assert_eq!(sealed.still_describes(&later), Err(Stale::Written));
-        assert_eq!(Mark::new("fathom", 4).still_describes(&later), Err(Stale::Unsealed));
-        assert_eq!(Mark::new("fathom", 3).still_describes(&later), Err(Stale::Grown { marked_bytes: 3, actual_bytes: 4 }));
+        assert_eq!(
+            Mark::new("fathom", 4).still_describes(&later),
+            Err(Stale::Unsealed)
+        );
+        assert_eq!(
+            Mark::new("fathom", 3).still_describes(&later),
+            Err(Stale::Grown {
+                marked_bytes: 3,
+                actual_bytes: 4
+            })
+        );
     }
 
     #[test]
@@ -508,13 +684,25 @@ mod tests {
             outwait_seals();
             fs::write(&path, b"them").unwrap();
             file.set_modified(modified).unwrap();
-            assert_eq!(sealed.still_describes(&file.metadata().unwrap()), Err(Stale::Changed));
+            assert_eq!(
+                sealed.still_describes(&file.metadata().unwrap()),
+                Err(Stale::Changed)
+            );
         }
     }
 
     #[test]
     fn the_moment_after_a_wait_carries_into_the_next_second() {
-        let late = Stamp { seconds: 7, nanoseconds: 990_000_000 };
-        assert_eq!(late.after(SEALING), Stamp { seconds: 8, nanoseconds: 2_000_000 });
+        let late = Stamp {
+            seconds: 7,
+            nanoseconds: 990_000_000,
+        };
+        assert_eq!(
+            late.after(SEALING),
+            Stamp {
+                seconds: 8,
+                nanoseconds: 2_000_000
+            }
+        );
     }
 }

@@ -25,7 +25,10 @@ impl Referent {
         if kind.is_block_device() || kind.is_char_device() {
             Referent::Device(DeviceNumber::from_dev(metadata.rdev()))
         } else {
-            Referent::File { id: FileId::of(metadata), born: metadata.created().ok() }
+            Referent::File {
+                id: FileId::of(metadata),
+                born: metadata.created().ok(),
+            }
         }
     }
 
@@ -34,7 +37,10 @@ impl Referent {
     /// # Errors
     /// Another file or device has taken the place.
     pub fn recheck(self, file: &File, path: &Path) -> Result<(), Refusal> {
-        let metadata = file.metadata().map_err(|source| Refusal::Unreadable { path: path.to_owned(), source })?;
+        let metadata = file.metadata().map_err(|source| Refusal::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
         if Self::of(&metadata) == self {
             return Ok(());
         }
@@ -42,7 +48,10 @@ impl Referent {
             Referent::File { .. } => "another file took its place",
             Referent::Device(_) => "another device took its place",
         };
-        Err(Refusal::Changed { path: path.to_owned(), what })
+        Err(Refusal::Changed {
+            path: path.to_owned(),
+            what,
+        })
     }
 }
 
@@ -71,7 +80,16 @@ mod tests {
         recheck(&place.path().join("same")).unwrap();
         fs::rename(written(&place, "g"), &path).unwrap();
         let refused = recheck(&path).unwrap_err();
-        assert!(matches!(refused, Refusal::Changed { what: "another file took its place", .. }), "{refused}");
+        assert!(
+            matches!(
+                refused,
+                Refusal::Changed {
+                    what: "another file took its place",
+                    ..
+                }
+            ),
+            "{refused}"
+        );
         recheck(&place.path().join("same")).unwrap();
     }
 
@@ -79,9 +97,25 @@ mod tests {
     fn a_referent_with_another_birth_is_another_file_that_got_its_number() {
         let place = tempfile::tempdir().unwrap();
         let metadata = fs::metadata(written(&place, "f")).unwrap();
-        let Referent::File { id, born: Some(born) } = Referent::of(&metadata) else { return };
-        let earlier = Referent::File { id, born: born.checked_sub(std::time::Duration::from_secs(1)) };
-        assert!(earlier.recheck(&File::open(place.path().join("f")).unwrap(), &place.path().join("f")).is_err());
+        let Referent::File {
+            id,
+            born: Some(born),
+        } = Referent::of(&metadata)
+        else {
+            return;
+        };
+        let earlier = Referent::File {
+            id,
+            born: born.checked_sub(std::time::Duration::from_secs(1)),
+        };
+        assert!(
+            earlier
+                .recheck(
+                    &File::open(place.path().join("f")).unwrap(),
+                    &place.path().join("f")
+                )
+                .is_err()
+        );
     }
 
     #[test]
@@ -89,7 +123,18 @@ mod tests {
         let null = Path::new("/dev/null");
         let referent = Referent::of(&fs::metadata(null).unwrap());
         referent.recheck(&File::open(null).unwrap(), null).unwrap();
-        let refused = referent.recheck(&File::open("/dev/zero").unwrap(), null).unwrap_err();
-        assert!(matches!(refused, Refusal::Changed { what: "another device took its place", .. }), "{refused}");
+        let refused = referent
+            .recheck(&File::open("/dev/zero").unwrap(), null)
+            .unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Refusal::Changed {
+                    what: "another device took its place",
+                    ..
+                }
+            ),
+            "{refused}"
+        );
     }
 }

@@ -25,7 +25,12 @@ pub enum Refusal {
     InUse { path: PathBuf, uses: Vec<Use> },
     #[error("{} holds {length_bytes} bytes that Fathom did not write{}{}; choose another file, or, if its content may be destroyed, add --allow-destroy {}",
         path.display(), found(*signature), because(reason.as_ref()), shell_word(path))]
-    ForeignFile { path: PathBuf, length_bytes: u64, signature: Option<Signature>, reason: Option<String> },
+    ForeignFile {
+        path: PathBuf,
+        length_bytes: u64,
+        signature: Option<Signature>,
+        reason: Option<String>,
+    },
     #[error("{0}: the last run on it was killed, so what it holds cannot be told from what somebody wrote since; if it may be destroyed, add --allow-destroy {1} once", path.display(), shell_word(path))]
     Unfinished { path: PathBuf },
     #[error("{} is being written to by {by} at this moment; wait until that has ended, or choose another file", path.display())]
@@ -34,7 +39,11 @@ pub enum Refusal {
     SymlinkLoop { path: PathBuf },
     #[error("{} is a block device ({number}){}; if its content may be destroyed, add --allow-destroy {}",
         path.display(), found_on_device(*signature), shell_word(path))]
-    ForeignDevice { path: PathBuf, number: DeviceNumber, signature: Option<Signature> },
+    ForeignDevice {
+        path: PathBuf,
+        number: DeviceNumber,
+        signature: Option<Signature>,
+    },
     #[error("{} cannot be opened exclusively ({source}): something holds it that the mount table does not show (a file system in a container, ZFS, Ceph, another benchmark) or you lack permission; `fuser -v {}` may name it", path.display(), shell_word(path))]
     Claimed { path: PathBuf, source: io::Error },
     #[error("{} cannot be examined ({source}), so nothing is written to it; make it accessible to this user", path.display())]
@@ -48,7 +57,9 @@ fn list(uses: &[Use]) -> String {
 }
 
 fn found(signature: Option<Signature>) -> String {
-    signature.map(|found| format!(", {found}")).unwrap_or_default()
+    signature
+        .map(|found| format!(", {found}"))
+        .unwrap_or_default()
 }
 
 fn found_on_device(signature: Option<Signature>) -> String {
@@ -59,12 +70,18 @@ fn found_on_device(signature: Option<Signature>) -> String {
 }
 
 fn because(reason: Option<&String>) -> String {
-    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
+    reason
+        .map(|reason| format!(" ({reason})"))
+        .unwrap_or_default()
 }
 
 /// The path as one word that a POSIX shell reads back.
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// Removes the file at `path` and its sidecar if it is the one meant; says whether it was.
 ///
-/// No call removes an open file. Hence the file is first given a name that nobody else uses, and is then looked at once more: a file of
-/// somebody that took the place in the meantime goes back to where it was.
+/// No call removes an open file. Hence the file is first given a name that nobody else uses, and is
+/// then looked at once more: a file of somebody that took the place in the meantime goes back to
+/// where it was.
 ///
 /// # Errors
 /// The file system refuses.
@@ -23,7 +24,10 @@ pub fn remove_own(path: &Path, id: FileId) -> io::Result<bool> {
     let _only_where_attributes_are_missing = super::owner::remove_sidecar(path, id);
     let aside = path.with_file_name(format!(".fathom-removed-{}-{}", std::process::id(), id.ino));
     let rename = |from: &Path, to: &Path| {
-        let (from, to) = (CString::new(from.as_os_str().as_bytes())?, CString::new(to.as_os_str().as_bytes())?);
+        let (from, to) = (
+            CString::new(from.as_os_str().as_bytes())?,
+            CString::new(to.as_os_str().as_bytes())?,
+        );
         sys::rename_no_replace(&from, &to)
     };
     if rename(path, &aside).is_err() {
@@ -50,7 +54,10 @@ mod tests {
         fs::write(&path, "theirs").unwrap();
         assert!(!remove_own(&path, id).unwrap());
         assert!(remove_own(&other, id).unwrap());
-        let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(place.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["f"]);
         assert!(remove_own(&other, id).is_err());
     }

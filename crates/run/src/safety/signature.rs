@@ -1,15 +1,19 @@
-//! What a reader would lose: the formats that can be recognised from the two ends of a device or file.
+//! What a reader would lose: the formats that can be recognised from the two ends of a device or
+//! file.
 //!
-//! The magic numbers and their places are those of the on-disk formats' own documentation. Short magics are
-//! confirmed by further fields, because Fathom's own random data must not be taken for a file system.
+//! The magic numbers and their places are those of the on-disk formats' own documentation. Short
+//! magics are confirmed by further fields, because Fathom's own random data must not be taken for a
+//! file system.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes at the start that [`signature`] can make use of; the last magics sit at 2 MiB (VMFS, LUKS2's second header).
+/// Bytes at the start that [`signature`] can make use of; the last magics sit at 2 MiB (VMFS,
+/// LUKS2's second header).
 pub const HEAD_BYTES: u64 = 2 * MIB + 4096;
-/// Bytes at the end that [`signature`] can make use of; ZFS keeps its last labels within 768 KiB of the end.
+/// Bytes at the end that [`signature`] can make use of; ZFS keeps its last labels within 768 KiB of
+/// the end.
 pub const TAIL_BYTES: u64 = MIB;
 
 const KIB: u64 = 1024;
@@ -106,7 +110,11 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = if self.is_recognised() { "signature" } else { "first byte" };
+        let mark = if self.is_recognised() {
+            "signature"
+        } else {
+            "first byte"
+        };
         match self.place {
             Place::FromStart(offset) => write!(f, "{} ({mark} at offset {offset})", self.kind),
             Place::BeforeEnd(distance) => {
@@ -118,13 +126,17 @@ impl fmt::Display for Signature {
 
 /// Recognises the content from its first and last bytes; `None` means that all of them are zero.
 ///
-/// `head` starts at offset 0 and `tail` ends at the last byte; either may be short or empty, and they may overlap.
+/// `head` starts at offset 0 and `tail` ends at the last byte; either may be short or empty, and
+/// they may overlap.
 pub fn signature(head: &[u8], tail: &[u8]) -> Option<Signature> {
-    MAGICS.iter().find_map(|magic| magic.find(head, tail)).or_else(|| unknown_data(head, tail))
+    MAGICS
+        .iter()
+        .find_map(|magic| magic.find(head, tail))
+        .or_else(|| unknown_data(head, tail))
 }
 
-/// Reads both ends of an open file or block device (at most [`HEAD_BYTES`] + [`TAIL_BYTES`], through the page cache)
-/// and recognises them; the file's position moves.
+/// Reads both ends of an open file or block device (at most [`HEAD_BYTES`] + [`TAIL_BYTES`],
+/// through the page cache) and recognises them; the file's position moves.
 pub fn signature_of(file: &mut File) -> io::Result<Option<Signature>> {
     let size = file.seek(SeekFrom::End(0))?;
     let head = read_range(file, 0, size.min(HEAD_BYTES))?;
@@ -148,7 +160,10 @@ fn unknown_data(head: &[u8], tail: &[u8]) -> Option<Signature> {
             Place::BeforeEnd(length(tail.len() - index))
         }
     };
-    Some(Signature { kind: Kind::Unknown, place })
+    Some(Signature {
+        kind: Kind::Unknown,
+        place,
+    })
 }
 
 /// Where a magic may stand.
@@ -159,8 +174,8 @@ enum At {
     End(&'static [usize]),
     /// Every `step` bytes, from the first to before the second, from the start.
     StartRange(usize, usize, usize),
-    /// Every 512 bytes, from the first distance to before the second, before the end: formats that align to a larger unit
-    /// than the device's size land on any sector there.
+    /// Every 512 bytes, from the first distance to before the second, before the end: formats that
+    /// align to a larger unit than the device's size land on any sector there.
     EndRange(usize, usize),
 }
 
@@ -182,23 +197,39 @@ impl Magic {
             At::End(distances) => self.first_before_end(tail, distances.iter().copied()),
             At::EndRange(from, to) => self.first_before_end(tail, (from..to).step_by(512)),
         }?;
-        Some(Signature { kind: self.kind, place })
+        Some(Signature {
+            kind: self.kind,
+            place,
+        })
     }
 
-    fn first_from_start(&self, head: &[u8], mut offsets: impl Iterator<Item = usize>) -> Option<Place> {
+    fn first_from_start(
+        &self,
+        head: &[u8],
+        mut offsets: impl Iterator<Item = usize>,
+    ) -> Option<Place> {
         let offset = offsets.find(|offset| self.stands_at(head, *offset))?;
         Some(Place::FromStart(length(offset)))
     }
 
-    fn first_before_end(&self, tail: &[u8], distances: impl Iterator<Item = usize>) -> Option<Place> {
+    fn first_before_end(
+        &self,
+        tail: &[u8],
+        distances: impl Iterator<Item = usize>,
+    ) -> Option<Place> {
         let mut reachable = distances.filter(|distance| *distance <= tail.len());
         let distance = reachable.find(|distance| self.stands_at(tail, tail.len() - distance))?;
         Some(Place::BeforeEnd(length(distance)))
     }
 
     fn stands_at(&self, bytes: &[u8], offset: usize) -> bool {
-        let structure = offset.checked_sub(self.base).and_then(|start| bytes.get(start..));
-        bytes.get(offset..).is_some_and(|rest| rest.starts_with(self.bytes)) && structure.is_some_and(self.confirm)
+        let structure = offset
+            .checked_sub(self.base)
+            .and_then(|start| bytes.get(start..));
+        bytes
+            .get(offset..)
+            .is_some_and(|rest| rest.starts_with(self.bytes))
+            && structure.is_some_and(self.confirm)
     }
 }
 
@@ -207,49 +238,149 @@ fn length(value: usize) -> u64 {
 }
 
 const fn row(kind: Kind, at: At, bytes: &'static [u8]) -> Magic {
-    Magic { kind, at, bytes, base: 0, confirm: always }
+    Magic {
+        kind,
+        at,
+        bytes,
+        base: 0,
+        confirm: always,
+    }
 }
 
-const fn confirmed(kind: Kind, at: At, bytes: &'static [u8], base: usize, confirm: fn(&[u8]) -> bool) -> Magic {
-    Magic { kind, at, bytes, base, confirm }
+const fn confirmed(
+    kind: Kind,
+    at: At,
+    bytes: &'static [u8],
+    base: usize,
+    confirm: fn(&[u8]) -> bool,
+) -> Magic {
+    Magic {
+        kind,
+        at,
+        bytes,
+        base,
+        confirm,
+    }
 }
 
-/// The order decides where several match: what encrypts or stacks comes before what it contains, and a boot sector's
-/// file system before the MBR whose end mark it shares.
+/// The order decides where several match: what encrypts or stacks comes before what it contains,
+/// and a boot sector's file system before the MBR whose end mark it shares.
 const MAGICS: &[Magic] = &[
-    confirmed(Kind::Luks1, At::Start(&[0]), b"LUKS\xba\xbe", 0, |s| be16(s, 6) == Some(1)),
-    confirmed(Kind::Luks2, At::Start(&[0]), b"LUKS\xba\xbe", 0, |s| be16(s, 6) == Some(2)),
+    confirmed(Kind::Luks1, At::Start(&[0]), b"LUKS\xba\xbe", 0, |s| {
+        be16(s, 6) == Some(1)
+    }),
+    confirmed(Kind::Luks2, At::Start(&[0]), b"LUKS\xba\xbe", 0, |s| {
+        be16(s, 6) == Some(2)
+    }),
     // The second header follows the first one's area, whose size is one of these.
-    confirmed(Kind::Luks2, LUKS2_SECOND, b"SKUL\xba\xbe", 0, |s| be16(s, 6) == Some(2)),
+    confirmed(Kind::Luks2, LUKS2_SECOND, b"SKUL\xba\xbe", 0, |s| {
+        be16(s, 6) == Some(2)
+    }),
     row(Kind::BitLocker, At::Start(&[3]), b"-FVE-FS-"),
     // A label sits in one of the first four sectors, with its type 24 bytes on.
-    confirmed(Kind::Lvm2, At::Start(&[0, 512, 1024, 1536]), b"LABELONE", 0, lvm2_label),
-    // 1.1 at the start, 1.2 at 4 KiB, 1.0 at 8 to 12 KiB before the end, 0.90 in the last whole 64 KiB but one.
-    confirmed(Kind::MdRaid, At::Start(&[0, 4096]), b"\xfc\x4e\x2b\xa9", 0, |s| le32(s, 4) == Some(1)),
-    confirmed(Kind::MdRaid, At::EndRange(8192, 12 * 1024), b"\xfc\x4e\x2b\xa9", 0, |s| le32(s, 4) == Some(1)),
-    confirmed(Kind::MdRaid, MD_0_90, b"\xfc\x4e\x2b\xa9", 0, |s| le32(s, 4) == Some(0)),
-    confirmed(Kind::MdRaid, MD_0_90, b"\xa9\x2b\x4e\xfc", 0, |s| be32(s, 4) == Some(0)),
-    row(Kind::Bcachefs, At::Start(&[4096 + 24]), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"),
-    row(Kind::Bcache, At::Start(&[4096 + 24]), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
-    // Uberblocks fill the second half of a 256 KiB label, in either byte order; two labels at each end.
-    confirmed(Kind::Zfs, ZFS_START, b"\x0c\xb1\xba\x00\x00\x00\x00\x00", 0, zfs_little_endian),
-    confirmed(Kind::Zfs, ZFS_START, b"\x00\x00\x00\x00\x00\xba\xb1\x0c", 0, zfs_big_endian),
-    confirmed(Kind::Zfs, ZFS_END, b"\x0c\xb1\xba\x00\x00\x00\x00\x00", 0, zfs_little_endian),
-    confirmed(Kind::Zfs, ZFS_END, b"\x00\x00\x00\x00\x00\xba\xb1\x0c", 0, zfs_big_endian),
+    confirmed(
+        Kind::Lvm2,
+        At::Start(&[0, 512, 1024, 1536]),
+        b"LABELONE",
+        0,
+        lvm2_label,
+    ),
+    // 1.1 at the start, 1.2 at 4 KiB, 1.0 at 8 to 12 KiB before the end, 0.90 in the last whole 64
+    // KiB but one.
+    confirmed(
+        Kind::MdRaid,
+        At::Start(&[0, 4096]),
+        b"\xfc\x4e\x2b\xa9",
+        0,
+        |s| le32(s, 4) == Some(1),
+    ),
+    confirmed(
+        Kind::MdRaid,
+        At::EndRange(8192, 12 * 1024),
+        b"\xfc\x4e\x2b\xa9",
+        0,
+        |s| le32(s, 4) == Some(1),
+    ),
+    confirmed(Kind::MdRaid, MD_0_90, b"\xfc\x4e\x2b\xa9", 0, |s| {
+        le32(s, 4) == Some(0)
+    }),
+    confirmed(Kind::MdRaid, MD_0_90, b"\xa9\x2b\x4e\xfc", 0, |s| {
+        be32(s, 4) == Some(0)
+    }),
+    row(
+        Kind::Bcachefs,
+        At::Start(&[4096 + 24]),
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef",
+    ),
+    row(
+        Kind::Bcache,
+        At::Start(&[4096 + 24]),
+        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81",
+    ),
+    // Uberblocks fill the second half of a 256 KiB label, in either byte order; two labels at each
+    // end.
+    confirmed(
+        Kind::Zfs,
+        ZFS_START,
+        b"\x0c\xb1\xba\x00\x00\x00\x00\x00",
+        0,
+        zfs_little_endian,
+    ),
+    confirmed(
+        Kind::Zfs,
+        ZFS_START,
+        b"\x00\x00\x00\x00\x00\xba\xb1\x0c",
+        0,
+        zfs_big_endian,
+    ),
+    confirmed(
+        Kind::Zfs,
+        ZFS_END,
+        b"\x0c\xb1\xba\x00\x00\x00\x00\x00",
+        0,
+        zfs_little_endian,
+    ),
+    confirmed(
+        Kind::Zfs,
+        ZFS_END,
+        b"\x00\x00\x00\x00\x00\xba\xb1\x0c",
+        0,
+        zfs_big_endian,
+    ),
     row(Kind::Btrfs, At::Start(&[64 * 1024 + 64]), b"_BHRfS_M"),
     confirmed(Kind::Xfs, At::Start(&[0]), b"XFSB", 0, xfs_superblock),
     // The superblock is at 1024, its magic 56 bytes on.
-    confirmed(Kind::Ext4, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| ext(s) == Some(Kind::Ext4)),
-    confirmed(Kind::Ext3, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| ext(s) == Some(Kind::Ext3)),
-    confirmed(Kind::Ext2, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| ext(s) == Some(Kind::Ext2)),
-    row(Kind::F2fs, At::Start(&[1024, 4096 + 1024]), b"\x10\x20\xf5\xf2"),
+    confirmed(Kind::Ext4, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| {
+        ext(s) == Some(Kind::Ext4)
+    }),
+    confirmed(Kind::Ext3, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| {
+        ext(s) == Some(Kind::Ext3)
+    }),
+    confirmed(Kind::Ext2, At::Start(&[1024 + 56]), b"\x53\xef", 56, |s| {
+        ext(s) == Some(Kind::Ext2)
+    }),
+    row(
+        Kind::F2fs,
+        At::Start(&[1024, 4096 + 1024]),
+        b"\x10\x20\xf5\xf2",
+    ),
     row(Kind::Erofs, At::Start(&[1024]), b"\xe2\xe1\xf5\xe0"),
-    confirmed(Kind::Squashfs, At::Start(&[0]), b"hsqs", 0, |s| le16(s, 28) == Some(4)),
-    confirmed(Kind::Squashfs, At::Start(&[0]), b"sqsh", 0, |s| be16(s, 28).is_some_and(|v| v <= 4)),
+    confirmed(Kind::Squashfs, At::Start(&[0]), b"hsqs", 0, |s| {
+        le16(s, 28) == Some(4)
+    }),
+    confirmed(Kind::Squashfs, At::Start(&[0]), b"sqsh", 0, |s| {
+        be16(s, 28).is_some_and(|v| v <= 4)
+    }),
     row(Kind::Ntfs, At::Start(&[3]), b"NTFS    "),
     row(Kind::Exfat, At::Start(&[3]), b"EXFAT   "),
     confirmed(Kind::Fat, At::Start(&[0x36]), b"FAT", 0x36, fat_boot_sector),
-    confirmed(Kind::Fat, At::Start(&[0x52]), b"FAT32", 0x52, fat_boot_sector),
+    confirmed(
+        Kind::Fat,
+        At::Start(&[0x52]),
+        b"FAT32",
+        0x52,
+        fat_boot_sector,
+    ),
     row(Kind::Iso9660, At::Start(&[32 * 1024 + 1]), b"CD001"),
     // The magic ends the first page, whatever the page size of the machine that made it.
     row(Kind::Swap, SWAP, b"SWAPSPACE2"),
@@ -259,16 +390,30 @@ const MAGICS: &[Magic] = &[
     row(Kind::Swap, SWAP, b"LINHIB0001"),
     // The volume's header at 1 MiB, the file system's at 2 MiB.
     row(Kind::Vmfs, At::Start(&[1024 * 1024]), b"\x0d\xd0\x01\xc0"),
-    row(Kind::Vmfs, At::Start(&[2 * 1024 * 1024]), b"\x5e\xf1\xab\x2f"),
+    row(
+        Kind::Vmfs,
+        At::Start(&[2 * 1024 * 1024]),
+        b"\x5e\xf1\xab\x2f",
+    ),
     row(Kind::Sqlite, At::Start(&[0]), b"SQLite format 3\0"),
-    confirmed(Kind::Qcow2, At::Start(&[0]), b"QFI\xfb", 0, |s| matches!(be32(s, 4), Some(2 | 3))),
+    confirmed(Kind::Qcow2, At::Start(&[0]), b"QFI\xfb", 0, |s| {
+        matches!(be32(s, 4), Some(2 | 3))
+    }),
     // The second and the last sector, of 512 or 4096 bytes.
     row(Kind::Gpt, At::Start(&[512, 4096]), b"EFI PART"),
     row(Kind::Gpt, At::End(&[512, 4096]), b"EFI PART"),
-    confirmed(Kind::Mbr, At::Start(&[510]), b"\x55\xaa", 510, mbr_has_partitions),
+    confirmed(
+        Kind::Mbr,
+        At::Start(&[510]),
+        b"\x55\xaa",
+        510,
+        mbr_has_partitions,
+    ),
 ];
 
-const LUKS2_SECOND: At = At::Start(&[0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000]);
+const LUKS2_SECOND: At = At::Start(&[
+    0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000,
+]);
 const MD_0_90: At = At::EndRange(64 * 1024, 128 * 1024);
 const ZFS_START: At = At::StartRange(128 * 1024, 512 * 1024, 1024);
 const ZFS_END: At = At::EndRange(512, 768 * 1024);
@@ -296,7 +441,8 @@ fn zfs_version(version: u32) -> bool {
 }
 
 fn xfs_superblock(superblock: &[u8]) -> bool {
-    be32(superblock, 4).is_some_and(|block| block.is_power_of_two() && (512..=65536).contains(&block))
+    be32(superblock, 4)
+        .is_some_and(|block| block.is_power_of_two() && (512..=65536).contains(&block))
 }
 
 /// Tells the three apart as their tools do: by the journal, and by features that ext3 never had.
@@ -305,9 +451,15 @@ fn ext(superblock: &[u8]) -> Option<Kind> {
     const EXT3_INCOMPATIBLE: u32 = 0x2 | 0x4 | 0x10;
     const EXT3_READ_ONLY: u32 = 0x1 | 0x2 | 0x4;
     const JOURNAL_DEVICE: u32 = 0x8;
-    let plausible = le32(superblock, 4)? != 0 && le32(superblock, 24)? <= 6 && le32(superblock, 76)? <= 1;
-    let (compatible, incompatible, read_only) = (le32(superblock, 92)?, le32(superblock, 96)?, le32(superblock, 100)?);
-    let beyond_ext3 = incompatible & !(EXT3_INCOMPATIBLE | JOURNAL_DEVICE) != 0 || read_only & !EXT3_READ_ONLY != 0;
+    let plausible =
+        le32(superblock, 4)? != 0 && le32(superblock, 24)? <= 6 && le32(superblock, 76)? <= 1;
+    let (compatible, incompatible, read_only) = (
+        le32(superblock, 92)?,
+        le32(superblock, 96)?,
+        le32(superblock, 100)?,
+    );
+    let beyond_ext3 = incompatible & !(EXT3_INCOMPATIBLE | JOURNAL_DEVICE) != 0
+        || read_only & !EXT3_READ_ONLY != 0;
     let journal = compatible & HAS_JOURNAL != 0 || incompatible & JOURNAL_DEVICE != 0;
     plausible.then_some(match (beyond_ext3, journal) {
         (true, _) => Kind::Ext4,
@@ -320,14 +472,23 @@ fn fat_boot_sector(sector: &[u8]) -> bool {
     let sector_bytes = le16(sector, 11);
     let cluster = sector.get(13).copied().unwrap_or(0);
     let copies = sector.get(16).copied().unwrap_or(0);
-    matches!(sector_bytes, Some(512 | 1024 | 2048 | 4096)) && cluster.is_power_of_two() && matches!(copies, 1 | 2)
+    matches!(sector_bytes, Some(512 | 1024 | 2048 | 4096))
+        && cluster.is_power_of_two()
+        && matches!(copies, 1 | 2)
 }
 
-/// A boot record counts where at least one of its four entries has a type and a length, and all have a lawful flag.
+/// A boot record counts where at least one of its four entries has a type and a length, and all
+/// have a lawful flag.
 fn mbr_has_partitions(sector: &[u8]) -> bool {
-    let Some(entries) = sector.get(446..510) else { return false };
-    let lawful = entries.chunks_exact(16).all(|entry| matches!(entry[0], 0 | 0x80));
-    let used = entries.chunks_exact(16).any(|entry| entry[4] != 0 && le32(entry, 12) != Some(0));
+    let Some(entries) = sector.get(446..510) else {
+        return false;
+    };
+    let lawful = entries
+        .chunks_exact(16)
+        .all(|entry| matches!(entry[0], 0 | 0x80));
+    let used = entries
+        .chunks_exact(16)
+        .any(|entry| entry[4] != 0 && le32(entry, 12) != Some(0));
     lawful && used
 }
 
@@ -376,7 +537,8 @@ mod tests {
         (head, tail)
     }
 
-    /// The fields of an ext superblock that are looked at: inodes, blocks, block size, magic, revision, features.
+    /// The fields of an ext superblock that are looked at: inodes, blocks, block size, magic,
+    /// revision, features.
     fn ext_superblock(features: [u32; 3]) -> Vec<u8> {
         let mut superblock = vec![0; 104];
         superblock[0] = 16;
@@ -450,8 +612,18 @@ mod tests {
             (Kind::MdRaid, 4096, MD_1.to_vec(), 0),
             (Kind::MdRaid, -8192, MD_1.to_vec(), 0),
             (Kind::MdRaid, -(8192 + 3 * 512), MD_1.to_vec(), 0),
-            (Kind::MdRaid, -65536, b"\xfc\x4e\x2b\xa9\0\0\0\0".to_vec(), 0),
-            (Kind::MdRaid, -(131_072 - 512), b"\xa9\x2b\x4e\xfc\0\0\0\0".to_vec(), 0),
+            (
+                Kind::MdRaid,
+                -65536,
+                b"\xfc\x4e\x2b\xa9\0\0\0\0".to_vec(),
+                0,
+            ),
+            (
+                Kind::MdRaid,
+                -(131_072 - 512),
+                b"\xa9\x2b\x4e\xfc\0\0\0\0".to_vec(),
+                0,
+            ),
             (Kind::Bcachefs, 4096 + 24, BCACHEFS.to_vec(), 0),
             (Kind::Bcache, 4096 + 24, BCACHE.to_vec(), 0),
             (Kind::Zfs, 128 * 1024, zfs_little(), 0),
@@ -501,8 +673,15 @@ mod tests {
     fn each_format_is_recognised_at_each_of_its_places() {
         for (kind, offset, structure, magic) in examples() {
             let (head, tail) = ends(&[(offset, &structure)]);
-            let expected = Signature { kind, place: place(offset + magic) };
-            assert_eq!(signature(&head, &tail), Some(expected), "{kind:?} at {offset}");
+            let expected = Signature {
+                kind,
+                place: place(offset + magic),
+            };
+            assert_eq!(
+                signature(&head, &tail),
+                Some(expected),
+                "{kind:?} at {offset}"
+            );
         }
     }
 
@@ -517,12 +696,19 @@ mod tests {
     fn the_probed_ends_reach_every_magic_of_the_table() {
         for magic in MAGICS {
             let (furthest, limit) = match magic.at {
-                At::Start(offsets) => (offsets.iter().max().unwrap() + magic.bytes.len(), HEAD_BYTES),
+                At::Start(offsets) => (
+                    offsets.iter().max().unwrap() + magic.bytes.len(),
+                    HEAD_BYTES,
+                ),
                 At::StartRange(_, to, _) => (to, HEAD_BYTES),
                 At::End(distances) => (*distances.iter().max().unwrap(), TAIL_BYTES),
                 At::EndRange(_, to) => (to, TAIL_BYTES),
             };
-            assert!(u64::try_from(furthest).unwrap() <= limit, "{:?}", magic.kind);
+            assert!(
+                u64::try_from(furthest).unwrap() <= limit,
+                "{:?}",
+                magic.kind
+            );
         }
     }
 
@@ -537,11 +723,23 @@ mod tests {
     fn any_other_byte_is_data_of_an_unknown_kind() {
         let (head, tail) = ends(&[(777, b"x")]);
         let found = signature(&head, &tail).unwrap();
-        assert_eq!(found, Signature { kind: Kind::Unknown, place: Place::FromStart(777) });
+        assert_eq!(
+            found,
+            Signature {
+                kind: Kind::Unknown,
+                place: Place::FromStart(777)
+            }
+        );
         assert!(!found.is_recognised());
         let (head, tail) = ends(&[(-3, b"x")]);
         let found = signature(&head, &tail).unwrap();
-        assert_eq!(found, Signature { kind: Kind::Unknown, place: Place::BeforeEnd(3) });
+        assert_eq!(
+            found,
+            Signature {
+                kind: Kind::Unknown,
+                place: Place::BeforeEnd(3)
+            }
+        );
     }
 
     #[test]
@@ -558,7 +756,11 @@ mod tests {
         ];
         for piece in lone {
             let (head, tail) = ends(&[piece]);
-            assert_eq!(signature(&head, &tail).unwrap().kind, Kind::Unknown, "{piece:?}");
+            assert_eq!(
+                signature(&head, &tail).unwrap().kind,
+                Kind::Unknown,
+                "{piece:?}"
+            );
         }
     }
 
@@ -591,7 +793,10 @@ mod tests {
         assert_eq!(signature_of(&mut file).unwrap(), None);
         file.seek(SeekFrom::End(-512)).unwrap();
         file.write_all(b"EFI PART").unwrap();
-        let expected = Signature { kind: Kind::Gpt, place: Place::BeforeEnd(512) };
+        let expected = Signature {
+            kind: Kind::Gpt,
+            place: Place::BeforeEnd(512),
+        };
         assert_eq!(signature_of(&mut file).unwrap(), Some(expected));
     }
 

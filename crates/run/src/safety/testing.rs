@@ -10,7 +10,8 @@ use std::path::Path;
 /// By inode and name.
 type Attributes = RefCell<HashMap<(u64, String), Vec<u8>>>;
 
-/// Attributes, or an error for every attribute call; an exclusive open that is busy or plainly opens.
+/// Attributes, or an error for every attribute call; an exclusive open that is busy or plainly
+/// opens.
 pub(crate) struct FakeProbe {
     xattrs: Result<Attributes, io::ErrorKind>,
     pub(crate) busy: Option<io::ErrorKind>,
@@ -18,7 +19,10 @@ pub(crate) struct FakeProbe {
 
 impl FakeProbe {
     pub(crate) fn with_xattrs() -> Self {
-        FakeProbe { xattrs: Ok(RefCell::default()), busy: None }
+        FakeProbe {
+            xattrs: Ok(RefCell::default()),
+            busy: None,
+        }
     }
 
     pub(crate) fn without_xattrs() -> Self {
@@ -26,7 +30,10 @@ impl FakeProbe {
     }
 
     pub(crate) fn failing(kind: io::ErrorKind) -> Self {
-        FakeProbe { xattrs: Err(kind), busy: None }
+        FakeProbe {
+            xattrs: Err(kind),
+            busy: None,
+        }
     }
 
     fn store(&self) -> io::Result<&Attributes> {
@@ -47,7 +54,8 @@ impl Probe for FakeProbe {
     }
 
     fn exclusive_open(&self, path: &Path) -> io::Result<File> {
-        self.busy.map_or_else(|| File::open(path), |kind| Err(kind.into()))
+        self.busy
+            .map_or_else(|| File::open(path), |kind| Err(kind.into()))
     }
 
     fn loop_backing(&self, _node: &Path) -> io::Result<Option<FileId>> {

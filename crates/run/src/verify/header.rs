@@ -1,7 +1,7 @@
 //! The header pattern: each unit of a block says what it is.
 //!
-//! A unit is 512 bytes, the smallest sector, so that whatever storage loses, swaps or repeats is made of whole units.
-//! All integers are little-endian.
+//! A unit is 512 bytes, the smallest sector, so that whatever storage loses, swaps or repeats is
+//! made of whole units. All integers are little-endian.
 //!
 //! | at | bytes | field |
 //! |---:|---:|---|
@@ -17,7 +17,8 @@
 //! | 56 | 8 | checksum of bytes 0 to 55 |
 //! | 64 | 448 | payload: the words of the field whose key is the checksum |
 //!
-//! The payload is thus a function of all header fields, and comparing it checks every byte without hashing it.
+//! The payload is thus a function of all header fields, and comparing it checks every byte without
+//! hashing it.
 
 use super::{BlockAddress, Version};
 use crate::data::WordField;
@@ -59,7 +60,9 @@ impl Header {
     pub(super) fn of_intact(unit: &Unit) -> Option<Self> {
         let (fields, sum) = read_fields(unit);
         let header = Self::from_fields(&fields);
-        let sound = header.fields() == fields && checksum(&fields) == sum && payload_words(sum).matches_words(&unit[HEADER..], 0);
+        let sound = header.fields() == fields
+            && checksum(&fields) == sum
+            && payload_words(sum).matches_words(&unit[HEADER..], 0);
         sound.then_some(header)
     }
 
@@ -70,15 +73,18 @@ impl Header {
         (header.fields() == fields && checksum(&fields) == sum).then_some(header)
     }
 
-    /// Whether nothing of a unit speaks of a header: neither the magic, within some changed bits, nor the place, nor the checksum, nor the
-    /// payload. Damage leaves at least one of them.
+    /// Whether nothing of a unit speaks of a header: neither the magic, within some changed bits,
+    /// nor the place, nor the checksum, nor the payload. Damage leaves at least one of them.
     pub(super) fn is_foreign(unit: &Unit, place: BlockAddress) -> bool {
         const CHANGED_BITS: u32 = 8;
         let (fields, sum) = read_fields(unit);
         let begins = Self::from_fields(&fields).fields()[0];
         let is_near = (fields[0] ^ begins).count_ones() <= CHANGED_BITS;
         let is_placed = fields[1] == place.offset && place.offset != 0;
-        !is_near && !is_placed && checksum(&fields) != sum && !payload_words(sum).matches_words(&unit[HEADER..], 0)
+        !is_near
+            && !is_placed
+            && checksum(&fields) != sum
+            && !payload_words(sum).matches_words(&unit[HEADER..], 0)
     }
 
     /// What the fields say, sound or not.
@@ -116,7 +122,12 @@ impl Header {
         let [_, offset, block_start, block_len, file, generation, run_id] = *fields;
         let file = u32::try_from(file & u64::from(u32::MAX)).expect("masked to 32 bits");
         let place = BlockAddress { file, offset };
-        Self { place, block_start, block_len, version: Version { run_id, generation } }
+        Self {
+            place,
+            block_start,
+            block_len,
+            version: Version { run_id, generation },
+        }
     }
 }
 
@@ -124,7 +135,12 @@ impl Header {
 pub(crate) fn fill_header(buf: &mut [u8], at: BlockAddress, generation: u64, run_id: u64) {
     let block_len = buf.len() as u64;
     let version = Version { run_id, generation };
-    let mut header = Header { place: at, block_start: at.offset, block_len, version };
+    let mut header = Header {
+        place: at,
+        block_start: at.offset,
+        block_len,
+        version,
+    };
     let (units, tail) = buf.as_chunks_mut::<HEADER_UNIT>();
     for unit in units {
         header.write(unit);
@@ -135,14 +151,18 @@ pub(crate) fn fill_header(buf: &mut [u8], at: BlockAddress, generation: u64, run
 
 fn read_fields(unit: &Unit) -> ([u64; FIELDS], u64) {
     let (words, _) = unit.as_chunks::<8>();
-    (std::array::from_fn(|i| u64::from_le_bytes(words[i])), u64::from_le_bytes(words[FIELDS]))
+    (
+        std::array::from_fn(|i| u64::from_le_bytes(words[i])),
+        u64::from_le_bytes(words[FIELDS]),
+    )
 }
 
 fn payload_words(sum: u64) -> WordField {
     WordField::new(sum, PAYLOAD_STREAM)
 }
 
-/// Each step is a bijection of its field and of the state: damage within one field always changes the sum.
+/// Each step is a bijection of its field and of the state: damage within one field always changes
+/// the sum.
 fn checksum(fields: &[u64; FIELDS]) -> u64 {
     fields.iter().fold(0x243f_6a88_85a3_08d3, |state, field| {
         let product = (state ^ field).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -157,10 +177,16 @@ mod tests {
 
     fn header() -> Header {
         Header {
-            place: BlockAddress { file: 0x0102_0304, offset: 0x1112_1314_1516_1718 },
+            place: BlockAddress {
+                file: 0x0102_0304,
+                offset: 0x1112_1314_1516_1718,
+            },
             block_start: 0x2122_2324_2526_2728,
             block_len: 0x3132_3334_3536_3738,
-            version: Version { run_id: 0x5152_5354_5556_5758, generation: 0x4142_4344_4546_4748 },
+            version: Version {
+                run_id: 0x5152_5354_5556_5758,
+                generation: 0x4142_4344_4546_4748,
+            },
         }
     }
 

@@ -5,10 +5,12 @@ use super::{Mismatch, MismatchClass};
 /// Mismatches that a log keeps unless told otherwise.
 pub(crate) const DEFAULT_KEPT_MISMATCHES: usize = 16;
 
-/// Counts of verified blocks and of mismatches by class, with the first mismatches by file and offset.
+/// Counts of verified blocks and of mismatches by class, with the first mismatches by file and
+/// offset.
 ///
-/// [`FailureLog::merge`] is associative and commutative: counts add up, and the kept mismatches are the smallest
-/// distinct ones of all, as many as the stricter of the two limits. An empty log with no stricter limit changes nothing.
+/// [`FailureLog::merge`] is associative and commutative: counts add up, and the kept mismatches are
+/// the smallest distinct ones of all, as many as the stricter of the two limits. An empty log with
+/// no stricter limit changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailureLog {
     operations: u64,
@@ -25,7 +27,12 @@ impl FailureLog {
 
     /// Keeps the first `limit` mismatches, for which it allocates here and never later.
     pub(crate) fn with_limit(limit: usize) -> Self {
-        Self { operations: 0, counts: [0; MismatchClass::ALL.len()], first: Vec::with_capacity(limit), limit }
+        Self {
+            operations: 0,
+            counts: [0; MismatchClass::ALL.len()],
+            first: Vec::with_capacity(limit),
+            limit,
+        }
     }
 
     /// Counts one verified block.
@@ -88,7 +95,10 @@ impl Default for FailureLog {
 }
 
 fn position(class: MismatchClass) -> usize {
-    MismatchClass::ALL.iter().position(|listed| *listed == class).expect("all classes are listed")
+    MismatchClass::ALL
+        .iter()
+        .position(|listed| *listed == class)
+        .expect("all classes are listed")
 }
 
 #[cfg(test)]
@@ -102,7 +112,14 @@ mod tests {
     }
 
     fn any_log() -> impl Strategy<Value = FailureLog> {
-        let kinds = [MismatchKind::Corrupt, MismatchKind::Holes, MismatchKind::ForeignRun { found_run: 1, expected_run: 2 }];
+        let kinds = [
+            MismatchKind::Corrupt,
+            MismatchKind::Holes,
+            MismatchKind::ForeignRun {
+                found_run: 1,
+                expected_run: 2,
+            },
+        ];
         let outcome = proptest::option::of((0_u64..40, proptest::sample::select(kinds.to_vec())));
         (proptest::collection::vec(outcome, 0..40), 0_usize..20).prop_map(|(outcomes, limit)| {
             let mut log = FailureLog::with_limit(limit);
@@ -122,16 +139,35 @@ mod tests {
     #[test]
     fn every_class_has_a_count_of_its_own() {
         let mut log = FailureLog::new();
-        let version = super::super::Version { run_id: 0, generation: 0 };
+        let version = super::super::Version {
+            run_id: 0,
+            generation: 0,
+        };
         let kinds = [
             MismatchKind::Corrupt,
             MismatchKind::NotOurs,
             MismatchKind::Holes,
-            MismatchKind::Misdirected { found_file: 0, found_offset: 0 },
-            MismatchKind::Torn { found: version, beside: version },
-            MismatchKind::Stale { found_generation: 0, oldest: 1, newest: 1 },
-            MismatchKind::Unissued { found_generation: 2, newest: 1 },
-            MismatchKind::ForeignRun { found_run: 0, expected_run: 1 },
+            MismatchKind::Misdirected {
+                found_file: 0,
+                found_offset: 0,
+            },
+            MismatchKind::Torn {
+                found: version,
+                beside: version,
+            },
+            MismatchKind::Stale {
+                found_generation: 0,
+                oldest: 1,
+                newest: 1,
+            },
+            MismatchKind::Unissued {
+                found_generation: 2,
+                newest: 1,
+            },
+            MismatchKind::ForeignRun {
+                found_run: 0,
+                expected_run: 1,
+            },
         ];
         log.note(&Ok(()));
         for (times, kind) in (1..).zip(kinds) {
@@ -139,7 +175,10 @@ mod tests {
                 log.note(&Err(mismatch(0, kind)));
             }
         }
-        let counts: Vec<u64> = MismatchClass::ALL.iter().map(|class| log.count(*class)).collect();
+        let counts: Vec<u64> = MismatchClass::ALL
+            .iter()
+            .map(|class| log.count(*class))
+            .collect();
         assert_eq!(counts, [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!((log.operations(), log.failures()), (37, 36));
         assert_eq!(log.first().len(), 8, "equal mismatches are kept once");

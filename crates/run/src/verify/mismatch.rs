@@ -17,8 +17,8 @@ pub(crate) struct Mismatch {
     pub file: u32,
     /// Absolute offset in the file.
     ///
-    /// In the header pattern, where several writes may be permitted, it is judged against the nearest permitted
-    /// content.
+    /// In the header pattern, where several writes may be permitted, it is judged against the
+    /// nearest permitted content.
     pub first_bad_byte: u64,
     pub kind: MismatchKind,
     pub expected: u8,
@@ -30,7 +30,8 @@ pub(crate) struct Mismatch {
 pub(crate) enum MismatchKind {
     /// The bytes are of no write.
     Corrupt,
-    /// Nothing in the block is of any verified write, and nobody says that there was one: somebody else's data.
+    /// Nothing in the block is of any verified write, and nobody says that there was one: somebody
+    /// else's data.
     NotOurs,
     /// A whole sector is zero where data must be.
     Holes,
@@ -39,7 +40,11 @@ pub(crate) enum MismatchKind {
     /// The block is a mixture of writes; `found` begins at the first bad byte's unit.
     Torn { found: Version, beside: Version },
     /// Intact and in place, of a write before the oldest that may be there.
-    Stale { found_generation: u64, oldest: u64, newest: u64 },
+    Stale {
+        found_generation: u64,
+        oldest: u64,
+        newest: u64,
+    },
     /// Intact and in place, of a write after the newest that was issued.
     Unissued { found_generation: u64, newest: u64 },
     /// Intact and in place, of another run: a write of this run is missing.
@@ -60,8 +65,16 @@ pub(crate) enum MismatchClass {
 }
 
 impl MismatchClass {
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Corrupt, Self::NotOurs, Self::Holes, Self::Misdirected, Self::Torn, Self::Stale, Self::Unissued, Self::ForeignRun];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Corrupt,
+        Self::NotOurs,
+        Self::Holes,
+        Self::Misdirected,
+        Self::Torn,
+        Self::Stale,
+        Self::Unissued,
+        Self::ForeignRun,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -97,20 +110,43 @@ impl fmt::Display for MismatchKind {
         f.write_str(self.class().name())?;
         match self {
             Self::Corrupt | Self::NotOurs | Self::Holes => Ok(()),
-            Self::Misdirected { found_file, found_offset } => {
+            Self::Misdirected {
+                found_file,
+                found_offset,
+            } => {
                 write!(f, ": holds file {found_file}, byte {found_offset}")
             }
             Self::Torn { found, beside } => write!(f, ": {found} beside {beside}"),
-            Self::Stale { found_generation, oldest, newest } if oldest == newest => {
+            Self::Stale {
+                found_generation,
+                oldest,
+                newest,
+            } if oldest == newest => {
                 write!(f, ": generation {found_generation} instead of {newest}")
             }
-            Self::Stale { found_generation, oldest, newest } => {
-                write!(f, ": generation {found_generation} instead of {oldest} to {newest}")
+            Self::Stale {
+                found_generation,
+                oldest,
+                newest,
+            } => {
+                write!(
+                    f,
+                    ": generation {found_generation} instead of {oldest} to {newest}"
+                )
             }
-            Self::Unissued { found_generation, newest } => {
-                write!(f, ": generation {found_generation}, and the newest write is {newest}")
+            Self::Unissued {
+                found_generation,
+                newest,
+            } => {
+                write!(
+                    f,
+                    ": generation {found_generation}, and the newest write is {newest}"
+                )
             }
-            Self::ForeignRun { found_run, expected_run } => {
+            Self::ForeignRun {
+                found_run,
+                expected_run,
+            } => {
                 write!(f, ": run {found_run:#x} instead of {expected_run:#x}")
             }
         }
@@ -119,14 +155,30 @@ impl fmt::Display for MismatchKind {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "generation {} of run {:#x}", self.generation, self.run_id)
+        write!(
+            f,
+            "generation {} of run {:#x}",
+            self.generation, self.run_id
+        )
     }
 }
 
 impl Mismatch {
-    pub(super) fn at(place: BlockAddress, index: usize, kind: MismatchKind, expected: u8, found: u8) -> Self {
+    pub(super) fn at(
+        place: BlockAddress,
+        index: usize,
+        kind: MismatchKind,
+        expected: u8,
+        found: u8,
+    ) -> Self {
         let first_bad_byte = place.offset.wrapping_add(index as u64);
-        Self { file: place.file, first_bad_byte, kind, expected, found }
+        Self {
+            file: place.file,
+            first_bad_byte,
+            kind,
+            expected,
+            found,
+        }
     }
 }
 
@@ -136,14 +188,33 @@ mod tests {
 
     #[test]
     fn a_mismatch_says_where_what_and_how() {
-        let kind = MismatchKind::Stale { found_generation: 3, oldest: 4, newest: 5 };
-        let place = BlockAddress { file: 1, offset: 8192 };
+        let kind = MismatchKind::Stale {
+            found_generation: 3,
+            oldest: 4,
+            newest: 5,
+        };
+        let place = BlockAddress {
+            file: 1,
+            offset: 8192,
+        };
         assert_eq!(
             Mismatch::at(place, 40, kind, 0x04, 0x03).to_string(),
             "file 1, byte 8232: stale: generation 3 instead of 4 to 5; expected 0x04, found 0x03"
         );
-        let kind = MismatchKind::Torn { found: Version { run_id: 0xa, generation: 1 }, beside: Version { run_id: 0xa, generation: 2 } };
-        assert_eq!(kind.to_string(), "torn: generation 1 of run 0xa beside generation 2 of run 0xa");
+        let kind = MismatchKind::Torn {
+            found: Version {
+                run_id: 0xa,
+                generation: 1,
+            },
+            beside: Version {
+                run_id: 0xa,
+                generation: 2,
+            },
+        };
+        assert_eq!(
+            kind.to_string(),
+            "torn: generation 1 of run 0xa beside generation 2 of run 0xa"
+        );
     }
 
     #[test]

@@ -1,9 +1,13 @@
-//! The numeric promises of the statistics as experiments on simulated machines; shared by the tests and by the table of results.
+//! The numeric promises of the statistics as experiments on simulated machines; shared by the tests
+//! and by the table of results.
 
 use stats::rng::Rng;
 use stats::simulate::{Disturbance, Shape, SlotRun, differences, matrix, pairs, seconds, sigma};
 use stats::warm_up::{mser5, regime_change, steady};
-use stats::{Better, Family, Thresholds, Verdict, benjamini_hochberg, hodges_lehmann, judge, mde, signed_rank};
+use stats::{
+    Better, Family, Thresholds, Verdict, benjamini_hochberg, hodges_lehmann, judge, mde,
+    signed_rank,
+};
 
 pub(crate) const CVS: [f64; 3] = [0.05, 0.15, 0.30];
 pub(crate) const ARMS: usize = 7;
@@ -23,7 +27,8 @@ fn share(count: usize, all: usize) -> f64 {
     count as f64 / all as f64
 }
 
-/// Goal 1: the share of identical pairs with p <= 5 % in matrices of 7 arms, 20 configurations and 10 passes.
+/// Goal 1: the share of identical pairs with p <= 5 % in matrices of 7 arms, 20 configurations and
+/// 10 passes.
 pub(crate) fn false_positives(what: Disturbance, cv: f64, matrices: usize) -> f64 {
     let mut rng = stream(1, what, cv, 0);
     let (mut flagged, mut all) = (0, 0);
@@ -43,19 +48,27 @@ fn cells(slots: &[SlotRun]) -> Vec<Vec<Vec<f64>>> {
     for slot in slots {
         by_config[slot.config].push(*slot);
     }
-    by_config.iter().map(|slots| (1..ARMS).map(|arm| differences(slots, ARMS, arm)).collect()).collect()
+    by_config
+        .iter()
+        .map(|slots| (1..ARMS).map(|arm| differences(slots, ARMS, arm)).collect())
+        .collect()
 }
 
 /// Goal 2: the share of identical pairs that any look up to 90 blocks calls different.
 pub(crate) fn sequential_false_positives(what: Disturbance, cv: f64, runs: usize) -> f64 {
     let thresholds = Thresholds::open();
     let mut rng = stream(2, what, cv, 0);
-    let rejected = (0..runs).filter(|_| first_rejection(&pairs(what, 90, cv, 0.0, &mut rng), &thresholds).is_some());
+    let rejected = (0..runs)
+        .filter(|_| first_rejection(&pairs(what, 90, cv, 0.0, &mut rng), &thresholds).is_some());
     share(rejected.count(), runs)
 }
 
 fn looks_to_90(thresholds: &Thresholds) -> impl Iterator<Item = usize> {
-    thresholds.looks().iter().map(|n| *n as usize).filter(|n| *n <= 90)
+    thresholds
+        .looks()
+        .iter()
+        .map(|n| *n as usize)
+        .filter(|n| *n <= 90)
 }
 
 /// The look that finds a difference, and its sign.
@@ -71,11 +84,13 @@ fn first_rejection(d: &[f64], thresholds: &Thresholds) -> Option<(usize, f64)> {
 pub(crate) fn coverage(what: Disturbance, cv: f64, n: usize, runs: usize) -> f64 {
     let mut rng = stream(3, what, cv, n as u64);
     let effect = 0.9f64.ln();
-    let covered = (0..runs).filter(|_| hodges_lehmann(&pairs(what, n, cv, effect, &mut rng), 0.95).contains(effect));
+    let covered = (0..runs)
+        .filter(|_| hodges_lehmann(&pairs(what, n, cv, effect, &mut rng), 0.95).contains(effect));
     share(covered.count(), runs)
 }
 
-/// Goal 4: how often, and on average after how many blocks (90 if never), a true decrease is found by looking for a difference alone.
+/// Goal 4: how often, and on average after how many blocks (90 if never), a true decrease is found
+/// by looking for a difference alone.
 pub(crate) fn power(what: Disturbance, cv: f64, ratio: f64, runs: usize) -> Power {
     let thresholds = Thresholds::open();
     let mut rng = stream(4, what, cv, ratio.to_bits());
@@ -93,7 +108,8 @@ pub(crate) fn power(what: Disturbance, cv: f64, ratio: f64, runs: usize) -> Powe
 /// The share of quiet experiments of exactly `n` blocks that find a true ratio at p <= 5 %.
 pub(crate) fn power_at_fixed_size(cv: f64, ratio: f64, n: usize, runs: usize) -> f64 {
     let mut rng = stream(12, Disturbance::Quiet, cv, n as u64);
-    let found = (0..runs).filter(|_| signed_rank(&pairs(Disturbance::Quiet, n, cv, ratio.ln(), &mut rng)).p <= 0.05);
+    let found = (0..runs)
+        .filter(|_| signed_rank(&pairs(Disturbance::Quiet, n, cv, ratio.ln(), &mut rng)).p <= 0.05);
     share(found.count(), runs)
 }
 
@@ -124,7 +140,9 @@ pub(crate) fn verdicts(what: Disturbance, cv: f64, ratio: f64, runs: usize) -> V
     for _ in 0..runs {
         let d = pairs(what, 90, cv, ratio.ln(), &mut rng);
         for n in looks_to_90(&thresholds) {
-            let threshold = thresholds.at(n, 1).expect("every look of the open rule has a threshold for one comparison");
+            let threshold = thresholds
+                .at(n, 1)
+                .expect("every look of the open rule has a threshold for one comparison");
             let estimate = hodges_lehmann(&d[..n], 1.0 - threshold);
             let verdict = judge(Some(&estimate), None, MARGIN, Better::Higher);
             if n < 90 && matches!(verdict, Verdict::Inconclusive { .. }) {
@@ -137,7 +155,11 @@ pub(crate) fn verdicts(what: Disturbance, cv: f64, ratio: f64, runs: usize) -> V
                 Verdict::Inconclusive { .. } | Verdict::Invalid(_) => out.inconclusive += one,
             }
             out.mean_blocks += n as f64 * one;
-            out.coverage += if estimate.contains(ratio.ln()) { one } else { 0.0 };
+            out.coverage += if estimate.contains(ratio.ln()) {
+                one
+            } else {
+                0.0
+            };
             break;
         }
     }
@@ -158,14 +180,22 @@ pub(crate) struct MatrixResult {
 
 pub(crate) const PASSES: usize = 10;
 
-pub(crate) fn matrices(what: Disturbance, cv: f64, effects: &[f64; ARMS], thresholds: &Thresholds, runs: usize) -> MatrixResult {
+pub(crate) fn matrices(
+    what: Disturbance,
+    cv: f64,
+    effects: &[f64; ARMS],
+    thresholds: &Thresholds,
+    runs: usize,
+) -> MatrixResult {
     let mut rng = stream(6, what, cv, effects[6].to_bits());
     let mut out = MatrixResult::default();
     let one = share(1, runs);
     for _ in 0..runs {
         let slots = matrix(what, CONFIGS, PASSES, cv, effects, &mut rng);
         let mut family = Family::new(thresholds.clone(), ARMS - 1);
-        let d: Vec<Vec<f64>> = (1..ARMS).map(|arm| differences(&slots, ARMS, arm)).collect();
+        let d: Vec<Vec<f64>> = (1..ARMS)
+            .map(|arm| differences(&slots, ARMS, arm))
+            .collect();
         for pass in 1..=PASSES {
             let units = pass * CONFIGS;
             let p: Vec<f64> = d.iter().map(|d| signed_rank(&d[..units]).p).collect();
@@ -176,7 +206,8 @@ pub(crate) fn matrices(what: Disturbance, cv: f64, effects: &[f64; ARMS], thresh
         out.family_error += if wrong { one } else { 0.0 };
         for (i, decision) in decided[4..].iter().enumerate() {
             out.found[i] += if decision.is_some() { one } else { 0.0 };
-            out.mean_passes[i] += one * decision.map_or(PASSES as f64, |d| (d.units / CONFIGS) as f64);
+            out.mean_passes[i] +=
+                one * decision.map_or(PASSES as f64, |d| (d.units / CONFIGS) as f64);
         }
         out.cell_false_discoveries += one * false_discoveries(&slots, effects);
     }
@@ -186,35 +217,57 @@ pub(crate) fn matrices(what: Disturbance, cv: f64, effects: &[f64; ARMS], thresh
 fn false_discoveries(slots: &[SlotRun], effects: &[f64; ARMS]) -> f64 {
     let cells = cells(slots);
     let p: Vec<f64> = cells.iter().flatten().map(|d| signed_rank(d).p).collect();
-    let called: Vec<usize> = benjamini_hochberg(&p).iter().enumerate().filter(|(_, q)| **q <= 0.05).map(|(i, _)| i).collect();
-    let wrong = called.iter().filter(|i| effects[*i % (ARMS - 1) + 1] == 0.0).count();
-    if called.is_empty() { 0.0 } else { share(wrong, called.len()) }
+    let called: Vec<usize> = benjamini_hochberg(&p)
+        .iter()
+        .enumerate()
+        .filter(|(_, q)| **q <= 0.05)
+        .map(|(i, _)| i)
+        .collect();
+    let wrong = called
+        .iter()
+        .filter(|i| effects[*i % (ARMS - 1) + 1] == 0.0)
+        .count();
+    if called.is_empty() {
+        0.0
+    } else {
+        share(wrong, called.len())
+    }
 }
 
-/// Goal 7: the effect that `n` quiet blocks find with 80 % power, by bisection on the same simulated noise.
+/// Goal 7: the effect that `n` quiet blocks find with 80 % power, by bisection on the same
+/// simulated noise.
 pub(crate) fn simulated_mde(cv: f64, n: usize, runs: usize) -> f64 {
     let mut rng = stream(7, Disturbance::Quiet, cv, n as u64);
-    let noise: Vec<Vec<f64>> = (0..runs).map(|_| pairs(Disturbance::Quiet, n, cv, 0.0, &mut rng)).collect();
+    let noise: Vec<Vec<f64>> = (0..runs)
+        .map(|_| pairs(Disturbance::Quiet, n, cv, 0.0, &mut rng))
+        .collect();
     let power = |effect: f64| {
-        let found = noise.iter().filter(|d| signed_rank(&d.iter().map(|x| x + effect).collect::<Vec<_>>()).p <= 0.05);
+        let found = noise
+            .iter()
+            .filter(|d| signed_rank(&d.iter().map(|x| x + effect).collect::<Vec<_>>()).p <= 0.05);
         share(found.count(), runs)
     };
     let (mut low, mut high) = (0.0, 6.0 * sigma(cv));
     for _ in 0..20 {
         let middle = 0.5 * (low + high);
-        if power(middle) < 0.8 { low = middle } else { high = middle }
+        if power(middle) < 0.8 {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     high
 }
 
-/// Goal 7: how often the range of further blocks that a quiet pilot of 20 prints for `target` contains those that 80 % power really
-/// takes.
+/// Goal 7: how often the range of further blocks that a quiet pilot of 20 prints for `target`
+/// contains those that 80 % power really takes.
 pub(crate) fn planning(cv: f64, target: f64, blocks_needed: u64, runs: usize) -> f64 {
     let mut rng = stream(8, Disturbance::Quiet, cv, target.to_bits());
     let truth = blocks_needed.saturating_sub(20);
     let hit = (0..runs).filter(|_| {
         let pilot = hodges_lehmann(&pairs(Disturbance::Quiet, 20, cv, target, &mut rng), 0.95);
-        mde::more_blocks(20, pilot.half_width(), target.abs()).is_some_and(|more| more.fewest <= truth && truth <= more.most)
+        mde::more_blocks(20, pilot.half_width(), target.abs())
+            .is_some_and(|more| more.fewest <= truth && truth <= more.most)
     });
     share(hit.count(), runs)
 }
@@ -223,19 +276,24 @@ pub(crate) fn planning(cv: f64, target: f64, blocks_needed: u64, runs: usize) ->
 pub(crate) fn blocks_for_80_percent(cv: f64, target: f64, runs: usize) -> u64 {
     let enough = |n: usize| {
         let mut rng = stream(9, Disturbance::Quiet, cv, n as u64);
-        let found = (0..runs).filter(|_| signed_rank(&pairs(Disturbance::Quiet, n, cv, target, &mut rng)).p <= 0.05);
+        let found = (0..runs)
+            .filter(|_| signed_rank(&pairs(Disturbance::Quiet, n, cv, target, &mut rng)).p <= 0.05);
         share(found.count(), runs) >= 0.8
     };
     let (mut low, mut high) = (5, 1000);
     while high - low > 1 {
         let middle = (low + high) / 2;
-        if enough(middle) { high = middle } else { low = middle }
+        if enough(middle) {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     high as u64
 }
 
-/// Goal 8: the bias of the mean after the cut of MSER-5, in per cent of the level of the last 30 s, and how often the gate passes the
-/// rest.
+/// Goal 8: the bias of the mean after the cut of MSER-5, in per cent of the level of the last 30 s,
+/// and how often the gate passes the rest.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct WarmUp {
     pub(crate) bias_uncut: f64,
@@ -247,18 +305,42 @@ pub(crate) struct WarmUp {
 
 pub(crate) const SHAPES: [(&str, Shape); 7] = [
     ("none", |_, _| 0.0),
-    ("ramp -40 %, tau T/15", |t, length| -0.5 * (-15.0 * t / length).exp()),
-    ("ramp -40 %, tau T/6", |t, length| -0.5 * (-6.0 * t / length).exp()),
-    ("burst x2 for T/8", |t, length| if t < length / 8.0 { 2f64.ln() } else { 0.0 }),
-    ("cliff /3 at 2T/3", |t, length| if t < length * 2.0 / 3.0 { 0.0 } else { -(3f64.ln()) }),
-    ("cliff /1.5 at 2T/3", |t, length| if t < length * 2.0 / 3.0 { 0.0 } else { -(1.5f64.ln()) }),
-    ("V-shaped dip -30 %", |t, length| 0.7f64.ln() * (1.0 - (2.0 * t / length - 1.0).abs())),
+    ("ramp -40 %, tau T/15", |t, length| {
+        -0.5 * (-15.0 * t / length).exp()
+    }),
+    ("ramp -40 %, tau T/6", |t, length| {
+        -0.5 * (-6.0 * t / length).exp()
+    }),
+    ("burst x2 for T/8", |t, length| {
+        if t < length / 8.0 { 2f64.ln() } else { 0.0 }
+    }),
+    ("cliff /3 at 2T/3", |t, length| {
+        if t < length * 2.0 / 3.0 {
+            0.0
+        } else {
+            -(3f64.ln())
+        }
+    }),
+    ("cliff /1.5 at 2T/3", |t, length| {
+        if t < length * 2.0 / 3.0 {
+            0.0
+        } else {
+            -(1.5f64.ln())
+        }
+    }),
+    ("V-shaped dip -30 %", |t, length| {
+        0.7f64.ln() * (1.0 - (2.0 * t / length - 1.0).abs())
+    }),
 ];
 
 pub(crate) fn warm_up(shape: Shape, phi: f64, runs: usize) -> WarmUp {
     const LENGTH: usize = 120;
     let mut rng = Rng::of(&[20_260_201, 10, phi.to_bits()]);
-    let level = (LENGTH - 30..LENGTH).map(|t| shape(t as f64, LENGTH as f64).exp()).sum::<f64>() / 30.0 * 0.005f64.exp();
+    let level = (LENGTH - 30..LENGTH)
+        .map(|t| shape(t as f64, LENGTH as f64).exp())
+        .sum::<f64>()
+        / 30.0
+        * 0.005f64.exp();
     let mut out = WarmUp::default();
     let one = share(1, runs);
     for _ in 0..runs {
@@ -268,8 +350,16 @@ pub(crate) fn warm_up(shape: Shape, phi: f64, runs: usize) -> WarmUp {
         out.bias_uncut += one * 100.0 * (stats::sample::mean(&series) / level - 1.0);
         out.bias += one * 100.0 * (stats::sample::mean(rest) / level - 1.0);
         out.at_limit += if cut.at_limit { one } else { 0.0 };
-        out.passes += if steady(rest).is_some_and(|s| s.passes()) { one } else { 0.0 };
-        out.change_seen += if regime_change(rest).is_some() { one } else { 0.0 };
+        out.passes += if steady(rest).is_some_and(|s| s.passes()) {
+            one
+        } else {
+            0.0
+        };
+        out.change_seen += if regime_change(rest).is_some() {
+            one
+        } else {
+            0.0
+        };
     }
     out
 }

@@ -1,4 +1,5 @@
-//! Written by `cargo run -p stats --example thresholds`; row j - 1 holds the thresholds for alpha / j at each look.
+//! Written by `cargo run -p stats --example thresholds`; row j - 1 holds the thresholds for alpha /
+//! j at each look.
 #[rustfmt::skip]
 pub(super) const OPEN: [[f64; 22]; 8] = [
     [

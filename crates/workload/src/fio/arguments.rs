@@ -19,10 +19,18 @@ pub(super) struct CommandLine {
 
 /// Takes a command line apart and reads the job files that it names.
 pub(super) fn read(args: &[String], outside: &Outside<'_>) -> Result<CommandLine, SpecError> {
-    let mut line =
-        CommandLine { sections: Vec::new(), only: Vec::new(), read_only: false, output: FioOutput::default(), notices: Vec::new() };
+    let mut line = CommandLine {
+        sections: Vec::new(),
+        only: Vec::new(),
+        read_only: false,
+        output: FioOutput::default(),
+        notices: Vec::new(),
+    };
     let mut files: Vec<(&str, Place)> = Vec::new();
-    let mut rest = Rest { args: args.iter(), taken: 0 };
+    let mut rest = Rest {
+        args: args.iter(),
+        taken: 0,
+    };
     if args.first().is_some_and(|first| first == "fio") {
         rest.next();
     }
@@ -30,14 +38,21 @@ pub(super) fn read(args: &[String], outside: &Outside<'_>) -> Result<CommandLine
     while let Some((arg, place)) = rest.next() {
         match arg.strip_prefix("--").or_else(|| arg.strip_prefix('-')) {
             Some("") if arg == "--" && !options_ended => options_ended = true,
-            Some(option) if !options_ended && !option.is_empty() => line.option(option, place, &mut rest)?,
+            Some(option) if !options_ended && !option.is_empty() => {
+                line.option(option, place, &mut rest)?
+            }
             Some(_) | None => files.push((arg, place)),
         }
     }
     for (index, (file, place)) in files.into_iter().enumerate() {
-        let text = (outside.read)(file).map_err(|source| place.error(format!("cannot read the job file {file}: {source}")))?;
+        let text = (outside.read)(file)
+            .map_err(|source| place.error(format!("cannot read the job file {file}: {source}")))?;
         let mut sections = lines::sections(&text, file, outside)?;
-        if let Some(first) = sections.iter_mut().find(|section| !section.is_global()).filter(|_| index > 0) {
+        if let Some(first) = sections
+            .iter_mut()
+            .find(|section| !section.is_global())
+            .filter(|_| index > 0)
+        {
             first.barrier = true;
         }
         line.sections.extend(sections);
@@ -59,17 +74,27 @@ impl<'a> Rest<'a> {
     }
 
     /// The value of an option that takes one: behind `=`, or else the next argument.
-    fn value(&mut self, name: &str, attached: Option<&str>, place: &Place) -> Result<String, SpecError> {
+    fn value(
+        &mut self,
+        name: &str,
+        attached: Option<&str>,
+        place: &Place,
+    ) -> Result<String, SpecError> {
         match attached {
             Some(value) => Ok(value.to_owned()),
-            None => self.next().map(|(value, _)| value.to_owned()).ok_or_else(|| place.error(format!("--{name} needs a value"))),
+            None => self
+                .next()
+                .map(|(value, _)| value.to_owned())
+                .ok_or_else(|| place.error(format!("--{name} needs a value"))),
         }
     }
 }
 
 impl CommandLine {
     fn option(&mut self, option: &str, place: Place, rest: &mut Rest<'_>) -> Result<(), SpecError> {
-        let (name, attached) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let (name, attached) = option
+            .split_once('=')
+            .map_or((option, None), |(name, value)| (name, Some(value)));
         // `profile` is an option of the whole tool and of a job; both are refused.
         if let Some(found) = tool::find(name) {
             let value = match found.argument {
@@ -85,24 +110,51 @@ impl CommandLine {
         };
         if row.name == "name" {
             let name = value.clone().unwrap_or_default();
-            self.sections.push(Section { name, place: place.clone(), entries: Vec::new(), barrier: false });
+            self.sections.push(Section {
+                name,
+                place: place.clone(),
+                entries: Vec::new(),
+                barrier: false,
+            });
         } else if self.sections.is_empty() {
             // What stands before the first --name is for all jobs, those of job files too.
-            self.sections.push(Section { name: "global".into(), place: place.clone(), entries: Vec::new(), barrier: false });
+            self.sections.push(Section {
+                name: "global".into(),
+                place: place.clone(),
+                entries: Vec::new(),
+                barrier: false,
+            });
         }
-        let section = self.sections.last_mut().expect("one was pushed above if there was none");
+        let section = self
+            .sections
+            .last_mut()
+            .expect("one was pushed above if there was none");
         if row.name != "name" || !section.is_global() {
-            section.entries.push(Entry { key: name.into(), value, place });
+            section.entries.push(Entry {
+                key: name.into(),
+                value,
+                place,
+            });
         }
         Ok(())
     }
 
-    fn tool_option(&mut self, name: &str, what: Tool, value: String, place: &Place) -> Result<(), SpecError> {
+    fn tool_option(
+        &mut self,
+        name: &str,
+        what: Tool,
+        value: String,
+        place: &Place,
+    ) -> Result<(), SpecError> {
         match what {
             Tool::File => self.output.file = Some(value),
             Tool::Formats => {
                 let formats: Option<Vec<FioFormat>> = value.split(',').map(format).collect();
-                let unknown = || place.error(format!("--output-format={value}: is not a list of normal, json, json+, terse"));
+                let unknown = || {
+                    place.error(format!(
+                        "--output-format={value}: is not a list of normal, json, json+, terse"
+                    ))
+                };
                 self.output.formats = formats.ok_or_else(unknown)?;
             }
             Tool::Minimal => self.output.formats = vec![FioFormat::Terse],
@@ -114,7 +166,11 @@ impl CommandLine {
                 formats.push(FioFormat::Terse);
             }
             Tool::TerseVersion if value == "3" => {}
-            Tool::TerseVersion => return Err(place.error(format!("--{name}={value}: terse output is written in version 3"))),
+            Tool::TerseVersion => {
+                return Err(place.error(format!(
+                    "--{name}={value}: terse output is written in version 3"
+                )));
+            }
             Tool::Section => self.only.push(value),
             Tool::ReadOnly => self.read_only = true,
             Tool::Silent => {}
@@ -142,33 +198,70 @@ mod tests {
     use crate::fio::tests::{outside, with_files, words};
 
     fn shape(line: &CommandLine) -> Vec<String> {
-        let entry = |e: &Entry| e.value.as_ref().map_or(e.key.clone(), |v| format!("{}={v}", e.key));
-        line.sections.iter().map(|s| format!("[{}] {}", s.name, s.entries.iter().map(entry).collect::<Vec<_>>().join(" "))).collect()
+        let entry = |e: &Entry| {
+            e.value
+                .as_ref()
+                .map_or(e.key.clone(), |v| format!("{}={v}", e.key))
+        };
+        line.sections
+            .iter()
+            .map(|s| {
+                format!(
+                    "[{}] {}",
+                    s.name,
+                    s.entries.iter().map(entry).collect::<Vec<_>>().join(" ")
+                )
+            })
+            .collect()
     }
 
     fn refusal(args: &str) -> String {
-        read(&words(args), &outside()).err().map(|e| e.to_string()).unwrap_or_default()
+        read(&words(args), &outside())
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
     fn both_spellings_of_values_and_both_dashes_are_read() {
         let line =
             read(&words("fio --rw randread -bs=4k --name=a --time_based --runtime 10 --thread=1 --name b --direct 1"), &outside()).unwrap();
-        assert_eq!(shape(&line), ["[global] rw=randread bs=4k", "[a] name=a time_based runtime=10 thread=1", "[b] name=b direct=1"]);
+        assert_eq!(
+            shape(&line),
+            [
+                "[global] rw=randread bs=4k",
+                "[a] name=a time_based runtime=10 thread=1",
+                "[b] name=b direct=1"
+            ]
+        );
     }
 
     #[test]
     fn a_global_section_can_stand_anywhere() {
-        let line = read(&words("--name=a --name=global --bs=8k --name=b"), &outside()).unwrap();
+        let line = read(
+            &words("--name=a --name=global --bs=8k --name=b"),
+            &outside(),
+        )
+        .unwrap();
         assert_eq!(shape(&line), ["[a] name=a", "[global] bs=8k", "[b] name=b"]);
     }
 
     #[test]
     fn a_second_job_file_waits_for_the_first() {
         let files = with_files(&[("a.fio", "[a]\n"), ("b.fio", "[global]\nbs=4k\n[b]\n[c]\n")]);
-        let line = read(&words("--rw=read a.fio --section=c -- b.fio"), &files.outside()).unwrap();
-        assert_eq!(shape(&line), ["[global] rw=read", "[a] ", "[global] bs=4k", "[b] ", "[c] "]);
-        assert_eq!(line.sections.iter().map(|s| s.barrier).collect::<Vec<_>>(), [false, false, false, true, false]);
+        let line = read(
+            &words("--rw=read a.fio --section=c -- b.fio"),
+            &files.outside(),
+        )
+        .unwrap();
+        assert_eq!(
+            shape(&line),
+            ["[global] rw=read", "[a] ", "[global] bs=4k", "[b] ", "[c] "]
+        );
+        assert_eq!(
+            line.sections.iter().map(|s| s.barrier).collect::<Vec<_>>(),
+            [false, false, false, true, false]
+        );
         assert_eq!(line.only, ["c"]);
     }
 
@@ -181,23 +274,52 @@ mod tests {
             ("--output-format=json+ --name=a", vec![JsonPlus]),
             ("--minimal --name=a", vec![Terse]),
             ("--append-terse --name=a", vec![Normal, Terse]),
-            ("--output-format=terse --terse-version=3 --name=a", vec![Terse]),
+            (
+                "--output-format=terse --terse-version=3 --name=a",
+                vec![Terse],
+            ),
         ] {
-            assert_eq!(read(&words(args), &outside()).unwrap().output.formats, expected, "{args}");
+            assert_eq!(
+                read(&words(args), &outside()).unwrap().output.formats,
+                expected,
+                "{args}"
+            );
         }
     }
 
     #[test]
     fn options_of_the_tool_are_handed_on_or_refused() {
-        let line = read(&words("--output=x.json --output-format json --eta never --readonly --name=a"), &outside()).unwrap();
-        assert_eq!(line.output, FioOutput { file: Some("x.json".into()), formats: vec![FioFormat::Json] });
+        let line = read(
+            &words("--output=x.json --output-format json --eta never --readonly --name=a"),
+            &outside(),
+        )
+        .unwrap();
+        assert_eq!(
+            line.output,
+            FioOutput {
+                file: Some("x.json".into()),
+                formats: vec![FioFormat::Json]
+            }
+        );
         assert!(line.read_only);
         for (args, expected) in [
-            ("--terse-version=5", "argument 1: --terse-version=5: terse output is written in version 3"),
-            ("--name=a --output-format=jason", "argument 2: --output-format=jason: is not a list of normal, json, json+, terse"),
+            (
+                "--terse-version=5",
+                "argument 1: --terse-version=5: terse output is written in version 3",
+            ),
+            (
+                "--name=a --output-format=jason",
+                "argument 2: --output-format=jason: is not a list of normal, json, json+, terse",
+            ),
             ("--name=a --bs", "argument 2: --bs needs a value"),
-            ("--name=a --bss=4k", "argument 2: \"bss\" is no option of fio, or one of an engine that Fathom does not have"),
-            ("--name=a none.fio", "argument 2: cannot read the job file none.fio: entity not found"),
+            (
+                "--name=a --bss=4k",
+                "argument 2: \"bss\" is no option of fio, or one of an engine that Fathom does not have",
+            ),
+            (
+                "--name=a none.fio",
+                "argument 2: cannot read the job file none.fio: entity not found",
+            ),
             (
                 "--server",
                 "argument 1: --server: fio's server and clients are not spoken here; start one run on each machine and compare the records",

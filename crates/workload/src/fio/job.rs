@@ -1,4 +1,5 @@
-//! One fio job in fio's own terms, after its options were read and before they are expressed in Fathom's.
+//! One fio job in fio's own terms, after its options were read and before they are expressed in
+//! Fathom's.
 
 use super::FioLogs;
 use super::section::Place;
@@ -222,7 +223,10 @@ pub(super) struct Order {
 impl Job {
     /// A job of which nothing is said yet: fio's defaults.
     pub(super) fn new(section: &str, at: Place) -> Self {
-        let off = crate::Fixed { buffers: Some(false), files: Some(false) };
+        let off = crate::Fixed {
+            buffers: Some(false),
+            files: Some(false),
+        };
         Self {
             section: section.to_owned(),
             name: None,
@@ -258,7 +262,11 @@ impl Job {
                 submit_batch: None,
                 reap_least: None,
                 reap_most: None,
-                ring: crate::Ring { fixed: off, sqpoll: false, iopoll: false },
+                ring: crate::Ring {
+                    fixed: off,
+                    sqpoll: false,
+                    iopoll: false,
+                },
             },
             end: End::default(),
             pace: Pace::default(),
@@ -266,7 +274,13 @@ impl Job {
             buffers: Buffers::default(),
             verify: Verify::default(),
             placement: Placement::default(),
-            order: Order { clones: 1, stonewall: false, wait_for: None, new_group: false, group_reporting: false },
+            order: Order {
+                clones: 1,
+                stonewall: false,
+                wait_for: None,
+                new_group: false,
+                group_reporting: false,
+            },
             logs: FioLogs::default(),
         }
     }
@@ -282,18 +296,26 @@ impl Job {
     }
 
     /// An error about an option, with the place where it was given.
-    pub(super) fn refuse<T>(&self, option: &str, reason: impl Into<String>) -> Result<T, SpecError> {
+    pub(super) fn refuse<T>(
+        &self,
+        option: &str,
+        reason: impl Into<String>,
+    ) -> Result<T, SpecError> {
         Err(self.around(option, SpecError::Foreign(reason.into())))
     }
 
     /// `source` with the place and the text of an option before it.
     pub(super) fn around(&self, option: &str, source: SpecError) -> SpecError {
-        SpecError::At { place: self.where_said(option), source: Box::new(source) }
+        SpecError::At {
+            place: self.where_said(option),
+            source: Box::new(source),
+        }
     }
 
     /// Says that an option is not done as fio does it.
     pub(super) fn note(&mut self, option: &str, what: impl AsRef<str>) {
-        self.notes.push(format!("{}: {}", self.where_said(option), what.as_ref()));
+        self.notes
+            .push(format!("{}: {}", self.where_said(option), what.as_ref()));
     }
 
     pub(super) fn take_notes(&mut self) -> Vec<String> {

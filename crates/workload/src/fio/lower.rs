@@ -22,9 +22,18 @@ pub(super) struct Lowered {
 }
 
 /// Expresses a job, and leaves notes in it on what is done in another way.
-pub(super) fn lower(job: &mut Job, length: &dyn Fn(&Path) -> Option<u64>) -> Result<Lowered, SpecError> {
+pub(super) fn lower(
+    job: &mut Job,
+    length: &dyn Fn(&Path) -> Option<u64>,
+) -> Result<Lowered, SpecError> {
     let mut workload = Workload::default();
-    put(job, &mut workload, "numjobs", "threads", &job.order.clones.to_string())?;
+    put(
+        job,
+        &mut workload,
+        "numjobs",
+        "threads",
+        &job.order.clones.to_string(),
+    )?;
     workload.worker_series = job.order.clones > 1 && (!job.order.group_reporting || job.logs.any());
     access::lower(job, &mut workload)?;
     engine::lower(job, &mut workload)?;
@@ -34,22 +43,37 @@ pub(super) fn lower(job: &mut Job, length: &dyn Fn(&Path) -> Option<u64>) -> Res
     data::lower(job, &mut workload)?;
     notes(job, &workload);
     let read_back = data::read_back(job, &region, &mut workload)?;
-    Ok(Lowered { workload, read_back, logs: job.logs.clone() })
+    Ok(Lowered {
+        workload,
+        read_back,
+        logs: job.logs.clone(),
+    })
 }
 
 /// What differs although no option says so.
 fn notes(job: &mut Job, workload: &Workload) {
     let buffers = &job.buffers;
-    let fresh =
-        workload.writing.pattern == DataPattern::Random && !buffers.refill && buffers.compress.is_none() && buffers.dedupe.is_none();
+    let fresh = workload.writing.pattern == DataPattern::Random
+        && !buffers.refill
+        && buffers.compress.is_none()
+        && buffers.dedupe.is_none();
     if job.writes() && fresh && job.engine.name != EngineName::Null && !workload.verify.on {
         job.note("refill_buffers", "not given: fio writes one random buffer again and again with a few bytes changed, Fathom fresh random data, which no storage compresses");
     }
-    if workload.access.distribution != Distribution::Uniform && job.order.clones > 1 && workload.files.sharing == FileSharing::Shared {
-        job.note("random_distribution", "all clones have the same hot blocks; in fio each has hot blocks of its own");
+    if workload.access.distribution != Distribution::Uniform
+        && job.order.clones > 1
+        && workload.files.sharing == FileSharing::Shared
+    {
+        job.note(
+            "random_distribution",
+            "all clones have the same hot blocks; in fio each has hot blocks of its own",
+        );
     }
     if job.logs.any() {
-        let every = job.logs.average_ms.map_or_else(|| "of half a second".to_owned(), |ms| format!("of {ms} ms"));
+        let every = job
+            .logs
+            .average_ms
+            .map_or_else(|| "of half a second".to_owned(), |ms| format!("of {ms} ms"));
         job.note(
             "log_avg_msec",
             format!("logs have a row for each interval {every} and direction, none for a single operation; there is no slat log"),
@@ -58,7 +82,13 @@ fn notes(job: &mut Job, workload: &Workload) {
 }
 
 /// Writes a workload option on behalf of a fio option.
-fn put(job: &Job, workload: &mut Workload, option: &str, key: &str, text: &str) -> Result<(), SpecError> {
+fn put(
+    job: &Job,
+    workload: &mut Workload,
+    option: &str,
+    key: &str,
+    text: &str,
+) -> Result<(), SpecError> {
     crate::settings::apply(workload, key, text).map_err(|source| job.around(option, source))
 }
 
@@ -69,5 +99,9 @@ fn in_dev(path: &Path) -> bool {
 
 /// The cache state that fio's invalidation leaves behind.
 fn invalidated(job: &Job) -> Cache {
-    if job.opening.invalidate == Some(false) || job.durability.direct { Cache::AsIs } else { Cache::Cold }
+    if job.opening.invalidate == Some(false) || job.durability.direct {
+        Cache::AsIs
+    } else {
+        Cache::Cold
+    }
 }

@@ -11,14 +11,17 @@ macro_rules! options {
 const OFF: &[&str] = &["0"];
 const ON: &[&str] = &["1"];
 const LAYOUT: &str = "files are laid out in Fathom's own way";
-const LOG: &str = "no such file is written; the record holds every interval and the whole histogram";
+const LOG: &str =
+    "no such file is written; the record holds every interval and the whole histogram";
 const NO_LOG: &str = "without effect where no log is written";
 const REPLAY: &str = "recorded operations are not replayed";
 const ZONES: &str = "zones of a file or device are not expressed";
 const TRIM: &str = "trims discard data, for which Fathom has no operation";
 const VERIFY: &str = "verification is Fathom's own, and has no such choice";
-const CHANGES_MACHINE: &str = "a run does not change the machine or its own priority; set it around fathom";
-const TARGET_LATENCY: &str = "a rate that follows the latency is not expressed; measure several rates, each with rate_iops";
+const CHANGES_MACHINE: &str =
+    "a run does not change the machine or its own priority; set it around fathom";
+const TARGET_LATENCY: &str =
+    "a rate that follows the latency is not expressed; measure several rates, each with rate_iops";
 const STEADY: &str = "a run has a fixed end; `fathom compare --run` repeats runs until it knows";
 const ALWAYS_MEASURED: &str = "Fathom measures every operation always";
 const DIRECTIVES: &str = "hints and directives to the device are not expressed";
@@ -235,7 +238,11 @@ mod tests {
 
     #[test]
     fn every_name_is_in_one_row() {
-        let mut names: Vec<&str> = OPTIONS.iter().chain(REFUSALS).flat_map(|row| row.aliases.iter().copied().chain([row.name])).collect();
+        let mut names: Vec<&str> = OPTIONS
+            .iter()
+            .chain(REFUSALS)
+            .flat_map(|row| row.aliases.iter().copied().chain([row.name]))
+            .collect();
         names.sort_unstable();
         let doubled: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
         assert_eq!(doubled, Vec::<&[&str]>::new());

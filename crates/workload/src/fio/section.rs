@@ -22,7 +22,10 @@ impl Place {
 
     /// `source` with this place before it.
     pub(super) fn around(&self, source: SpecError) -> SpecError {
-        SpecError::At { place: self.to_string(), source: Box::new(source) }
+        SpecError::At {
+            place: self.to_string(),
+            source: Box::new(source),
+        }
     }
 }
 
@@ -48,7 +51,8 @@ pub(super) struct Section {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) entries: Vec<Entry>,
-    /// The first job of this section waits for all earlier ones, as the first of a second job file does.
+    /// The first job of this section waits for all earlier ones, as the first of a second job file
+    /// does.
     pub(super) barrier: bool,
 }
 
@@ -59,15 +63,29 @@ impl Section {
     }
 }
 
-/// The sections that are named in `wanted`, and the global ones; all of them if nothing is wanted in particular.
-pub(super) fn only(mut sections: Vec<Section>, wanted: &[String]) -> Result<Vec<Section>, SpecError> {
+/// The sections that are named in `wanted`, and the global ones; all of them if nothing is wanted
+/// in particular.
+pub(super) fn only(
+    mut sections: Vec<Section>,
+    wanted: &[String],
+) -> Result<Vec<Section>, SpecError> {
     if wanted.is_empty() {
         return Ok(sections);
     }
     for name in wanted {
-        if !sections.iter().any(|section| !section.is_global() && section.name == *name) {
-            let known: Vec<&str> = sections.iter().filter(|s| !s.is_global()).map(|s| s.name.as_str()).collect();
-            return Err(SpecError::Foreign(format!("there is no job section {name:?}; the jobs are: {}", known.join(", "))));
+        if !sections
+            .iter()
+            .any(|section| !section.is_global() && section.name == *name)
+        {
+            let known: Vec<&str> = sections
+                .iter()
+                .filter(|s| !s.is_global())
+                .map(|s| s.name.as_str())
+                .collect();
+            return Err(SpecError::Foreign(format!(
+                "there is no job section {name:?}; the jobs are: {}",
+                known.join(", ")
+            )));
         }
     }
     sections.retain(|section| section.is_global() || wanted.contains(&section.name));
@@ -79,18 +97,29 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> Section {
-        Section { name: name.into(), place: Place::Argument(1), entries: Vec::new(), barrier: false }
+        Section {
+            name: name.into(),
+            place: Place::Argument(1),
+            entries: Vec::new(),
+            barrier: false,
+        }
     }
 
     #[test]
     fn wanted_sections_keep_their_order_and_the_global_ones() {
         let all = vec![named("global"), named("a"), named("b"), named("c")];
         let kept = only(all.clone(), &["c".into(), "a".into()]).unwrap();
-        assert_eq!(kept.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["global", "a", "c"]);
+        assert_eq!(
+            kept.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            ["global", "a", "c"]
+        );
         assert_eq!(only(all.clone(), &[]).unwrap(), all);
         for absent in ["d", "global"] {
             let error = only(all.clone(), &[absent.into()]).unwrap_err();
-            assert_eq!(error.to_string(), format!("there is no job section {absent:?}; the jobs are: a, b, c"));
+            assert_eq!(
+                error.to_string(),
+                format!("there is no job section {absent:?}; the jobs are: a, b, c")
+            );
         }
     }
 }

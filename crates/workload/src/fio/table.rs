@@ -22,7 +22,8 @@ pub(super) enum Takes {
 #[derive(Clone, Copy)]
 pub(super) enum What {
     Set(fn(&mut Job, Value<'_>) -> Result<(), SpecError>),
-    /// Only these values are taken, and they ask for what happens anyway; the text says why no other.
+    /// Only these values are taken, and they ask for what happens anyway; the text says why no
+    /// other.
     Only(&'static [&'static str], &'static str),
     /// Any value is taken, no result depends on it, and the text says so.
     Noted(&'static str),
@@ -42,12 +43,17 @@ pub(super) struct Row {
 
 /// The row of an option by its name or an alias.
 pub(super) fn find(name: &str) -> Option<&'static Row> {
-    OPTIONS.iter().chain(REFUSALS).find(|row| row.name == name || row.aliases.contains(&name))
+    OPTIONS
+        .iter()
+        .chain(REFUSALS)
+        .find(|row| row.name == name || row.aliases.contains(&name))
 }
 
 /// The error for a name that is in no row.
 pub(super) fn unknown(name: &str, place: &Place) -> SpecError {
-    place.error(format!("{name:?} is no option of fio, or one of an engine that Fathom does not have"))
+    place.error(format!(
+        "{name:?} is no option of fio, or one of an engine that Fathom does not have"
+    ))
 }
 
 impl Row {
@@ -55,7 +61,9 @@ impl Row {
     pub(super) fn apply(&self, job: &mut Job, value: Value<'_>) -> Result<(), SpecError> {
         match self.what {
             What::Set(set) => set(job, value),
-            What::Only(values, why) => match values.contains(&value.text) || (value.text.is_empty() && values.contains(&"1")) {
+            What::Only(values, why) => match values.contains(&value.text)
+                || (value.text.is_empty() && values.contains(&"1"))
+            {
                 true => Ok(()),
                 false => value.refuse(why),
             },
@@ -181,7 +189,14 @@ pub(super) static OPTIONS: &[Row] = options! {
 };
 
 fn preallocate(value: Value<'_>) -> Result<bool, SpecError> {
-    value.one_of(&[("none", false), ("0", false), ("native", true), ("posix", true), ("keep", true), ("1", true)])
+    value.one_of(&[
+        ("none", false),
+        ("0", false),
+        ("native", true),
+        ("posix", true),
+        ("keep", true),
+        ("1", true),
+    ])
 }
 
 fn advice(value: Value<'_>) -> Result<Advice, SpecError> {
@@ -200,7 +215,8 @@ fn direction(value: Value<'_>) -> Result<(bool, Direction), SpecError> {
         return value.refuse("trims discard data, for which Fathom has no operation");
     }
     if value.text.contains(':') {
-        return value.refuse("an access order that jumps after every so many operations is not expressed");
+        return value
+            .refuse("an access order that jumps after every so many operations is not expressed");
     }
     value.one_of(&[
         ("read", (false, Direction::Read)),
@@ -217,22 +233,45 @@ fn direction(value: Value<'_>) -> Result<(bool, Direction), SpecError> {
 fn one_size(value: Value<'_>) -> Result<u64, SpecError> {
     match ranges(value.text, value.kb_base)?.as_slice() {
         [only] if only.low == only.high => Ok(only.low),
-        _ => value.refuse("sizes drawn evenly from a range are not expressed; name them with shares in bssplit"),
+        _ => value.refuse(
+            "sizes drawn evenly from a range are not expressed; name them with shares in bssplit",
+        ),
     }
 }
 
 fn split(value: Value<'_>) -> Result<Split, SpecError> {
     let part = |text: &str| {
-        let (size, share) = text.split_once('/').map_or((text, ""), |(size, share)| (size.trim(), share.trim()));
-        let bytes = Value { text: size, ..value }.bytes()?;
-        let share = Value { text: share, ..value };
-        Ok((bytes, if share.text.is_empty() { None } else { Some(u32::try_from(share.number(0, 100)?).expect("at most 100")) }))
+        let (size, share) = text
+            .split_once('/')
+            .map_or((text, ""), |(size, share)| (size.trim(), share.trim()));
+        let bytes = Value {
+            text: size,
+            ..value
+        }
+        .bytes()?;
+        let share = Value {
+            text: share,
+            ..value
+        };
+        Ok((
+            bytes,
+            if share.text.is_empty() {
+                None
+            } else {
+                Some(u32::try_from(share.number(0, 100)?).expect("at most 100"))
+            },
+        ))
     };
     value.text.split(':').map(part).collect()
 }
 
 fn distribution(value: Value<'_>) -> Result<Distribution, SpecError> {
-    let (kind, parameter) = value.text.split_once(':').map_or((value.text, None), |(kind, parameter)| (kind, Some(parameter)));
+    let (kind, parameter) = value
+        .text
+        .split_once(':')
+        .map_or((value.text, None), |(kind, parameter)| {
+            (kind, Some(parameter))
+        });
     if !matches!(kind, "random" | "zipf" | "pareto" | "normal") {
         return value.refuse("is not one of random, zipf:THETA, pareto:H, normal:DEVIATION; zones and sequences are not expressed");
     }
@@ -242,7 +281,9 @@ fn distribution(value: Value<'_>) -> Result<Distribution, SpecError> {
     if parameter.is_some_and(|parameter| parameter.contains(':')) {
         return value.refuse("the centre cannot be chosen; fio spreads the hot blocks by a hash, so that it hardly matters");
     }
-    let parameter = parameter.map(|text| Value { text, ..value }.real()).transpose()?;
+    let parameter = parameter
+        .map(|text| Value { text, ..value }.real())
+        .transpose()?;
     // Without a parameter fio takes 1.1, 0.2 and 0.
     Ok(match kind {
         "zipf" => Distribution::Zipf(parameter.unwrap_or(1.1)),
@@ -269,7 +310,11 @@ fn engine(value: Value<'_>) -> Result<EngineName, SpecError> {
 
 /// The name of a log, or where none was said that of the job's section.
 fn log_name(job: &Job, value: Value<'_>) -> String {
-    if value.text.is_empty() { job.section.clone() } else { value.text.to_owned() }
+    if value.text.is_empty() {
+        job.section.clone()
+    } else {
+        value.text.to_owned()
+    }
 }
 
 fn tolerated(value: Value<'_>) -> Result<Tolerated, SpecError> {
@@ -320,7 +365,9 @@ fn checking(value: Value<'_>) -> Result<Checking, SpecError> {
         "pattern" => Ok(Checking::Pattern),
         kind if CHECKSUMS.contains(&kind) => Ok(Checking::Header),
         "null" => value.refuse("this only pretends to verify"),
-        "pattern_hdr" => value.refuse("a header within a pattern is not expressed; take verify=crc32c or verify=pattern"),
+        "pattern_hdr" => value.refuse(
+            "a header within a pattern is not expressed; take verify=crc32c or verify=pattern",
+        ),
         _ => value.refuse(format!("is not one of pattern, {}", CHECKSUMS.join(", "))),
     }
 }

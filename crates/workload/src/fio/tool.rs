@@ -44,8 +44,9 @@ macro_rules! options {
     };
 }
 
-const NO_DISTRIBUTION: Tool =
-    Tool::Refused("fio's server and clients are not spoken here; start one run on each machine and compare the records");
+const NO_DISTRIBUTION: Tool = Tool::Refused(
+    "fio's server and clients are not spoken here; start one run on each machine and compare the records",
+);
 const NO_TRIGGER: Tool = Tool::Refused("no command is started by a run");
 const OTHER_TASK: Tool = Tool::Refused("this does not run a job");
 
@@ -99,9 +100,19 @@ mod tests {
     #[test]
     fn no_name_is_twice_or_also_that_of_a_job_option() {
         for (index, option) in OPTIONS.iter().enumerate() {
-            assert!(OPTIONS[index + 1..].iter().all(|other| other.name != option.name), "{}", option.name);
+            assert!(
+                OPTIONS[index + 1..]
+                    .iter()
+                    .all(|other| other.name != option.name),
+                "{}",
+                option.name
+            );
             // `profile` is both in fio, and both are refused.
-            assert!(option.name == "profile" || table::find(option.name).is_none(), "{}", option.name);
+            assert!(
+                option.name == "profile" || table::find(option.name).is_none(),
+                "{}",
+                option.name
+            );
         }
     }
 }

@@ -21,14 +21,20 @@ impl<'a> Value<'a> {
 
     /// Any text that is not empty.
     pub(super) fn word(&self) -> Result<&'a str, SpecError> {
-        if self.text.is_empty() { self.refuse("needs a value") } else { Ok(self.text) }
+        if self.text.is_empty() {
+            self.refuse("needs a value")
+        } else {
+            Ok(self.text)
+        }
     }
 
     /// A whole number, with fio's units, from `low` to `high`.
     pub(super) fn number(&self, low: u64, high: u64) -> Result<u64, SpecError> {
         match size(self.text, self.kb_base)? {
             FioSize::Bytes(n) if (low..=high).contains(&n) => Ok(n),
-            FioSize::Bytes(_) | FioSize::Percent(_) => self.refuse(format!("is not a whole number from {low} to {high}")),
+            FioSize::Bytes(_) | FioSize::Percent(_) => {
+                self.refuse(format!("is not a whole number from {low} to {high}"))
+            }
         }
     }
 
@@ -60,14 +66,18 @@ impl<'a> Value<'a> {
     pub(super) fn bytes(&self) -> Result<u64, SpecError> {
         match self.size()? {
             FioSize::Bytes(bytes) => Ok(bytes),
-            FioSize::Percent(_) => self.refuse("is a share of a size that is known only when the target is opened; write bytes"),
+            FioSize::Percent(_) => self.refuse(
+                "is a share of a size that is known only when the target is opened; write bytes",
+            ),
         }
     }
 
     /// Nanoseconds; a bare number is in `unit`.
     pub(super) fn nanos(&self, unit: FioTimeUnit) -> Result<u64, SpecError> {
         let micros = time(self.text, unit)?;
-        micros.checked_mul(1000).map_or_else(|| self.refuse("is longer than 584 years"), Ok)
+        micros
+            .checked_mul(1000)
+            .map_or_else(|| self.refuse("is longer than 584 years"), Ok)
     }
 
     /// A number such as 1.2.
@@ -82,15 +92,32 @@ impl<'a> Value<'a> {
     pub(super) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Result<T, SpecError> {
         match words.iter().find(|(word, _)| *word == self.text) {
             Some((_, meaning)) => Ok(*meaning),
-            None => self.refuse(format!("is not one of {}", words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", "))),
+            None => self.refuse(format!(
+                "is not one of {}",
+                words
+                    .iter()
+                    .map(|(word, _)| *word)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )),
         }
     }
 
-    /// `reads,writes,trims`: one value is for all, and what is left out at the end goes by the one before it.
+    /// `reads,writes,trims`: one value is for all, and what is left out at the end goes by the one
+    /// before it.
     ///
     /// `4k,` and `,4k` leave a direction to its default.
-    pub(super) fn directions<T: Clone>(&self, read: impl Fn(Value<'a>) -> Result<T, SpecError>) -> Result<PerDirection<T>, SpecError> {
-        let mut parts = self.text.split(',').map(|text| Value { text: text.trim(), ..*self }.or_absent(&read));
+    pub(super) fn directions<T: Clone>(
+        &self,
+        read: impl Fn(Value<'a>) -> Result<T, SpecError>,
+    ) -> Result<PerDirection<T>, SpecError> {
+        let mut parts = self.text.split(',').map(|text| {
+            Value {
+                text: text.trim(),
+                ..*self
+            }
+            .or_absent(&read)
+        });
         let reads = parts.next().transpose()?.flatten();
         let writes = parts.next().transpose()?.unwrap_or_else(|| reads.clone());
         // Trims are never asked for; their value must be readable all the same.
@@ -101,8 +128,15 @@ impl<'a> Value<'a> {
         Ok([reads, writes])
     }
 
-    fn or_absent<T>(self, read: impl Fn(Value<'a>) -> Result<T, SpecError>) -> Result<Option<T>, SpecError> {
-        if self.text.is_empty() { Ok(None) } else { read(self).map(Some) }
+    fn or_absent<T>(
+        self,
+        read: impl Fn(Value<'a>) -> Result<T, SpecError>,
+    ) -> Result<Option<T>, SpecError> {
+        if self.text.is_empty() {
+            Ok(None)
+        } else {
+            read(self).map(Some)
+        }
     }
 
     /// A list separated by `:`, in which `\:` is a colon.
@@ -118,15 +152,25 @@ impl<'a> Value<'a> {
             }
         }
         paths.retain(|path| !path.is_empty());
-        if paths.is_empty() { self.refuse("names nothing") } else { Ok(paths) }
+        if paths.is_empty() {
+            self.refuse("names nothing")
+        } else {
+            Ok(paths)
+        }
     }
 
-    /// `0x00` and `0` to 0, `0xff`, `0xffff` and so on to 0xff; a byte that Fathom can fill whole blocks with.
+    /// `0x00` and `0` to 0, `0xff`, `0xffff` and so on to 0xff; a byte that Fathom can fill whole
+    /// blocks with.
     pub(super) fn pattern_byte(&self) -> Option<u8> {
         let digits = self.text.strip_prefix("0x").unwrap_or(self.text);
-        let all = |wanted: char| !digits.is_empty() && digits.chars().all(|c| c.eq_ignore_ascii_case(&wanted));
+        let all = |wanted: char| {
+            !digits.is_empty() && digits.chars().all(|c| c.eq_ignore_ascii_case(&wanted))
+        };
         let hexadecimal = digits.len() != self.text.len();
-        match (all('0'), all('f') && hexadecimal && digits.len().is_multiple_of(2)) {
+        match (
+            all('0'),
+            all('f') && hexadecimal && digits.len().is_multiple_of(2),
+        ) {
             (true, _) => Some(0),
             (_, true) => Some(0xff),
             (false, false) => None,
@@ -139,7 +183,10 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Value<'_> {
-        Value { text, kb_base: 1024 }
+        Value {
+            text,
+            kb_base: 1024,
+        }
     }
 
     fn text<T: std::fmt::Debug>(result: Result<T, SpecError>) -> String {
@@ -155,13 +202,20 @@ mod tests {
             ("4k,", "[Some(4096), None]"),
             (",8k", "[None, Some(8192)]"),
             ("4k,,16k", "[Some(4096), None]"),
-            ("4k,8k,16k,32k", "has more than three parts: reads, writes, trims"),
+            (
+                "4k,8k,16k,32k",
+                "has more than three parts: reads, writes, trims",
+            ),
             (
                 "4k,8x",
                 "`8x` ends in `x`, which is no unit of a size as fio writes it (k kb ki kib and the same for m g t p, or %); write for example 4k, 0x1000 or 50%",
             ),
         ] {
-            assert_eq!(text(value(list).directions(|v| v.bytes())), expected, "{list}");
+            assert_eq!(
+                text(value(list).directions(|v| v.bytes())),
+                expected,
+                "{list}"
+            );
         }
     }
 
@@ -180,7 +234,13 @@ mod tests {
 
     #[test]
     fn patterns_of_one_byte_are_recognised() {
-        for (pattern, byte) in [("0", Some(0)), ("0x00", Some(0)), ("0xff", Some(0xff)), ("0xFFFF", Some(0xff)), ("0xfff", None)] {
+        for (pattern, byte) in [
+            ("0", Some(0)),
+            ("0x00", Some(0)),
+            ("0xff", Some(0xff)),
+            ("0xFFFF", Some(0xff)),
+            ("0xfff", None),
+        ] {
             assert_eq!(value(pattern).pattern_byte(), byte, "{pattern}");
         }
         for pattern in ["", "0x", "ff", "0xdeadface", "\"0\""] {
@@ -192,10 +252,19 @@ mod tests {
     fn numbers_take_units_and_keep_their_limits() {
         assert_eq!(text(value("2k").number(1, 4096)), "2048");
         assert_eq!(text(value("0x10").number(1, 4096)), "16");
-        assert_eq!(text(value("0").number(1, 4096)), "is not a whole number from 1 to 4096");
-        assert_eq!(text(value("5%").number(1, 4096)), "is not a whole number from 1 to 4096");
+        assert_eq!(
+            text(value("0").number(1, 4096)),
+            "is not a whole number from 1 to 4096"
+        );
+        assert_eq!(
+            text(value("5%").number(1, 4096)),
+            "is not a whole number from 1 to 4096"
+        );
         assert_eq!(text(value("true").switch()), "is neither 0 nor 1");
-        assert_eq!(text(value("2m").nanos(FioTimeUnit::Seconds)), "120000000000");
+        assert_eq!(
+            text(value("2m").nanos(FioTimeUnit::Seconds)),
+            "120000000000"
+        );
         assert_eq!(text(value("inf").real()), "\"inf\" is not a number");
     }
 }

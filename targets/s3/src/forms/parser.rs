@@ -1,4 +1,5 @@
-//! `multipart/form-data` piece by piece: fields first, then one file, whatever follows. Pure: bytes in, events out.
+//! `multipart/form-data` piece by piece: fields first, then one file, whatever follows. Pure: bytes
+//! in, events out.
 
 use bytes::{Bytes, BytesMut};
 
@@ -68,7 +69,9 @@ pub(crate) fn boundary(content_type: &str) -> Option<String> {
     }
     let boundary = parameter(parameters, "boundary")?;
     let plain = |byte: u8| (b' '..=b'~').contains(&byte);
-    let sound = (1..=MOST_BOUNDARY).contains(&boundary.len()) && boundary.bytes().all(plain) && !boundary.ends_with(' ');
+    let sound = (1..=MOST_BOUNDARY).contains(&boundary.len())
+        && boundary.bytes().all(plain)
+        && !boundary.ends_with(' ');
     sound.then_some(boundary)
 }
 
@@ -78,7 +81,8 @@ pub(crate) fn is_form_data(content_type: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("multipart/form-data")
 }
 
-/// One of `name=value; name="value"`. A backslash protects a quote or another one, and is itself before anything else.
+/// One of `name=value; name="value"`. A backslash protects a quote or another one, and is itself
+/// before anything else.
 fn parameter(text: &str, wanted: &str) -> Option<String> {
     let mut rest = text;
     loop {
@@ -130,7 +134,12 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 impl Parser {
     pub(crate) fn new(boundary: &str) -> Self {
         let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
-        Self { buffer: BytesMut::new(), delimiter, stage: Stage::Start, taken: 0 }
+        Self {
+            buffer: BytesMut::new(),
+            delimiter,
+            stage: Stage::Start,
+            taken: 0,
+        }
     }
 
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
@@ -147,7 +156,11 @@ impl Parser {
             Stage::End => return Ok(Event::FileEnds),
         }?;
         // What waits for its end counts as well.
-        let before = if self.stage == Stage::File { self.taken } else { self.taken + self.buffer.len() };
+        let before = if self.stage == Stage::File {
+            self.taken
+        } else {
+            self.taken + self.buffer.len()
+        };
         if before > MOST_FIELDS && !matches!(event, Event::Field { .. }) {
             return Err(FormError::FieldsTooLong);
         }
@@ -161,7 +174,11 @@ impl Parser {
 
     /// The first boundary has no line before it, or an empty one.
     fn start(&mut self) -> Result<Event, FormError> {
-        let line = if self.buffer.first() == Some(&b'\r') { self.delimiter.as_slice() } else { &self.delimiter[2..] };
+        let line = if self.buffer.first() == Some(&b'\r') {
+            self.delimiter.as_slice()
+        } else {
+            &self.delimiter[2..]
+        };
         let seen = self.buffer.len().min(line.len());
         if self.buffer[..seen] != line[..seen] {
             return Err(FormError::Malformed);
@@ -179,8 +196,11 @@ impl Parser {
         if self.buffer.starts_with(b"--") {
             return Err(FormError::NoFile);
         }
-        // The end of the boundary's line, which may be padded, is the first line; headers end with an empty one.
-        let Some(end) = find(&self.buffer, b"\r\n\r\n") else { return Ok(Event::Starving) };
+        // The end of the boundary's line, which may be padded, is the first line; headers end with
+        // an empty one.
+        let Some(end) = find(&self.buffer, b"\r\n\r\n") else {
+            return Ok(Event::Starving);
+        };
         let head = std::str::from_utf8(&self.buffer[..end]).or(Err(FormError::Malformed))?;
         let (padding, headers) = head.split_once("\r\n").ok_or(FormError::Malformed)?;
         if !padding.trim_matches([' ', '\t']).is_empty() {
@@ -191,12 +211,21 @@ impl Parser {
         if name.eq_ignore_ascii_case("file") {
             self.skip(begin);
             self.stage = Stage::File;
-            return Ok(Event::FileBegins { name: file.unwrap_or_default() });
+            return Ok(Event::FileBegins {
+                name: file.unwrap_or_default(),
+            });
         }
-        let Some(len) = find(&self.buffer[begin..], &self.delimiter) else { return Ok(Event::Starving) };
-        let value = std::str::from_utf8(&self.buffer[begin..begin + len]).or(Err(FormError::Malformed))?.to_owned();
+        let Some(len) = find(&self.buffer[begin..], &self.delimiter) else {
+            return Ok(Event::Starving);
+        };
+        let value = std::str::from_utf8(&self.buffer[begin..begin + len])
+            .or(Err(FormError::Malformed))?
+            .to_owned();
         self.skip(begin + len + self.delimiter.len());
-        Ok(Event::Field { name: name.to_ascii_lowercase(), value })
+        Ok(Event::Field {
+            name: name.to_ascii_lowercase(),
+            value,
+        })
     }
 
     fn data(&mut self) -> Event {
@@ -210,7 +239,11 @@ impl Parser {
             // What could be the beginning of the delimiter waits for the rest.
             None => (self.buffer.len() + 1).saturating_sub(self.delimiter.len()),
         };
-        if kept == 0 { Event::Starving } else { Event::FileData(self.buffer.split_to(kept).freeze()) }
+        if kept == 0 {
+            Event::Starving
+        } else {
+            Event::FileData(self.buffer.split_to(kept).freeze())
+        }
     }
 }
 
@@ -218,14 +251,19 @@ impl Parser {
 fn disposition(headers: &str) -> Option<(String, Option<String>)> {
     let header = |line: &'_ str| {
         let (name, value) = line.split_once(':')?;
-        name.trim().eq_ignore_ascii_case("content-disposition").then(|| value.trim().to_owned())
+        name.trim()
+            .eq_ignore_ascii_case("content-disposition")
+            .then(|| value.trim().to_owned())
     };
     let value = headers.split("\r\n").find_map(header)?;
     let (kind, parameters) = value.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("form-data") {
         return None;
     }
-    Some((parameter(parameters, "name")?, parameter(parameters, "filename")))
+    Some((
+        parameter(parameters, "name")?,
+        parameter(parameters, "filename"),
+    ))
 }
 
 #[cfg(test)]
@@ -239,7 +277,11 @@ mod tests {
         one\r\n--two\r\n-\r\n--b\r\nContent-Disposition: form-data; name=\"late\"\r\n\r\nx\r\n--b--\r\n";
 
     /// All events, with the file's bytes joined.
-    fn read(form: &[u8], boundary: &str, cuts: &[usize]) -> (Vec<Event>, Vec<u8>, Result<(), FormError>) {
+    fn read(
+        form: &[u8],
+        boundary: &str,
+        cuts: &[usize],
+    ) -> (Vec<Event>, Vec<u8>, Result<(), FormError>) {
         let mut parser = Parser::new(boundary);
         let (mut events, mut file) = (Vec::new(), Vec::new());
         let mut from = 0;
@@ -263,15 +305,31 @@ mod tests {
     }
 
     fn field(name: &str, value: &str) -> Event {
-        Event::Field { name: name.into(), value: value.into() }
+        Event::Field {
+            name: name.into(),
+            value: value.into(),
+        }
     }
 
     #[test]
     fn fields_come_in_their_order_and_the_file_ends_at_its_boundary() {
         let (events, file, outcome) = read(FORM.as_bytes(), "b", &[]);
-        let begins = Event::FileBegins { name: "C:\\x\"q\".txt".into() };
-        assert_eq!(events, [field("key", "a/${filename}"), field("empty", ""), begins, Event::FileEnds]);
-        assert_eq!((file.as_slice(), outcome), (b"one\r\n--two\r\n-".as_slice(), Ok(())));
+        let begins = Event::FileBegins {
+            name: "C:\\x\"q\".txt".into(),
+        };
+        assert_eq!(
+            events,
+            [
+                field("key", "a/${filename}"),
+                field("empty", ""),
+                begins,
+                Event::FileEnds
+            ]
+        );
+        assert_eq!(
+            (file.as_slice(), outcome),
+            (b"one\r\n--two\r\n-".as_slice(), Ok(()))
+        );
     }
 
     proptest! {
@@ -301,17 +359,35 @@ mod tests {
     #[test]
     fn what_is_no_form_is_refused_and_what_has_no_end_is_waited_for() {
         let part = |headers: &str| format!("--b\r\n{headers}\r\n\r\nvalue\r\n--b--");
-        let wrong =
-            [part("Content-Type: text/plain"), part("Content-Disposition: attachment; name=x"), part("Content-Disposition: form-data")];
-        for form in
-            wrong.iter().map(String::as_str).chain(["x--b\r\n", "--c\r\n", "\r\n\r\n--b", "--b\r\n\r\nvalue\r\n--b", "--bad\r\n\r\n"])
-        {
-            assert_eq!(read(form.as_bytes(), "b", &[]).2, Err(FormError::Malformed), "{form:?}");
+        let wrong = [
+            part("Content-Type: text/plain"),
+            part("Content-Disposition: attachment; name=x"),
+            part("Content-Disposition: form-data"),
+        ];
+        for form in wrong.iter().map(String::as_str).chain([
+            "x--b\r\n",
+            "--c\r\n",
+            "\r\n\r\n--b",
+            "--b\r\n\r\nvalue\r\n--b",
+            "--bad\r\n\r\n",
+        ]) {
+            assert_eq!(
+                read(form.as_bytes(), "b", &[]).2,
+                Err(FormError::Malformed),
+                "{form:?}"
+            );
         }
         assert_eq!(read(b"\r\n--b--", "b", &[]).2, Err(FormError::NoFile));
-        let whole = FORM.split("\r\n--b\r\nContent-Disposition: form-data; name=\"late\"").next().unwrap();
+        let whole = FORM
+            .split("\r\n--b\r\nContent-Disposition: form-data; name=\"late\"")
+            .next()
+            .unwrap();
         for end in 0..=whole.len() {
-            assert_eq!(read(&FORM.as_bytes()[..end], "b", &[]).2, Err(FormError::Incomplete), "{end}");
+            assert_eq!(
+                read(&FORM.as_bytes()[..end], "b", &[]).2,
+                Err(FormError::Incomplete),
+                "{end}"
+            );
         }
     }
 
@@ -324,11 +400,19 @@ mod tests {
             format!("--b\r\n{header}{long}"),
             format!("--b\r\n{header}f\r\n\r\n{long}\r\n--b\r\n{header}file\r\n\r\nx"),
         ] {
-            assert_eq!(read(form.as_bytes(), "b", &[]).2, Err(FormError::FieldsTooLong));
+            assert_eq!(
+                read(form.as_bytes(), "b", &[]).2,
+                Err(FormError::FieldsTooLong)
+            );
         }
         let mut parser = Parser::new("b");
         parser.feed(format!("--b\r\n{header}file\r\n\r\n").as_bytes());
-        assert_eq!(parser.next(), Ok(Event::FileBegins { name: String::new() }));
+        assert_eq!(
+            parser.next(),
+            Ok(Event::FileBegins {
+                name: String::new()
+            })
+        );
         for _ in 0..100 {
             parser.feed(long.as_bytes());
             assert!(matches!(parser.next(), Ok(Event::FileData(_))));
@@ -340,15 +424,25 @@ mod tests {
     fn the_boundary_is_a_parameter_of_the_content_type() {
         for (content_type, expected) in [
             ("multipart/form-data; boundary=abc", Some("abc")),
-            ("Multipart/Form-Data;charset=utf-8; Boundary=\"a;b\\\"c\"", Some("a;b\"c")),
+            (
+                "Multipart/Form-Data;charset=utf-8; Boundary=\"a;b\\\"c\"",
+                Some("a;b\"c"),
+            ),
             ("multipart/form-data", None),
             ("multipart/form-data; boundary=", None),
             ("multipart/form-data; boundary=\"open", None),
             ("multipart/mixed; boundary=abc", None),
         ] {
-            assert_eq!(boundary(content_type).as_deref(), expected, "{content_type}");
+            assert_eq!(
+                boundary(content_type).as_deref(),
+                expected,
+                "{content_type}"
+            );
         }
-        assert_eq!(boundary(&format!("multipart/form-data; boundary={}", "x".repeat(71))), None);
+        assert_eq!(
+            boundary(&format!("multipart/form-data; boundary={}", "x".repeat(71))),
+            None
+        );
         assert!(is_form_data(" Multipart/Form-Data ; x") && !is_form_data("application/xml"));
     }
 }

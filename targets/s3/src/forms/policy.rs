@@ -1,4 +1,5 @@
-//! The policy of a form: until when it holds, and what each field must be. Pure: time is an argument.
+//! The policy of a form: until when it holds, and what each field must be. Pure: time is an
+//! argument.
 
 use super::parser::FormError;
 use s3s::dto::{Timestamp, TimestampFormat};
@@ -50,18 +51,37 @@ pub(crate) fn expired() -> S3Error {
 impl FormPolicy {
     /// Reads the base64 of a policy. Errors: `InvalidPolicyDocument`.
     pub(crate) fn parse(encoded: &str) -> S3Result<Self> {
-        let text = base64_simd::STANDARD.decode_to_vec(encoded).or(Err(invalid("could not decode the base64")))?;
-        let document: Map<String, Value> = serde_json::from_slice(&text).or(Err(invalid("Invalid JSON.")))?;
-        if let Some(name) = document.keys().find(|name| !matches!(name.as_str(), "expiration" | "conditions")) {
+        let text = base64_simd::STANDARD
+            .decode_to_vec(encoded)
+            .or(Err(invalid("could not decode the base64")))?;
+        let document: Map<String, Value> =
+            serde_json::from_slice(&text).or(Err(invalid("Invalid JSON.")))?;
+        if let Some(name) = document
+            .keys()
+            .find(|name| !matches!(name.as_str(), "expiration" | "conditions"))
+        {
             return Err(invalid(&format!("Unexpected: '{name}'")));
         }
-        let expiration = document.get("expiration").ok_or_else(|| invalid("Policy is missing expiration."))?;
-        let expiration = expiration.as_str().ok_or_else(|| invalid("Invalid JSON."))?;
+        let expiration = document
+            .get("expiration")
+            .ok_or_else(|| invalid("Policy is missing expiration."))?;
+        let expiration = expiration
+            .as_str()
+            .ok_or_else(|| invalid("Invalid JSON."))?;
         let wrong = || invalid(&format!("Invalid 'expiration' value: '{expiration}'"));
         let at = Timestamp::parse(TimestampFormat::DateTime, expiration).or(Err(wrong()))?;
-        let mut policy = Self { expires_ms: crate::protocol::milliseconds(&at), conditions: Vec::new(), sizes: 0..=u64::MAX };
-        let conditions = document.get("conditions").ok_or_else(|| invalid("Policy is missing conditions."))?;
-        for condition in conditions.as_array().ok_or_else(|| invalid("Invalid 'conditions' value: must be a List."))? {
+        let mut policy = Self {
+            expires_ms: crate::protocol::milliseconds(&at),
+            conditions: Vec::new(),
+            sizes: 0..=u64::MAX,
+        };
+        let conditions = document
+            .get("conditions")
+            .ok_or_else(|| invalid("Policy is missing conditions."))?;
+        for condition in conditions
+            .as_array()
+            .ok_or_else(|| invalid("Invalid 'conditions' value: must be a List."))?
+        {
             policy.add(condition)?;
         }
         Ok(policy)
@@ -80,40 +100,72 @@ impl FormPolicy {
     fn add_simple(&mut self, simple: &Map<String, Value>) -> S3Result<()> {
         let mut pairs = simple.iter();
         let (Some((field, value)), None) = (pairs.next(), pairs.next()) else {
-            return Err(invalid("Invalid Simple-Condition: Simple-Conditions must have exactly one property specified."));
+            return Err(invalid(
+                "Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.",
+            ));
         };
-        let value = value.as_str().ok_or_else(|| invalid("Invalid Simple-Condition: value must be a string."))?;
+        let value = value
+            .as_str()
+            .ok_or_else(|| invalid("Invalid Simple-Condition: value must be a string."))?;
         let said = format!("[\"eq\", \"${field}\", \"{value}\"]");
         let field = Some(field.to_ascii_lowercase());
-        self.conditions.push(Condition { operator: Operator::Equals, field, value: value.to_owned(), said });
+        self.conditions.push(Condition {
+            operator: Operator::Equals,
+            field,
+            value: value.to_owned(),
+            said,
+        });
         Ok(())
     }
 
     fn add_list(&mut self, list: &[Value], whole: &Value) -> S3Result<()> {
-        let operator = list.first().ok_or_else(|| invalid("Invalid Condition: missing operation identifier."))?;
+        let operator = list
+            .first()
+            .ok_or_else(|| invalid("Invalid Condition: missing operation identifier."))?;
         let name = operator.as_str().ok_or_else(|| invalid("Invalid JSON."))?;
         let [_, first, second] = list else {
-            return Err(invalid(&format!("Invalid Condition: wrong number of arguments for '{name}'.")));
+            return Err(invalid(&format!(
+                "Invalid Condition: wrong number of arguments for '{name}'."
+            )));
         };
         let operator = match name.to_ascii_lowercase().as_str() {
             "eq" => Operator::Equals,
             "starts-with" => Operator::StartsWith,
             "content-length-range" => {
                 let bound = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
-                let (Some(least), Some(most)) = (bound(first), bound(second)) else { return Err(invalid("Invalid JSON.")) };
+                let (Some(least), Some(most)) = (bound(first), bound(second)) else {
+                    return Err(invalid("Invalid JSON."));
+                };
                 self.sizes = least.max(*self.sizes.start())..=most.min(*self.sizes.end());
                 return Ok(());
             }
-            _ => return Err(invalid(&format!("Invalid Condition: unknown operation '{name}'."))),
+            _ => {
+                return Err(invalid(&format!(
+                    "Invalid Condition: unknown operation '{name}'."
+                )));
+            }
         };
-        let (Some(field), Some(value)) = (first.as_str(), second.as_str()) else { return Err(invalid("Invalid JSON.")) };
+        let (Some(field), Some(value)) = (first.as_str(), second.as_str()) else {
+            return Err(invalid("Invalid JSON."));
+        };
         let field = field.strip_prefix('$').map(str::to_ascii_lowercase);
-        self.conditions.push(Condition { operator, field, value: value.to_owned(), said: whole.to_string() });
+        self.conditions.push(Condition {
+            operator,
+            field,
+            value: value.to_owned(),
+            said: whole.to_string(),
+        });
         Ok(())
     }
 
-    /// Whether these fields are what the policy demands; the bucket is the one of the address. Errors: `AccessDenied`.
-    pub(crate) fn check(&self, bucket: &str, fields: &[(String, String)], now_ms: u64) -> S3Result<()> {
+    /// Whether these fields are what the policy demands; the bucket is the one of the address.
+    /// Errors: `AccessDenied`.
+    pub(crate) fn check(
+        &self,
+        bucket: &str,
+        fields: &[(String, String)],
+        now_ms: u64,
+    ) -> S3Result<()> {
         if now_ms >= self.expires_ms {
             return Err(expired());
         }
@@ -123,14 +175,27 @@ impl FormPolicy {
                 None if name == "bucket" => Some(bucket),
                 None => None,
             };
-            let value = condition.field.as_deref().map(|name| given(name).unwrap_or_default());
+            let value = condition
+                .field
+                .as_deref()
+                .map(|name| given(name).unwrap_or_default());
             if !value.is_some_and(|value| condition.holds(value)) {
-                return Err(refused(&format!("Policy Condition failed: {}", condition.said)));
+                return Err(refused(&format!(
+                    "Policy Condition failed: {}",
+                    condition.said
+                )));
             }
         }
-        let covered = |name: &str| self.conditions.iter().any(|condition| condition.field.as_deref() == Some(name));
+        let covered = |name: &str| {
+            self.conditions
+                .iter()
+                .any(|condition| condition.field.as_deref() == Some(name))
+        };
         let free = |name: &str| EXEMPT.contains(&name) || name.starts_with("x-ignore-");
-        match fields.iter().find(|(name, _)| !free(name) && !covered(name)) {
+        match fields
+            .iter()
+            .find(|(name, _)| !free(name) && !covered(name))
+        {
             Some((name, _)) => Err(refused(&format!("Extra input fields: {name}"))),
             None => Ok(()),
         }
@@ -147,9 +212,9 @@ impl Condition {
         match self.operator {
             Operator::Equals => value == self.value,
             // A content type may be a list, each of which begins so.
-            Operator::StartsWith if self.field.as_deref() == Some("content-type") => {
-                value.split(',').all(|one| one.trim_start().starts_with(&self.value))
-            }
+            Operator::StartsWith if self.field.as_deref() == Some("content-type") => value
+                .split(',')
+                .all(|one| one.trim_start().starts_with(&self.value)),
             Operator::StartsWith => value.starts_with(&self.value),
         }
     }
@@ -171,13 +236,23 @@ impl Sizes {
 
     /// Refuses what is too long already. Errors: `TooLong`.
     pub(crate) fn check_so_far(&self, size: u64) -> Result<(), FormError> {
-        if size > *self.0.end() { Err(FormError::TooLong { most: *self.0.end() }) } else { Ok(()) }
+        if size > *self.0.end() {
+            Err(FormError::TooLong {
+                most: *self.0.end(),
+            })
+        } else {
+            Ok(())
+        }
     }
 
     /// Errors: `TooShort`.
     pub(crate) fn check_whole(&self, size: u64) -> Result<(), FormError> {
         let least = *self.0.start();
-        if size < least { Err(FormError::TooShort { size, least }) } else { Ok(()) }
+        if size < least {
+            Err(FormError::TooShort { size, least })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -186,12 +261,16 @@ mod tests {
     use super::*;
 
     fn policy(conditions: &str) -> S3Result<FormPolicy> {
-        let text = format!(r#"{{"expiration":"2030-01-01T00:00:00.000Z","conditions":[{conditions}]}}"#);
+        let text =
+            format!(r#"{{"expiration":"2030-01-01T00:00:00.000Z","conditions":[{conditions}]}}"#);
         FormPolicy::parse(&base64_simd::STANDARD.encode_to_string(text))
     }
 
     fn fields(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
     }
 
     fn code<T>(outcome: S3Result<T>) -> Option<String> {
@@ -200,29 +279,54 @@ mod tests {
 
     #[test]
     fn every_condition_holds_and_every_field_has_one() {
-        let policy =
-            policy(r#"{"bucket":"b"},["starts-with","$Key","a/"],["eq","$content-type","text/plain"],["content-length-range",1,"5"]"#);
+        let policy = policy(
+            r#"{"bucket":"b"},["starts-with","$Key","a/"],["eq","$content-type","text/plain"],["content-length-range",1,"5"]"#,
+        );
         let policy = policy.unwrap();
         let check = |pairs: &[(&str, &str)]| code(policy.check("b", &fields(pairs), 0));
         let (key, kind) = (("key", "a/k"), ("content-type", "text/plain"));
-        assert_eq!(check(&[key, kind, ("policy", "p"), ("x-ignore-me", "x"), ("x-amz-signature", "s")]), None);
+        assert_eq!(
+            check(&[
+                key,
+                kind,
+                ("policy", "p"),
+                ("x-ignore-me", "x"),
+                ("x-amz-signature", "s")
+            ]),
+            None
+        );
         let denied = Some("AccessDenied".to_owned());
         assert_eq!(check(&[("key", "b/k"), kind]), denied);
         assert_eq!(check(&[key]), denied);
         assert_eq!(check(&[key, kind, ("x-amz-meta-a", "b")]), denied);
         assert_eq!(check(&[key, kind, ("bucket", "other")]), denied);
-        assert_eq!(code(policy.check("other", &fields(&[key, kind]), 0)), denied);
-        assert_eq!(code(policy.check("b", &fields(&[key, kind]), 1_893_456_000_000)), denied);
+        assert_eq!(
+            code(policy.check("other", &fields(&[key, kind]), 0)),
+            denied
+        );
+        assert_eq!(
+            code(policy.check("b", &fields(&[key, kind]), 1_893_456_000_000)),
+            denied
+        );
         let sizes = policy.sizes().at_most(100);
-        assert!(sizes.check_so_far(5).is_ok() && sizes.check_so_far(6) == Err(FormError::TooLong { most: 5 }));
-        assert!(sizes.check_whole(1).is_ok() && sizes.check_whole(0) == Err(FormError::TooShort { size: 0, least: 1 }));
+        assert!(
+            sizes.check_so_far(5).is_ok()
+                && sizes.check_so_far(6) == Err(FormError::TooLong { most: 5 })
+        );
+        assert!(
+            sizes.check_whole(1).is_ok()
+                && sizes.check_whole(0) == Err(FormError::TooShort { size: 0, least: 1 })
+        );
     }
 
     #[test]
     fn a_content_type_is_a_list_of_which_each_begins_so() {
         let policy = policy(r#"["starts-with","$Content-Type","text/"]"#).unwrap();
         let check = |value| code(policy.check("b", &fields(&[("content-type", value)]), 0));
-        assert_eq!((check("text/a, text/b"), check("text/a, image/b")), (None, Some("AccessDenied".to_owned())));
+        assert_eq!(
+            (check("text/a, text/b"), check("text/a, image/b")),
+            (None, Some("AccessDenied".to_owned()))
+        );
     }
 
     #[test]
@@ -240,16 +344,36 @@ mod tests {
             r#"["content-length-range","x",1]"#,
             r#"["content-length-range",-1,1]"#,
         ] {
-            assert_eq!(code(policy(conditions)), Some("InvalidPolicyDocument".to_owned()), "{conditions}");
+            assert_eq!(
+                code(policy(conditions)),
+                Some("InvalidPolicyDocument".to_owned()),
+                "{conditions}"
+            );
         }
-        for text in
-            ["", "[]", "{}", r#"{"conditions":[]}"#, r#"{"expiration":"soon","conditions":[]}"#, r#"{"expiration":"2030-01-01T00:00:00Z"}"#]
-        {
-            assert_eq!(code(FormPolicy::parse(&base64_simd::STANDARD.encode_to_string(text))), Some("InvalidPolicyDocument".to_owned()));
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"conditions":[]}"#,
+            r#"{"expiration":"soon","conditions":[]}"#,
+            r#"{"expiration":"2030-01-01T00:00:00Z"}"#,
+        ] {
+            assert_eq!(
+                code(FormPolicy::parse(
+                    &base64_simd::STANDARD.encode_to_string(text)
+                )),
+                Some("InvalidPolicyDocument".to_owned())
+            );
         }
-        assert_eq!(code(FormPolicy::parse("not base64!")), Some("InvalidPolicyDocument".to_owned()));
+        assert_eq!(
+            code(FormPolicy::parse("not base64!")),
+            Some("InvalidPolicyDocument".to_owned())
+        );
         // Without its `$` it names no field, and holds for none.
         let nameless = policy(r#"["eq","key","k"]"#).unwrap();
-        assert_eq!(code(nameless.check("b", &fields(&[("key", "k")]), 0)), Some("AccessDenied".to_owned()));
+        assert_eq!(
+            code(nameless.check("b", &fields(&[("key", "k")]), 0)),
+            Some("AccessDenied".to_owned())
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Conditions of policies: what a request must be like besides who makes it.
 //!
-//! Operators and keys are those below, named as AWS names them; whatever else a policy has is refused when it is put. As AWS has it,
-//! a key that a request does not have meets no operator but those that negate and those that end in `IfExists`.
+//! Operators and keys are those below, named as AWS names them; whatever else a policy has is
+//! refused when it is put. As AWS has it, a key that a request does not have meets no operator but
+//! those that negate and those that end in `IfExists`.
 
 use super::PolicyError;
 use crate::keyring::matches;
@@ -40,14 +41,25 @@ const KEYS: [(&str, Key); 11] = [
     ("s3:prefix", Key::Query("prefix")),
     ("s3:delimiter", Key::Query("delimiter")),
     ("s3:x-amz-acl", Key::Header("x-amz-acl")),
-    ("s3:x-amz-content-sha256", Key::Header("x-amz-content-sha256")),
+    (
+        "s3:x-amz-content-sha256",
+        Key::Header("x-amz-content-sha256"),
+    ),
     ("s3:x-amz-copy-source", Key::Header("x-amz-copy-source")),
-    ("s3:x-amz-metadata-directive", Key::Header("x-amz-metadata-directive")),
+    (
+        "s3:x-amz-metadata-directive",
+        Key::Header("x-amz-metadata-directive"),
+    ),
     ("s3:x-amz-storage-class", Key::Header("x-amz-storage-class")),
 ];
 
-/// The actions that have the parameters of listings; on another one they would be whatever a client likes to add.
-const LISTINGS: [&str; 3] = ["s3:ListBucket", "s3:ListBucketVersions", "s3:ListBucketMultipartUploads"];
+/// The actions that have the parameters of listings; on another one they would be whatever a client
+/// likes to add.
+const LISTINGS: [&str; 3] = [
+    "s3:ListBucket",
+    "s3:ListBucketVersions",
+    "s3:ListBucketMultipartUploads",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Test {
@@ -98,18 +110,31 @@ impl Condition {
     /// Errors: `Malformed` for what could not be evaluated.
     pub(super) fn parse(operator: &str, key: &str, values: &[String]) -> Result<Self, PolicyError> {
         let refused = |why: String| PolicyError::Malformed(format!("Condition: {why}"));
-        let (plain, if_exists) = operator.strip_suffix("IfExists").map_or((operator, false), |plain| (plain, true));
+        let (plain, if_exists) = operator
+            .strip_suffix("IfExists")
+            .map_or((operator, false), |plain| (plain, true));
         let known = OPERATORS.into_iter().find(|(name, ..)| *name == plain);
         let (_, test, negates) = known.ok_or_else(|| {
-            refused(format!("{operator} is no operator of this server; there are {}", names(OPERATORS, |(name, ..)| name)))
+            refused(format!(
+                "{operator} is no operator of this server; there are {}",
+                names(OPERATORS, |(name, ..)| name)
+            ))
         })?;
-        let known = KEYS.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
-        let (_, key) =
-            known.ok_or_else(|| refused(format!("{key} is no key of this server; there are {}", names(KEYS, |(name, _)| name))))?;
+        let known = KEYS
+            .into_iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(key));
+        let (_, key) = known.ok_or_else(|| {
+            refused(format!(
+                "{key} is no key of this server; there are {}",
+                names(KEYS, |(name, _)| name)
+            ))
+        })?;
         let fits = match test {
             Test::Address => key == Key::SourceIp,
             Test::Truth => key == Key::SecureTransport,
-            Test::Equals | Test::EqualsIgnoringCase | Test::Like => !matches!(key, Key::SourceIp | Key::SecureTransport),
+            Test::Equals | Test::EqualsIgnoringCase | Test::Like => {
+                !matches!(key, Key::SourceIp | Key::SecureTransport)
+            }
         };
         if !fits {
             return Err(refused(format!("{operator} does not apply to that key")));
@@ -119,26 +144,54 @@ impl Condition {
         }
         let wanted = |text: &String| match test {
             Test::Equals | Test::EqualsIgnoringCase | Test::Like => Ok(Wanted::Text(text.clone())),
-            Test::Address => network(text).ok_or_else(|| refused(format!("{text} is no address such as 192.0.2.0/24"))),
-            Test::Truth => text.parse().ok().map(Wanted::Truth).ok_or_else(|| refused(format!("{text} is neither true nor false"))),
+            Test::Address => network(text)
+                .ok_or_else(|| refused(format!("{text} is no address such as 192.0.2.0/24"))),
+            Test::Truth => text
+                .parse()
+                .ok()
+                .map(Wanted::Truth)
+                .ok_or_else(|| refused(format!("{text} is neither true nor false"))),
         };
         let wanted = values.iter().map(wanted).collect::<Result<_, _>>()?;
-        Ok(Self { key, test, negates, if_exists, wanted })
+        Ok(Self {
+            key,
+            test,
+            negates,
+            if_exists,
+            wanted,
+        })
     }
 
     /// Whether a request for this action is as it must be.
     pub(super) fn holds(&self, action: &str, circumstances: &Circumstances<'_>) -> bool {
         let met = match self.key {
-            Key::SourceIp => circumstances.peer.map(|peer| self.wanted.iter().any(|wanted| wanted.includes(peer.address.to_canonical()))),
-            Key::SecureTransport => circumstances.peer.map(|peer| self.wanted.contains(&Wanted::Truth(peer.tls))),
+            Key::SourceIp => circumstances.peer.map(|peer| {
+                self.wanted
+                    .iter()
+                    .any(|wanted| wanted.includes(peer.address.to_canonical()))
+            }),
+            Key::SecureTransport => circumstances
+                .peer
+                .map(|peer| self.wanted.contains(&Wanted::Truth(peer.tls))),
             Key::Query(name) => {
                 let listed = LISTINGS.contains(&action);
-                let value = circumstances.query.filter(|_| listed).and_then(|query| parameter(query, name));
-                value.map(|value| self.wanted.iter().any(|wanted| wanted.is(self.test, &value)))
+                let value = circumstances
+                    .query
+                    .filter(|_| listed)
+                    .and_then(|query| parameter(query, name));
+                value.map(|value| {
+                    self.wanted
+                        .iter()
+                        .any(|wanted| wanted.is(self.test, &value))
+                })
             }
             Key::Header(name) => {
                 let value = circumstances.headers.get(name);
-                value.map(|value| self.wanted.iter().any(|wanted| wanted.is(self.test, &String::from_utf8_lossy(value.as_bytes()))))
+                value.map(|value| {
+                    self.wanted.iter().any(|wanted| {
+                        wanted.is(self.test, &String::from_utf8_lossy(value.as_bytes()))
+                    })
+                })
             }
         };
         match met {
@@ -150,7 +203,10 @@ impl Condition {
     /// Whether it lets in some addresses alone, so that what it allows is not public.
     pub(super) fn confines(&self) -> bool {
         let narrow = |wanted: &Wanted| matches!(wanted, Wanted::Network(_, bits) if *bits > 0);
-        self.test == Test::Address && !self.negates && !self.if_exists && self.wanted.iter().all(narrow)
+        self.test == Test::Address
+            && !self.negates
+            && !self.if_exists
+            && self.wanted.iter().all(narrow)
     }
 }
 
@@ -160,12 +216,15 @@ impl Wanted {
             (Self::Text(text), Test::Like) => matches(text, value),
             (Self::Text(text), Test::EqualsIgnoringCase) => text.eq_ignore_ascii_case(value),
             (Self::Text(text), Test::Equals) => text == value,
-            (Self::Text(_), Test::Address | Test::Truth) | (Self::Network(..) | Self::Truth(_), _) => false,
+            (Self::Text(_), Test::Address | Test::Truth)
+            | (Self::Network(..) | Self::Truth(_), _) => false,
         }
     }
 
     fn includes(&self, address: IpAddr) -> bool {
-        let Self::Network(network, bits) = self else { return false };
+        let Self::Network(network, bits) = self else {
+            return false;
+        };
         match (network, address) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
                 let differ = network.to_bits() ^ address.to_bits();
@@ -181,17 +240,25 @@ impl Wanted {
 }
 
 fn network(text: &str) -> Option<Wanted> {
-    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let (address, bits) = text
+        .split_once('/')
+        .map_or((text, None), |(address, bits)| (address, Some(bits)));
     let address: IpAddr = address.parse().ok()?;
     let most = if address.is_ipv4() { 32 } else { 128 };
-    let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| *bits <= most))?;
+    let bits = bits.map_or(Some(most), |bits| {
+        bits.parse().ok().filter(|bits| *bits <= most)
+    })?;
     Some(Wanted::Network(address, bits))
 }
 
 /// A parameter that is given once; twice is as if it were not there, as for the protocol.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> {
-    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let mut found = pairs.filter(|(given, _)| decoded(given) == name).map(|(_, value)| decoded(value));
+    let pairs = query
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut found = pairs
+        .filter(|(given, _)| decoded(given) == name)
+        .map(|(_, value)| decoded(value));
     found.next().filter(|_| found.next().is_none())
 }
 
@@ -200,10 +267,15 @@ fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains(['%', '+']) {
         return Cow::Borrowed(text);
     }
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: Option<&u8>| {
+        byte.and_then(|byte| char::from(*byte).to_digit(16))
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
     while let Some(byte) = bytes.get(at) {
-        let pair = (*byte == b'%').then(|| digit(bytes.get(at + 1)).zip(digit(bytes.get(at + 2)))).flatten();
+        let pair = (*byte == b'%')
+            .then(|| digit(bytes.get(at + 1)).zip(digit(bytes.get(at + 2))))
+            .flatten();
         match pair {
             Some((high, low)) => out.push(high << 4 | low),
             None if *byte == b'+' => out.push(b' '),
@@ -218,7 +290,11 @@ fn decoded(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 pub(crate) fn nowhere() -> Circumstances<'static> {
     static NONE: std::sync::LazyLock<HeaderMap> = std::sync::LazyLock::new(HeaderMap::new);
-    Circumstances { peer: None, query: None, headers: &NONE }
+    Circumstances {
+        peer: None,
+        query: None,
+        headers: &NONE,
+    }
 }
 
 #[cfg(test)]
@@ -232,13 +308,21 @@ mod tests {
     }
 
     fn from(address: &str, tls: bool) -> Circumstances<'static> {
-        Circumstances { peer: Some(Peer { address: address.parse().unwrap(), tls }), ..nowhere() }
+        Circumstances {
+            peer: Some(Peer {
+                address: address.parse().unwrap(),
+                tls,
+            }),
+            ..nowhere()
+        }
     }
 
     #[test]
     fn addresses_lie_in_networks() {
         let holds = |operator: &str, network: &str, address: &str| {
-            condition(operator, "aws:sourceip", &[network]).unwrap().holds("s3:GetObject", &from(address, false))
+            condition(operator, "aws:sourceip", &[network])
+                .unwrap()
+                .holds("s3:GetObject", &from(address, false))
         };
         for (network, address, inside) in [
             ("192.0.2.0/24", "192.0.2.200", true),
@@ -252,51 +336,121 @@ mod tests {
             ("::/0", "::1", true),
             ("::/0", "127.0.0.1", false),
         ] {
-            assert_eq!(holds("IpAddress", network, address), inside, "{network} {address}");
-            assert_eq!(holds("NotIpAddress", network, address), !inside, "{network} {address}");
+            assert_eq!(
+                holds("IpAddress", network, address),
+                inside,
+                "{network} {address}"
+            );
+            assert_eq!(
+                holds("NotIpAddress", network, address),
+                !inside,
+                "{network} {address}"
+            );
         }
-        assert!(!condition("IpAddress", "aws:SourceIp", &["10.0.0.0/8"]).unwrap().holds("s3:GetObject", &nowhere()));
-        assert!(condition("NotIpAddress", "aws:SourceIp", &["10.0.0.0/8"]).unwrap().holds("s3:GetObject", &nowhere()));
+        assert!(
+            !condition("IpAddress", "aws:SourceIp", &["10.0.0.0/8"])
+                .unwrap()
+                .holds("s3:GetObject", &nowhere())
+        );
+        assert!(
+            condition("NotIpAddress", "aws:SourceIp", &["10.0.0.0/8"])
+                .unwrap()
+                .holds("s3:GetObject", &nowhere())
+        );
     }
 
     #[test]
     fn transport_is_secure_or_not() {
         let only = |truth: &str| condition("Bool", "aws:SecureTransport", &[truth]).unwrap();
-        assert!(only("true").holds("s3:GetObject", &from("::1", true)) && !only("true").holds("s3:GetObject", &from("::1", false)));
+        assert!(
+            only("true").holds("s3:GetObject", &from("::1", true))
+                && !only("true").holds("s3:GetObject", &from("::1", false))
+        );
         assert!(only("false").holds("s3:GetObject", &from("::1", false)));
     }
 
     #[test]
     fn parameters_of_listings_count_for_listings_alone() {
-        let asked = |query: &'static str| Circumstances { query: Some(query), ..nowhere() };
+        let asked = |query: &'static str| Circumstances {
+            query: Some(query),
+            ..nowhere()
+        };
         let home = condition("StringEquals", "s3:prefix", &["home/a b", "x"]).unwrap();
-        assert!(home.holds("s3:ListBucket", &asked("list-type=2&prefix=home%2Fa+b")) && home.holds("s3:ListBucket", &asked("prefix=x")));
-        for query in ["prefix=home", "prefix=x&prefix=x", "", "prefix", "prefix=%zz"] {
+        assert!(
+            home.holds("s3:ListBucket", &asked("list-type=2&prefix=home%2Fa+b"))
+                && home.holds("s3:ListBucket", &asked("prefix=x"))
+        );
+        for query in [
+            "prefix=home",
+            "prefix=x&prefix=x",
+            "",
+            "prefix",
+            "prefix=%zz",
+        ] {
             assert!(!home.holds("s3:ListBucket", &asked(query)), "{query}");
         }
-        assert!(!home.holds("s3:GetObject", &asked("prefix=x")), "a GET has no prefix, whatever its query says");
+        assert!(
+            !home.holds("s3:GetObject", &asked("prefix=x")),
+            "a GET has no prefix, whatever its query says"
+        );
         let like = condition("StringNotLike", "s3:prefix", &["secret*"]).unwrap();
-        assert!(!like.holds("s3:ListBucket", &asked("prefix=secret/1")) && like.holds("s3:ListBucket", &asked("prefix=open")));
-        assert!(condition("StringLikeIfExists", "s3:prefix", &["a*"]).unwrap().holds("s3:ListBucket", &asked("")));
+        assert!(
+            !like.holds("s3:ListBucket", &asked("prefix=secret/1"))
+                && like.holds("s3:ListBucket", &asked("prefix=open"))
+        );
+        assert!(
+            condition("StringLikeIfExists", "s3:prefix", &["a*"])
+                .unwrap()
+                .holds("s3:ListBucket", &asked(""))
+        );
     }
 
     #[test]
     fn headers_are_compared_as_text() {
-        let headers = HeaderMap::from_iter([(header::REFERER, HeaderValue::from_static("https://example.org/page"))]);
-        let from_page = Circumstances { headers: &headers, ..nowhere() };
-        assert!(condition("StringLike", "aws:Referer", &["https://example.org/*"]).unwrap().holds("s3:GetObject", &from_page));
-        assert!(!condition("StringLike", "aws:Referer", &["https://example.com/*"]).unwrap().holds("s3:GetObject", &from_page));
+        let headers = HeaderMap::from_iter([(
+            header::REFERER,
+            HeaderValue::from_static("https://example.org/page"),
+        )]);
+        let from_page = Circumstances {
+            headers: &headers,
+            ..nowhere()
+        };
+        assert!(
+            condition("StringLike", "aws:Referer", &["https://example.org/*"])
+                .unwrap()
+                .holds("s3:GetObject", &from_page)
+        );
+        assert!(
+            !condition("StringLike", "aws:Referer", &["https://example.com/*"])
+                .unwrap()
+                .holds("s3:GetObject", &from_page)
+        );
     }
 
     #[test]
     fn what_could_not_be_evaluated_is_refused_by_name() {
         for (operator, key, value, says) in [
-            ("NumericLessThan", "s3:max-keys", "10", "NumericLessThan is no operator"),
+            (
+                "NumericLessThan",
+                "s3:max-keys",
+                "10",
+                "NumericLessThan is no operator",
+            ),
             ("StringEquals", "aws:userid", "x", "aws:userid is no key"),
             ("StringEquals", "aws:SourceIp", "10.0.0.1", "does not apply"),
-            ("IpAddress", "aws:SourceIp", "10.0.0.0/33", "10.0.0.0/33 is no address"),
+            (
+                "IpAddress",
+                "aws:SourceIp",
+                "10.0.0.0/33",
+                "10.0.0.0/33 is no address",
+            ),
             ("IpAddress", "aws:SourceIp", "ten", "ten is no address"),
-            ("Bool", "aws:SecureTransport", "yes", "neither true nor false"),
+            (
+                "Bool",
+                "aws:SecureTransport",
+                "yes",
+                "neither true nor false",
+            ),
         ] {
             let error = condition(operator, key, &[value]).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

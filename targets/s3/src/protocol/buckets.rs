@@ -12,21 +12,40 @@ const MOST_BUCKETS: i32 = 10_000;
 /// The region that S3 had first, which is named by nothing.
 const FIRST_REGION: &str = "us-east-1";
 
-/// What a bucket begins with besides its name. Errors: `InvalidArgument`, `NotImplemented`, `MalformedXML`, `InvalidTag`.
-fn documents_of(ownership: Option<&ObjectOwnership>, configuration: Option<&str>) -> S3Result<Vec<(BucketDocument, Vec<u8>)>> {
+/// What a bucket begins with besides its name. Errors: `InvalidArgument`, `NotImplemented`,
+/// `MalformedXML`, `InvalidTag`.
+fn documents_of(
+    ownership: Option<&ObjectOwnership>,
+    configuration: Option<&str>,
+) -> S3Result<Vec<(BucketDocument, Vec<u8>)>> {
     match ownership.map(ObjectOwnership::as_str) {
         None | Some(ObjectOwnership::BUCKET_OWNER_ENFORCED) => {}
         Some(ObjectOwnership::BUCKET_OWNER_PREFERRED | ObjectOwnership::OBJECT_WRITER) => {
-            return Err(s3_error!(NotImplemented, "The only ownership is BucketOwnerEnforced"));
+            return Err(s3_error!(
+                NotImplemented,
+                "The only ownership is BucketOwnerEnforced"
+            ));
         }
-        Some(_) => return Err(convert::invalid_argument("Invalid x-amz-object-ownership header")),
+        Some(_) => {
+            return Err(convert::invalid_argument(
+                "Invalid x-amz-object-ownership header",
+            ));
+        }
     }
     let object_ownership = ObjectOwnership::from_static(ObjectOwnership::BUCKET_OWNER_ENFORCED);
-    let controls = OwnershipControls { rules: vec![OwnershipControlsRule { object_ownership }] };
-    let mut kept = vec![(BucketDocument::Ownership, documents::written(&controls).ok_or_else(malformed_xml)?)];
+    let controls = OwnershipControls {
+        rules: vec![OwnershipControlsRule { object_ownership }],
+    };
+    let mut kept = vec![(
+        BucketDocument::Ownership,
+        documents::written(&controls).ok_or_else(malformed_xml)?,
+    )];
     let tag_set = tags::to_set(tags_of_configuration(configuration.unwrap_or_default())?);
     if !tag_set.is_empty() {
-        kept.push((BucketDocument::Tags, documents::written(&Tagging { tag_set }).ok_or_else(malformed_xml)?));
+        kept.push((
+            BucketDocument::Tags,
+            documents::written(&Tagging { tag_set }).ok_or_else(malformed_xml)?,
+        ));
     }
     Ok(kept)
 }
@@ -34,25 +53,47 @@ fn documents_of(ownership: Option<&ObjectOwnership>, configuration: Option<&str>
 /// The tags in the configuration of a new bucket, which the protocol library does not read.
 fn tags_of_configuration(text: &str) -> S3Result<Tags> {
     let Some((_, rest)) = text.split_once("<Tags>") else {
-        return if text.contains("<Tags ") { Err(malformed_xml()) } else { Ok(Tags::new()) };
+        return if text.contains("<Tags ") {
+            Err(malformed_xml())
+        } else {
+            Ok(Tags::new())
+        };
     };
     let (tags, _) = rest.split_once("</Tags>").ok_or_else(malformed_xml)?;
-    let tagging: Tagging = documents::read(format!("<Tagging><TagSet>{tags}</TagSet></Tagging>").as_bytes()).ok_or_else(malformed_xml)?;
+    let tagging: Tagging =
+        documents::read(format!("<Tagging><TagSet>{tags}</TagSet></Tagging>").as_bytes())
+            .ok_or_else(malformed_xml)?;
     tags::from_document(tagging, tags::Tagged::Bucket)
 }
 
 impl Protocol {
-    pub(super) async fn list_buckets(&self, asked: Asked<ListBucketsInput>) -> S3Result<ListBucketsOutput> {
-        let Asked { input, access_key, .. } = asked;
+    pub(super) async fn list_buckets(
+        &self,
+        asked: Asked<ListBucketsInput>,
+    ) -> S3Result<ListBucketsOutput> {
+        let Asked {
+            input, access_key, ..
+        } = asked;
         let asker = access_key.unwrap_or_default();
-        if input.max_buckets.is_some_and(|most| !(1..=MOST_BUCKETS).contains(&most)) {
-            return Err(convert::invalid_argument("Argument max-buckets must be an integer between 1 and 10000"));
+        if input
+            .max_buckets
+            .is_some_and(|most| !(1..=MOST_BUCKETS).contains(&most))
+        {
+            return Err(convert::invalid_argument(
+                "Argument max-buckets must be an integer between 1 and 10000",
+            ));
         }
         let prefix = input.prefix.clone().unwrap_or_default();
         let after = input.continuation_token.clone().unwrap_or_default();
-        let most = input.max_buckets.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
+        let most = input
+            .max_buckets
+            .map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
         let mut kept = self.stored(self.store.buckets())?;
-        kept.retain(|bucket| bucket.name.starts_with(&prefix) && bucket.name > after && self.access.keyring.knows(&asker, &bucket.name));
+        kept.retain(|bucket| {
+            bucket.name.starts_with(&prefix)
+                && bucket.name > after
+                && self.access.keyring.knows(&asker, &bucket.name)
+        });
         let next = (kept.len() > most).then(|| kept[most.max(1) - 1].name.clone());
         kept.truncate(most);
         let bucket = |bucket: crate::storage::Bucket| Bucket {
@@ -68,13 +109,26 @@ impl Protocol {
         })
     }
 
-    pub(super) async fn create_bucket(&self, asked: Asked<CreateBucketInput>) -> S3Result<CreateBucketOutput> {
-        let Asked { input, access_key, bucket_configuration, .. } = asked;
+    pub(super) async fn create_bucket(
+        &self,
+        asked: Asked<CreateBucketInput>,
+    ) -> S3Result<CreateBucketOutput> {
+        let Asked {
+            input,
+            access_key,
+            bucket_configuration,
+            ..
+        } = asked;
         if input.bucket == crate::front::OWN_PAGES {
-            return Err(s3_error!(InvalidBucketName, "This server's own pages have the name of that bucket"));
+            return Err(s3_error!(
+                InvalidBucketName,
+                "This server's own pages have the name of that bucket"
+            ));
         }
         convert::check_acl(input.acl.as_ref().map(|acl| acl.as_str()))?;
-        let named = input.create_bucket_configuration.and_then(|given| given.location_constraint);
+        let named = input
+            .create_bucket_configuration
+            .and_then(|given| given.location_constraint);
         let region = named.map_or_else(|| self.region.clone(), |region| region.as_str().to_owned());
         if region != self.region && !region.is_empty() {
             return Err(s3_error!(
@@ -83,36 +137,66 @@ impl Protocol {
                 self.region
             ));
         }
-        let documents = documents_of(input.object_ownership.as_ref(), bucket_configuration.as_deref())?;
+        let documents = documents_of(
+            input.object_ownership.as_ref(),
+            bucket_configuration.as_deref(),
+        )?;
         let lock = (input.object_lock_enabled_for_bucket == Some(true)).then(BucketLock::default);
-        let new = NewBucket { owner: access_key.unwrap_or_default(), region: self.region.clone(), lock, documents };
+        let new = NewBucket {
+            owner: access_key.unwrap_or_default(),
+            region: self.region.clone(),
+            lock,
+            documents,
+        };
         let bucket = input.bucket.clone();
         let location = Some(format!("/{}", input.bucket));
-        match self.blocking(move |store| store.create_bucket(&bucket, new)).await {
+        match self
+            .blocking(move |store| store.create_bucket(&bucket, new))
+            .await
+        {
             Ok(()) => Ok(CreateBucketOutput { location }),
-            // The oldest region of AWS takes a bucket that is one's own already; all others refuse it.
-            Err(error) if *error.code() == S3ErrorCode::BucketAlreadyOwnedByYou && self.region == FIRST_REGION => {
+            // The oldest region of AWS takes a bucket that is one's own already; all others refuse
+            // it.
+            Err(error)
+                if *error.code() == S3ErrorCode::BucketAlreadyOwnedByYou
+                    && self.region == FIRST_REGION =>
+            {
                 Ok(CreateBucketOutput { location })
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(super) async fn head_bucket(&self, asked: Asked<HeadBucketInput>) -> S3Result<HeadBucketOutput> {
+    pub(super) async fn head_bucket(
+        &self,
+        asked: Asked<HeadBucketInput>,
+    ) -> S3Result<HeadBucketOutput> {
         let bucket = self.stored(self.store.bucket(&asked.input.bucket))?;
-        Ok(HeadBucketOutput { bucket_region: Some(bucket.region), ..Default::default() })
+        Ok(HeadBucketOutput {
+            bucket_region: Some(bucket.region),
+            ..Default::default()
+        })
     }
 
-    pub(super) async fn delete_bucket(&self, asked: Asked<DeleteBucketInput>) -> S3Result<DeleteBucketOutput> {
+    pub(super) async fn delete_bucket(
+        &self,
+        asked: Asked<DeleteBucketInput>,
+    ) -> S3Result<DeleteBucketOutput> {
         let bucket = asked.input.bucket;
-        self.blocking(move |store| store.delete_bucket(&bucket)).await?;
+        self.blocking(move |store| store.delete_bucket(&bucket))
+            .await?;
         Ok(DeleteBucketOutput::default())
     }
 
-    pub(super) async fn get_bucket_location(&self, asked: Asked<GetBucketLocationInput>) -> S3Result<GetBucketLocationOutput> {
+    pub(super) async fn get_bucket_location(
+        &self,
+        asked: Asked<GetBucketLocationInput>,
+    ) -> S3Result<GetBucketLocationOutput> {
         let bucket = self.stored(self.store.bucket(&asked.input.bucket))?;
         let named = Some(bucket.region).filter(|region| region != FIRST_REGION);
-        Ok(GetBucketLocationOutput { location_constraint: named.map(BucketLocationConstraint::from) })
+        Ok(GetBucketLocationOutput {
+            location_constraint: named.map(BucketLocationConstraint::from),
+        })
     }
 
     /// Errors: `NoSuchBucket`.

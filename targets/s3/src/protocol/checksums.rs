@@ -1,4 +1,5 @@
-//! The checksums that clients send beside the bytes, in headers or trailers, and those of assembled objects.
+//! The checksums that clients send beside the bytes, in headers or trailers, and those of assembled
+//! objects.
 
 use super::convert;
 use super::errors::custom;
@@ -46,7 +47,9 @@ pub(crate) fn header(algorithm: ChecksumAlgorithm) -> &'static str {
 fn width(algorithm: ChecksumAlgorithm) -> usize {
     match algorithm {
         ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
-        ChecksumAlgorithm::Crc64Nvme | ChecksumAlgorithm::Xxhash64 | ChecksumAlgorithm::Xxhash3 => 8,
+        ChecksumAlgorithm::Crc64Nvme | ChecksumAlgorithm::Xxhash64 | ChecksumAlgorithm::Xxhash3 => {
+            8
+        }
         ChecksumAlgorithm::Md5 | ChecksumAlgorithm::Xxhash128 => 16,
         ChecksumAlgorithm::Sha1 => 20,
         ChecksumAlgorithm::Sha256 => 32,
@@ -76,7 +79,10 @@ macro_rules! given_checksums {
         [
             (ChecksumAlgorithm::Crc32, $input.checksum_crc32.clone()),
             (ChecksumAlgorithm::Crc32c, $input.checksum_crc32c.clone()),
-            (ChecksumAlgorithm::Crc64Nvme, $input.checksum_crc64nvme.clone()),
+            (
+                ChecksumAlgorithm::Crc64Nvme,
+                $input.checksum_crc64nvme.clone(),
+            ),
             (ChecksumAlgorithm::Sha1, $input.checksum_sha1.clone()),
             (ChecksumAlgorithm::Sha256, $input.checksum_sha256.clone()),
         ]
@@ -115,16 +121,34 @@ pub(crate) fn told(kept: &[Checksum]) -> HeaderMap {
         let value = HeaderValue::from_str(&checksum.value).ok()?;
         Some((HeaderName::from_static(header(checksum.algorithm)), value))
     };
-    kept.iter().filter(|checksum| !is_in_documents(checksum.algorithm)).filter_map(pair).collect()
+    kept.iter()
+        .filter(|checksum| !is_in_documents(checksum.algorithm))
+        .filter_map(pair)
+        .collect()
 }
 
-/// The checksums of a request's headers. Errors: `InvalidRequest` for one that is not known, which would otherwise not be checked.
+/// The checksums of a request's headers. Errors: `InvalidRequest` for one that is not known, which
+/// would otherwise not be checked.
 pub(crate) fn given_in(headers: &HeaderMap) -> S3Result<Given> {
     let mut given = Given::new();
     for (name, value) in headers {
-        let Some(rest) = name.as_str().strip_prefix(PREFIX).filter(|rest| !["algorithm", "mode", "type"].contains(rest)) else { continue };
-        let algorithm = ALGORITHMS.into_iter().find(|algorithm| header(*algorithm)[PREFIX.len()..] == *rest);
-        let algorithm = algorithm.ok_or_else(|| s3_error!(InvalidRequest, "{} is no checksum that this server knows.", name.as_str()))?;
+        let Some(rest) = name
+            .as_str()
+            .strip_prefix(PREFIX)
+            .filter(|rest| !["algorithm", "mode", "type"].contains(rest))
+        else {
+            continue;
+        };
+        let algorithm = ALGORITHMS
+            .into_iter()
+            .find(|algorithm| header(*algorithm)[PREFIX.len()..] == *rest);
+        let algorithm = algorithm.ok_or_else(|| {
+            s3_error!(
+                InvalidRequest,
+                "{} is no checksum that this server knows.",
+                name.as_str()
+            )
+        })?;
         given.push((algorithm, value.to_str().unwrap_or_default().to_owned()));
     }
     Ok(given)
@@ -155,27 +179,51 @@ pub(crate) struct Hashes {
 }
 
 impl Hashes {
-    /// From headers, the names of trailers, the algorithm named without a value, and one that is wanted in any case. Where there is none,
-    /// CRC64NVME is computed, as AWS does. Errors: `InvalidRequest` for a checksum that is not known, or several.
-    pub(crate) fn new(given: Given, trailer: Option<&str>, named: Option<&str>, also: Option<ChecksumAlgorithm>) -> S3Result<Self> {
+    /// From headers, the names of trailers, the algorithm named without a value, and one that is
+    /// wanted in any case. Where there is none, CRC64NVME is computed, as AWS does. Errors:
+    /// `InvalidRequest` for a checksum that is not known, or several.
+    pub(crate) fn new(
+        given: Given,
+        trailer: Option<&str>,
+        named: Option<&str>,
+        also: Option<ChecksumAlgorithm>,
+    ) -> S3Result<Self> {
         let mut values = Vec::new();
         for (algorithm, value) in given {
             check_shape(algorithm, &value)?;
             values.push((algorithm, Value::Header(value)));
         }
-        for name in trailer.into_iter().flat_map(|names| names.split(',')).map(str::trim) {
-            let algorithm = ALGORITHMS.into_iter().find(|algorithm| header(*algorithm).eq_ignore_ascii_case(name));
-            let unknown = || s3_error!(InvalidRequest, "The value specified in the x-amz-trailer header is not supported: {}", name);
+        for name in trailer
+            .into_iter()
+            .flat_map(|names| names.split(','))
+            .map(str::trim)
+        {
+            let algorithm = ALGORITHMS
+                .into_iter()
+                .find(|algorithm| header(*algorithm).eq_ignore_ascii_case(name));
+            let unknown = || {
+                s3_error!(
+                    InvalidRequest,
+                    "The value specified in the x-amz-trailer header is not supported: {}",
+                    name
+                )
+            };
             values.push((algorithm.ok_or_else(unknown)?, Value::Trailer));
         }
         if values.len() > 1 {
-            return Err(s3_error!(InvalidRequest, "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."));
+            return Err(s3_error!(
+                InvalidRequest,
+                "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+            ));
         }
         let named = named.map(convert::algorithm).transpose()?;
         if let (Some(named), Some((given, _))) = (named, values.first())
             && named != *given
         {
-            return Err(s3_error!(InvalidRequest, "Value for x-amz-sdk-checksum-algorithm header is invalid."));
+            return Err(s3_error!(
+                InvalidRequest,
+                "Value for x-amz-sdk-checksum-algorithm header is invalid."
+            ));
         }
         for algorithm in named.into_iter().chain(also) {
             if values.iter().all(|(other, _)| *other != algorithm) {
@@ -185,13 +233,18 @@ impl Hashes {
         if values.is_empty() {
             values.push((ChecksumAlgorithm::Crc64Nvme, Value::Computed));
         }
-        let wanted = values.into_iter().map(|(algorithm, value)| (algorithm, value, Hasher::new(algorithm))).collect();
+        let wanted = values
+            .into_iter()
+            .map(|(algorithm, value)| (algorithm, value, Hasher::new(algorithm)))
+            .collect();
         Ok(Self { wanted })
     }
 
     /// One checksum of bytes that the client says nothing of.
     pub(crate) fn computed(algorithm: ChecksumAlgorithm) -> Self {
-        Self { wanted: vec![(algorithm, Value::Computed, Hasher::new(algorithm))] }
+        Self {
+            wanted: vec![(algorithm, Value::Computed, Hasher::new(algorithm))],
+        }
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {
@@ -200,11 +253,18 @@ impl Hashes {
         }
     }
 
-    /// The checksums to keep. Errors: `BadDigest` where one is not what was sent, `MalformedTrailerError` where one was announced that did
-    /// not come, or came without.
+    /// The checksums to keep. Errors: `BadDigest` where one is not what was sent,
+    /// `MalformedTrailerError` where one was announced that did not come, or came without.
     pub(crate) fn finish(self, trailers: Option<&TrailingHeaders>) -> S3Result<Vec<Checksum>> {
-        let announced = |algorithm| self.wanted.iter().any(|(known, value, _)| *known == algorithm && matches!(value, Value::Trailer));
-        let sent = trailers.and_then(|trailers| trailers.read(given_in)).transpose()?.unwrap_or_default();
+        let announced = |algorithm| {
+            self.wanted
+                .iter()
+                .any(|(known, value, _)| *known == algorithm && matches!(value, Value::Trailer))
+        };
+        let sent = trailers
+            .and_then(|trailers| trailers.read(given_in))
+            .transpose()?
+            .unwrap_or_default();
         if sent.iter().any(|(algorithm, _)| !announced(*algorithm)) {
             return Err(malformed_trailer());
         }
@@ -219,7 +279,11 @@ impl Hashes {
             if expected.is_some_and(|expected| expected != found) {
                 return Err(mismatch(algorithm));
             }
-            kept.push(Checksum { algorithm, kind: ChecksumKind::FullObject, value: found });
+            kept.push(Checksum {
+                algorithm,
+                kind: ChecksumKind::FullObject,
+                value: found,
+            });
         }
         Ok(kept)
     }
@@ -234,62 +298,103 @@ fn malformed_trailer() -> s3s::S3Error {
 }
 
 fn trailing_value(sent: &Given, algorithm: ChecksumAlgorithm) -> S3Result<String> {
-    let (_, value) = sent.iter().find(|(known, _)| *known == algorithm).ok_or_else(malformed_trailer)?;
+    let (_, value) = sent
+        .iter()
+        .find(|(known, _)| *known == algorithm)
+        .ok_or_else(malformed_trailer)?;
     let value = value.trim();
     check_shape(algorithm, value)?;
     Ok(value.to_owned())
 }
 
 fn mismatch(algorithm: ChecksumAlgorithm) -> s3s::S3Error {
-    s3_error!(BadDigest, "The {} you specified did not match the calculated checksum.", convert::algorithm_text(algorithm))
+    s3_error!(
+        BadDigest,
+        "The {} you specified did not match the calculated checksum.",
+        convert::algorithm_text(algorithm)
+    )
 }
 
 fn check_shape(algorithm: ChecksumAlgorithm, value: &str) -> S3Result<()> {
     match STANDARD.decode_to_vec(value) {
         Ok(bytes) if bytes.len() == width(algorithm) => Ok(()),
-        _ => Err(s3_error!(InvalidRequest, "Value for {} header is invalid.", header(algorithm))),
+        _ => Err(s3_error!(
+            InvalidRequest,
+            "Value for {} header is invalid.",
+            header(algorithm)
+        )),
     }
 }
 
 /// The MD5 of the header `Content-MD5`. Errors: `InvalidDigest`.
 pub(crate) fn content_md5(header: Option<&str>) -> S3Result<Option<[u8; 16]>> {
     let Some(text) = header else { return Ok(None) };
-    let digest = STANDARD.decode_to_vec(text.trim()).ok().and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    let digest = STANDARD
+        .decode_to_vec(text.trim())
+        .ok()
+        .and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
     match digest {
         Some(digest) => Ok(Some(digest)),
-        None => Err(s3_error!(InvalidDigest, "The Content-MD5 you specified was invalid.")),
+        None => Err(s3_error!(
+            InvalidDigest,
+            "The Content-MD5 you specified was invalid."
+        )),
     }
 }
 
-/// How the checksum of an assembled object is made where the client did not say. Errors: `InvalidRequest` where it cannot be made so.
+/// How the checksum of an assembled object is made where the client did not say. Errors:
+/// `InvalidRequest` where it cannot be made so.
 pub(crate) fn kind(algorithm: ChecksumAlgorithm, named: Option<&str>) -> S3Result<ChecksumKind> {
     let refused = |kind: &str| {
         let name = convert::algorithm_text(algorithm).to_lowercase();
-        s3_error!(InvalidRequest, "The {kind} checksum type cannot be used with the {name} checksum algorithm.")
+        s3_error!(
+            InvalidRequest,
+            "The {kind} checksum type cannot be used with the {name} checksum algorithm."
+        )
     };
     match (named, algorithm) {
-        (Some(dto::ChecksumType::COMPOSITE), ChecksumAlgorithm::Crc64Nvme) => Err(refused(dto::ChecksumType::COMPOSITE)),
+        (Some(dto::ChecksumType::COMPOSITE), ChecksumAlgorithm::Crc64Nvme) => {
+            Err(refused(dto::ChecksumType::COMPOSITE))
+        }
         (_, algorithm) if !is_in_documents(algorithm) => Err(s3_error!(
             NotImplemented,
             "Uploads in parts with {} are not implemented; a single PUT may have it",
             convert::algorithm_text(algorithm)
         )),
-        (Some(dto::ChecksumType::FULL_OBJECT), ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256) => {
-            Err(refused(dto::ChecksumType::FULL_OBJECT))
+        (
+            Some(dto::ChecksumType::FULL_OBJECT),
+            ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256,
+        ) => Err(refused(dto::ChecksumType::FULL_OBJECT)),
+        (Some(dto::ChecksumType::FULL_OBJECT), _) | (None, ChecksumAlgorithm::Crc64Nvme) => {
+            Ok(ChecksumKind::FullObject)
         }
-        (Some(dto::ChecksumType::FULL_OBJECT), _) | (None, ChecksumAlgorithm::Crc64Nvme) => Ok(ChecksumKind::FullObject),
         (Some(dto::ChecksumType::COMPOSITE) | None, _) => Ok(ChecksumKind::Composite),
-        (Some(_), _) => Err(s3_error!(InvalidRequest, "Value for x-amz-checksum-type header is invalid.")),
+        (Some(_), _) => Err(s3_error!(
+            InvalidRequest,
+            "Value for x-amz-checksum-type header is invalid."
+        )),
     }
 }
 
-/// The checksum of an object made of these parts. Errors: `InvalidRequest` where a part has none of this algorithm.
-pub(crate) fn assembled(algorithm: ChecksumAlgorithm, kind: ChecksumKind, parts: &[UploadedPart]) -> S3Result<Checksum> {
+/// The checksum of an object made of these parts. Errors: `InvalidRequest` where a part has none of
+/// this algorithm.
+pub(crate) fn assembled(
+    algorithm: ChecksumAlgorithm,
+    kind: ChecksumKind,
+    parts: &[UploadedPart],
+) -> S3Result<Checksum> {
     let digest = |part: &UploadedPart| {
-        let found = part.checksums.iter().find(|checksum| checksum.algorithm == algorithm);
+        let found = part
+            .checksums
+            .iter()
+            .find(|checksum| checksum.algorithm == algorithm);
         let bytes = found.and_then(|checksum| STANDARD.decode_to_vec(&checksum.value).ok());
         bytes.ok_or_else(|| {
-            s3_error!(InvalidRequest, "Part {} was uploaded without the checksum that the upload was started with.", part.number)
+            s3_error!(
+                InvalidRequest,
+                "Part {} was uploaded without the checksum that the upload was started with.",
+                part.number
+            )
         })
     };
     let value = match kind {
@@ -298,19 +403,31 @@ pub(crate) fn assembled(algorithm: ChecksumAlgorithm, kind: ChecksumKind, parts:
             for part in parts {
                 hasher.update(&digest(part)?);
             }
-            format!("{}-{}", STANDARD.encode_to_string(hasher.finish()), parts.len())
+            format!(
+                "{}-{}",
+                STANDARD.encode_to_string(hasher.finish()),
+                parts.len()
+            )
         }
         ChecksumKind::FullObject => {
             let mut whole: Option<u64> = None;
             for part in parts {
-                let own = digest(part)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-                whole = Some(whole.map_or(own, |before| checksum_combine(crc(algorithm), before, own, part.size)));
+                let own = digest(part)?
+                    .iter()
+                    .fold(0, |number, byte| number << 8 | u64::from(*byte));
+                whole = Some(whole.map_or(own, |before| {
+                    checksum_combine(crc(algorithm), before, own, part.size)
+                }));
             }
             let bytes = whole.unwrap_or_default().to_be_bytes();
             STANDARD.encode_to_string(&bytes[8 - width(algorithm).min(8)..])
         }
     };
-    Ok(Checksum { algorithm, kind, value })
+    Ok(Checksum {
+        algorithm,
+        kind,
+        value,
+    })
 }
 
 /// [`kind`] lets none but the three CRCs be of a whole assembled object.
@@ -339,7 +456,10 @@ pub(crate) fn etag_of_parts<'a>(etags: impl Iterator<Item = &'a str>) -> Option<
         md5.update(u128::from_str_radix(etag, 16).ok()?.to_be_bytes());
         parts += 1;
     }
-    Some(ETag { md5: md5.finalize().into(), parts })
+    Some(ETag {
+        md5: md5.finalize().into(),
+        parts,
+    })
 }
 
 /// Errors: `BadDigest` where the client expected another checksum of the assembled object.
@@ -370,35 +490,60 @@ mod tests {
     #[test]
     fn values_are_those_that_everybody_computes() {
         // Check values of the CRC catalogue over "123456789", and FIPS 180 over nothing.
-        assert_eq!(whole(ChecksumAlgorithm::Crc32, b"123456789").value, STANDARD.encode_to_string(0xcbf4_3926_u32.to_be_bytes()));
-        assert_eq!(whole(ChecksumAlgorithm::Crc32c, b"123456789").value, STANDARD.encode_to_string(0xe306_9283_u32.to_be_bytes()));
+        assert_eq!(
+            whole(ChecksumAlgorithm::Crc32, b"123456789").value,
+            STANDARD.encode_to_string(0xcbf4_3926_u32.to_be_bytes())
+        );
+        assert_eq!(
+            whole(ChecksumAlgorithm::Crc32c, b"123456789").value,
+            STANDARD.encode_to_string(0xe306_9283_u32.to_be_bytes())
+        );
         assert_eq!(
             whole(ChecksumAlgorithm::Crc64Nvme, b"123456789").value,
             STANDARD.encode_to_string(0xae8b_1486_0a79_9888_u64.to_be_bytes())
         );
-        assert_eq!(whole(ChecksumAlgorithm::Sha256, b"").value, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(
+            whole(ChecksumAlgorithm::Sha256, b"").value,
+            "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+        );
         // RFC 1321, and xxHash's own values for nothing with seed 0.
         let hex = |algorithm| {
             let bytes = STANDARD.decode_to_vec(whole(algorithm, b"").value).unwrap();
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
         };
-        assert_eq!(hex(ChecksumAlgorithm::Md5), "d41d8cd98f00b204e9800998ecf8427e");
-        assert!(hex(ChecksumAlgorithm::Sha512).starts_with("cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc"));
+        assert_eq!(
+            hex(ChecksumAlgorithm::Md5),
+            "d41d8cd98f00b204e9800998ecf8427e"
+        );
+        assert!(
+            hex(ChecksumAlgorithm::Sha512)
+                .starts_with("cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc")
+        );
         assert_eq!(hex(ChecksumAlgorithm::Xxhash64), "ef46db3751d8e999");
         assert_eq!(hex(ChecksumAlgorithm::Xxhash3), "2d06800538d394c2");
-        assert_eq!(hex(ChecksumAlgorithm::Xxhash128), "99aa06d3014798d86001c324468d497f");
+        assert_eq!(
+            hex(ChecksumAlgorithm::Xxhash128),
+            "99aa06d3014798d86001c324468d497f"
+        );
     }
 
     #[test]
     fn another_value_than_sent_is_a_bad_digest_and_a_malformed_one_invalid() {
         let right = whole(ChecksumAlgorithm::Crc32c, b"bytes").value;
         for (value, good) in [(right.as_str(), true), ("AAAAAA==", false)] {
-            let mut hashes = Hashes::new(given(ChecksumAlgorithm::Crc32c, value), None, None, None).unwrap();
+            let mut hashes =
+                Hashes::new(given(ChecksumAlgorithm::Crc32c, value), None, None, None).unwrap();
             hashes.update(b"bytes");
             assert_eq!(hashes.finish(None).is_ok(), good);
         }
         for value in ["", "AAAA", "!", "AAAAAAAA"] {
-            assert!(Hashes::new(given(ChecksumAlgorithm::Crc32c, value), None, None, None).is_err(), "{value}");
+            assert!(
+                Hashes::new(given(ChecksumAlgorithm::Crc32c, value), None, None, None).is_err(),
+                "{value}"
+            );
         }
     }
 
@@ -408,23 +553,55 @@ mod tests {
             let right = whole(algorithm, b"bytes").value;
             let wrong = STANDARD.encode_to_string(vec![0; width(algorithm)]);
             for (value, good) in [(right, true), (wrong, false)] {
-                let headers = HeaderMap::from_iter([(HeaderName::from_static(header(algorithm)), HeaderValue::from_str(&value).unwrap())]);
-                let mut hashes = Hashes::new(given_in(&headers).unwrap(), None, None, None).unwrap();
+                let headers = HeaderMap::from_iter([(
+                    HeaderName::from_static(header(algorithm)),
+                    HeaderValue::from_str(&value).unwrap(),
+                )]);
+                let mut hashes =
+                    Hashes::new(given_in(&headers).unwrap(), None, None, None).unwrap();
                 hashes.update(b"bytes");
                 assert_eq!(hashes.finish(None).is_ok(), good, "{algorithm:?}");
             }
         }
-        let named = |name| given_in(&HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("AAAAAA=="))]));
-        assert!(named("x-amz-checksum-bogus").unwrap_err().message().unwrap().contains("x-amz-checksum-bogus"));
-        assert!(named("x-amz-checksum-mode").unwrap().is_empty() && named("x-amz-checksum-type").unwrap().is_empty());
+        let named = |name| {
+            given_in(&HeaderMap::from_iter([(
+                HeaderName::from_static(name),
+                HeaderValue::from_static("AAAAAA=="),
+            )]))
+        };
+        assert!(
+            named("x-amz-checksum-bogus")
+                .unwrap_err()
+                .message()
+                .unwrap()
+                .contains("x-amz-checksum-bogus")
+        );
+        assert!(
+            named("x-amz-checksum-mode").unwrap().is_empty()
+                && named("x-amz-checksum-type").unwrap().is_empty()
+        );
     }
 
     #[test]
     fn a_trailer_that_was_announced_must_come_and_one_that_is_not_known_is_refused() {
-        let code = |trailer| Hashes::new(Given::new(), Some(trailer), None, None).map(|hashes| hashes.finish(None).unwrap_err());
-        assert_eq!(code("x-amz-checksum-sha512").unwrap().code().as_str(), "MalformedTrailerError");
-        for trailer in ["x-amz-checksum-bogus", "x-other", "x-amz-checksum-crc32, x-amz-checksum-md5"] {
-            assert_eq!(code(trailer).unwrap_err().code().as_str(), "InvalidRequest", "{trailer}");
+        let code = |trailer| {
+            Hashes::new(Given::new(), Some(trailer), None, None)
+                .map(|hashes| hashes.finish(None).unwrap_err())
+        };
+        assert_eq!(
+            code("x-amz-checksum-sha512").unwrap().code().as_str(),
+            "MalformedTrailerError"
+        );
+        for trailer in [
+            "x-amz-checksum-bogus",
+            "x-other",
+            "x-amz-checksum-crc32, x-amz-checksum-md5",
+        ] {
+            assert_eq!(
+                code(trailer).unwrap_err().code().as_str(),
+                "InvalidRequest",
+                "{trailer}"
+            );
         }
     }
 
@@ -432,40 +609,77 @@ mod tests {
     fn where_no_checksum_is_given_one_is_kept() {
         let mut hashes = Hashes::new(Given::new(), None, None, None).unwrap();
         hashes.update(b"bytes");
-        assert_eq!(hashes.finish(None).unwrap(), [whole(ChecksumAlgorithm::Crc64Nvme, b"bytes")]);
+        assert_eq!(
+            hashes.finish(None).unwrap(),
+            [whole(ChecksumAlgorithm::Crc64Nvme, b"bytes")]
+        );
     }
 
     #[test]
     fn the_crc_of_parts_is_that_of_the_whole() {
         let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[0]).collect();
-        for algorithm in [ChecksumAlgorithm::Crc32, ChecksumAlgorithm::Crc32c, ChecksumAlgorithm::Crc64Nvme] {
+        for algorithm in [
+            ChecksumAlgorithm::Crc32,
+            ChecksumAlgorithm::Crc32c,
+            ChecksumAlgorithm::Crc64Nvme,
+        ] {
             let part = |(index, bytes): (usize, &[u8])| UploadedPart {
                 number: u32::try_from(index).unwrap() + 1,
                 size: bytes.len() as u64,
-                etag: ETag { md5: [0; 16], parts: 0 },
+                etag: ETag {
+                    md5: [0; 16],
+                    parts: 0,
+                },
                 modified_ms: 0,
                 checksums: vec![whole(algorithm, bytes)],
             };
             let parts: Vec<UploadedPart> = bytes.chunks(33_333).enumerate().map(part).collect();
-            assert_eq!(assembled(algorithm, ChecksumKind::FullObject, &parts).unwrap().value, whole(algorithm, &bytes).value);
-            assert!(assembled(algorithm, ChecksumKind::Composite, &parts).unwrap().value.ends_with("-4"));
+            assert_eq!(
+                assembled(algorithm, ChecksumKind::FullObject, &parts)
+                    .unwrap()
+                    .value,
+                whole(algorithm, &bytes).value
+            );
+            assert!(
+                assembled(algorithm, ChecksumKind::Composite, &parts)
+                    .unwrap()
+                    .value
+                    .ends_with("-4")
+            );
         }
     }
 
     #[test]
     fn the_etag_of_parts_is_the_md5_of_theirs() {
         // md5(md5("a") md5("b")).
-        let parts = ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"];
-        assert_eq!(etag_of_parts(parts.into_iter()).unwrap().to_string(), "96e024ba2074fe77e8e965ba43a704be-2");
-        for wrong in ["", "0cc1", "0cc175b9c0f1b6a831c399e26977266é", "0cc175b9c0f1b6a831c399e26977266g"] {
+        let parts = [
+            "0cc175b9c0f1b6a831c399e269772661",
+            "92eb5ffee6ae2fec3ad71c777531578f",
+        ];
+        assert_eq!(
+            etag_of_parts(parts.into_iter()).unwrap().to_string(),
+            "96e024ba2074fe77e8e965ba43a704be-2"
+        );
+        for wrong in [
+            "",
+            "0cc1",
+            "0cc175b9c0f1b6a831c399e26977266é",
+            "0cc175b9c0f1b6a831c399e26977266g",
+        ] {
             assert_eq!(etag_of_parts(std::iter::once(wrong)), None, "{wrong}");
         }
     }
 
     #[test]
     fn kinds_follow_the_algorithms() {
-        assert_eq!(kind(ChecksumAlgorithm::Crc64Nvme, None).unwrap(), ChecksumKind::FullObject);
-        assert_eq!(kind(ChecksumAlgorithm::Crc32, None).unwrap(), ChecksumKind::Composite);
+        assert_eq!(
+            kind(ChecksumAlgorithm::Crc64Nvme, None).unwrap(),
+            ChecksumKind::FullObject
+        );
+        assert_eq!(
+            kind(ChecksumAlgorithm::Crc32, None).unwrap(),
+            ChecksumKind::Composite
+        );
         assert!(kind(ChecksumAlgorithm::Sha256, Some("FULL_OBJECT")).is_err());
         assert!(kind(ChecksumAlgorithm::Crc64Nvme, Some("COMPOSITE")).is_err());
         assert!(kind(ChecksumAlgorithm::Crc32, Some("OTHER")).is_err());

@@ -1,7 +1,10 @@
 //! Between the types of the protocol library and those of the store.
 
 use crate::storage::{self, Conditions, EtagCondition, Headers, SourceConditions, VersionId};
-use s3s::dto::{ChecksumAlgorithm, ChecksumType, ETag, ETagCondition, Metadata, Owner, Timestamp, TimestampFormat};
+use s3s::dto::{
+    ChecksumAlgorithm, ChecksumType, ETag, ETagCondition, Metadata, Owner, Timestamp,
+    TimestampFormat,
+};
 use s3s::{S3Error, S3Result, s3_error};
 use std::time::{Duration, SystemTime};
 
@@ -32,7 +35,9 @@ pub(crate) fn milliseconds(time: &Timestamp) -> u64 {
             let text = String::from_utf8(text).unwrap_or_default();
             let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
             let part: u64 = format!("{part:0<3}")[..3].parse().unwrap_or(0);
-            whole.parse::<u64>().map_or(0, |seconds| seconds.saturating_mul(1000).saturating_add(part))
+            whole.parse::<u64>().map_or(0, |seconds| {
+                seconds.saturating_mul(1000).saturating_add(part)
+            })
         }
         Err(_) => 0,
     }
@@ -54,18 +59,26 @@ pub(crate) fn etag(etag: storage::ETag) -> ETag {
 }
 
 pub(crate) fn owner(id: &str) -> Owner {
-    Owner { id: Some(id.to_owned()), display_name: Some(id.to_owned()) }
+    Owner {
+        id: Some(id.to_owned()),
+        display_name: Some(id.to_owned()),
+    }
 }
 
 /// A version as it is named in requests.
 pub(crate) fn version(text: Option<&str>) -> S3Result<Option<VersionId>> {
     match text {
         None => Ok(None),
-        Some("") => Err(s3_error!(InvalidArgument, "Version id cannot be the empty string")),
+        Some("") => Err(s3_error!(
+            InvalidArgument,
+            "Version id cannot be the empty string"
+        )),
         Some(text) => match text.parse() {
             Ok(version) => Ok(Some(version)),
             // It has the form of an id, as other servers give them: no version of ours has it.
-            Err(_) if is_opaque(text) => Err(super::errors::storage_error(&storage::StorageError::NoSuchVersion)),
+            Err(_) if is_opaque(text) => Err(super::errors::storage_error(
+                &storage::StorageError::NoSuchVersion,
+            )),
             Err(_) => Err(s3_error!(InvalidArgument, "Invalid version id specified")),
         },
     }
@@ -73,7 +86,10 @@ pub(crate) fn version(text: Option<&str>) -> S3Result<Option<VersionId>> {
 
 /// Whether a text could be the id of a version somewhere.
 fn is_opaque(text: &str) -> bool {
-    (20..=1024).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    (20..=1024).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
 /// How a version is named in answers: not at all where the bucket never had versions.
@@ -88,8 +104,15 @@ fn condition(condition: Option<&ETagCondition>) -> Option<EtagCondition> {
     })
 }
 
-pub(crate) fn conditions(if_match: Option<&ETagCondition>, if_none_match: Option<&ETagCondition>) -> Conditions {
-    Conditions { if_match: condition(if_match), if_none_match: condition(if_none_match), if_modified_at_ms: None }
+pub(crate) fn conditions(
+    if_match: Option<&ETagCondition>,
+    if_none_match: Option<&ETagCondition>,
+) -> Conditions {
+    Conditions {
+        if_match: condition(if_match),
+        if_none_match: condition(if_none_match),
+        if_modified_at_ms: None,
+    }
 }
 
 pub(crate) fn source_conditions(
@@ -138,8 +161,14 @@ pub(crate) use given_headers;
 /// Refuses what would have to be ignored: encryption, of which this server has none, and grants.
 macro_rules! refuse_unkept {
     ($input:expr) => {{
-        if $input.server_side_encryption.is_some() || $input.sse_customer_algorithm.is_some() || $input.ssekms_key_id.is_some() {
-            return Err(s3s::s3_error!(NotImplemented, "Server-side encryption is not implemented"));
+        if $input.server_side_encryption.is_some()
+            || $input.sse_customer_algorithm.is_some()
+            || $input.ssekms_key_id.is_some()
+        {
+            return Err(s3s::s3_error!(
+                NotImplemented,
+                "Server-side encryption is not implemented"
+            ));
         }
         $crate::protocol::convert::check_acl($input.acl.as_ref().map(|acl| acl.as_str()))?;
     }};
@@ -150,7 +179,10 @@ pub(crate) use refuse_unkept;
 pub(crate) fn check_acl(acl: Option<&str>) -> S3Result<()> {
     match acl {
         None | Some("private" | "bucket-owner-full-control" | "bucket-owner-read") => Ok(()),
-        Some(_) => Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs; use a bucket policy")),
+        Some(_) => Err(s3_error!(
+            AccessControlListNotSupported,
+            "The bucket does not allow ACLs; use a bucket policy"
+        )),
     }
 }
 
@@ -160,10 +192,19 @@ impl GivenHeaders<'_> {
             && class != "STANDARD"
             && class != "REDUCED_REDUNDANCY"
         {
-            return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
+            return Err(s3_error!(
+                InvalidStorageClass,
+                "The storage class you specified is not valid"
+            ));
         }
-        let elsewhere = |to: &str| to.starts_with('/') || to.starts_with("http://") || to.starts_with("https://");
-        if self.website_redirect_location.as_deref().is_some_and(|to| !elsewhere(to)) {
+        let elsewhere = |to: &str| {
+            to.starts_with('/') || to.starts_with("http://") || to.starts_with("https://")
+        };
+        if self
+            .website_redirect_location
+            .as_deref()
+            .is_some_and(|to| !elsewhere(to))
+        {
             return Err(super::errors::custom(
                 "InvalidRedirectLocation",
                 http::StatusCode::BAD_REQUEST,
@@ -175,14 +216,22 @@ impl GivenHeaders<'_> {
             content_disposition: self.content_disposition.clone(),
             content_encoding: self.content_encoding.as_deref().and_then(without_chunked),
             content_language: self.content_language.clone(),
-            content_type: Some(self.content_type.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| DEFAULT_TYPE.to_owned())),
+            content_type: Some(
+                self.content_type
+                    .clone()
+                    .filter(|text| !text.is_empty())
+                    .unwrap_or_else(|| DEFAULT_TYPE.to_owned()),
+            ),
             expires: self.expires.as_ref().and_then(|time| {
                 let mut text = Vec::new();
                 time.format(TimestampFormat::HttpDate, &mut text).ok()?;
                 String::from_utf8(text).ok()
             }),
             website_redirect_location: self.website_redirect_location.clone(),
-            storage_class: self.storage_class.filter(|class| *class != "STANDARD").map(str::to_owned),
+            storage_class: self
+                .storage_class
+                .filter(|class| *class != "STANDARD")
+                .map(str::to_owned),
         })
     }
 }
@@ -192,7 +241,11 @@ fn without_chunked(encoding: &str) -> Option<String> {
     if !encoding.contains("aws-chunked") {
         return Some(encoding.to_owned());
     }
-    let kept: Vec<&str> = encoding.split(',').map(str::trim).filter(|one| *one != "aws-chunked" && !one.is_empty()).collect();
+    let kept: Vec<&str> = encoding
+        .split(',')
+        .map(str::trim)
+        .filter(|one| *one != "aws-chunked" && !one.is_empty())
+        .collect();
     (!kept.is_empty()).then(|| kept.join(","))
 }
 
@@ -204,8 +257,16 @@ pub(crate) fn expires(text: Option<&str>) -> Option<Timestamp> {
 /// User metadata in the order of its names. Errors: `MetadataTooLarge`.
 pub(crate) fn user_metadata(given: Option<Metadata>) -> S3Result<Vec<(String, String)>> {
     let mut pairs: Vec<(String, String)> = given.into_iter().flatten().collect();
-    if pairs.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MOST_METADATA {
-        return Err(s3_error!(MetadataTooLarge, "Your metadata headers exceed the maximum allowed metadata size"));
+    if pairs
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum::<usize>()
+        > MOST_METADATA
+    {
+        return Err(s3_error!(
+            MetadataTooLarge,
+            "Your metadata headers exceed the maximum allowed metadata size"
+        ));
     }
     pairs.sort();
     Ok(pairs)
@@ -218,10 +279,19 @@ pub(crate) fn metadata(kept: Vec<(String, String)>) -> Option<Metadata> {
 /// Each algorithm by the name that S3 has for it.
 const ALGORITHM_NAMES: [(storage::ChecksumAlgorithm, &str); 10] = [
     (storage::ChecksumAlgorithm::Crc32, ChecksumAlgorithm::CRC32),
-    (storage::ChecksumAlgorithm::Crc32c, ChecksumAlgorithm::CRC32C),
-    (storage::ChecksumAlgorithm::Crc64Nvme, ChecksumAlgorithm::CRC64NVME),
+    (
+        storage::ChecksumAlgorithm::Crc32c,
+        ChecksumAlgorithm::CRC32C,
+    ),
+    (
+        storage::ChecksumAlgorithm::Crc64Nvme,
+        ChecksumAlgorithm::CRC64NVME,
+    ),
     (storage::ChecksumAlgorithm::Sha1, ChecksumAlgorithm::SHA1),
-    (storage::ChecksumAlgorithm::Sha256, ChecksumAlgorithm::SHA256),
+    (
+        storage::ChecksumAlgorithm::Sha256,
+        ChecksumAlgorithm::SHA256,
+    ),
     (storage::ChecksumAlgorithm::Sha512, "SHA512"),
     (storage::ChecksumAlgorithm::Md5, "MD5"),
     (storage::ChecksumAlgorithm::Xxhash64, "XXHASH64"),
@@ -243,7 +313,10 @@ pub(crate) fn algorithm(text: &str) -> S3Result<storage::ChecksumAlgorithm> {
 }
 
 pub(crate) fn algorithm_text(algorithm: storage::ChecksumAlgorithm) -> &'static str {
-    ALGORITHM_NAMES.iter().find(|(known, _)| *known == algorithm).map_or("", |(_, name)| name)
+    ALGORITHM_NAMES
+        .iter()
+        .find(|(known, _)| *known == algorithm)
+        .map_or("", |(_, name)| name)
 }
 
 pub(crate) fn algorithm_name(algorithm: storage::ChecksumAlgorithm) -> ChecksumAlgorithm {
@@ -316,7 +389,12 @@ mod tests {
     #[test]
     fn etags_are_written_as_they_are_shown() {
         for parts in [0, 1, 10_000] {
-            let one = storage::ETag { md5: [0x00, 0x0f, 0xf0, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xab, 0xcd, 0xef], parts };
+            let one = storage::ETag {
+                md5: [
+                    0x00, 0x0f, 0xf0, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xab, 0xcd, 0xef,
+                ],
+                parts,
+            };
             assert_eq!(etag(one).value(), one.to_string());
         }
     }

@@ -6,12 +6,12 @@ use super::{Asked, Protocol, locks, tags};
 use crate::access::Deed;
 use crate::policy::Circumstances;
 use crate::storage::{
-    Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, Headers, ObjectVersion, SourceObject, StorageError, VersionId,
-    Versioning,
+    Checksum, ChecksumAlgorithm, CopyObject, CopyPart, EtagCondition, Headers, ObjectVersion,
+    SourceObject, StorageError, VersionId, Versioning,
 };
 use s3s::dto::{
-    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource, MetadataDirective, TaggingDirective,
-    UploadPartCopyInput, UploadPartCopyOutput,
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource,
+    MetadataDirective, TaggingDirective, UploadPartCopyInput, UploadPartCopyOutput,
 };
 use s3s::{S3Result, s3_error};
 use std::ops::Range;
@@ -25,12 +25,19 @@ type UserMetadata = Vec<(String, String)>;
 /// The source that a header names.
 fn source(given: &CopySource) -> S3Result<(String, String, Option<VersionId>)> {
     match given {
-        CopySource::Bucket { bucket, key, version_id } => {
-            Ok((bucket.to_string(), key.to_string(), convert::version(version_id.as_deref())?))
-        }
-        CopySource::AccessPoint { .. } | CopySource::Outpost { .. } => {
-            Err(s3_error!(NotImplemented, "Copies from access points are not implemented"))
-        }
+        CopySource::Bucket {
+            bucket,
+            key,
+            version_id,
+        } => Ok((
+            bucket.to_string(),
+            key.to_string(),
+            convert::version(version_id.as_deref())?,
+        )),
+        CopySource::AccessPoint { .. } | CopySource::Outpost { .. } => Err(s3_error!(
+            NotImplemented,
+            "Copies from access points are not implemented"
+        )),
     }
 }
 
@@ -43,29 +50,65 @@ macro_rules! source_object {
             $input.copy_source_if_modified_since.as_ref(),
             $input.copy_source_if_unmodified_since.as_ref(),
         );
-        SourceObject { bucket, key, version, conditions }
+        SourceObject {
+            bucket,
+            key,
+            version,
+            conditions,
+        }
     }};
 }
 
 impl Protocol {
-    pub(super) async fn copy_object(&self, asked: Asked<CopyObjectInput>) -> S3Result<CopyObjectOutput> {
-        let Asked { mut input, access_key, peer, headers, .. } = asked;
+    #[expect(
+        clippy::too_many_lines,
+        reason = "to be divided when it is changed next"
+    )]
+    pub(super) async fn copy_object(
+        &self,
+        asked: Asked<CopyObjectInput>,
+    ) -> S3Result<CopyObjectOutput> {
+        let Asked {
+            mut input,
+            access_key,
+            peer,
+            headers,
+            ..
+        } = asked;
         refuse_unkept!(input);
         let source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let lock = locks::given_lock!(input)?;
         let bucket = self.check_bucket(&input.bucket)?;
         self.check_lock(&bucket, &lock)?;
-        let replaces = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
-        let retags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
-        let itself = source.bucket == input.bucket && source.key == input.key && source.version.is_none();
-        if itself && !replaces && input.storage_class.is_none() && input.website_redirect_location.is_none() {
+        let replaces = directive(
+            input
+                .metadata_directive
+                .as_ref()
+                .map(MetadataDirective::as_str),
+        )?;
+        let retags = directive(
+            input
+                .tagging_directive
+                .as_ref()
+                .map(TaggingDirective::as_str),
+        )?;
+        let itself =
+            source.bucket == input.bucket && source.key == input.key && source.version.is_none();
+        if itself
+            && !replaces
+            && input.storage_class.is_none()
+            && input.website_redirect_location.is_none()
+        {
             return Err(s3_error!(
                 InvalidRequest,
                 "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes."
             ));
         }
-        let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
+        let found = self.found(
+            self.store.head(&source.bucket, &source.key, source.version),
+            source.version.is_none(),
+        )?;
         if found.size > MOST_BYTES {
             return Err(s3_error!(
                 InvalidRequest,
@@ -73,19 +116,40 @@ impl Protocol {
             ));
         }
         let metadata = replaced(&mut input, replaces, &found)?;
-        let tags = if retags { Some(tags::from_header(input.tagging.as_deref())?) } else { None };
+        let tags = if retags {
+            Some(tags::from_header(input.tagging.as_deref())?)
+        } else {
+            None
+        };
         if tags.is_none() && !found.content.tags.is_empty() {
             self.check_tags_copied(
                 access_key.as_deref(),
                 &source,
                 (&input.bucket, &input.key),
-                &Circumstances { peer, query: None, headers: &headers },
+                &Circumstances {
+                    peer,
+                    query: None,
+                    headers: &headers,
+                },
             )?;
         }
-        let named = input.checksum_algorithm.as_ref().map(|name| convert::algorithm(name.as_str())).transpose()?;
+        let named = input
+            .checksum_algorithm
+            .as_ref()
+            .map(|name| convert::algorithm(name.as_str()))
+            .transpose()?;
         let checksums = match named {
-            Some(algorithm) if found.content.checksums.iter().all(|kept| kept.algorithm != algorithm) => {
-                Some(vec![self.computed(&source, Some(found.version), None, algorithm).await?])
+            Some(algorithm)
+                if found
+                    .content
+                    .checksums
+                    .iter()
+                    .all(|kept| kept.algorithm != algorithm) =>
+            {
+                Some(vec![
+                    self.computed(&source, Some(found.version), None, algorithm)
+                        .await?,
+                ])
             }
             Some(_) | None => None,
         };
@@ -115,22 +179,56 @@ impl Protocol {
         })
     }
 
-    pub(super) async fn upload_part_copy(&self, asked: Asked<UploadPartCopyInput>) -> S3Result<UploadPartCopyOutput> {
-        let Asked { input, access_key, peer, headers, .. } = asked;
+    pub(super) async fn upload_part_copy(
+        &self,
+        asked: Asked<UploadPartCopyInput>,
+    ) -> S3Result<UploadPartCopyOutput> {
+        let Asked {
+            input,
+            access_key,
+            peer,
+            headers,
+            ..
+        } = asked;
         let mut source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
-        let found = self.found(self.store.head(&source.bucket, &source.key, source.version), source.version.is_none())?;
-        let range = input.copy_source_range.as_deref().map(|text| copied_range(text, found.size)).transpose()?;
-        let upload = self.stored(self.store.multipart(&input.bucket, &input.key, &input.upload_id))?;
+        let found = self.found(
+            self.store.head(&source.bucket, &source.key, source.version),
+            source.version.is_none(),
+        )?;
+        let range = input
+            .copy_source_range
+            .as_deref()
+            .map(|text| copied_range(text, found.size))
+            .transpose()?;
+        let upload = self.stored(self.store.multipart(
+            &input.bucket,
+            &input.key,
+            &input.upload_id,
+        ))?;
         let mut checksums = Vec::new();
         if let Some((algorithm, _)) = upload.checksum {
-            checksums.push(self.computed(&source, Some(found.version), range.clone(), algorithm).await?);
+            checksums.push(
+                self.computed(&source, Some(found.version), range.clone(), algorithm)
+                    .await?,
+            );
             // What is copied is what was read: an object that was written over in between is not.
-            source.conditions.if_match.get_or_insert_with(|| EtagCondition::OneOf(vec![found.etag.to_string()]));
+            source
+                .conditions
+                .if_match
+                .get_or_insert_with(|| EtagCondition::OneOf(vec![found.etag.to_string()]));
         }
         let versioned = self.is_versioned(&source.bucket)?;
-        let copy = CopyPart { source, range, bucket: input.bucket, key: input.key, upload: input.upload_id, number, checksums };
+        let copy = CopyPart {
+            source,
+            range,
+            bucket: input.bucket,
+            key: input.key,
+            upload: input.upload_id,
+            number,
+            checksums,
+        };
         let part = self.blocking(move |store| store.copy_part(copy)).await?;
         let mut result = CopyPartResult {
             e_tag: Some(convert::etag(part.etag)),
@@ -145,7 +243,8 @@ impl Protocol {
         })
     }
 
-    /// Whether who asks for a copy may read the tags of its source, which go with it, and set those of what is made.
+    /// Whether who asks for a copy may read the tags of its source, which go with it, and set those
+    /// of what is made.
     fn check_tags_copied(
         &self,
         asker: Option<&str>,
@@ -153,9 +252,17 @@ impl Protocol {
         (bucket, key): (&str, &str),
         circumstances: &Circumstances<'_>,
     ) -> S3Result<()> {
-        let read = Deed::new("GetObjectTagging", Some((&source.bucket, Some(&source.key)))).of_version(source.version.is_some());
+        let read = Deed::new(
+            "GetObjectTagging",
+            Some((&source.bucket, Some(&source.key))),
+        )
+        .of_version(source.version.is_some());
         self.access.decide(asker, read, circumstances)?;
-        self.access.decide(asker, Deed::new("PutObjectTagging", Some((bucket, Some(key)))), circumstances)
+        self.access.decide(
+            asker,
+            Deed::new("PutObjectTagging", Some((bucket, Some(key)))),
+            circumstances,
+        )
     }
 
     /// Reads bytes once for a checksum that is not kept with them.
@@ -186,19 +293,41 @@ impl Protocol {
 }
 
 /// The headers and user metadata of a copy where they are not all the source's.
-fn replaced(input: &mut CopyObjectInput, replaces: bool, found: &ObjectVersion) -> S3Result<Option<(Headers, UserMetadata)>> {
+fn replaced(
+    input: &mut CopyObjectInput,
+    replaces: bool,
+    found: &ObjectVersion,
+) -> S3Result<Option<(Headers, UserMetadata)>> {
     if replaces {
-        return Ok(Some((given_headers!(input).kept()?, convert::user_metadata(input.metadata.take())?)));
+        return Ok(Some((
+            given_headers!(input).kept()?,
+            convert::user_metadata(input.metadata.take())?,
+        )));
     }
     let kept = &found.content.headers;
     // Where the source redirects to is not copied.
     let website_redirect_location = input.website_redirect_location.clone();
-    if input.storage_class.is_none() && website_redirect_location == kept.website_redirect_location {
+    if input.storage_class.is_none() && website_redirect_location == kept.website_redirect_location
+    {
         return Ok(None);
     }
-    let Headers { storage_class: class, .. } = given_headers!(input).kept()?;
-    let storage_class = if input.storage_class.is_some() { class } else { kept.storage_class.clone() };
-    Ok(Some((Headers { storage_class, website_redirect_location, ..kept.clone() }, found.content.user.clone())))
+    let Headers {
+        storage_class: class,
+        ..
+    } = given_headers!(input).kept()?;
+    let storage_class = if input.storage_class.is_some() {
+        class
+    } else {
+        kept.storage_class.clone()
+    };
+    Ok(Some((
+        Headers {
+            storage_class,
+            website_redirect_location,
+            ..kept.clone()
+        },
+        found.content.user.clone(),
+    )))
 }
 
 /// Whether a directive replaces what the source has.
@@ -206,14 +335,24 @@ fn directive(given: Option<&str>) -> S3Result<bool> {
     match given {
         None | Some("COPY") => Ok(false),
         Some("REPLACE") => Ok(true),
-        Some(_) => Err(s3_error!(InvalidArgument, "Unknown directive; write COPY or REPLACE")),
+        Some(_) => Err(s3_error!(
+            InvalidArgument,
+            "Unknown directive; write COPY or REPLACE"
+        )),
     }
 }
 
-/// The range of `x-amz-copy-source-range`, which has both ends. Errors: `InvalidArgument`, `InvalidRange`.
+/// The range of `x-amz-copy-source-range`, which has both ends. Errors: `InvalidArgument`,
+/// `InvalidRange`.
 fn copied_range(text: &str, size: u64) -> S3Result<Range<u64>> {
-    let ends = text.strip_prefix("bytes=").and_then(|ends| ends.split_once('-'));
-    let number = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let ends = text
+        .strip_prefix("bytes=")
+        .and_then(|ends| ends.split_once('-'));
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .ok()
+            .filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let range = ends.and_then(|(first, last)| Some(number(first)?..number(last)?.checked_add(1)?));
     match range {
         Some(range) if range.end <= range.start => Err(malformed_range()),
@@ -245,7 +384,11 @@ mod tests {
             ("bytes=+0-5", "InvalidArgument"),
             ("bytes=0-18446744073709551615", "InvalidArgument"),
         ] {
-            assert_eq!(copied_range(text, 10).unwrap_err().code().as_str(), code, "{text}");
+            assert_eq!(
+                copied_range(text, 10).unwrap_err().code().as_str(),
+                code,
+                "{text}"
+            );
         }
     }
 }

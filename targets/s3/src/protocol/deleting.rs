@@ -5,8 +5,8 @@ use crate::access::denied;
 use crate::policy::Circumstances;
 use crate::storage::{Bypass, DeleteTarget, Deleted, StorageError, StorageResult, Versioning};
 use s3s::dto::{
-    Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETagCondition, Error,
-    ObjectIdentifier,
+    Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
+    DeletedObject, ETagCondition, Error, ObjectIdentifier,
 };
 use s3s::{S3Result, s3_error};
 use tokio::sync::oneshot;
@@ -15,40 +15,83 @@ use tokio::sync::oneshot;
 const MOST: usize = 1000;
 
 impl Protocol {
-    pub(super) async fn delete_object(&self, asked: Asked<DeleteObjectInput>) -> S3Result<DeleteObjectOutput> {
+    pub(super) async fn delete_object(
+        &self,
+        asked: Asked<DeleteObjectInput>,
+    ) -> S3Result<DeleteObjectOutput> {
         let bypass = {
             let input = &asked.input;
-            self.bypass(input.bypass_governance_retention, &input.bucket, Some(&input.key), &asked.asking())?
+            self.bypass(
+                input.bypass_governance_retention,
+                &input.bucket,
+                Some(&input.key),
+                &asked.asking(),
+            )?
         };
         let input = asked.input;
         if input.if_match_last_modified_time.is_some() || input.if_match_size.is_some() {
-            return Err(s3_error!(NotImplemented, "Conditions on size and time are not implemented; use If-Match"));
+            return Err(s3_error!(
+                NotImplemented,
+                "Conditions on size and time are not implemented; use If-Match"
+            ));
         }
         let version = convert::version(input.version_id.as_deref())?;
         let versioned = self.check_bucket(&input.bucket)?.versioning != Versioning::Off;
         let conditions = convert::conditions(input.if_match.as_ref(), None);
-        let target = DeleteTarget { key: input.key, version, conditions, bypass };
+        let target = DeleteTarget {
+            key: input.key,
+            version,
+            conditions,
+            bypass,
+        };
         let (send, receive) = oneshot::channel();
-        self.store.delete_then(&input.bucket, target, Box::new(move |outcome| drop(send.send(outcome))));
+        self.store.delete_then(
+            &input.bucket,
+            target,
+            Box::new(move |outcome| drop(send.send(outcome))),
+        );
         match receive.await.unwrap_or(Err(StorageError::Closed)) {
             Ok(deleted) => Ok(DeleteObjectOutput {
                 delete_marker: deleted.delete_marker.then_some(true),
-                version_id: deleted.version.and_then(|version| convert::version_text(version, versioned)),
+                version_id: deleted
+                    .version
+                    .and_then(|version| convert::version_text(version, versioned)),
                 request_charged: None,
             }),
             // A version that is not there is deleted as well.
-            Err(StorageError::NoSuchVersion) => Ok(DeleteObjectOutput { version_id: input.version_id, ..Default::default() }),
+            Err(StorageError::NoSuchVersion) => Ok(DeleteObjectOutput {
+                version_id: input.version_id,
+                ..Default::default()
+            }),
             Err(error) => Err(self.refused(error)),
         }
     }
 
-    pub(super) async fn delete_objects(&self, asked: Asked<DeleteObjectsInput>) -> S3Result<DeleteObjectsOutput> {
+    pub(super) async fn delete_objects(
+        &self,
+        asked: Asked<DeleteObjectsInput>,
+    ) -> S3Result<DeleteObjectsOutput> {
         let bypass = {
             let input = &asked.input;
-            self.bypass(input.bypass_governance_retention, &input.bucket, None, &asked.asking())?
+            self.bypass(
+                input.bypass_governance_retention,
+                &input.bucket,
+                None,
+                &asked.asking(),
+            )?
         };
-        let Asked { input, headers, access_key, peer, .. } = asked;
-        let DeleteObjectsInput { bucket, delete: Delete { objects, quiet }, .. } = input;
+        let Asked {
+            input,
+            headers,
+            access_key,
+            peer,
+            ..
+        } = asked;
+        let DeleteObjectsInput {
+            bucket,
+            delete: Delete { objects, quiet },
+            ..
+        } = input;
         if objects.is_empty() || objects.len() > MOST {
             return Err(s3_error!(
                 MalformedXML,
@@ -57,9 +100,18 @@ impl Protocol {
         }
         let versioned = self.check_bucket(&bucket)?.versioning != Versioning::Off;
         let (mut targets, mut named, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        let asked_for: Vec<(&str, bool)> = objects.iter().map(|object| (object.key.as_str(), object.version_id.is_some())).collect();
-        let circumstances = Circumstances { peer, query: None, headers: &headers };
-        let granted = self.access.deletable(access_key.as_deref(), &bucket, &asked_for, &circumstances);
+        let asked_for: Vec<(&str, bool)> = objects
+            .iter()
+            .map(|object| (object.key.as_str(), object.version_id.is_some()))
+            .collect();
+        let circumstances = Circumstances {
+            peer,
+            query: None,
+            headers: &headers,
+        };
+        let granted =
+            self.access
+                .deletable(access_key.as_deref(), &bucket, &asked_for, &circumstances);
         for (object, granted) in objects.into_iter().zip(granted) {
             match target(&object, bypass) {
                 _ if !granted => errors.push(failure(object, &denied())),
@@ -70,7 +122,9 @@ impl Protocol {
                 Err(error) => errors.push(failure(object, &error)),
             }
         }
-        let outcomes = self.blocking(move |store| store.delete_objects(&bucket, targets)).await?;
+        let outcomes = self
+            .blocking(move |store| store.delete_objects(&bucket, targets))
+            .await?;
         let mut deleted = Vec::new();
         for (object, outcome) in named.into_iter().zip(outcomes) {
             match self.one(outcome) {
@@ -79,7 +133,11 @@ impl Protocol {
                 Err(error) => errors.push(failure(object, &error)),
             }
         }
-        Ok(DeleteObjectsOutput { deleted: Some(deleted), errors: (!errors.is_empty()).then_some(errors), request_charged: None })
+        Ok(DeleteObjectsOutput {
+            deleted: Some(deleted),
+            errors: (!errors.is_empty()).then_some(errors),
+            request_charged: None,
+        })
     }
 
     fn one(&self, outcome: StorageResult<Deleted>) -> S3Result<Deleted> {
@@ -92,11 +150,19 @@ impl Protocol {
 
 fn target(object: &ObjectIdentifier, bypass: Bypass) -> S3Result<DeleteTarget> {
     if object.last_modified_time.is_some() || object.size.is_some() {
-        return Err(s3_error!(NotImplemented, "Conditions on size and time are not implemented; use ETag"));
+        return Err(s3_error!(
+            NotImplemented,
+            "Conditions on size and time are not implemented; use ETag"
+        ));
     }
     let etag = object.e_tag.clone().map(ETagCondition::ETag);
     let version = convert::version(object.version_id.as_deref())?;
-    Ok(DeleteTarget { key: object.key.clone(), version, conditions: convert::conditions(etag.as_ref(), None), bypass })
+    Ok(DeleteTarget {
+        key: object.key.clone(),
+        version,
+        conditions: convert::conditions(etag.as_ref(), None),
+        bypass,
+    })
 }
 
 fn failure(object: ObjectIdentifier, error: &s3s::S3Error) -> Error {
@@ -109,7 +175,12 @@ fn failure(object: ObjectIdentifier, error: &s3s::S3Error) -> Error {
 }
 
 fn answer(object: ObjectIdentifier, done: Deleted, versioned: bool) -> DeletedObject {
-    let marker = if done.delete_marker { done.version.and_then(|version| convert::version_text(version, versioned)) } else { None };
+    let marker = if done.delete_marker {
+        done.version
+            .and_then(|version| convert::version_text(version, versioned))
+    } else {
+        None
+    };
     DeletedObject {
         delete_marker: done.delete_marker.then_some(true),
         delete_marker_version_id: marker,

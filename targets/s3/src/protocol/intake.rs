@@ -1,8 +1,12 @@
-//! Bodies on their way into the store: small ones on the spot, large ones piece by piece beside the receiving.
+//! Bodies on their way into the store: small ones on the spot, large ones piece by piece beside the
+//! receiving.
 
 use super::checksums::Hashes;
 use super::errors::{body_error, storage_error};
-use crate::storage::{ObjectUpload, ObjectVersion, PartFinish, PartUpload, PutFinish, StorageError, StorageResult, UploadedPart};
+use crate::storage::{
+    ObjectUpload, ObjectVersion, PartFinish, PartUpload, PutFinish, StorageError, StorageResult,
+    UploadedPart,
+};
 use bytes::Bytes;
 use futures_core::Stream;
 use s3s::dto::StreamingBlob;
@@ -13,9 +17,11 @@ use std::pin::Pin;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
-/// Bodies up to this many bytes are hashed and written where they were received: a hand-over would cost more.
+/// Bodies up to this many bytes are hashed and written where they were received: a hand-over would
+/// cost more.
 const ON_THE_SPOT: usize = 64 << 10;
-/// Bytes that are handed over together. Twice as many are held for one body: those being written and those being received.
+/// Bytes that are handed over together. Twice as many are held for one body: those being written
+/// and those being received.
 const BATCH: usize = 1 << 20;
 
 /// A write under way in the store.
@@ -70,7 +76,10 @@ async fn next(body: &mut StreamingBlob) -> S3Result<Option<Bytes>> {
 }
 
 fn incomplete() -> S3Error {
-    s3_error!(IncompleteBody, "The request body terminated unexpectedly, or is not as long as was said")
+    s3_error!(
+        IncompleteBody,
+        "The request body terminated unexpectedly, or is not as long as was said"
+    )
 }
 
 /// Takes a whole body in. An error leaves nothing behind.
@@ -94,7 +103,9 @@ pub(crate) async fn receive(intake: Intake, body: Option<StreamingBlob>) -> S3Re
             let mut intake = back(here.take(), away.take()).await?;
             let pieces = std::mem::take(&mut held);
             bytes = 0;
-            away = Some(spawn_blocking(move || intake.take(&pieces).map(|()| intake)));
+            away = Some(spawn_blocking(move || {
+                intake.take(&pieces).map(|()| intake)
+            }));
         }
         if missing.is_some_and(|missing| missing > 0) {
             return Err(incomplete());
@@ -102,14 +113,24 @@ pub(crate) async fn receive(intake: Intake, body: Option<StreamingBlob>) -> S3Re
     }
     let small = away.is_none() && bytes <= ON_THE_SPOT;
     let intake = back(here, away).await?;
-    Ok(Received { intake, rest: held, small })
+    Ok(Received {
+        intake,
+        rest: held,
+        small,
+    })
 }
 
-async fn back(here: Option<Intake>, away: Option<JoinHandle<StorageResult<Intake>>>) -> S3Result<Intake> {
+async fn back(
+    here: Option<Intake>,
+    away: Option<JoinHandle<StorageResult<Intake>>>,
+) -> S3Result<Intake> {
     match (here, away) {
         (Some(intake), _) => Ok(intake),
         (None, Some(task)) => joined(task.await)?.map_err(|error| storage_error(&error)),
-        (None, None) => Err(s3_error!(InternalError, "We encountered an internal error. Please try again.")),
+        (None, None) => Err(s3_error!(
+            InternalError,
+            "We encountered an internal error. Please try again."
+        )),
     }
 }
 
@@ -117,14 +138,19 @@ async fn back(here: Option<Intake>, away: Option<JoinHandle<StorageResult<Intake
 pub(crate) fn joined<T>(outcome: Result<T, JoinError>) -> S3Result<T> {
     outcome.map_err(|error| {
         let source: StdError = error.into();
-        let mut answer = s3_error!(InternalError, "We encountered an internal error. Please try again.");
+        let mut answer = s3_error!(
+            InternalError,
+            "We encountered an internal error. Please try again."
+        );
         answer.set_source(source);
         answer
     })
 }
 
 /// Calls the store where it may block.
-pub(crate) async fn blocking<T: Send + 'static>(call: impl FnOnce() -> StorageResult<T> + Send + 'static) -> S3Result<StorageResult<T>> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> StorageResult<T> + Send + 'static,
+) -> S3Result<StorageResult<T>> {
     joined(spawn_blocking(call).await)
 }
 
@@ -136,13 +162,22 @@ pub(crate) enum Refused {
 
 impl Received {
     /// Makes the object of what was received.
-    pub(crate) async fn into_object(self, mut finish: PutFinish, trailers: Option<TrailingHeaders>) -> Result<ObjectVersion, Refused> {
+    pub(crate) async fn into_object(
+        self,
+        mut finish: PutFinish,
+        trailers: Option<TrailingHeaders>,
+    ) -> Result<ObjectVersion, Refused> {
         let (send, receive) = oneshot::channel();
         let small = self.small;
         let work = move || {
-            let Self { mut intake, rest, .. } = self;
+            let Self {
+                mut intake, rest, ..
+            } = self;
             intake.take(&rest).map_err(Refused::Store)?;
-            finish.content.checksums = intake.hashes.finish(trailers.as_ref()).map_err(Refused::Protocol)?;
+            finish.content.checksums = intake
+                .hashes
+                .finish(trailers.as_ref())
+                .map_err(Refused::Protocol)?;
             if let Upload::Object(upload) = intake.upload {
                 upload.finish_then(finish, Box::new(move |outcome| drop(send.send(outcome))));
             }
@@ -153,15 +188,27 @@ impl Received {
         } else {
             joined(spawn_blocking(work).await).map_err(Refused::Protocol)??
         };
-        receive.await.unwrap_or(Err(StorageError::Closed)).map_err(Refused::Store)
+        receive
+            .await
+            .unwrap_or(Err(StorageError::Closed))
+            .map_err(Refused::Store)
     }
 
     /// Keeps what was received as a part.
-    pub(crate) async fn into_part(self, mut finish: PartFinish, trailers: Option<TrailingHeaders>) -> Result<UploadedPart, Refused> {
+    pub(crate) async fn into_part(
+        self,
+        mut finish: PartFinish,
+        trailers: Option<TrailingHeaders>,
+    ) -> Result<UploadedPart, Refused> {
         let work = move || {
-            let Self { mut intake, rest, .. } = self;
+            let Self {
+                mut intake, rest, ..
+            } = self;
             intake.take(&rest).map_err(Refused::Store)?;
-            finish.checksums = intake.hashes.finish(trailers.as_ref()).map_err(Refused::Protocol)?;
+            finish.checksums = intake
+                .hashes
+                .finish(trailers.as_ref())
+                .map_err(Refused::Protocol)?;
             match intake.upload {
                 Upload::Part(upload) => upload.finish(finish).map_err(Refused::Store),
                 Upload::Object(_) => Err(Refused::Store(StorageError::Closed)),

@@ -2,11 +2,16 @@
 
 use super::convert::{self, invalid_argument, url_encoded};
 use super::{Asked, Protocol};
-use crate::storage::{ListQuery, ListedObject, ObjectEntry, ObjectPage, StorageResult, VersionEntry, VersionPage, VersionQuery};
+use crate::storage::{
+    ListQuery, ListedObject, ObjectEntry, ObjectPage, StorageResult, VersionEntry, VersionPage,
+    VersionQuery,
+};
 use base64_simd::URL_SAFE_NO_PAD;
 use s3s::dto::{
-    CommonPrefix, DeleteMarkerEntry, EncodingType, ListObjectVersionsInput, ListObjectVersionsOutput, ListObjectsInput, ListObjectsOutput,
-    ListObjectsV2Input, ListObjectsV2Output, Object, ObjectStorageClass, ObjectVersion, ObjectVersionStorageClass, Owner,
+    CommonPrefix, DeleteMarkerEntry, EncodingType, ListObjectVersionsInput,
+    ListObjectVersionsOutput, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input,
+    ListObjectsV2Output, Object, ObjectStorageClass, ObjectVersion, ObjectVersionStorageClass,
+    Owner,
 };
 use s3s::{S3Result, s3_error};
 
@@ -20,7 +25,9 @@ pub(super) fn page_size(asked: Option<i32>) -> S3Result<(i32, usize)> {
     let asked = asked.unwrap_or(MOST);
     match usize::try_from(asked.min(MOST)) {
         Ok(most) => Ok((asked.min(MOST), most)),
-        Err(_) => Err(invalid_argument("The maximum number of entries must be an integer between 0 and 2147483647")),
+        Err(_) => Err(invalid_argument(
+            "The maximum number of entries must be an integer between 0 and 2147483647",
+        )),
     }
 }
 
@@ -35,7 +42,9 @@ impl Encoding {
         match asked.map(|kind| kind.as_str()) {
             None => Ok(Self { url: false }),
             Some(EncodingType::URL) => Ok(Self { url: true }),
-            Some(_) => Err(invalid_argument("Invalid Encoding Method specified in Request")),
+            Some(_) => Err(invalid_argument(
+                "Invalid Encoding Method specified in Request",
+            )),
         }
     }
 
@@ -44,7 +53,9 @@ impl Encoding {
     }
 
     pub(super) fn prefixes(self, prefixes: Vec<String>) -> Option<Vec<CommonPrefix>> {
-        let prefix = |prefix| CommonPrefix { prefix: Some(self.write(prefix)) };
+        let prefix = |prefix| CommonPrefix {
+            prefix: Some(self.write(prefix)),
+        };
         (!prefixes.is_empty()).then(|| prefixes.into_iter().map(prefix).collect())
     }
 }
@@ -55,14 +66,23 @@ pub(super) fn delimiter(given: Option<&String>) -> Option<String> {
 }
 
 fn object(listed: ListedObject, owner: Option<Owner>, encoding: Encoding) -> Object {
-    let ListedObject { key, modified_ms, size, etag, storage_class, checksum } = listed;
+    let ListedObject {
+        key,
+        modified_ms,
+        size,
+        etag,
+        storage_class,
+        checksum,
+    } = listed;
     Object {
         key: Some(encoding.write(key)),
         last_modified: Some(convert::timestamp(modified_ms)),
         size: Some(convert::signed(size)),
         e_tag: Some(convert::etag(etag)),
         owner,
-        storage_class: Some(ObjectStorageClass::from(storage_class.unwrap_or_else(|| ObjectStorageClass::STANDARD.to_owned()))),
+        storage_class: Some(ObjectStorageClass::from(
+            storage_class.unwrap_or_else(|| ObjectStorageClass::STANDARD.to_owned()),
+        )),
         checksum_algorithm: checksum.map(|(algorithm, _)| vec![convert::algorithm_name(algorithm)]),
         checksum_type: checksum.map(|(_, kind)| convert::kind_name(kind)),
         restore_status: None,
@@ -70,7 +90,11 @@ fn object(listed: ListedObject, owner: Option<Owner>, encoding: Encoding) -> Obj
 }
 
 /// Objects and common prefixes of a page.
-fn split(page: ObjectPage, owner: Option<&Owner>, encoding: Encoding) -> (Vec<Object>, Vec<String>) {
+fn split(
+    page: ObjectPage,
+    owner: Option<&Owner>,
+    encoding: Encoding,
+) -> (Vec<Object>, Vec<String>) {
     let (mut objects, mut prefixes) = (Vec::with_capacity(page.entries.len()), Vec::new());
     for entry in page.entries {
         match entry {
@@ -91,10 +115,14 @@ impl Protocol {
         if query.max <= ON_THE_SPOT {
             return self.stored(self.store.list_objects(&bucket, &query));
         }
-        self.blocking(move |store| store.list_objects(&bucket, &query)).await
+        self.blocking(move |store| store.list_objects(&bucket, &query))
+            .await
     }
 
-    pub(super) async fn list_objects(&self, asked: Asked<ListObjectsInput>) -> S3Result<ListObjectsOutput> {
+    pub(super) async fn list_objects(
+        &self,
+        asked: Asked<ListObjectsInput>,
+    ) -> S3Result<ListObjectsOutput> {
         let input = asked.input;
         let (max_keys, max) = page_size(input.max_keys)?;
         let encoding = Encoding::new(input.encoding_type.as_ref())?;
@@ -123,15 +151,25 @@ impl Protocol {
         })
     }
 
-    pub(super) async fn list_objects_v2(&self, asked: Asked<ListObjectsV2Input>) -> S3Result<ListObjectsV2Output> {
+    pub(super) async fn list_objects_v2(
+        &self,
+        asked: Asked<ListObjectsV2Input>,
+    ) -> S3Result<ListObjectsV2Output> {
         let input = asked.input;
         let (max_keys, max) = page_size(input.max_keys)?;
         let encoding = Encoding::new(input.encoding_type.as_ref())?;
-        let continued = input.continuation_token.as_deref().filter(|token| !token.is_empty()).map(from_token).transpose()?;
+        let continued = input
+            .continuation_token
+            .as_deref()
+            .filter(|token| !token.is_empty())
+            .map(from_token)
+            .transpose()?;
         let query = ListQuery {
             prefix: input.prefix.clone().unwrap_or_default(),
             delimiter: delimiter(input.delimiter.as_ref()),
-            after: continued.or_else(|| input.start_after.clone()).filter(|after| !after.is_empty()),
+            after: continued
+                .or_else(|| input.start_after.clone())
+                .filter(|after| !after.is_empty()),
             max,
         };
         let owner = match input.fetch_owner {
@@ -164,17 +202,29 @@ impl Protocol {
             self.check_bucket(&bucket)?;
             return Ok(VersionPage::default());
         }
-        self.blocking(move |store| -> StorageResult<VersionPage> { store.list_versions(&bucket, &query) }).await
+        self.blocking(move |store| -> StorageResult<VersionPage> {
+            store.list_versions(&bucket, &query)
+        })
+        .await
     }
 
-    pub(super) async fn list_object_versions(&self, asked: Asked<ListObjectVersionsInput>) -> S3Result<ListObjectVersionsOutput> {
+    pub(super) async fn list_object_versions(
+        &self,
+        asked: Asked<ListObjectVersionsInput>,
+    ) -> S3Result<ListObjectVersionsOutput> {
         let input = asked.input;
         let (max_keys, max) = page_size(input.max_keys)?;
         let encoding = Encoding::new(input.encoding_type.as_ref())?;
         let key_marker = input.key_marker.clone().filter(|marker| !marker.is_empty());
-        let version_marker = input.version_id_marker.as_deref().filter(|marker| !marker.is_empty());
+        let version_marker = input
+            .version_id_marker
+            .as_deref()
+            .filter(|marker| !marker.is_empty());
         if version_marker.is_some() && key_marker.is_none() {
-            return Err(s3_error!(InvalidArgument, "A version-id marker cannot be specified without a key marker."));
+            return Err(s3_error!(
+                InvalidArgument,
+                "A version-id marker cannot be specified without a key marker."
+            ));
         }
         let query = VersionQuery {
             prefix: input.prefix.clone().unwrap_or_default(),
@@ -189,11 +239,15 @@ impl Protocol {
         for entry in page.entries {
             match entry {
                 VersionEntry::CommonPrefix(prefix) => prefixes.push(prefix),
-                VersionEntry::Version(listed) if listed.delete_marker => markers.push(marker(listed, &owner, encoding)),
+                VersionEntry::Version(listed) if listed.delete_marker => {
+                    markers.push(marker(listed, &owner, encoding))
+                }
                 VersionEntry::Version(listed) => versions.push(version(listed, &owner, encoding)),
             }
         }
-        let (next_key, next_version) = page.next.map_or((None, None), |(key, version)| (Some(key), version));
+        let (next_key, next_version) = page
+            .next
+            .map_or((None, None), |(key, version)| (Some(key), version));
         Ok(ListObjectVersionsOutput {
             name: Some(input.bucket),
             prefix: Some(encoding.write(input.prefix.unwrap_or_default())),
@@ -213,7 +267,11 @@ impl Protocol {
     }
 }
 
-fn version(listed: crate::storage::ListedVersion, owner: &Owner, encoding: Encoding) -> ObjectVersion {
+fn version(
+    listed: crate::storage::ListedVersion,
+    owner: &Owner,
+    encoding: Encoding,
+) -> ObjectVersion {
     let object = object(listed.object, Some(owner.clone()), encoding);
     ObjectVersion {
         key: object.key,
@@ -221,7 +279,9 @@ fn version(listed: crate::storage::ListedVersion, owner: &Owner, encoding: Encod
         size: object.size,
         e_tag: object.e_tag,
         owner: object.owner,
-        storage_class: object.storage_class.map(|class| ObjectVersionStorageClass::from(class.as_str().to_owned())),
+        storage_class: object
+            .storage_class
+            .map(|class| ObjectVersionStorageClass::from(class.as_str().to_owned())),
         checksum_algorithm: object.checksum_algorithm,
         checksum_type: object.checksum_type,
         is_latest: Some(listed.latest),
@@ -230,7 +290,11 @@ fn version(listed: crate::storage::ListedVersion, owner: &Owner, encoding: Encod
     }
 }
 
-fn marker(listed: crate::storage::ListedVersion, owner: &Owner, encoding: Encoding) -> DeleteMarkerEntry {
+fn marker(
+    listed: crate::storage::ListedVersion,
+    owner: &Owner,
+    encoding: Encoding,
+) -> DeleteMarkerEntry {
     DeleteMarkerEntry {
         is_latest: Some(listed.latest),
         key: Some(encoding.write(listed.object.key)),
@@ -242,8 +306,13 @@ fn marker(listed: crate::storage::ListedVersion, owner: &Owner, encoding: Encodi
 
 /// The key that a continuation token stands for. Errors: `InvalidArgument`.
 fn from_token(token: &str) -> S3Result<String> {
-    let decoded = URL_SAFE_NO_PAD.decode_to_vec(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    decoded.filter(|key| !key.is_empty()).ok_or_else(|| invalid_argument("The continuation token provided is incorrect"))
+    let decoded = URL_SAFE_NO_PAD
+        .decode_to_vec(token)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded
+        .filter(|key| !key.is_empty())
+        .ok_or_else(|| invalid_argument("The continuation token provided is incorrect"))
 }
 
 #[cfg(test)]
@@ -253,7 +322,10 @@ mod tests {
     #[test]
     fn tokens_read_back_and_others_are_refused() {
         for key in ["a", "a/ü b", "\u{1}"] {
-            assert_eq!(from_token(&URL_SAFE_NO_PAD.encode_to_string(key)).unwrap(), key);
+            assert_eq!(
+                from_token(&URL_SAFE_NO_PAD.encode_to_string(key)).unwrap(),
+                key
+            );
         }
         for token in ["", "!", "_w"] {
             assert!(from_token(token).is_err(), "{token}");

@@ -1,6 +1,7 @@
-//! Bytes of objects on their way out. What was compared with its checksum lately is left to the kernel to send, where the
-//! connection can; what is in memory is read where it is sent; from the first piece on that has to be waited for, a batch is
-//! read on another thread while the one before it is sent.
+//! Bytes of objects on their way out. What was compared with its checksum lately is left to the
+//! kernel to send, where the connection can; what is in memory is read where it is sent; from the
+//! first piece on that has to be waited for, a batch is read on another thread while the one before
+//! it is sent.
 
 use crate::handoff::Handoff;
 use crate::storage::{ObjectReader, StorageError, StorageResult};
@@ -22,7 +23,8 @@ const BATCH: usize = 8;
 type Source = Box<dyn ObjectReader>;
 type Batch = (Source, StorageResult<VecDeque<Bytes>>);
 
-/// Told of what went wrong in the middle of a body, which the client only sees as an end that comes too early.
+/// Told of what went wrong in the middle of a body, which the client only sees as an end that comes
+/// too early.
 pub(crate) type Report = Arc<dyn Fn(&StorageError) + Send + Sync>;
 
 /// The rest of an object's body.
@@ -41,8 +43,14 @@ pub(crate) struct Outflow {
 }
 
 impl Outflow {
-    /// `length` bytes from where the reader stands; with a handoff some of them are the marks of files.
-    pub(crate) fn new(source: Source, length: u64, report: Report, handoff: Option<Arc<Handoff>>) -> Self {
+    /// `length` bytes from where the reader stands; with a handoff some of them are the marks of
+    /// files.
+    pub(crate) fn new(
+        source: Source,
+        length: u64,
+        report: Report,
+        handoff: Option<Arc<Handoff>>,
+    ) -> Self {
         let source = Mutex::new(Some(source));
         Self {
             source,
@@ -57,7 +65,8 @@ impl Outflow {
         }
     }
 
-    /// Waits for the first bytes, so that what cannot be read is an error with a status, and no answer that breaks off.
+    /// Waits for the first bytes, so that what cannot be read is an error with a status, and no
+    /// answer that breaks off.
     pub(crate) async fn begun(mut self) -> StorageResult<Self> {
         match poll_fn(|context| Pin::new(&mut self).poll_next(context)).await {
             Some(Ok(first)) => {
@@ -65,7 +74,9 @@ impl Outflow {
                 self.first = Some(first);
                 Ok(self)
             }
-            Some(Err(error)) => Err(error.downcast::<StorageError>().map_or(StorageError::Closed, |error| *error)),
+            Some(Err(error)) => Err(error
+                .downcast::<StorageError>()
+                .map_or(StorageError::Closed, |error| *error)),
             None => Ok(self),
         }
     }
@@ -74,7 +85,11 @@ impl Outflow {
         if self.unread == 0 || self.reading.is_some() {
             return;
         }
-        let source = self.source.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let source = self
+            .source
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let Some(mut source) = source else { return };
         let pieces = std::mem::replace(&mut self.batch, BATCH);
         self.reading = Some(spawn_blocking(move || {
@@ -85,8 +100,13 @@ impl Outflow {
 
     /// The next bytes without waiting for them.
     fn read_at_once(&mut self) -> StorageResult<Option<Bytes>> {
-        let source = self.source.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(source) = source else { return Ok(None) };
+        let source = self
+            .source
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(source) = source else {
+            return Ok(None);
+        };
         if let Some(handoff) = &self.handoff
             && let Some(span) = source.next_span()
         {
@@ -134,7 +154,10 @@ impl Stream for Outflow {
                 match this.read_at_once() {
                     Ok(Some(piece)) => {
                         let bytes = piece.len() as u64;
-                        (this.unread, this.unsent) = (this.unread.saturating_sub(bytes), this.unsent.saturating_sub(bytes));
+                        (this.unread, this.unsent) = (
+                            this.unread.saturating_sub(bytes),
+                            this.unsent.saturating_sub(bytes),
+                        );
                         return Poll::Ready(Some(Ok(piece)));
                     }
                     Ok(None) => this.read_ahead(),
@@ -143,7 +166,9 @@ impl Stream for Outflow {
             }
             let Some(reading) = &mut this.reading else {
                 if this.unsent > 0 {
-                    return this.fail(StorageError::Corrupt { what: "an object is shorter than it was said to be".into() });
+                    return this.fail(StorageError::Corrupt {
+                        what: "an object is shorter than it was said to be".into(),
+                    });
                 }
                 return Poll::Ready(None);
             };
@@ -152,11 +177,18 @@ impl Stream for Outflow {
                 return this.fail(StorageError::Closed);
             };
             this.reading = None;
-            *this.source.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(source);
+            *this
+                .source
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner) = Some(source);
             match batch {
                 Ok(batch) => {
                     let bytes = batch.iter().map(|piece| piece.len() as u64).sum::<u64>();
-                    this.unread = if bytes == 0 { 0 } else { this.unread.saturating_sub(bytes) };
+                    this.unread = if bytes == 0 {
+                        0
+                    } else {
+                        this.unread.saturating_sub(bytes)
+                    };
                     this.ready = batch;
                 }
                 Err(error) => return this.fail(error),
@@ -167,7 +199,8 @@ impl Stream for Outflow {
 
 impl ByteStream for Outflow {
     fn remaining_length(&self) -> RemainingLength {
-        usize::try_from(self.unsent).map_or_else(|_| RemainingLength::unknown(), RemainingLength::new_exact)
+        usize::try_from(self.unsent)
+            .map_or_else(|_| RemainingLength::unknown(), RemainingLength::new_exact)
     }
 }
 
@@ -188,7 +221,9 @@ mod tests {
     impl Pieces {
         fn fails(&mut self) -> StorageResult<()> {
             match &mut self.broken {
-                Some(0) => Err(StorageError::Corrupt { what: "a test".into() }),
+                Some(0) => Err(StorageError::Corrupt {
+                    what: "a test".into(),
+                }),
                 Some(left) => {
                     *left -= 1;
                     Ok(())
@@ -207,7 +242,11 @@ mod tests {
         }
 
         fn next_cached(&mut self) -> StorageResult<Option<Bytes>> {
-            if self.left.front().is_some_and(|(_, cached)| *cached) { self.next_chunk() } else { Ok(None) }
+            if self.left.front().is_some_and(|(_, cached)| *cached) {
+                self.next_chunk()
+            } else {
+                Ok(None)
+            }
         }
 
         fn next_span(&mut self) -> Option<FileSpan> {
@@ -216,7 +255,13 @@ mod tests {
     }
 
     fn source(pieces: &[(Vec<u8>, bool)], broken: Option<usize>) -> Source {
-        Box::new(Pieces { left: pieces.iter().map(|(piece, cached)| (Bytes::from(piece.clone()), *cached)).collect(), broken })
+        Box::new(Pieces {
+            left: pieces
+                .iter()
+                .map(|(piece, cached)| (Bytes::from(piece.clone()), *cached))
+                .collect(),
+            broken,
+        })
     }
 
     /// What comes out, whether it ended well, and how many errors were reported.
@@ -239,7 +284,10 @@ mod tests {
     }
 
     fn run<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(work)
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(work)
     }
 
     proptest! {
@@ -256,9 +304,16 @@ mod tests {
     fn an_object_that_is_too_short_or_breaks_ends_in_an_error_that_is_reported() {
         for cached in [true, false] {
             let pieces = vec![(vec![1; 4], cached); 5];
-            assert_eq!(run(all(source(&pieces, None), 21)), (vec![1; 20], false, 1), "cached: {cached}");
+            assert_eq!(
+                run(all(source(&pieces, None), 21)),
+                (vec![1; 20], false, 1),
+                "cached: {cached}"
+            );
             let (out, whole, reported) = run(all(source(&pieces, Some(3)), 20));
-            assert!(out.len() <= 12 && !whole && reported == 1, "cached: {cached}");
+            assert!(
+                out.len() <= 12 && !whole && reported == 1,
+                "cached: {cached}"
+            );
         }
     }
 }

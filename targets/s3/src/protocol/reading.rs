@@ -5,11 +5,13 @@ use super::outflow::Outflow;
 use super::{Answered, Asked, Protocol, asking, checksums, convert, errors};
 use crate::handoff::Handoff;
 use crate::lifecycle;
-use crate::storage::{Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult};
+use crate::storage::{
+    Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult,
+};
 use http::{HeaderMap, HeaderValue};
 use s3s::dto::{
-    ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, Range, StorageClass, StreamingBlob,
-    Timestamp,
+    ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput,
+    HeadObjectOutput, Range, StorageClass, StreamingBlob, Timestamp,
 };
 use s3s::{Body, S3Error, S3Result, s3_error};
 use std::sync::Arc;
@@ -43,7 +45,9 @@ macro_rules! wanted {
             if_none_match: $input.if_none_match,
             modified: $input.if_modified_since,
             unmodified: $input.if_unmodified_since,
-            checksums: $input.checksum_mode.is_some_and(|mode| mode.as_str() == ChecksumMode::ENABLED),
+            checksums: $input
+                .checksum_mode
+                .is_some_and(|mode| mode.as_str() == ChecksumMode::ENABLED),
         }
     };
 }
@@ -65,11 +69,26 @@ enum Of {
     Nothing,
 }
 
-/// Writes what is known of an object into an output that has these fields; what has none is a header.
+/// Writes what is known of an object into an output that has these fields; what has none is a
+/// header.
 macro_rules! describe {
     ($output:expr, $found:expr, $selected:expr, $versioned:expr, $checksums:expr, $told:expr) => {{
-        let ObjectVersion { version, modified_ms, etag, content, .. } = $found;
-        let Headers { cache_control, content_disposition, content_encoding, content_language, content_type, expires, .. } = content.headers;
+        let ObjectVersion {
+            version,
+            modified_ms,
+            etag,
+            content,
+            ..
+        } = $found;
+        let Headers {
+            cache_control,
+            content_disposition,
+            content_encoding,
+            content_language,
+            content_type,
+            expires,
+            ..
+        } = content.headers;
         $output.accept_ranges = Some("bytes".to_owned());
         $output.cache_control = cache_control;
         $output.content_disposition = content_disposition;
@@ -94,7 +113,10 @@ macro_rules! describe {
         if $checksums && !told.is_empty() {
             set_checksums!($output, told);
             headers = checksums::told(told);
-            $output.checksum_type = content.checksums.first().map(|first| convert::kind_name(first.kind));
+            $output.checksum_type = content
+                .checksums
+                .first()
+                .map(|first| convert::kind_name(first.kind));
         }
         $output.object_lock_mode = $told.mode;
         $output.object_lock_retain_until_date = $told.until;
@@ -108,20 +130,31 @@ impl Protocol {
     /// As `stored`, with a delete marker hidden where the latest was asked for.
     pub(super) fn found<T>(&self, outcome: StorageResult<T>, latest: bool) -> S3Result<T> {
         match outcome {
-            Err(StorageError::DeleteMarker { version, .. }) => Err(errors::delete_marker(version, latest)),
+            Err(StorageError::DeleteMarker { version, .. }) => {
+                Err(errors::delete_marker(version, latest))
+            }
             other => self.stored(other),
         }
     }
 
-    pub(super) async fn head_object(&self, asked: Asked<HeadObjectInput>) -> S3Result<Answered<HeadObjectOutput>> {
+    pub(super) async fn head_object(
+        &self,
+        asked: Asked<HeadObjectInput>,
+    ) -> S3Result<Answered<HeadObjectOutput>> {
         let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
         let versioned = self.is_versioned(&wanted.bucket)?;
-        let found = self.found(self.store.head(&wanted.bucket, &wanted.key, version), version.is_none())?;
+        let found = self.found(
+            self.store.head(&wanted.bucket, &wanted.key, version),
+            version.is_none(),
+        )?;
         check_conditions(&wanted, &found)?;
         let selected = self.select(&wanted, &found)?;
-        let mut output = HeadObjectOutput { expiration: self.announced(&wanted, &found), ..Default::default() };
+        let mut output = HeadObjectOutput {
+            expiration: self.announced(&wanted, &found),
+            ..Default::default()
+        };
         let tags = found.content.tags.len();
         let told = self.told(&wanted.bucket, &found, &asking);
         let mut headers = describe!(output, found, selected, versioned, wanted.checksums, told);
@@ -132,22 +165,40 @@ impl Protocol {
         Ok(Answered { output, headers })
     }
 
-    pub(super) async fn get_object(&self, asked: Asked<GetObjectInput>) -> S3Result<Answered<GetObjectOutput>> {
+    pub(super) async fn get_object(
+        &self,
+        asked: Asked<GetObjectInput>,
+    ) -> S3Result<Answered<GetObjectOutput>> {
         let asking = asking(asked.access_key.as_deref(), asked.peer, &asked.headers);
         let wanted = wanted!(asked.input);
         let version = convert::version(wanted.version.as_deref())?;
         let versioned = self.is_versioned(&wanted.bucket)?;
-        let (found, mut reader) = self.found(self.store.get(&wanted.bucket, &wanted.key, version), version.is_none())?;
+        let (found, mut reader) = self.found(
+            self.store.get(&wanted.bucket, &wanted.key, version),
+            version.is_none(),
+        )?;
         check_conditions(&wanted, &found)?;
         let selected = self.select(&wanted, &found)?;
         if selected.range != (0..found.size) {
             reader.select(selected.range.clone());
         }
-        let body = self.body(reader, selected.range.end - selected.range.start, found.size, asked.handoff).await?;
-        let mut output = GetObjectOutput { body: Some(body), ..Default::default() };
+        let body = self
+            .body(
+                reader,
+                selected.range.end - selected.range.start,
+                found.size,
+                asked.handoff,
+            )
+            .await?;
+        let mut output = GetObjectOutput {
+            body: Some(body),
+            ..Default::default()
+        };
         output.expiration = self.announced(&wanted, &found);
         let told = self.told(&wanted.bucket, &found, &asking);
-        output.tag_count = i32::try_from(found.content.tags.len()).ok().filter(|count| *count > 0);
+        output.tag_count = i32::try_from(found.content.tags.len())
+            .ok()
+            .filter(|count| *count > 0);
         let headers = describe!(output, found, selected, versioned, wanted.checksums, told);
         Ok(Answered { output, headers })
     }
@@ -167,12 +218,17 @@ impl Protocol {
             if piece.len() as u64 == length {
                 return Ok(StreamingBlob::from(Body::from(piece)));
             }
-            return Err(self.refused(StorageError::Corrupt { what: "a small object was not read in one piece".into() }));
+            return Err(self.refused(StorageError::Corrupt {
+                what: "a small object was not read in one piece".into(),
+            }));
         }
         let log = Arc::clone(&self.log);
         let report = Arc::new(move |error: &StorageError| log(&super::described(error)));
         // It has been reported where it was found.
-        let begun = Outflow::new(reader, length, report, handoff).begun().await.map_err(|error| errors::storage_error(&error))?;
+        let begun = Outflow::new(reader, length, report, handoff)
+            .begun()
+            .await
+            .map_err(|error| errors::storage_error(&error))?;
         Ok(StreamingBlob::new(begun))
     }
 
@@ -185,17 +241,47 @@ impl Protocol {
     }
 
     fn select(&self, wanted: &Wanted, found: &ObjectVersion) -> S3Result<Selected> {
-        let said = |range: &std::ops::Range<u64>| Some(format!("bytes {}-{}/{}", range.start, range.end.saturating_sub(1), found.size));
+        let said = |range: &std::ops::Range<u64>| {
+            Some(format!(
+                "bytes {}-{}/{}",
+                range.start,
+                range.end.saturating_sub(1),
+                found.size
+            ))
+        };
         match (wanted.range, wanted.part) {
-            (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "Cannot specify both Range header and partNumber query parameter")),
-            (None, None) => Ok(Selected { range: 0..found.size, said: None, parts: None, checksums: Of::Object }),
+            (Some(_), Some(_)) => Err(s3_error!(
+                InvalidRequest,
+                "Cannot specify both Range header and partNumber query parameter"
+            )),
+            (None, None) => Ok(Selected {
+                range: 0..found.size,
+                said: None,
+                parts: None,
+                checksums: Of::Object,
+            }),
             (Some(range), None) => {
-                let range = range.check(found.size).or(Err(errors::range_not_satisfiable(found.size)))?;
-                let checksums = if range == (0..found.size) { Of::Object } else { Of::Nothing };
-                Ok(Selected { said: said(&range), range, parts: None, checksums })
+                let range = range
+                    .check(found.size)
+                    .or(Err(errors::range_not_satisfiable(found.size)))?;
+                let checksums = if range == (0..found.size) {
+                    Of::Object
+                } else {
+                    Of::Nothing
+                };
+                Ok(Selected {
+                    said: said(&range),
+                    range,
+                    parts: None,
+                    checksums,
+                })
             }
             (None, Some(number)) => self.part(wanted, found, number).map(|selected| {
-                let said = if selected.range.is_empty() { None } else { said(&selected.range) };
+                let said = if selected.range.is_empty() {
+                    None
+                } else {
+                    said(&selected.range)
+                };
                 Selected { said, ..selected }
             }),
         }
@@ -203,33 +289,70 @@ impl Protocol {
 
     /// One part of an object, which may be all of it.
     fn part(&self, wanted: &Wanted, found: &ObjectVersion, number: i32) -> S3Result<Selected> {
-        let invalid =
-            || errors::custom("InvalidPartNumber", http::StatusCode::RANGE_NOT_SATISFIABLE, "The requested partnumber is not satisfiable");
+        let invalid = || {
+            errors::custom(
+                "InvalidPartNumber",
+                http::StatusCode::RANGE_NOT_SATISFIABLE,
+                "The requested partnumber is not satisfiable",
+            )
+        };
         if !(1..=10_000).contains(&number) {
-            return Err(convert::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
+            return Err(convert::invalid_argument(
+                "Part number must be an integer between 1 and 10000, inclusive",
+            ));
         }
         if found.etag.parts == 0 {
-            let whole = Selected { range: 0..found.size, said: None, parts: None, checksums: Of::Object };
-            return if number == 1 { Ok(whole) } else { Err(invalid()) };
+            let whole = Selected {
+                range: 0..found.size,
+                said: None,
+                parts: None,
+                checksums: Of::Object,
+            };
+            return if number == 1 {
+                Ok(whole)
+            } else {
+                Err(invalid())
+            };
         }
-        let parts = self.stored(self.store.parts_of(&wanted.bucket, &wanted.key, Some(found.version)))?;
+        let parts = self.stored(self.store.parts_of(
+            &wanted.bucket,
+            &wanted.key,
+            Some(found.version),
+        ))?;
         let count = Some(convert::small(parts.len()));
         // AWS counts the parts of the finished object, whatever numbers they were uploaded with.
         let index = usize::try_from(number - 1).unwrap_or(usize::MAX);
         let part = parts.into_iter().nth(index).ok_or_else(invalid)?;
-        Ok(Selected { range: part.range, said: None, parts: count, checksums: Of::Part(part.checksums) })
+        Ok(Selected {
+            range: part.range,
+            said: None,
+            parts: count,
+            checksums: Of::Part(part.checksums),
+        })
     }
 }
 
 /// As RFC 9110 13.2.2 orders the conditions. Errors: `PreconditionFailed`, `NotModified`.
 fn check_conditions(wanted: &Wanted, found: &ObjectVersion) -> S3Result<()> {
     let holds = |if_match, if_none_match, modified, unmodified| {
-        convert::source_conditions(if_match, if_none_match, modified, unmodified).check(found.etag, found.modified_ms).is_ok()
+        convert::source_conditions(if_match, if_none_match, modified, unmodified)
+            .check(found.etag, found.modified_ms)
+            .is_ok()
     };
-    if !holds(wanted.if_match.as_ref(), None, None, wanted.unmodified.as_ref()) {
+    if !holds(
+        wanted.if_match.as_ref(),
+        None,
+        None,
+        wanted.unmodified.as_ref(),
+    ) {
         return Err(errors::precondition_failed());
     }
-    if !holds(None, wanted.if_none_match.as_ref(), wanted.modified.as_ref(), None) {
+    if !holds(
+        None,
+        wanted.if_none_match.as_ref(),
+        wanted.modified.as_ref(),
+        None,
+    ) {
         return Err(not_modified(found));
     }
     Ok(())

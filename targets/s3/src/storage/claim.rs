@@ -10,7 +10,10 @@ const FORMAT: &str = "fathom s3 store 1\n";
 
 /// Marks an empty directory as a store, or finds that it is one.
 pub(super) fn claim(dir: &Path) -> StorageResult<()> {
-    let unusable = |why: &str| StorageError::Unusable { path: dir.display().to_string(), why: why.to_owned() };
+    let unusable = |why: &str| StorageError::Unusable {
+        path: dir.display().to_string(),
+        why: why.to_owned(),
+    };
     let wrap = |e| StorageError::io("opening the store's directory", e);
     fs::create_dir_all(dir).map_err(wrap)?;
     let path = dir.join("FORMAT");
@@ -18,7 +21,11 @@ pub(super) fn claim(dir: &Path) -> StorageResult<()> {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let foreign = |entry: &fs::DirEntry| entry.file_name() != "lost+found";
-            if fs::read_dir(dir).map_err(wrap)?.flatten().any(|entry| foreign(&entry)) {
+            if fs::read_dir(dir)
+                .map_err(wrap)?
+                .flatten()
+                .any(|entry| foreign(&entry))
+            {
                 return Err(unusable("it holds other things; name an empty directory"));
             }
             String::new()
@@ -30,7 +37,9 @@ pub(super) fn claim(dir: &Path) -> StorageResult<()> {
         // A crash while it was made leaves less of it.
         torn if FORMAT.starts_with(torn) => {
             let mut file = fs::File::create(&path).map_err(wrap)?;
-            file.write_all(FORMAT.as_bytes()).and_then(|()| file.sync_all()).map_err(wrap)
+            file.write_all(FORMAT.as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(wrap)
         }
         _ => Err(unusable("its FORMAT is not one that this version reads")),
     }

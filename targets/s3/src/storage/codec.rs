@@ -1,4 +1,5 @@
-//! Records as bytes: little-endian numbers, texts behind their lengths. What is decoded may be damaged and is never trusted.
+//! Records as bytes: little-endian numbers, texts behind their lengths. What is decoded may be
+//! damaged and is never trusted.
 
 use super::{StorageError, StorageResult};
 use bytes::Bytes;
@@ -10,7 +11,9 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        Self { out: Vec::with_capacity(256) }
+        Self {
+            out: Vec::with_capacity(256),
+        }
     }
 
     pub(crate) fn u8(&mut self, value: u8) {
@@ -76,13 +79,19 @@ impl<'a> Decoder<'a> {
     }
 
     pub(crate) fn raw(&mut self, len: usize) -> StorageResult<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| self.wrong())?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or_else(|| self.wrong())?;
         self.rest = rest;
         Ok(taken)
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> StorageResult<[u8; N]> {
-        Ok(self.raw(N)?.try_into().expect("raw gives as many bytes as asked"))
+        Ok(self
+            .raw(N)?
+            .try_into()
+            .expect("raw gives as many bytes as asked"))
     }
 
     pub(crate) fn u8(&mut self) -> StorageResult<u8> {
@@ -97,10 +106,15 @@ impl<'a> Decoder<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// A count of things that take at least one byte each, so that a damaged one reserves no memory.
+    /// A count of things that take at least one byte each, so that a damaged one reserves no
+    /// memory.
     pub(crate) fn count(&mut self) -> StorageResult<usize> {
         let count = usize::try_from(self.u32()?).expect("a usize holds a u32");
-        if count > self.rest.len() { Err(self.wrong()) } else { Ok(count) }
+        if count > self.rest.len() {
+            Err(self.wrong())
+        } else {
+            Ok(count)
+        }
     }
 
     pub(crate) fn text(&mut self) -> StorageResult<String> {
@@ -122,11 +136,17 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn pairs(&mut self) -> StorageResult<Vec<(String, String)>> {
         let count = self.count()?;
-        (0..count).map(|_| Ok((self.text()?, self.text()?))).collect()
+        (0..count)
+            .map(|_| Ok((self.text()?, self.text()?)))
+            .collect()
     }
 
     pub(crate) fn end(&self) -> StorageResult<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(self.wrong()) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(self.wrong())
+        }
     }
 }
 

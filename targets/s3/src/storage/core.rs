@@ -1,7 +1,8 @@
 //! What all parts of a store share, and the group commit.
 //!
-//! Writes are closures that run one after the other on one thread, over one transaction a group: conditions are decided there,
-//! in the order in which the writes take effect. While one group is being made durable the next one collects.
+//! Writes are closures that run one after the other on one thread, over one transaction a group:
+//! conditions are decided there, in the order in which the writes take effect. While one group is
+//! being made durable the next one collects.
 
 use super::files::{Faults, Files, Step};
 use super::lately::Lately;
@@ -61,7 +62,8 @@ pub(crate) struct Core {
     pub(crate) ids: Ids,
     pub(crate) options: StorageOptions,
     pub(crate) counts: Arc<Counts>,
-    /// Whether something was committed since the last sync; only under policies other than `Always`.
+    /// Whether something was committed since the last sync; only under policies other than
+    /// `Always`.
     dirty: AtomicBool,
     /// To whom files go that are free; without it they are removed at once.
     reaper: RwLock<Option<Sender<u64>>>,
@@ -113,7 +115,12 @@ fn job<T: 'static>(
             Err(_) => txn.take_back(),
         }
         let ok = outcome.is_ok();
-        Answer { ok, reply: Box::new(move |committed| done(outcome.and_then(|value| committed.map(|()| value)))) }
+        Answer {
+            ok,
+            reply: Box::new(move |committed| {
+                done(outcome.and_then(|value| committed.map(|()| value)))
+            }),
+        }
     });
     Job { room, sealed, work }
 }
@@ -126,8 +133,13 @@ fn again(error: &StorageError) -> StorageError {
     if let StorageError::Lost = error {
         return StorageError::Lost;
     }
-    let source = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-    StorageError::Io { what: "committing a group of writes", source: io::Error::other(source) }
+    let source = error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    StorageError::Io {
+        what: "committing a group of writes",
+        source: io::Error::other(source),
+    }
 }
 
 impl Core {
@@ -160,7 +172,8 @@ impl Core {
         self.tables.view()
     }
 
-    /// Opens a file, or makes one; where too many are open, once more after those are closed that were only kept open.
+    /// Opens a file, or makes one; where too many are open, once more after those are closed that
+    /// were only kept open.
     pub(crate) fn with_a_file<T>(&self, open: impl Fn() -> StorageResult<T>) -> StorageResult<T> {
         match open() {
             Err(error) if error.too_many_files() && self.lately.close() => open(),
@@ -168,7 +181,8 @@ impl Core {
         }
     }
 
-    /// Whether the directory is still the one that was opened. Errors: `Lost`, from the first time on that it is not.
+    /// Whether the directory is still the one that was opened. Errors: `Lost`, from the first time
+    /// on that it is not.
     pub(crate) fn present(&self) -> StorageResult<()> {
         if !self.lost.load(Ordering::Relaxed) && self.files.is_present() {
             return Ok(());
@@ -180,12 +194,20 @@ impl Core {
     /// What an error of a file is: of the directory, where that is gone.
     pub(crate) fn blame(&self, error: StorageError) -> StorageError {
         let of_files = matches!(error, StorageError::Io { .. });
-        if of_files { self.present().err().unwrap_or(error) } else { error }
+        if of_files {
+            self.present().err().unwrap_or(error)
+        } else {
+            error
+        }
     }
 
     /// Whether a write may begin.
     fn open_to_writes(&self) -> StorageResult<()> {
-        if self.lost.load(Ordering::Relaxed) { Err(StorageError::Lost) } else { Ok(()) }
+        if self.lost.load(Ordering::Relaxed) {
+            Err(StorageError::Lost)
+        } else {
+            Ok(())
+        }
     }
 
     /// Hands in a write; `done` is called once its outcome is as durable as the policy says.
@@ -206,7 +228,8 @@ impl Core {
             }
             Queue::Thread(sender) => {
                 let sender = sender.read().unwrap_or_else(PoisonError::into_inner);
-                // A queue that is closed drops the job and `done` with it: who waits is told so by that.
+                // A queue that is closed drops the job and `done` with it: who waits is told so by
+                // that.
                 drop(sender.as_ref().map(|sender| sender.send(job)));
             }
         }
@@ -225,9 +248,16 @@ impl Core {
     /// Runs a group of writes and commits it; what comes back tells each of them.
     fn group(&self, jobs: Vec<Job>) -> impl FnOnce() {
         let gate = self.open_to_writes().and_then(|()| self.gate(&jobs));
-        let room = gate.as_ref().map_or_else(|e| Err(again(e)), |()| self.files.has_space());
-        // What failed for the directory's sake would fail again, and what did not may be lost with it.
-        let room = if room.is_err() { self.present().and(room) } else { room };
+        let room = gate
+            .as_ref()
+            .map_or_else(|e| Err(again(e)), |()| self.files.has_space());
+        // What failed for the directory's sake would fail again, and what did not may be lost with
+        // it.
+        let room = if room.is_err() {
+            self.present().and(room)
+        } else {
+            room
+        };
         let view = self.view();
         let mut txn = Txn::new(&*view, &self.ids, (self.options.clock)());
         let mut answers = Vec::with_capacity(jobs.len());
@@ -244,18 +274,35 @@ impl Core {
             batch.push(reserve);
         }
         drop(view);
-        let committed = if batch.is_empty() { Ok(()) } else { self.commit(batch) };
+        let committed = if batch.is_empty() {
+            Ok(())
+        } else {
+            self.commit(batch)
+        };
         if committed.is_ok() {
             self.free(freed);
         }
-        let done = answers.iter().filter(|(answer, _)| answer.ok && committed.is_ok()).count();
+        let done = answers
+            .iter()
+            .filter(|(answer, _)| answer.ok && committed.is_ok())
+            .count();
         add(&self.counts.writes, done as u64);
-        // A commit that failed may still be found in the journal at the next start: its files stay, and go then if it is not.
-        let lost = answers.iter().filter(|(answer, _)| !answer.ok).flat_map(|(_, sealed)| sealed).copied().collect();
+        // A commit that failed may still be found in the journal at the next start: its files stay,
+        // and go then if it is not.
+        let lost = answers
+            .iter()
+            .filter(|(answer, _)| !answer.ok)
+            .flat_map(|(_, sealed)| sealed)
+            .copied()
+            .collect();
         self.reap(lost);
         move || {
             for (answer, _) in answers {
-                (answer.reply)(committed.as_ref().map_or_else(|e| Err(again(e)), |()| Ok(())));
+                (answer.reply)(
+                    committed
+                        .as_ref()
+                        .map_or_else(|e| Err(again(e)), |()| Ok(())),
+                );
             }
         }
     }
@@ -270,7 +317,11 @@ impl Core {
     }
 
     fn commit(&self, batch: Vec<super::tables::Write>) -> StorageResult<()> {
-        let reach = |step| self.faults.reach(step).map_err(|e| StorageError::io("committing", e));
+        let reach = |step| {
+            self.faults
+                .reach(step)
+                .map_err(|e| StorageError::io("committing", e))
+        };
         reach(Step::Commit)?;
         if self.options.sync == SyncPolicy::Always {
             self.tables.commit(batch, When::BeforeVisible)?;
@@ -287,7 +338,9 @@ impl Core {
     pub(crate) fn sync(&self) -> StorageResult<()> {
         if self.dirty.swap(false, Ordering::AcqRel) {
             // On an error nobody knows what is durable: the next sync tries again.
-            self.files.sync_all().inspect_err(|_| self.dirty.store(true, Ordering::Release))?;
+            self.files
+                .sync_all()
+                .inspect_err(|_| self.dirty.store(true, Ordering::Release))?;
             add(&self.counts.syncs, 1);
         }
         Ok(())
@@ -341,19 +394,29 @@ impl Threads {
         core.queue = Queue::Thread(RwLock::new(Some(jobs)));
         core.reaper = RwLock::new(Some(freed));
         let core = Arc::new(core);
-        let mut threads = Self { running: Vec::new(), stop_sync: None };
+        let mut threads = Self {
+            running: Vec::new(),
+            stop_sync: None,
+        };
         let owned = Arc::clone(&core);
         threads.spawn("s3-commit", move || {
             while let Ok(first) = queued.recv() {
-                let group = std::iter::once(first).chain(queued.try_iter().take(GROUP - 1)).collect();
+                let group = std::iter::once(first)
+                    .chain(queued.try_iter().take(GROUP - 1))
+                    .collect();
                 owned.group(group)();
             }
         })?;
         let (files, counts) = (Arc::clone(&core.files), Arc::clone(&core.counts));
-        threads.spawn("s3-reap", move || to_remove.iter().for_each(|id| remove(&*files, &counts, id)))?;
+        threads.spawn("s3-reap", move || {
+            to_remove.iter().for_each(|id| remove(&*files, &counts, id))
+        })?;
         if let SyncPolicy::Interval(ms) = core.options.sync {
             let (stop, stopped) = mpsc::channel();
-            let (owned, interval) = (Arc::clone(&core), std::time::Duration::from_millis(ms.max(1)));
+            let (owned, interval) = (
+                Arc::clone(&core),
+                std::time::Duration::from_millis(ms.max(1)),
+            );
             threads.stop_sync = Some(stop);
             threads.spawn("s3-sync", move || {
                 while stopped.recv_timeout(interval) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -367,7 +430,8 @@ impl Threads {
 
     fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> StorageResult<()> {
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-        self.running.push(spawned.map_err(|e| StorageError::io("starting a thread of the store", e))?);
+        self.running
+            .push(spawned.map_err(|e| StorageError::io("starting a thread of the store", e))?);
         Ok(())
     }
 

@@ -1,13 +1,14 @@
-//! The store is stopped at every step of its writes and opened again: what was answered is there byte for byte, what was not is
-//! wholly there or not at all, and nothing leaks.
+//! The store is stopped at every step of its writes and opened again: what was answered is there
+//! byte for byte, what was not is wholly there or not at all, and nothing leaks.
 
 use super::engine::{TransactionalStore, open_memory};
 use super::files::{Faults, Naming, NoFaults, Step};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, open_with, options, put, read};
 use super::{
-    BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DefaultRetention, DeleteTarget, NewBucket, NewMultipart,
-    ObjectStore, PartFinish, PartQuery, PartRef, PutFinish, Retention, RetentionMode, RetentionPeriod, SourceObject, StorageError,
-    StorageResult, SyncPolicy, UploadEntry, UploadQuery, VersionEntry, VersionQuery, Versioning,
+    BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DefaultRetention,
+    DeleteTarget, NewBucket, NewMultipart, ObjectStore, PartFinish, PartQuery, PartRef, PutFinish,
+    Retention, RetentionMode, RetentionPeriod, SourceObject, StorageError, StorageResult,
+    SyncPolicy, UploadEntry, UploadQuery, VersionEntry, VersionQuery, Versioning,
 };
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, Write as _};
@@ -23,7 +24,13 @@ fn write(key: &'static str, seed: u64, len: usize) -> Operation {
 }
 
 fn only_upload(store: &dyn ObjectStore) -> StorageResult<String> {
-    let page = store.list_uploads("b", &UploadQuery { max: 1, ..Default::default() })?;
+    let page = store.list_uploads(
+        "b",
+        &UploadQuery {
+            max: 1,
+            ..Default::default()
+        },
+    )?;
     match page.entries.into_iter().next() {
         Some(UploadEntry::Upload(listed)) => Ok(listed.upload),
         Some(UploadEntry::CommonPrefix(_)) | None => Err(StorageError::NoSuchUpload),
@@ -39,11 +46,26 @@ fn part(number: u32, seed: u64, len: usize) -> Operation {
 }
 
 fn delete(key: &'static str) -> Operation {
-    Box::new(move |store| store.delete_object("b", DeleteTarget { key: key.into(), ..Default::default() }).map(drop))
+    Box::new(move |store| {
+        store
+            .delete_object(
+                "b",
+                DeleteTarget {
+                    key: key.into(),
+                    ..Default::default()
+                },
+            )
+            .map(drop)
+    })
 }
 
 fn source(key: &str) -> SourceObject {
-    SourceObject { bucket: "b".into(), key: key.into(), version: None, conditions: Default::default() }
+    SourceObject {
+        bucket: "b".into(),
+        key: key.into(),
+        version: None,
+        conditions: Default::default(),
+    }
 }
 
 fn copy(from: &'static str, to: &'static str) -> Operation {
@@ -66,15 +88,40 @@ fn copy(from: &'static str, to: &'static str) -> Operation {
 fn complete() -> Operation {
     Box::new(|store| {
         let upload = only_upload(store)?;
-        let parts = store.list_parts("b", "multi", &upload, &PartQuery { after: 0, max: 100 })?.parts;
-        let named = |part: super::UploadedPart| PartRef { number: part.number, etag: part.etag.to_string(), checksums: vec![] };
-        let parts = parts.into_iter().filter(|part| part.number != 3).map(named).collect();
-        store.complete_multipart("b", "multi", &upload, Complete { parts, ..Default::default() }).map(drop)
+        let parts = store
+            .list_parts("b", "multi", &upload, &PartQuery { after: 0, max: 100 })?
+            .parts;
+        let named = |part: super::UploadedPart| PartRef {
+            number: part.number,
+            etag: part.etag.to_string(),
+            checksums: vec![],
+        };
+        let parts = parts
+            .into_iter()
+            .filter(|part| part.number != 3)
+            .map(named)
+            .collect();
+        store
+            .complete_multipart(
+                "b",
+                "multi",
+                &upload,
+                Complete {
+                    parts,
+                    ..Default::default()
+                },
+            )
+            .map(drop)
     })
 }
 
 fn locked(days: u32) -> BucketLock {
-    BucketLock { default: Some(DefaultRetention { mode: RetentionMode::Governance, period: RetentionPeriod::Days(days) }) }
+    BucketLock {
+        default: Some(DefaultRetention {
+            mode: RetentionMode::Governance,
+            period: RetentionPeriod::Days(days),
+        }),
+    }
 }
 
 /// What only a bucket with a lock has, and that a version which is kept outlives a deletion.
@@ -82,30 +129,58 @@ fn lock_operations() -> Vec<Operation> {
     vec![
         Box::new(|store| {
             let documents = vec![(BucketDocument::Tags, b"tags".to_vec())];
-            store.create_bucket("locked", NewBucket { lock: Some(BucketLock::default()), documents, ..Default::default() })
+            store.create_bucket(
+                "locked",
+                NewBucket {
+                    lock: Some(BucketLock::default()),
+                    documents,
+                    ..Default::default()
+                },
+            )
         }),
         Box::new(|store| store.set_bucket_lock("locked", locked(5))),
-        Box::new(|store| put(store, "locked", "k", &bytes(14, 500), PutFinish::default()).map(drop)),
+        Box::new(|store| {
+            put(store, "locked", "k", &bytes(14, 500), PutFinish::default()).map(drop)
+        }),
         Box::new(|store| store.set_hold("locked", "k", None, true)),
         Box::new(|store| {
-            let retention = Some(Retention { mode: RetentionMode::Compliance, until_ms: 900 * 86_400_000 });
+            let retention = Some(Retention {
+                mode: RetentionMode::Compliance,
+                until_ms: 900 * 86_400_000,
+            });
             store.set_retention("locked", "k", None, retention, Bypass::Governance)
         }),
         Box::new(|store| store.set_hold("locked", "k", None, false)),
         Box::new(|store| {
             let version = Some(store.head("locked", "k", None)?.version);
-            let target = DeleteTarget { key: "k".into(), version, bypass: Bypass::Governance, ..Default::default() };
+            let target = DeleteTarget {
+                key: "k".into(),
+                version,
+                bypass: Bypass::Governance,
+                ..Default::default()
+            };
             match store.delete_object("locked", target) {
                 Err(StorageError::Locked) => Ok(()),
                 Err(other) => Err(other),
                 Ok(deleted) => panic!("{deleted:?}"),
             }
         }),
-        Box::new(|store| store.delete_object("locked", DeleteTarget { key: "k".into(), ..Default::default() }).map(drop)),
+        Box::new(|store| {
+            store
+                .delete_object(
+                    "locked",
+                    DeleteTarget {
+                        key: "k".into(),
+                        ..Default::default()
+                    },
+                )
+                .map(drop)
+        }),
     ]
 }
 
-/// Every kind of write, small and large, over nothing and over something, without and with versions.
+/// Every kind of write, small and large, over nothing and over something, without and with
+/// versions.
 fn operations() -> Vec<Operation> {
     let mut operations: Vec<Operation> = vec![
         Box::new(|store| store.create_bucket("b", NewBucket::default())),
@@ -115,7 +190,11 @@ fn operations() -> Vec<Operation> {
         write("small", 4, 700),
         write("small", 5, 0),
         copy("large", "copied"),
-        Box::new(|store| store.create_multipart("b", "multi", NewMultipart::default()).map(drop)),
+        Box::new(|store| {
+            store
+                .create_multipart("b", "multi", NewMultipart::default())
+                .map(drop)
+        }),
         part(1, 6, 400),
         part(2, 7, 30),
         part(2, 8, 200),
@@ -123,7 +202,15 @@ fn operations() -> Vec<Operation> {
         Box::new(|store| {
             let (bucket, key, upload) = ("b".to_owned(), "multi".to_owned(), only_upload(store)?);
             store
-                .copy_part(CopyPart { source: source("large"), range: Some(100..300), bucket, key, upload, number: 4, checksums: vec![] })
+                .copy_part(CopyPart {
+                    source: source("large"),
+                    range: Some(100..300),
+                    bucket,
+                    key,
+                    upload,
+                    number: 4,
+                    checksums: vec![],
+                })
                 .map(drop)
         }),
         complete(),
@@ -136,7 +223,11 @@ fn operations() -> Vec<Operation> {
         Box::new(|store| store.set_versioning("b", Versioning::Suspended)),
         write("large", 12, 300),
         delete("large"),
-        Box::new(|store| store.create_multipart("b", "multi", NewMultipart::default()).map(drop)),
+        Box::new(|store| {
+            store
+                .create_multipart("b", "multi", NewMultipart::default())
+                .map(drop)
+        }),
         part(1, 13, 400),
         Box::new(|store| store.abort_multipart("b", "multi", &only_upload(store)?)),
     ];
@@ -145,33 +236,93 @@ fn operations() -> Vec<Operation> {
 }
 
 /// All that a store shows, in words that do not depend on the numbers it gave.
+#[expect(
+    clippy::too_many_lines,
+    reason = "to be divided when it is changed next"
+)]
 fn shown(store: &dyn ObjectStore) -> String {
     let mut out = String::new();
     for bucket in store.buckets().unwrap() {
         let tags = store.document(&bucket.name, BucketDocument::Tags).unwrap();
-        writeln!(out, "bucket {} {:?} {:?} {tags:?}", bucket.name, bucket.versioning, bucket.lock).unwrap();
-        let page = store.list_versions(&bucket.name, &VersionQuery { max: 1000, ..Default::default() }).unwrap();
+        writeln!(
+            out,
+            "bucket {} {:?} {:?} {tags:?}",
+            bucket.name, bucket.versioning, bucket.lock
+        )
+        .unwrap();
+        let page = store
+            .list_versions(
+                &bucket.name,
+                &VersionQuery {
+                    max: 1000,
+                    ..Default::default()
+                },
+            )
+            .unwrap();
         for entry in page.entries {
-            let VersionEntry::Version(listed) = entry else { panic!("no delimiter was given") };
+            let VersionEntry::Version(listed) = entry else {
+                panic!("no delimiter was given")
+            };
             let (key, version) = (listed.object.key.as_str(), listed.version);
             let null = version == super::VersionId::Null;
-            write!(out, "{key} null {null} latest {} marker {}", listed.latest, listed.delete_marker).unwrap();
+            write!(
+                out,
+                "{key} null {null} latest {} marker {}",
+                listed.latest, listed.delete_marker
+            )
+            .unwrap();
             if !listed.delete_marker {
                 let bytes = read(store, &bucket.name, key, Some(version)).unwrap();
                 let parts = store.parts_of(&bucket.name, key, Some(version)).unwrap();
-                let lock = store.head(&bucket.name, key, Some(version)).unwrap().content.lock;
-                let retention = lock.retention.map(|retention| (retention.mode, retention.until_ms / 86_400_000));
+                let lock = store
+                    .head(&bucket.name, key, Some(version))
+                    .unwrap()
+                    .content
+                    .lock;
+                let retention = lock
+                    .retention
+                    .map(|retention| (retention.mode, retention.until_ms / 86_400_000));
                 write!(out, " retention {retention:?} hold {:?}", lock.hold).unwrap();
-                write!(out, " etag {} size {} crc {:x} {parts:?}", listed.object.etag, listed.object.size, super::extent::crc32c(&bytes))
-                    .unwrap();
+                write!(
+                    out,
+                    " etag {} size {} crc {:x} {parts:?}",
+                    listed.object.etag,
+                    listed.object.size,
+                    super::extent::crc32c(&bytes)
+                )
+                .unwrap();
             }
             out.push('\n');
         }
-        let page = store.list_uploads(&bucket.name, &UploadQuery { max: 1000, ..Default::default() }).unwrap();
+        let page = store
+            .list_uploads(
+                &bucket.name,
+                &UploadQuery {
+                    max: 1000,
+                    ..Default::default()
+                },
+            )
+            .unwrap();
         for entry in page.entries {
-            let UploadEntry::Upload(upload) = entry else { panic!("no delimiter was given") };
-            let parts = store.list_parts(&bucket.name, &upload.key, &upload.upload, &PartQuery { after: 0, max: 1000 }).unwrap();
-            let parts: Vec<_> = parts.parts.iter().map(|part| (part.number, part.size, part.etag)).collect();
+            let UploadEntry::Upload(upload) = entry else {
+                panic!("no delimiter was given")
+            };
+            let parts = store
+                .list_parts(
+                    &bucket.name,
+                    &upload.key,
+                    &upload.upload,
+                    &PartQuery {
+                        after: 0,
+                        max: 1000,
+                    },
+                )
+                .unwrap();
+            let parts: Vec<_> = parts
+                .parts
+                .iter()
+                .map(|part| (part.number, part.size, part.etag))
+                .collect();
             writeln!(out, "upload {} {parts:?}", upload.key).unwrap();
         }
     }
@@ -199,24 +350,41 @@ struct FailFrom {
 
 impl FailFrom {
     fn crash_at(from: u64) -> Arc<Self> {
-        Arc::new(Self { reached: AtomicU64::new(0), from, to: u64::MAX, kind: io::ErrorKind::Other })
+        Arc::new(Self {
+            reached: AtomicU64::new(0),
+            from,
+            to: u64::MAX,
+            kind: io::ErrorKind::Other,
+        })
     }
 
     fn full_at(from: u64) -> Arc<Self> {
-        Arc::new(Self { reached: AtomicU64::new(0), from, to: from, kind: io::ErrorKind::StorageFull })
+        Arc::new(Self {
+            reached: AtomicU64::new(0),
+            from,
+            to: from,
+            kind: io::ErrorKind::StorageFull,
+        })
     }
 }
 
 impl Faults for FailFrom {
     fn reach(&self, _: Step) -> io::Result<()> {
         let at = self.reached.fetch_add(1, Ordering::SeqCst);
-        if (self.from..=self.to).contains(&at) { Err(self.kind.into()) } else { Ok(()) }
+        if (self.from..=self.to).contains(&at) {
+            Err(self.kind.into())
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Runs operations until one fails; how many did not.
 fn run(store: &TransactionalStore, operations: &[Operation]) -> usize {
-    operations.iter().position(|operation| operation(store).is_err()).unwrap_or(operations.len())
+    operations
+        .iter()
+        .position(|operation| operation(store).is_err())
+        .unwrap_or(operations.len())
 }
 
 fn steps_of(operations: &[Operation], naming: Naming) -> u64 {
@@ -241,7 +409,11 @@ fn crash_at_every_step(naming: Naming) {
         let store = open(dir.path(), SyncPolicy::Always);
         let found = shown(&store);
         let wholly = shows.get(done + 1) == Some(&found);
-        assert!(found == shows[done] || wholly, "crash at step {step} after {done} operations:\n{found}\nwanted:\n{}", shows[done]);
+        assert!(
+            found == shows[done] || wholly,
+            "crash at step {step} after {done} operations:\n{found}\nwanted:\n{}",
+            shows[done]
+        );
         assert_nothing_leaks(&store, Some(dir.path()));
     }
 }
@@ -277,10 +449,21 @@ fn a_full_disk_at_any_step_is_no_space_and_leaves_the_store_as_it_was() {
         // A link or a removal that fails has a way around: then nothing failed at all.
         let done = failed.unwrap_or(operations.len());
         let found = shown(&store);
-        assert!(found == shows[done] || shows.get(done + 1) == Some(&found), "step {step} after {done} operations:\n{found}");
+        assert!(
+            found == shows[done] || shows.get(done + 1) == Some(&found),
+            "step {step} after {done} operations:\n{found}"
+        );
         if done > 0 {
             // The one step that fails may be this object's first.
-            let again = || put(&store, "b", "afterwards", &bytes(1, 200), PutFinish::default());
+            let again = || {
+                put(
+                    &store,
+                    "b",
+                    "afterwards",
+                    &bytes(1, 200),
+                    PutFinish::default(),
+                )
+            };
             again().or_else(|_| again()).unwrap();
         }
         drop(store);
@@ -298,8 +481,14 @@ fn size_of(thread: u64, number: u64) -> usize {
 #[ignore = "run by the test that kills it"]
 fn child_that_is_killed() {
     let dir = std::env::var_os("FATHOM_S3_KILLED_DIR").expect("set by the test that runs this");
-    let policy = if std::env::var_os("FATHOM_S3_KILLED_NEVER").is_some() { SyncPolicy::Never } else { SyncPolicy::Always };
-    let store = TransactionalStore::on_disk(Path::new(&dir), options(policy), Arc::new(NoFaults), None).unwrap();
+    let policy = if std::env::var_os("FATHOM_S3_KILLED_NEVER").is_some() {
+        SyncPolicy::Never
+    } else {
+        SyncPolicy::Always
+    };
+    let store =
+        TransactionalStore::on_disk(Path::new(&dir), options(policy), Arc::new(NoFaults), None)
+            .unwrap();
     store.create_bucket("b", NewBucket::default()).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
@@ -307,9 +496,23 @@ fn child_that_is_killed() {
             scope.spawn(move || {
                 for number in 0u64.. {
                     let key = format!("{thread}-{number}");
-                    put(store, "b", &key, &bytes(thread << 32 | number, size_of(thread, number)), PutFinish::default()).unwrap();
+                    put(
+                        store,
+                        "b",
+                        &key,
+                        &bytes(thread << 32 | number, size_of(thread, number)),
+                        PutFinish::default(),
+                    )
+                    .unwrap();
                     // The same object again and again: what it held before is freed.
-                    put(store, "b", &format!("over-{thread}"), &bytes(number, size_of(thread, number)), PutFinish::default()).unwrap();
+                    put(
+                        store,
+                        "b",
+                        &format!("over-{thread}"),
+                        &bytes(number, size_of(thread, number)),
+                        PutFinish::default(),
+                    )
+                    .unwrap();
                     writeln!(io::stdout(), "answered {thread} {number}").unwrap();
                 }
             });
@@ -320,24 +523,41 @@ fn child_that_is_killed() {
 fn killed_process_keeps_what_it_answered(never: bool) {
     let dir = directory();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "storage::crash::child_that_is_killed", "--ignored", "--nocapture"]).env("FATHOM_S3_KILLED_DIR", dir.path());
+    command
+        .args([
+            "--exact",
+            "storage::crash::child_that_is_killed",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("FATHOM_S3_KILLED_DIR", dir.path());
     if never {
         command.env("FATHOM_S3_KILLED_NEVER", "1");
     }
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = io::BufReader::new(child.stdout.take().unwrap()).lines();
     let parse = |line: String| {
-        let mut words = line.strip_prefix("answered ")?.split(' ').map(|word| word.parse::<u64>().unwrap());
+        let mut words = line
+            .strip_prefix("answered ")?
+            .split(' ')
+            .map(|word| word.parse::<u64>().unwrap());
         Some((words.next()?, words.next()?))
     };
-    let answered: Vec<(u64, u64)> = lines.map_while(Result::ok).filter_map(parse).take(80).collect();
+    let answered: Vec<(u64, u64)> = lines
+        .map_while(Result::ok)
+        .filter_map(parse)
+        .take(80)
+        .collect();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(answered.len(), 80);
     let store = open(dir.path(), SyncPolicy::Always);
     for (thread, number) in answered {
         let found = read(&store, "b", &format!("{thread}-{number}"), None).unwrap();
-        assert!(found == bytes(thread << 32 | number, size_of(thread, number)), "object {thread}-{number}");
+        assert!(
+            found == bytes(thread << 32 | number, size_of(thread, number)),
+            "object {thread}-{number}"
+        );
     }
     assert_nothing_leaks(&store, Some(dir.path()));
 }

@@ -8,10 +8,12 @@ use super::records::{Body, BucketRecord, UploadRecord};
 use super::scrub::Scrub;
 use super::tables::{DiskTables, MemoryTables, Row, Table, Tables as _, View as _};
 use super::{
-    Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget, Deleted, Done, ListQuery, NewBucket,
-    NewMultipart, ObjectPage, ObjectPart, ObjectReader, ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload,
-    Retention, ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy, Tags, UploadPage,
-    UploadQuery, UploadedPart, VersionId, VersionPage, VersionQuery, Versioning, copy, keys, lists, lock, reader, uploads, versions,
+    Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget,
+    Deleted, Done, ListQuery, NewBucket, NewMultipart, ObjectPage, ObjectPart, ObjectReader,
+    ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload, Retention,
+    ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions, StorageResult,
+    SyncPolicy, Tags, UploadPage, UploadQuery, UploadedPart, VersionId, VersionPage, VersionQuery,
+    Versioning, copy, keys, lists, lock, reader, uploads, versions,
 };
 use bytes::Bytes;
 use std::path::Path;
@@ -19,14 +21,28 @@ use std::sync::Arc;
 
 /// A store in memory, which ends with the process.
 pub fn open_memory(options: StorageOptions) -> StorageResult<Arc<dyn ObjectStore>> {
-    let core = Core::new(Box::new(MemoryTables::new()), Arc::<MemoryFiles>::default(), Arc::new(NoFaults), options)?;
-    Ok(Arc::new(TransactionalStore { core: Arc::new(core), threads: None }))
+    let core = Core::new(
+        Box::new(MemoryTables::new()),
+        Arc::<MemoryFiles>::default(),
+        Arc::new(NoFaults),
+        options,
+    )?;
+    Ok(Arc::new(TransactionalStore {
+        core: Arc::new(core),
+        threads: None,
+    }))
 }
 
-/// The store in a directory; made where the directory is empty or not there, recovered where the last process ended without warning.
-/// Errors: `Unusable` for a directory of other things or one that is open already.
+/// The store in a directory; made where the directory is empty or not there, recovered where the
+/// last process ended without warning. Errors: `Unusable` for a directory of other things or one
+/// that is open already.
 pub fn open_disk(dir: &Path, options: StorageOptions) -> StorageResult<Arc<dyn ObjectStore>> {
-    Ok(Arc::new(TransactionalStore::on_disk(dir, options, Arc::new(NoFaults), None)?))
+    Ok(Arc::new(TransactionalStore::on_disk(
+        dir,
+        options,
+        Arc::new(NoFaults),
+        None,
+    )?))
 }
 
 pub(crate) struct TransactionalStore {
@@ -35,7 +51,12 @@ pub(crate) struct TransactionalStore {
 }
 
 impl TransactionalStore {
-    pub(crate) fn on_disk(dir: &Path, options: StorageOptions, faults: Arc<dyn Faults>, naming: Option<Naming>) -> StorageResult<Self> {
+    pub(crate) fn on_disk(
+        dir: &Path,
+        options: StorageOptions,
+        faults: Arc<dyn Faults>,
+        naming: Option<Naming>,
+    ) -> StorageResult<Self> {
         claim(dir)?;
         let tables = DiskTables::open(&dir.join("metadata"), options.cache)?;
         let files = {
@@ -45,7 +66,10 @@ impl TransactionalStore {
         };
         let core = Core::new(Box::new(tables), Arc::new(files), faults, options)?;
         let (core, threads) = Threads::start(core)?;
-        Ok(Self { core, threads: Some(threads) })
+        Ok(Self {
+            core,
+            threads: Some(threads),
+        })
     }
 
     fn object_bucket(&self, bucket: &str, key: &str) -> StorageResult<BucketRecord> {
@@ -94,15 +118,37 @@ impl ObjectStore for TransactionalStore {
         self.core.write(Room::Takes, Vec::new(), move |txn| {
             match versions::bucket(txn, &name) {
                 Err(StorageError::NoSuchBucket) => {}
-                Ok(found) if found.owner == new.owner => return Err(StorageError::BucketAlreadyOwnedByYou),
+                Ok(found) if found.owner == new.owner => {
+                    return Err(StorageError::BucketAlreadyOwnedByYou);
+                }
                 Ok(_) => return Err(StorageError::BucketAlreadyExists),
                 Err(other) => return Err(other),
             }
-            let NewBucket { owner, region, lock, documents } = new;
-            let versioning = if lock.is_some() { Versioning::On } else { Versioning::Off };
-            let record = BucketRecord { id: txn.next_id(), owner, region, created_ms: txn.now_ms(), versioning, lock };
+            let NewBucket {
+                owner,
+                region,
+                lock,
+                documents,
+            } = new;
+            let versioning = if lock.is_some() {
+                Versioning::On
+            } else {
+                Versioning::Off
+            };
+            let record = BucketRecord {
+                id: txn.next_id(),
+                owner,
+                region,
+                created_ms: txn.now_ms(),
+                versioning,
+                lock,
+            };
             for (document, value) in documents {
-                txn.put(Table::Documents, document_key(record.id, document), Bytes::from(value));
+                txn.put(
+                    Table::Documents,
+                    document_key(record.id, document),
+                    Bytes::from(value),
+                );
             }
             txn.put(Table::Buckets, Bytes::from(name), record.encode());
             Ok(())
@@ -119,14 +165,21 @@ impl ObjectStore for TransactionalStore {
                     return Err(StorageError::BucketNotEmpty);
                 }
             }
-            // Uploads that were never completed are no objects: as with AWS, they end with the bucket.
-            let unfinished: Vec<Row> = txn.range(Table::Uploads, &from, to.as_deref()).collect::<StorageResult<_>>()?;
+            // Uploads that were never completed are no objects: as with AWS, they end with the
+            // bucket.
+            let unfinished: Vec<Row> = txn
+                .range(Table::Uploads, &from, to.as_deref())
+                .collect::<StorageResult<_>>()?;
             for (row, _) in unfinished {
                 let (key, number) = keys::numbered_key_of(&row)?;
                 uploads::abort(txn, id, key, &uploads::name_of(number))?;
             }
-            let documents: Vec<Row> = txn.range(Table::Documents, &from, to.as_deref()).collect::<StorageResult<_>>()?;
-            documents.into_iter().for_each(|(row, _)| txn.remove(Table::Documents, row));
+            let documents: Vec<Row> = txn
+                .range(Table::Documents, &from, to.as_deref())
+                .collect::<StorageResult<_>>()?;
+            documents
+                .into_iter()
+                .for_each(|(row, _)| txn.remove(Table::Documents, row));
             txn.remove(Table::Buckets, Bytes::from(name));
             Ok(())
         })
@@ -140,7 +193,9 @@ impl ObjectStore for TransactionalStore {
         let view = self.core.view();
         let named = |row: StorageResult<Row>| {
             let (name, value) = row?;
-            let name = std::str::from_utf8(&name).or(Err(StorageError::corrupt("the name of a bucket is not text")))?;
+            let name = std::str::from_utf8(&name).or(Err(StorageError::corrupt(
+                "the name of a bucket is not text",
+            )))?;
             Ok(BucketRecord::decode(&value)?.named(name))
         };
         view.range(Table::Buckets, &[], None).map(named).collect()
@@ -175,7 +230,12 @@ impl ObjectStore for TransactionalStore {
         })
     }
 
-    fn set_document(&self, bucket: &str, document: BucketDocument, value: Option<Vec<u8>>) -> StorageResult<()> {
+    fn set_document(
+        &self,
+        bucket: &str,
+        document: BucketDocument,
+        value: Option<Vec<u8>>,
+    ) -> StorageResult<()> {
         let name = bucket.to_owned();
         self.core.write(Room::Frees, Vec::new(), move |txn| {
             let key = document_key(versions::bucket(txn, &name)?.id, document);
@@ -189,7 +249,10 @@ impl ObjectStore for TransactionalStore {
 
     fn document(&self, bucket: &str, document: BucketDocument) -> StorageResult<Option<Bytes>> {
         let view = self.core.view();
-        view.read(Table::Documents, &document_key(versions::bucket(&*view, bucket)?.id, document))
+        view.read(
+            Table::Documents,
+            &document_key(versions::bucket(&*view, bucket)?.id, document),
+        )
     }
 
     fn begin_put(&self, bucket: &str, key: &str) -> StorageResult<Box<dyn ObjectUpload>> {
@@ -197,32 +260,62 @@ impl ObjectStore for TransactionalStore {
         Ok(Box::new(Put::new(&self.core, bucket, key)))
     }
 
-    fn head(&self, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<ObjectVersion> {
+    fn head(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+    ) -> StorageResult<ObjectVersion> {
         let view = self.core.view();
         let id = versions::bucket(&*view, bucket)?.id;
         Ok(versions::object(&*view, id, key, version)?.into_version(key))
     }
 
-    fn get(&self, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<(ObjectVersion, Box<dyn ObjectReader>)> {
+    fn get(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+    ) -> StorageResult<(ObjectVersion, Box<dyn ObjectReader>)> {
         let mut opened = reader::open(&self.core, bucket, key, version)?;
         opened.reader.keeps_open = true;
         Ok((opened.record.into_version(key), Box::new(opened.reader)))
     }
 
-    fn parts_of(&self, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<Vec<ObjectPart>> {
+    fn parts_of(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+    ) -> StorageResult<Vec<ObjectPart>> {
         let view = self.core.view();
         let id = versions::bucket(&*view, bucket)?.id;
-        let Body::Assembled(layout) = versions::object(&*view, id, key, version)?.body else { return Ok(Vec::new()) };
+        let Body::Assembled(layout) = versions::object(&*view, id, key, version)?.body else {
+            return Ok(Vec::new());
+        };
         let mut at = 0u64;
-        let parts = versions::layout(&*view, layout)?.parts.into_iter().map(|part| {
-            let range = at..at + part.size;
-            at = range.end;
-            ObjectPart { number: part.number, range, checksums: part.checksums }
-        });
+        let parts = versions::layout(&*view, layout)?
+            .parts
+            .into_iter()
+            .map(|part| {
+                let range = at..at + part.size;
+                at = range.end;
+                ObjectPart {
+                    number: part.number,
+                    range,
+                    checksums: part.checksums,
+                }
+            });
         Ok(parts.collect())
     }
 
-    fn set_tags(&self, bucket: &str, key: &str, version: Option<VersionId>, tags: Tags) -> StorageResult<VersionId> {
+    fn set_tags(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        tags: Tags,
+    ) -> StorageResult<VersionId> {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         self.core.write(Room::Takes, Vec::new(), move |txn| {
             let id = versions::bucket(txn, &bucket)?.id;
@@ -245,7 +338,13 @@ impl ObjectStore for TransactionalStore {
         })
     }
 
-    fn set_hold(&self, bucket: &str, key: &str, version: Option<VersionId>, hold: bool) -> StorageResult<()> {
+    fn set_hold(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        hold: bool,
+    ) -> StorageResult<()> {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         self.core.write(Room::Takes, Vec::new(), move |txn| {
             let record = versions::bucket(txn, &bucket)?;
@@ -258,11 +357,18 @@ impl ObjectStore for TransactionalStore {
         copy::object(&self.core, request)
     }
 
-    fn delete_objects(&self, bucket: &str, targets: Vec<DeleteTarget>) -> StorageResult<Vec<StorageResult<Deleted>>> {
+    fn delete_objects(
+        &self,
+        bucket: &str,
+        targets: Vec<DeleteTarget>,
+    ) -> StorageResult<Vec<StorageResult<Deleted>>> {
         let bucket = bucket.to_owned();
         self.core.write(Room::Frees, Vec::new(), move |txn| {
             let record = versions::bucket(txn, &bucket)?;
-            Ok(targets.iter().map(|target| versions::delete(txn, &record, target)).collect())
+            Ok(targets
+                .iter()
+                .map(|target| versions::delete(txn, &record, target))
+                .collect())
         })
     }
 
@@ -287,15 +393,31 @@ impl ObjectStore for TransactionalStore {
         lists::versions(&*view, id, query)
     }
 
-    fn create_multipart(&self, bucket: &str, key: &str, new: NewMultipart) -> StorageResult<String> {
+    fn create_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        new: NewMultipart,
+    ) -> StorageResult<String> {
         keys::check_key(key)?;
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         self.core.write(Room::Takes, Vec::new(), move |txn| {
-            let BucketRecord { id, lock: bucket_lock, .. } = versions::bucket(txn, &bucket)?;
+            let BucketRecord {
+                id,
+                lock: bucket_lock,
+                ..
+            } = versions::bucket(txn, &bucket)?;
             lock::check_new(bucket_lock, &new.content.lock, txn.now_ms())?;
             let number = txn.next_id();
-            let record = UploadRecord { started_ms: txn.now_ms(), new };
-            txn.put(Table::Uploads, keys::numbered(id, &key, number), record.encode());
+            let record = UploadRecord {
+                started_ms: txn.now_ms(),
+                new,
+            };
+            txn.put(
+                Table::Uploads,
+                keys::numbered(id, &key, number),
+                record.encode(),
+            );
             Ok(uploads::name_of(number))
         })
     }
@@ -306,10 +428,18 @@ impl ObjectStore for TransactionalStore {
         Ok(uploads::find(&*view, id, key, upload)?.1.new)
     }
 
-    fn begin_part(&self, bucket: &str, key: &str, upload: &str, number: u32) -> StorageResult<Box<dyn PartUpload>> {
+    fn begin_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload: &str,
+        number: u32,
+    ) -> StorageResult<Box<dyn PartUpload>> {
         uploads::check_number(number)?;
         self.multipart(bucket, key, upload)?;
-        Ok(Box::new(PutPart::new(&self.core, bucket, key, upload, number)))
+        Ok(Box::new(PutPart::new(
+            &self.core, bucket, key, upload, number,
+        )))
     }
 
     fn copy_part(&self, request: CopyPart) -> StorageResult<UploadedPart> {
@@ -318,7 +448,13 @@ impl ObjectStore for TransactionalStore {
         copy::part(&self.core, request)
     }
 
-    fn list_parts(&self, bucket: &str, key: &str, upload: &str, query: &PartQuery) -> StorageResult<PartPage> {
+    fn list_parts(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload: &str,
+        query: &PartQuery,
+    ) -> StorageResult<PartPage> {
         let view = self.core.view();
         let id = versions::bucket(&*view, bucket)?.id;
         let (number, _) = uploads::find(&*view, id, key, upload)?;
@@ -331,7 +467,13 @@ impl ObjectStore for TransactionalStore {
         lists::uploads(&*view, id, query)
     }
 
-    fn complete_multipart(&self, bucket: &str, key: &str, upload: &str, complete: Complete) -> StorageResult<ObjectVersion> {
+    fn complete_multipart(
+        &self,
+        bucket: &str,
+        key: &str,
+        upload: &str,
+        complete: Complete,
+    ) -> StorageResult<ObjectVersion> {
         let (bucket, key, upload) = (bucket.to_owned(), key.to_owned(), upload.to_owned());
         let least = self.core.options.least_part;
         self.core.write(Room::Takes, Vec::new(), move |txn| {
@@ -349,7 +491,11 @@ impl ObjectStore for TransactionalStore {
     }
 
     fn scrub(&self, found: &mut dyn FnMut(ScrubFinding)) -> StorageResult<Scrubbed> {
-        let mut scrub = Scrub { core: &self.core, found, done: Scrubbed::default() };
+        let mut scrub = Scrub {
+            core: &self.core,
+            found,
+            done: Scrubbed::default(),
+        };
         for bucket in self.buckets()? {
             scrub.bucket(&bucket)?;
         }

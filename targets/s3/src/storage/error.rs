@@ -21,7 +21,10 @@ pub enum StorageError {
     NoSuchVersion,
     /// The version asked for, or the latest where none was, is a delete marker.
     #[error("version {version} is a delete marker")]
-    DeleteMarker { version: VersionId, modified_ms: u64 },
+    DeleteMarker {
+        version: VersionId,
+        modified_ms: u64,
+    },
     #[error("there is no such upload of this key")]
     NoSuchUpload,
     #[error("a condition of the request does not hold")]
@@ -65,8 +68,11 @@ pub enum StorageError {
     Corrupt { what: String },
     #[error("the store is closed")]
     Closed,
-    /// The directory was removed, or is another than the one that was opened: nothing is written until the next start.
-    #[error("the directory of the store is gone: nothing is written until the server is started again")]
+    /// The directory was removed, or is another than the one that was opened: nothing is written
+    /// until the next start.
+    #[error(
+        "the directory of the store is gone: nothing is written until the server is started again"
+    )]
     Lost,
     /// The directory is not one that this store can open.
     #[error("{path} cannot be opened as a store: {why}")]
@@ -84,8 +90,15 @@ pub enum StorageError {
 impl StorageError {
     /// An error of the operating system: `NoSpace` where that is what it says.
     pub(crate) fn io(what: &'static str, source: io::Error) -> Self {
-        let full = matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-        if full { Self::NoSpace } else { Self::Io { what, source } }
+        let full = matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        );
+        if full {
+            Self::NoSpace
+        } else {
+            Self::Io { what, source }
+        }
     }
 
     /// Whether a read that was not to wait for the device would have had to.
@@ -105,6 +118,10 @@ impl StorageError {
 
 impl From<fjall::Error> for StorageError {
     fn from(error: fjall::Error) -> Self {
-        if let fjall::Error::Io(source) = error { Self::io("metadata store", source) } else { Self::Metadata(error) }
+        if let fjall::Error::Io(source) = error {
+            Self::io("metadata store", source)
+        } else {
+            Self::Metadata(error)
+        }
     }
 }

@@ -38,7 +38,12 @@ pub(crate) struct ExtentWriter {
 
 impl ExtentWriter {
     pub(crate) fn new(file: Box<dyn NewFile>) -> Self {
-        Self { file, block: BytesMut::with_capacity(BLOCK), crcs: Vec::new(), len: 0 }
+        Self {
+            file,
+            block: BytesMut::with_capacity(BLOCK),
+            crcs: Vec::new(),
+            len: 0,
+        }
     }
 
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> StorageResult<()> {
@@ -54,7 +59,8 @@ impl ExtentWriter {
     }
 
     fn flush(&mut self) -> StorageResult<()> {
-        self.crcs.extend_from_slice(&crc32c(&self.block).to_le_bytes());
+        self.crcs
+            .extend_from_slice(&crc32c(&self.block).to_le_bytes());
         self.len += self.block.len() as u64;
         let block = self.block.split().freeze();
         self.file.append(block)?;
@@ -89,7 +95,8 @@ pub(crate) struct ExtentFile {
     file: Arc<dyn KeptFile>,
     crcs: Bytes,
     len: u64,
-    /// When each block was compared with its checksum, 0 for never; empty where the file does not stay open.
+    /// When each block was compared with its checksum, 0 for never; empty where the file does not
+    /// stay open.
     compared: Box<[AtomicU64]>,
 }
 
@@ -103,26 +110,53 @@ impl ExtentFile {
         let total = file.len()?;
         let tail = file.read_at(total.saturating_sub(TAIL), size(total.min(TAIL))?, wait)?;
         let at = tail.len().checked_sub(FOOTER).ok_or_else(wrong)?;
-        let len = u64::from_le_bytes(tail[at + 4..at + 12].try_into().expect("8 bytes of the footer"));
+        let len = u64::from_le_bytes(
+            tail[at + 4..at + 12]
+                .try_into()
+                .expect("8 bytes of the footer"),
+        );
         let table = len.div_ceil(BLOCK_LEN).saturating_mul(4);
-        if &tail[at + 12..] != MAGIC || len.checked_add(table).and_then(|end| end.checked_add(FOOTER as u64)) != Some(total) {
+        if &tail[at + 12..] != MAGIC
+            || len
+                .checked_add(table)
+                .and_then(|end| end.checked_add(FOOTER as u64))
+                != Some(total)
+        {
             return Err(wrong());
         }
         let table = size(table)?;
-        let crcs = if table <= at { tail.slice(at - table..at) } else { file.read_at(len, table, wait)? };
+        let crcs = if table <= at {
+            tail.slice(at - table..at)
+        } else {
+            file.read_at(len, table, wait)?
+        };
         if footer(&crcs, len)[..] != tail[at..] {
             return Err(wrong());
         }
-        let blocks = Some(len.div_ceil(BLOCK_LEN)).filter(|blocks| *blocks <= MOST_BLOCKS).unwrap_or(0);
-        Ok(Self { file, crcs, len, compared: (0..blocks).map(|_| AtomicU64::new(0)).collect() })
+        let blocks = Some(len.div_ceil(BLOCK_LEN))
+            .filter(|blocks| *blocks <= MOST_BLOCKS)
+            .unwrap_or(0);
+        Ok(Self {
+            file,
+            crcs,
+            len,
+            compared: (0..blocks).map(|_| AtomicU64::new(0)).collect(),
+        })
     }
 
     pub(crate) fn can_stay_open(&self) -> bool {
         !self.compared.is_empty()
     }
 
-    /// The bytes from `offset` to the end of its block, at most `most` of them; the whole block is compared with its checksum, `now`.
-    pub(crate) fn read(&self, offset: u64, most: u64, wait: Wait, now: u64) -> StorageResult<Bytes> {
+    /// The bytes from `offset` to the end of its block, at most `most` of them; the whole block is
+    /// compared with its checksum, `now`.
+    pub(crate) fn read(
+        &self,
+        offset: u64,
+        most: u64,
+        wait: Wait,
+        now: u64,
+    ) -> StorageResult<Bytes> {
         let start = offset / BLOCK_LEN * BLOCK_LEN;
         let whole = self.len.saturating_sub(start).min(BLOCK_LEN);
         let within = offset - start;
@@ -137,19 +171,24 @@ impl ExtentFile {
             compared.store(if matches { now } else { 0 }, Ordering::Relaxed);
         }
         if !matches {
-            return Err(StorageError::corrupt(format!("the bytes from {start} on do not match their checksum")));
+            return Err(StorageError::corrupt(format!(
+                "the bytes from {start} on do not match their checksum"
+            )));
         }
         Ok(block.slice(size(within)?..size(within + wanted)?))
     }
 }
 
 impl ExtentFile {
-    /// Where the bytes from `offset` on lie, at most `most` and as far as their blocks were compared at `since` or later.
+    /// Where the bytes from `offset` on lie, at most `most` and as far as their blocks were
+    /// compared at `since` or later.
     pub(crate) fn span(&self, offset: u64, most: u64, since: u64) -> Option<FileSpan> {
         let file = self.file.of_system()?;
         let limit = offset.saturating_add(most.min(SPAN as u64)).min(self.len);
         let counts = |at: &u64| {
-            let block = usize::try_from(at / BLOCK_LEN).ok().and_then(|block| self.compared.get(block));
+            let block = usize::try_from(at / BLOCK_LEN)
+                .ok()
+                .and_then(|block| self.compared.get(block));
             block.is_some_and(|compared| compared.load(Ordering::Relaxed) >= since.max(1))
         };
         let mut end = offset;
@@ -157,7 +196,11 @@ impl ExtentFile {
             end = ((end / BLOCK_LEN + 1) * BLOCK_LEN).min(limit);
         }
         let len = usize::try_from(end - offset).ok().filter(|len| *len > 0)?;
-        Some(FileSpan { file: Arc::clone(file), offset, len })
+        Some(FileSpan {
+            file: Arc::clone(file),
+            offset,
+            len,
+        })
     }
 }
 
@@ -174,19 +217,33 @@ mod tests {
     fn written(bytes: &[u8], step: usize) -> MemoryFiles {
         let files = MemoryFiles::default();
         let mut writer = ExtentWriter::new(files.create().unwrap());
-        bytes.chunks(step).for_each(|piece| writer.write(piece).unwrap());
+        bytes
+            .chunks(step)
+            .for_each(|piece| writer.write(piece).unwrap());
         writer.keep(1).unwrap();
         files
     }
 
     fn pattern(len: usize) -> Vec<u8> {
-        (0..len).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect()
+        (0..len)
+            .map(|at| u8::try_from(at * 7 % 251).unwrap())
+            .collect()
     }
 
     /// The file again with one byte changed, or cut.
-    fn damaged(files: &MemoryFiles, change: impl FnOnce(&mut Vec<u8>)) -> StorageResult<ExtentFile> {
+    fn damaged(
+        files: &MemoryFiles,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> StorageResult<ExtentFile> {
         let kept = files.open(1).unwrap();
-        let mut bytes = kept.read_at(0, usize::try_from(kept.len().unwrap()).unwrap(), Wait::ForDevice).unwrap().to_vec();
+        let mut bytes = kept
+            .read_at(
+                0,
+                usize::try_from(kept.len().unwrap()).unwrap(),
+                Wait::ForDevice,
+            )
+            .unwrap()
+            .to_vec();
         change(&mut bytes);
         let mut new = files.create().unwrap();
         new.append(Bytes::from(bytes)).unwrap();
@@ -214,9 +271,20 @@ mod tests {
     #[test]
     fn more_checksums_than_are_read_with_the_end_are_read_too() {
         let bytes = pattern(300 * BLOCK + 5);
-        let extent = ExtentFile::open(written(&bytes, 1 << 20).open(1).unwrap(), Wait::ForDevice).unwrap();
-        assert_eq!(extent.read(299 * BLOCK_LEN + 3, 10, Wait::ForDevice, 1).unwrap(), bytes[299 * BLOCK + 3..299 * BLOCK + 13]);
-        assert_eq!(extent.read(300 * BLOCK_LEN, 10, Wait::ForDevice, 1).unwrap(), bytes[300 * BLOCK..]);
+        let extent =
+            ExtentFile::open(written(&bytes, 1 << 20).open(1).unwrap(), Wait::ForDevice).unwrap();
+        assert_eq!(
+            extent
+                .read(299 * BLOCK_LEN + 3, 10, Wait::ForDevice, 1)
+                .unwrap(),
+            bytes[299 * BLOCK + 3..299 * BLOCK + 13]
+        );
+        assert_eq!(
+            extent
+                .read(300 * BLOCK_LEN, 10, Wait::ForDevice, 1)
+                .unwrap(),
+            bytes[300 * BLOCK..]
+        );
     }
 
     #[test]
@@ -225,14 +293,29 @@ mod tests {
         let total = BLOCK + 10 + 8 + FOOTER;
         for at in [0, BLOCK - 1] {
             let extent = damaged(&files, |bytes| bytes[at] ^= 1).unwrap();
-            assert!(matches!(extent.read(9, 1, Wait::ForDevice, 1), Err(StorageError::Corrupt { .. })), "byte {at}");
-            assert!(extent.read(BLOCK_LEN, 10, Wait::ForDevice, 1).is_ok(), "the other block is whole");
+            assert!(
+                matches!(
+                    extent.read(9, 1, Wait::ForDevice, 1),
+                    Err(StorageError::Corrupt { .. })
+                ),
+                "byte {at}"
+            );
+            assert!(
+                extent.read(BLOCK_LEN, 10, Wait::ForDevice, 1).is_ok(),
+                "the other block is whole"
+            );
         }
         for at in BLOCK + 10..total {
-            assert!(damaged(&files, |bytes| bytes[at] ^= 1).is_err(), "byte {at}");
+            assert!(
+                damaged(&files, |bytes| bytes[at] ^= 1).is_err(),
+                "byte {at}"
+            );
         }
         for cut in [0, 5, BLOCK, total - 1] {
-            assert!(damaged(&files, |bytes| bytes.truncate(cut)).is_err(), "cut at {cut}");
+            assert!(
+                damaged(&files, |bytes| bytes.truncate(cut)).is_err(),
+                "cut at {cut}"
+            );
         }
     }
 }

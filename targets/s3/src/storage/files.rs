@@ -1,5 +1,5 @@
-//! Files that hold the bytes of large objects. They are named by number, written once and never changed, so that a second
-//! name is a copy and an open file outlives its removal.
+//! Files that hold the bytes of large objects. They are named by number, written once and never
+//! changed, so that a second name is a copy and an open file outlives its removal.
 
 mod blocks;
 mod disk;
@@ -45,7 +45,8 @@ impl Faults for NoFaults {
 pub(crate) trait NewFile: Send {
     /// Errors: `NoSpace`, also where no more than the reserve is left.
     fn append(&mut self, bytes: Bytes) -> StorageResult<()>;
-    /// Gives it its number. Its bytes are then as durable as the policy says; its name is once `sync_directories` has run.
+    /// Gives it its number. Its bytes are then as durable as the policy says; its name is once
+    /// `sync_directories` has run.
     fn keep(self: Box<Self>, id: u64) -> StorageResult<()>;
 }
 

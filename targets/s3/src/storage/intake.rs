@@ -25,7 +25,9 @@ pub(crate) fn packed_row(bytes: &[u8]) -> Bytes {
 pub(crate) fn unpack(row: &Bytes) -> StorageResult<Bytes> {
     let bytes = row.clone().split_off(CRC.min(row.len()));
     if row.len() < CRC || row[..CRC] != crc32c(&bytes).to_le_bytes() {
-        return Err(StorageError::corrupt("a packed object does not match its checksum"));
+        return Err(StorageError::corrupt(
+            "a packed object does not match its checksum",
+        ));
     }
     Ok(bytes)
 }
@@ -41,12 +43,20 @@ pub(crate) struct Parcel {
 impl Parcel {
     pub(crate) fn add_row(&mut self, id: u64, row: Bytes) {
         let len = (row.len() - CRC) as u64;
-        self.pieces.push(Piece { stored: Stored::Packed(id), start: 0, len });
+        self.pieces.push(Piece {
+            stored: Stored::Packed(id),
+            start: 0,
+            len,
+        });
         self.rows.push((id, row));
     }
 
     pub(crate) fn add_file(&mut self, id: u64, start: u64, len: u64) {
-        self.pieces.push(Piece { stored: Stored::File(id), start, len });
+        self.pieces.push(Piece {
+            stored: Stored::File(id),
+            start,
+            len,
+        });
         self.files.push(id);
     }
 
@@ -86,7 +96,13 @@ pub(crate) struct Intake {
 
 impl Intake {
     pub(crate) fn new(core: &Arc<Core>) -> Self {
-        Self { core: Arc::clone(core), md5: Md5::new(), size: 0, packed: vec![0; CRC], extent: None }
+        Self {
+            core: Arc::clone(core),
+            md5: Md5::new(),
+            size: 0,
+            packed: vec![0; CRC],
+            extent: None,
+        }
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -116,7 +132,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Ends the bytes; those in a file are then as durable as the policy says. Errors: `BadDigest`, `NoSpace`, `Io`.
+    /// Ends the bytes; those in a file are then as durable as the policy says. Errors: `BadDigest`,
+    /// `NoSpace`, `Io`.
     pub(crate) fn seal(self, expected_md5: Option<[u8; 16]>) -> StorageResult<Sealed> {
         let md5: [u8; 16] = self.md5.finalize().into();
         if expected_md5.is_some_and(|expected| expected != md5) {
@@ -137,6 +154,10 @@ impl Intake {
             }
             None => {}
         }
-        Ok(Sealed { parcel, size: self.size, etag: ETag { md5, parts: 0 } })
+        Ok(Sealed {
+            parcel,
+            size: self.size,
+            etag: ETag { md5, parts: 0 },
+        })
     }
 }

@@ -1,5 +1,6 @@
-//! Under which keys rows lie. Numbers are big-endian so that rows lie in their order; an S3 key ends in NUL, which no key holds,
-//! so that the rows of a key lie before those of every longer key that begins with it.
+//! Under which keys rows lie. Numbers are big-endian so that rows lie in their order; an S3 key
+//! ends in NUL, which no key holds, so that the rows of a key lie before those of every longer key
+//! that begins with it.
 
 use super::{StorageError, StorageResult};
 use bytes::Bytes;
@@ -67,13 +68,19 @@ pub(crate) fn read_id(row: &[u8]) -> StorageResult<u64> {
 
 /// The S3 key of a row of `object`.
 pub(crate) fn key_of(row: &[u8]) -> StorageResult<&str> {
-    let key = row.get(8..).ok_or_else(|| StorageError::corrupt("a row without a key"))?;
+    let key = row
+        .get(8..)
+        .ok_or_else(|| StorageError::corrupt("a row without a key"))?;
     std::str::from_utf8(key).or(Err(StorageError::corrupt("a key that is not text")))
 }
 
 /// The S3 key and the number of a row of `numbered`.
 pub(crate) fn numbered_key_of(row: &[u8]) -> StorageResult<(&str, u64)> {
-    let cut = row.len().checked_sub(9).filter(|cut| *cut >= 8).ok_or_else(|| StorageError::corrupt("a row without a number"))?;
+    let cut = row
+        .len()
+        .checked_sub(9)
+        .filter(|cut| *cut >= 8)
+        .ok_or_else(|| StorageError::corrupt("a row without a number"))?;
     Ok((key_of(&row[..cut])?, read_id(&row[cut + 1..])?))
 }
 
@@ -129,7 +136,16 @@ mod tests {
         for bad in ["", "a\0b", &"x".repeat(1025)] {
             assert!(check_key(bad).is_err());
         }
-        for odd in ["..", "/", "//", "../../etc/passwd", &"x".repeat(1024), "ключ/鍵/🔑", "\u{1}", " "] {
+        for odd in [
+            "..",
+            "/",
+            "//",
+            "../../etc/passwd",
+            &"x".repeat(1024),
+            "ключ/鍵/🔑",
+            "\u{1}",
+            " ",
+        ] {
             assert!(check_key(odd).is_ok());
         }
     }

@@ -1,4 +1,5 @@
-//! Files that were read lately: they stay open, and it is known when each of their blocks was last compared with its checksum.
+//! Files that were read lately: they stay open, and it is known when each of their blocks was last
+//! compared with its checksum.
 
 use super::extent::ExtentFile;
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +10,8 @@ use tokio::time::Instant;
 /// Files that stay open where the system lets many be open; those that were opened first go first.
 const MOST_KEPT: usize = 256;
 
-/// How many files stay open: a quarter of those that may be, as each connection and each object on its way in has one too.
+/// How many files stay open: a quarter of those that may be, as each connection and each object on
+/// its way in has one too.
 fn most_kept() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     soft_limit(&limits).map_or(MOST_KEPT, |limit| (limit / 4).min(MOST_KEPT))
@@ -17,7 +19,9 @@ fn most_kept() -> usize {
 
 /// `Max open files` of proc_pid_limits(5).
 fn soft_limit(limits: &str) -> Option<usize> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -37,7 +41,12 @@ pub(crate) struct Lately {
 
 impl Lately {
     pub(crate) fn new(counts_for: Duration) -> Self {
-        Self { begun: Instant::now(), counts_for, kept: Mutex::default(), most: most_kept() }
+        Self {
+            begun: Instant::now(),
+            counts_for,
+            kept: Mutex::default(),
+            most: most_kept(),
+        }
     }
 
     /// Milliseconds since this began, from 1 on.
@@ -117,15 +126,29 @@ mod tests {
         lately.forget(&[2, 7_000_000]);
         assert!(lately.get(2).is_none());
         let kept = lately.lock();
-        assert_eq!((kept.files.len(), kept.order.len()), (MOST_KEPT - 1, MOST_KEPT - 1));
+        assert_eq!(
+            (kept.files.len(), kept.order.len()),
+            (MOST_KEPT - 1, MOST_KEPT - 1)
+        );
         drop(kept);
         assert!(lately.close() && !lately.close() && lately.get(9).is_none());
     }
 
     #[test]
     fn the_systems_limit_is_read() {
-        assert_eq!(soft_limit("Limit  Soft Limit\nMax open files            64                   4096    files\n"), Some(64));
-        assert_eq!((soft_limit("Max open files unlimited unlimited"), soft_limit("")), (None, None));
+        assert_eq!(
+            soft_limit(
+                "Limit  Soft Limit\nMax open files            64                   4096    files\n"
+            ),
+            Some(64)
+        );
+        assert_eq!(
+            (
+                soft_limit("Max open files unlimited unlimited"),
+                soft_limit("")
+            ),
+            (None, None)
+        );
     }
 
     #[tokio::test(start_paused = true)]

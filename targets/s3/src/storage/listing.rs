@@ -1,7 +1,7 @@
 //! Pages of what a bucket holds.
 //!
-//! `after` and the markers are exclusive. One that is itself a common prefix of the listing skips all keys that it stands for,
-//! so the `next` of a page is the `after` of the following one.
+//! `after` and the markers are exclusive. One that is itself a common prefix of the listing skips
+//! all keys that it stands for, so the `next` of a page is the `after` of the following one.
 
 use super::{ChecksumAlgorithm, ChecksumKind, ETag, UploadedPart, VersionId};
 

@@ -1,4 +1,5 @@
-//! Object lock: what keeps a version from being deleted, and when that may be changed. Pure: time is an argument.
+//! Object lock: what keeps a version from being deleted, and when that may be changed. Pure: time
+//! is an argument.
 
 use super::{StorageError, StorageResult};
 
@@ -54,7 +55,10 @@ pub struct DefaultRetention {
 
 impl DefaultRetention {
     fn beginning(self, now_ms: u64) -> Retention {
-        Retention { mode: self.mode, until_ms: now_ms.saturating_add(self.period.ms()) }
+        Retention {
+            mode: self.mode,
+            until_ms: now_ms.saturating_add(self.period.ms()),
+        }
     }
 }
 
@@ -64,7 +68,8 @@ pub struct BucketLock {
     pub default: Option<DefaultRetention>,
 }
 
-/// Whether a request may disregard governance. That the asker may ask for it is the protocol's matter.
+/// Whether a request may disregard governance. That the asker may ask for it is the protocol's
+/// matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bypass {
     #[default]
@@ -80,7 +85,9 @@ impl ObjectLock {
 
     /// Whether a version may not be deleted.
     pub(crate) fn keeps(&self, now_ms: u64, bypass: Bypass) -> bool {
-        let retained = self.retention.is_some_and(|retention| retention.until_ms > now_ms && !retention.yields(bypass));
+        let retained = self
+            .retention
+            .is_some_and(|retention| retention.until_ms > now_ms && !retention.yields(bypass));
         self.hold == Some(true) || retained
     }
 }
@@ -92,25 +99,49 @@ impl Retention {
 }
 
 /// Refuses what an object cannot begin with. Errors: `NoObjectLock`, `RetentionPassed`.
-pub(crate) fn check_new(bucket: Option<BucketLock>, lock: &ObjectLock, now_ms: u64) -> StorageResult<()> {
+pub(crate) fn check_new(
+    bucket: Option<BucketLock>,
+    lock: &ObjectLock,
+    now_ms: u64,
+) -> StorageResult<()> {
     if lock.is_empty() {
         return Ok(());
     }
     check_future(lock.retention, now_ms)?;
-    if bucket.is_some() { Ok(()) } else { Err(StorageError::NoObjectLock) }
+    if bucket.is_some() {
+        Ok(())
+    } else {
+        Err(StorageError::NoObjectLock)
+    }
 }
 
 /// What a new version of a bucket has: what was said of it, else the bucket's default.
 pub(crate) fn begun(bucket: Option<BucketLock>, lock: ObjectLock, now_ms: u64) -> ObjectLock {
-    let default = bucket.and_then(|bucket| bucket.default).map(|default| default.beginning(now_ms));
-    ObjectLock { retention: lock.retention.or(default), hold: lock.hold }
+    let default = bucket
+        .and_then(|bucket| bucket.default)
+        .map(|default| default.beginning(now_ms));
+    ObjectLock {
+        retention: lock.retention.or(default),
+        hold: lock.hold,
+    }
 }
 
 /// Refuses a change of retention that would keep a version less, or otherwise. Errors: `Locked`.
-pub(crate) fn check_change(old: Option<Retention>, new: Option<Retention>, now_ms: u64, bypass: Bypass) -> StorageResult<()> {
-    let Some(old) = old.filter(|old| old.until_ms > now_ms && !old.yields(bypass)) else { return Ok(()) };
+pub(crate) fn check_change(
+    old: Option<Retention>,
+    new: Option<Retention>,
+    now_ms: u64,
+    bypass: Bypass,
+) -> StorageResult<()> {
+    let Some(old) = old.filter(|old| old.until_ms > now_ms && !old.yields(bypass)) else {
+        return Ok(());
+    };
     let stronger = new.is_some_and(|new| new.until_ms >= old.until_ms && new.mode == old.mode);
-    if stronger { Ok(()) } else { Err(StorageError::Locked) }
+    if stronger {
+        Ok(())
+    } else {
+        Err(StorageError::Locked)
+    }
 }
 
 /// Errors: `RetentionPassed`.
@@ -132,7 +163,8 @@ mod tests {
 
     #[test]
     fn a_version_is_kept_until_its_time_and_as_long_as_it_is_held() {
-        let keeps = |retention, hold, now_ms, bypass| ObjectLock { retention, hold }.keeps(now_ms, bypass);
+        let keeps =
+            |retention, hold, now_ms, bypass| ObjectLock { retention, hold }.keeps(now_ms, bypass);
         for (mode, bypass, kept) in [
             (Governance, Bypass::Nothing, true),
             (Governance, Bypass::Governance, false),
@@ -143,7 +175,10 @@ mod tests {
             assert!(!keeps(until(mode, 100), Some(false), 100, bypass));
             assert!(keeps(until(mode, 100), Some(true), 100, bypass));
         }
-        assert!(keeps(None, Some(true), u64::MAX, Bypass::Governance) && !keeps(None, None, 0, Bypass::Nothing));
+        assert!(
+            keeps(None, Some(true), u64::MAX, Bypass::Governance)
+                && !keeps(None, None, 0, Bypass::Nothing)
+        );
     }
 
     #[test]
@@ -164,17 +199,36 @@ mod tests {
             (until(Compliance, 50), None, true, true),
         ] {
             assert_eq!(allowed(old, new, Bypass::Nothing), plain, "{old:?} {new:?}");
-            assert_eq!(allowed(old, new, Bypass::Governance), bypassing, "{old:?} {new:?} bypassing");
+            assert_eq!(
+                allowed(old, new, Bypass::Governance),
+                bypassing,
+                "{old:?} {new:?} bypassing"
+            );
         }
     }
 
     #[test]
     fn a_new_version_has_the_default_of_its_bucket_unless_it_said_otherwise() {
-        let bucket = Some(BucketLock { default: Some(DefaultRetention { mode: Governance, period: RetentionPeriod::Days(2) }) });
-        assert_eq!(begun(bucket, ObjectLock::default(), 1).retention, until(Governance, 172_800_001));
-        let said = ObjectLock { retention: until(Compliance, 9), hold: Some(true) };
+        let bucket = Some(BucketLock {
+            default: Some(DefaultRetention {
+                mode: Governance,
+                period: RetentionPeriod::Days(2),
+            }),
+        });
+        assert_eq!(
+            begun(bucket, ObjectLock::default(), 1).retention,
+            until(Governance, 172_800_001)
+        );
+        let said = ObjectLock {
+            retention: until(Compliance, 9),
+            hold: Some(true),
+        };
         assert_eq!(begun(bucket, said, 1), said);
         assert_eq!(begun(None, ObjectLock::default(), 1), ObjectLock::default());
-        assert!(check_new(None, &said, 1).is_err() && check_new(bucket, &said, 1).is_ok() && check_new(bucket, &said, 9).is_err());
+        assert!(
+            check_new(None, &said, 1).is_err()
+                && check_new(bucket, &said, 1).is_ok()
+                && check_new(bucket, &said, 9).is_err()
+        );
     }
 }

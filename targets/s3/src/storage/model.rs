@@ -3,28 +3,62 @@
 use super::engine::{TransactionalStore, open_memory};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, options, put, read};
 use super::{
-    BucketLock, Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery, NewBucket, NewMultipart, ObjectEntry,
-    ObjectStore, PartFinish, PartRef, PutFinish, SourceObject, StorageError, StorageResult, SyncPolicy, VersionEntry, VersionId,
-    VersionQuery, Versioning,
+    BucketLock, Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery,
+    NewBucket, NewMultipart, ObjectEntry, ObjectStore, PartFinish, PartRef, PutFinish,
+    SourceObject, StorageError, StorageResult, SyncPolicy, VersionEntry, VersionId, VersionQuery,
+    Versioning,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-const KEYS: [&str; 9] = ["a", "a/", "a/b", "a/b/c", "a/c", "a\u{1}", "b//", "..", "é/x"];
+const KEYS: [&str; 9] = [
+    "a", "a/", "a/b", "a/b/c", "a/c", "a\u{1}", "b//", "..", "é/x",
+];
 const SIZES: [usize; 5] = [0, 5, 64, 65, 700];
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Put { key: usize, size: usize, only_new: bool },
-    PutOver { key: usize, matching: bool },
-    Copy { from: usize, to: usize },
-    Assemble { key: usize, sizes: Vec<usize>, named: usize },
-    Delete { key: usize },
-    DeleteVersion { key: usize, which: usize },
-    Tag { key: usize, which: usize },
-    Hold { key: usize, which: usize, hold: bool },
+    Put {
+        key: usize,
+        size: usize,
+        only_new: bool,
+    },
+    PutOver {
+        key: usize,
+        matching: bool,
+    },
+    Copy {
+        from: usize,
+        to: usize,
+    },
+    Assemble {
+        key: usize,
+        sizes: Vec<usize>,
+        named: usize,
+    },
+    Delete {
+        key: usize,
+    },
+    DeleteVersion {
+        key: usize,
+        which: usize,
+    },
+    Tag {
+        key: usize,
+        which: usize,
+    },
+    Hold {
+        key: usize,
+        which: usize,
+        hold: bool,
+    },
     Version(Versioning),
-    List { prefix: usize, delimiter: bool, after: usize, max: usize },
+    List {
+        prefix: usize,
+        delimiter: bool,
+        after: usize,
+        max: usize,
+    },
     Reopen,
 }
 
@@ -82,7 +116,13 @@ impl Model {
             versions.retain(|version| !version.null);
         }
         self.numbers += 1;
-        versions.push(Version { number: self.numbers, null, bytes, tag, held: false });
+        versions.push(Version {
+            number: self.numbers,
+            null,
+            bytes,
+            tag,
+            held: false,
+        });
         self.numbers
     }
 
@@ -109,15 +149,32 @@ impl Model {
     }
 
     /// Names that a listing shows: all keys that it is about, each cut behind the delimiter.
-    fn listed(&self, prefix: &str, delimiter: Option<&str>, after: &str, marked: bool) -> Vec<String> {
-        let cut = |key: &str| match delimiter.and_then(|delimiter| key[prefix.len()..].find(delimiter).map(|at| at + delimiter.len())) {
+    fn listed(
+        &self,
+        prefix: &str,
+        delimiter: Option<&str>,
+        after: &str,
+        marked: bool,
+    ) -> Vec<String> {
+        let cut = |key: &str| match delimiter.and_then(|delimiter| {
+            key[prefix.len()..]
+                .find(delimiter)
+                .map(|at| at + delimiter.len())
+        }) {
             Some(end) => key[..prefix.len() + end].to_owned(),
             None => key.to_owned(),
         };
         let mut names = BTreeSet::new();
-        for key in self.keys.keys().filter(|key| key.starts_with(prefix) && self.object(key).is_some()) {
+        for key in self
+            .keys
+            .keys()
+            .filter(|key| key.starts_with(prefix) && self.object(key).is_some())
+        {
             let name = cut(key);
-            let skipped = marked && (key.as_str() <= after || (name == after && name != *key) || (delimiter.is_some() && name == after));
+            let skipped = marked
+                && (key.as_str() <= after
+                    || (name == after && name != *key)
+                    || (delimiter.is_some() && name == after));
             if !skipped {
                 names.insert(name);
             }
@@ -148,11 +205,31 @@ impl AsStore for TransactionalStore {
     }
 }
 
-fn put_one(subject: &mut Subject, key: &str, bytes: &[u8], conditions: Conditions) -> StorageResult<VersionId> {
-    put(subject.store.store(), "b", key, bytes, PutFinish { conditions, ..Default::default() }).map(|made| made.version)
+fn put_one(
+    subject: &mut Subject,
+    key: &str,
+    bytes: &[u8],
+    conditions: Conditions,
+) -> StorageResult<VersionId> {
+    put(
+        subject.store.store(),
+        "b",
+        key,
+        bytes,
+        PutFinish {
+            conditions,
+            ..Default::default()
+        },
+    )
+    .map(|made| made.version)
 }
 
-fn assemble(store: &dyn ObjectStore, key: &str, parts: &[Vec<u8>], named: usize) -> StorageResult<VersionId> {
+fn assemble(
+    store: &dyn ObjectStore,
+    key: &str,
+    parts: &[Vec<u8>],
+    named: usize,
+) -> StorageResult<VersionId> {
     let upload = store.create_multipart("b", key, NewMultipart::default())?;
     let mut refs = Vec::new();
     for (number, bytes) in (1u32..).zip(parts) {
@@ -162,11 +239,25 @@ fn assemble(store: &dyn ObjectStore, key: &str, parts: &[Vec<u8>], named: usize)
             part.write(bytes)?;
             let made = part.finish(PartFinish::default())?;
             refs.retain(|part: &PartRef| part.number != number);
-            refs.push(PartRef { number, etag: made.etag.to_string(), checksums: vec![] });
+            refs.push(PartRef {
+                number,
+                etag: made.etag.to_string(),
+                checksums: vec![],
+            });
         }
     }
     refs.truncate(named);
-    store.complete_multipart("b", key, &upload, Complete { parts: refs, ..Default::default() }).map(|made| made.version)
+    store
+        .complete_multipart(
+            "b",
+            key,
+            &upload,
+            Complete {
+                parts: refs,
+                ..Default::default()
+            },
+        )
+        .map(|made| made.version)
 }
 
 struct Trial {
@@ -180,12 +271,40 @@ impl Trial {
     fn new(locks: bool) -> Self {
         let dir = directory();
         let disk = open(dir.path(), SyncPolicy::Never);
-        let subject = |store: Box<dyn AsStore>| Subject { store, ids: HashMap::new() };
-        let subjects = [subject(Box::new(open_memory(options(SyncPolicy::Never)).unwrap())), subject(Box::new(disk))];
-        let new = NewBucket { lock: locks.then(BucketLock::default), ..Default::default() };
-        subjects.iter().for_each(|subject| subject.store.store().create_bucket("b", new.clone()).unwrap());
-        let versioning = if locks { Versioning::On } else { Versioning::Off };
-        Self { dir, model: Model { locks, versioning, ..Default::default() }, subjects, seed: 0 }
+        let subject = |store: Box<dyn AsStore>| Subject {
+            store,
+            ids: HashMap::new(),
+        };
+        let subjects = [
+            subject(Box::new(open_memory(options(SyncPolicy::Never)).unwrap())),
+            subject(Box::new(disk)),
+        ];
+        let new = NewBucket {
+            lock: locks.then(BucketLock::default),
+            ..Default::default()
+        };
+        subjects.iter().for_each(|subject| {
+            subject
+                .store
+                .store()
+                .create_bucket("b", new.clone())
+                .unwrap()
+        });
+        let versioning = if locks {
+            Versioning::On
+        } else {
+            Versioning::Off
+        };
+        Self {
+            dir,
+            model: Model {
+                locks,
+                versioning,
+                ..Default::default()
+            },
+            subjects,
+            seed: 0,
+        }
     }
 
     fn fresh(&mut self, size: usize) -> Vec<u8> {
@@ -194,7 +313,11 @@ impl Trial {
     }
 
     /// Does the same on both stores, and where the model says so notes the version that came of it.
-    fn both(&mut self, number: Option<u64>, act: impl Fn(&mut Subject) -> StorageResult<VersionId>) {
+    fn both(
+        &mut self,
+        number: Option<u64>,
+        act: impl Fn(&mut Subject) -> StorageResult<VersionId>,
+    ) {
         for subject in &mut self.subjects {
             let id = act(subject).unwrap();
             if let Some(number) = number {
@@ -203,7 +326,11 @@ impl Trial {
         }
     }
 
-    fn both_refuse(&mut self, act: impl Fn(&mut Subject) -> StorageResult<VersionId>, expected: fn(&StorageError) -> bool) {
+    fn both_refuse(
+        &mut self,
+        act: impl Fn(&mut Subject) -> StorageResult<VersionId>,
+        expected: fn(&StorageError) -> bool,
+    ) {
         for subject in &mut self.subjects {
             let refused = act(subject).unwrap_err();
             assert!(expected(&refused), "{refused:?}");
@@ -212,7 +339,10 @@ impl Trial {
 
     fn put(&mut self, key: &str, size: usize, only_new: bool) {
         let bytes = self.fresh(size);
-        let conditions = Conditions { if_none_match: only_new.then_some(EtagCondition::Any), ..Default::default() };
+        let conditions = Conditions {
+            if_none_match: only_new.then_some(EtagCondition::Any),
+            ..Default::default()
+        };
         let act = |subject: &mut Subject| put_one(subject, key, &bytes, conditions.clone());
         if only_new && self.model.object(key).is_some() {
             self.both_refuse(act, |e| matches!(e, StorageError::PreconditionFailed));
@@ -225,13 +355,27 @@ impl Trial {
     fn put_over(&mut self, key: &str, matching: bool) {
         let bytes = self.fresh(30);
         let act = |subject: &mut Subject| {
-            let etag = subject.store.store().head("b", key, None).map_or_else(|_| "none".to_owned(), |found| found.etag.to_string());
+            let etag = subject
+                .store
+                .store()
+                .head("b", key, None)
+                .map_or_else(|_| "none".to_owned(), |found| found.etag.to_string());
             let etag = if matching { etag } else { "other".to_owned() };
-            put_one(subject, key, &bytes, Conditions { if_match: Some(EtagCondition::OneOf(vec![etag])), ..Default::default() })
+            put_one(
+                subject,
+                key,
+                &bytes,
+                Conditions {
+                    if_match: Some(EtagCondition::OneOf(vec![etag])),
+                    ..Default::default()
+                },
+            )
         };
         match self.model.object(key) {
             None => self.both_refuse(act, |e| matches!(e, StorageError::NoSuchKey)),
-            Some(_) if !matching => self.both_refuse(act, |e| matches!(e, StorageError::PreconditionFailed)),
+            Some(_) if !matching => {
+                self.both_refuse(act, |e| matches!(e, StorageError::PreconditionFailed))
+            }
             Some(_) => {
                 let number = self.model.add(key, Some(bytes.clone()), None);
                 self.both(Some(number), act);
@@ -241,14 +385,36 @@ impl Trial {
 
     fn copy(&mut self, from: &str, to: &str) {
         let act = |subject: &mut Subject| {
-            let source = SourceObject { bucket: "b".into(), key: from.into(), version: None, conditions: Default::default() };
+            let source = SourceObject {
+                bucket: "b".into(),
+                key: from.into(),
+                version: None,
+                conditions: Default::default(),
+            };
             let (bucket, key, conditions) = ("b".to_owned(), to.to_owned(), Conditions::default());
-            let copy =
-                CopyObject { source, bucket, key, metadata: None, tags: None, checksums: None, lock: Default::default(), conditions };
-            subject.store.store().copy_object(copy).map(|made| made.version)
+            let copy = CopyObject {
+                source,
+                bucket,
+                key,
+                metadata: None,
+                tags: None,
+                checksums: None,
+                lock: Default::default(),
+                conditions,
+            };
+            subject
+                .store
+                .store()
+                .copy_object(copy)
+                .map(|made| made.version)
         };
         match self.model.object(from).cloned() {
-            None => self.both_refuse(act, |e| matches!(e, StorageError::NoSuchKey | StorageError::DeleteMarker { .. })),
+            None => self.both_refuse(act, |e| {
+                matches!(
+                    e,
+                    StorageError::NoSuchKey | StorageError::DeleteMarker { .. }
+                )
+            }),
             Some(source) => {
                 let number = self.model.add(to, source.bytes, source.tag);
                 self.both(Some(number), act);
@@ -257,16 +423,31 @@ impl Trial {
     }
 
     fn delete_version(&mut self, key: &str, which: usize) {
-        let Some(version) = self.model.nth(key, which).cloned() else { return };
+        let Some(version) = self.model.nth(key, which).cloned() else {
+            return;
+        };
         if version.held {
-            let target =
-                |subject: &Subject| DeleteTarget { key: key.into(), version: Some(subject.ids[&version.number]), ..Default::default() };
-            let act = |subject: &mut Subject| subject.store.store().delete_object("b", target(subject)).map(|_| VersionId::Null);
+            let target = |subject: &Subject| DeleteTarget {
+                key: key.into(),
+                version: Some(subject.ids[&version.number]),
+                ..Default::default()
+            };
+            let act = |subject: &mut Subject| {
+                subject
+                    .store
+                    .store()
+                    .delete_object("b", target(subject))
+                    .map(|_| VersionId::Null)
+            };
             return self.both_refuse(act, |e| matches!(e, StorageError::Locked));
         }
         self.model.remove(key, version.number);
         self.both(None, |subject| {
-            let target = DeleteTarget { key: key.into(), version: Some(subject.ids[&version.number]), ..Default::default() };
+            let target = DeleteTarget {
+                key: key.into(),
+                version: Some(subject.ids[&version.number]),
+                ..Default::default()
+            };
             let deleted = subject.store.store().delete_object("b", target)?;
             assert_eq!(deleted.delete_marker, version.bytes.is_none());
             Ok(deleted.version.unwrap())
@@ -274,37 +455,66 @@ impl Trial {
     }
 
     fn tag(&mut self, key: &str, which: usize) {
-        let Some(number) = self.model.nth(key, which).filter(|version| version.bytes.is_some()).map(|version| version.number) else {
+        let Some(number) = self
+            .model
+            .nth(key, which)
+            .filter(|version| version.bytes.is_some())
+            .map(|version| version.number)
+        else {
             return;
         };
         self.seed += 1;
         let tag = self.seed;
         let versions = self.model.keys.get_mut(key).unwrap();
-        versions.iter_mut().filter(|version| version.number == number).for_each(|version| version.tag = Some(tag));
+        versions
+            .iter_mut()
+            .filter(|version| version.number == number)
+            .for_each(|version| version.tag = Some(tag));
         self.both(None, |subject| {
             let version = Some(subject.ids[&number]);
-            subject.store.store().set_tags("b", key, version, vec![("t".into(), tag.to_string())])
+            subject
+                .store
+                .store()
+                .set_tags("b", key, version, vec![("t".into(), tag.to_string())])
         });
     }
 
     fn hold(&mut self, key: &str, which: usize, hold: bool) {
-        let Some(number) = self.model.nth(key, which).filter(|version| version.bytes.is_some()).map(|version| version.number) else {
+        let Some(number) = self
+            .model
+            .nth(key, which)
+            .filter(|version| version.bytes.is_some())
+            .map(|version| version.number)
+        else {
             return;
         };
         let act = |subject: &mut Subject| {
             let version = Some(subject.ids[&number]);
-            subject.store.store().set_hold("b", key, version, hold).map(|()| VersionId::Null)
+            subject
+                .store
+                .store()
+                .set_hold("b", key, version, hold)
+                .map(|()| VersionId::Null)
         };
         if !self.model.locks {
             return self.both_refuse(act, |e| matches!(e, StorageError::NoObjectLock));
         }
         self.both(None, act);
         let versions = self.model.keys.get_mut(key).unwrap();
-        versions.iter_mut().filter(|version| version.number == number).for_each(|version| version.held = hold);
+        versions
+            .iter_mut()
+            .filter(|version| version.number == number)
+            .for_each(|version| version.held = hold);
     }
 
     fn version(&mut self, versioning: Versioning) {
-        let act = |subject: &mut Subject| subject.store.store().set_versioning("b", versioning).map(|()| VersionId::Null);
+        let act = |subject: &mut Subject| {
+            subject
+                .store
+                .store()
+                .set_versioning("b", versioning)
+                .map(|()| VersionId::Null)
+        };
         if self.model.locks && versioning != Versioning::On {
             return self.both_refuse(act, |e| matches!(e, StorageError::LockNeedsVersions));
         }
@@ -313,9 +523,19 @@ impl Trial {
     }
 
     fn list(&self, prefix: &str, delimiter: Option<&str>, after: Option<&str>, max: usize) {
-        let wanted = self.model.listed(prefix, delimiter, after.unwrap_or_default(), after.is_some());
+        let wanted = self.model.listed(
+            prefix,
+            delimiter,
+            after.unwrap_or_default(),
+            after.is_some(),
+        );
         for subject in &self.subjects {
-            let mut query = ListQuery { prefix: prefix.into(), delimiter: delimiter.map(Into::into), after: after.map(Into::into), max };
+            let mut query = ListQuery {
+                prefix: prefix.into(),
+                delimiter: delimiter.map(Into::into),
+                after: after.map(Into::into),
+                max,
+            };
             let mut names = Vec::new();
             loop {
                 let page = subject.store.store().list_objects("b", &query).unwrap();
@@ -345,19 +565,35 @@ impl Trial {
 
     fn apply(&mut self, operation: &Operation) {
         match *operation {
-            Operation::Put { key, size, only_new } => self.put(KEYS[key], SIZES[size], only_new),
+            Operation::Put {
+                key,
+                size,
+                only_new,
+            } => self.put(KEYS[key], SIZES[size], only_new),
             Operation::PutOver { key, matching } => self.put_over(KEYS[key], matching),
             Operation::Copy { from, to } => self.copy(KEYS[from], KEYS[to]),
-            Operation::Assemble { key, ref sizes, named } => {
+            Operation::Assemble {
+                key,
+                ref sizes,
+                named,
+            } => {
                 let parts: Vec<Vec<u8>> = sizes.iter().map(|size| self.fresh(*size)).collect();
                 let whole = parts[..named.min(parts.len())].concat();
                 let number = self.model.add(KEYS[key], Some(whole), None);
-                self.both(Some(number), |subject| assemble(subject.store.store(), KEYS[key], &parts, named));
+                self.both(Some(number), |subject| {
+                    assemble(subject.store.store(), KEYS[key], &parts, named)
+                });
             }
             Operation::Delete { key } => {
                 let number = self.model.delete(KEYS[key]);
                 self.both(number, |subject| {
-                    let deleted = subject.store.store().delete_object("b", DeleteTarget { key: KEYS[key].into(), ..Default::default() })?;
+                    let deleted = subject.store.store().delete_object(
+                        "b",
+                        DeleteTarget {
+                            key: KEYS[key].into(),
+                            ..Default::default()
+                        },
+                    )?;
                     assert_eq!(deleted.delete_marker, number.is_some());
                     Ok(deleted.version.unwrap_or(VersionId::Null))
                 });
@@ -366,9 +602,19 @@ impl Trial {
             Operation::Tag { key, which } => self.tag(KEYS[key], which),
             Operation::Hold { key, which, hold } => self.hold(KEYS[key], which, hold),
             Operation::Version(versioning) => self.version(versioning),
-            Operation::List { prefix, delimiter, after, max } => {
+            Operation::List {
+                prefix,
+                delimiter,
+                after,
+                max,
+            } => {
                 let prefix = if prefix == 0 { "" } else { KEYS[prefix] };
-                self.list(prefix, delimiter.then_some("/"), KEYS.get(after).copied(), max);
+                self.list(
+                    prefix,
+                    delimiter.then_some("/"),
+                    KEYS.get(after).copied(),
+                    max,
+                );
             }
             Operation::Reopen => self.reopen(),
         }
@@ -378,31 +624,62 @@ impl Trial {
     fn check(&self) {
         let wanted = self.model.keys.iter().flat_map(|(key, versions)| {
             let latest = versions.last().map(|version| version.number);
-            versions.iter().rev().map(move |version| (key.clone(), version.clone(), latest == Some(version.number)))
+            versions
+                .iter()
+                .rev()
+                .map(move |version| (key.clone(), version.clone(), latest == Some(version.number)))
         });
         let wanted: Vec<(String, Version, bool)> = wanted.collect();
         for subject in &self.subjects {
             let store = subject.store.store();
-            let mut query = VersionQuery { max: 3, ..Default::default() };
+            let mut query = VersionQuery {
+                max: 3,
+                ..Default::default()
+            };
             let mut found = Vec::new();
             loop {
                 let page = store.list_versions("b", &query).unwrap();
                 found.extend(page.entries);
                 match page.next {
-                    Some((key, version)) => (query.key_marker, query.version_marker) = (Some(key), version),
+                    Some((key, version)) => {
+                        (query.key_marker, query.version_marker) = (Some(key), version)
+                    }
                     None => break,
                 }
             }
             assert_eq!(found.len(), wanted.len(), "{found:?}\n{wanted:?}");
             for (entry, (key, version, latest)) in found.iter().zip(&wanted) {
-                let VersionEntry::Version(listed) = entry else { panic!("no delimiter was given") };
-                assert_eq!((&listed.object.key, listed.latest, listed.delete_marker), (key, *latest, version.bytes.is_none()));
-                assert_eq!(listed.version, if version.null { VersionId::Null } else { subject.ids[&version.number] });
-                let Some(bytes) = &version.bytes else { continue };
+                let VersionEntry::Version(listed) = entry else {
+                    panic!("no delimiter was given")
+                };
+                assert_eq!(
+                    (&listed.object.key, listed.latest, listed.delete_marker),
+                    (key, *latest, version.bytes.is_none())
+                );
+                assert_eq!(
+                    listed.version,
+                    if version.null {
+                        VersionId::Null
+                    } else {
+                        subject.ids[&version.number]
+                    }
+                );
+                let Some(bytes) = &version.bytes else {
+                    continue;
+                };
                 assert_eq!(read(store, "b", key, Some(listed.version)).unwrap(), *bytes);
-                let head = store.head("b", key, if *latest { None } else { Some(listed.version) }).unwrap();
-                let tags: Vec<(String, String)> = version.tag.iter().map(|tag| ("t".to_owned(), tag.to_string())).collect();
-                assert_eq!((head.version, head.content.tags, head.size), (listed.version, tags, bytes.len() as u64));
+                let head = store
+                    .head("b", key, if *latest { None } else { Some(listed.version) })
+                    .unwrap();
+                let tags: Vec<(String, String)> = version
+                    .tag
+                    .iter()
+                    .map(|tag| ("t".to_owned(), tag.to_string()))
+                    .collect();
+                assert_eq!(
+                    (head.version, head.content.tags, head.size),
+                    (listed.version, tags, bytes.len() as u64)
+                );
                 assert_eq!(head.content.lock.hold == Some(true), version.held);
             }
         }

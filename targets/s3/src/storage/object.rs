@@ -4,7 +4,8 @@ use super::{Bypass, Conditions, ObjectLock, SourceConditions, StorageError};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-/// The ETag as AWS computes it: the MD5 of the bytes, or for an assembled object the MD5 of its parts' MD5s and their count.
+/// The ETag as AWS computes it: the MD5 of the bytes, or for an assembled object the MD5 of its
+/// parts' MD5s and their count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ETag {
     pub md5: [u8; 16],
@@ -49,7 +50,9 @@ impl FromStr for VersionId {
         if text == "null" {
             return Ok(Self::Null);
         }
-        let lower = text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let lower = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         match u128::from_str_radix(text, 16).map(u64::try_from) {
             Ok(Ok(number)) if text.len() == 32 && lower => Ok(Self::Numbered(number)),
             _ => Err(StorageError::NoSuchVersion),
@@ -189,19 +192,45 @@ mod tests {
 
     #[test]
     fn version_ids_read_back_and_nothing_else_is_one() {
-        for id in [VersionId::Null, VersionId::Numbered(0), VersionId::Numbered(u64::MAX)] {
+        for id in [
+            VersionId::Null,
+            VersionId::Numbered(0),
+            VersionId::Numbered(u64::MAX),
+        ] {
             assert_eq!(id.to_string().parse::<VersionId>().unwrap(), id);
         }
-        for text in
-            ["", "NULL", "1", "+0000000000000000000000000000001", "000000000000000000000000000000AB", "ffffffffffffffffffffffffffffffff"]
-        {
-            assert!(matches!(text.parse::<VersionId>(), Err(StorageError::NoSuchVersion)), "{text}");
+        for text in [
+            "",
+            "NULL",
+            "1",
+            "+0000000000000000000000000000001",
+            "000000000000000000000000000000AB",
+            "ffffffffffffffffffffffffffffffff",
+        ] {
+            assert!(
+                matches!(text.parse::<VersionId>(), Err(StorageError::NoSuchVersion)),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn the_etag_of_an_assembled_object_ends_in_the_count_of_its_parts() {
-        assert_eq!(ETag { md5: [0xab; 16], parts: 0 }.to_string(), "ab".repeat(16));
-        assert_eq!(ETag { md5: [0xab; 16], parts: 12 }.to_string(), format!("{}-12", "ab".repeat(16)));
+        assert_eq!(
+            ETag {
+                md5: [0xab; 16],
+                parts: 0
+            }
+            .to_string(),
+            "ab".repeat(16)
+        );
+        assert_eq!(
+            ETag {
+                md5: [0xab; 16],
+                parts: 12
+            }
+            .to_string(),
+            format!("{}-12", "ab".repeat(16))
+        );
     }
 }

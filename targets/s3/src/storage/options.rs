@@ -24,20 +24,24 @@ pub type WallClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 pub struct StorageOptions {
     pub clock: WallClock,
     pub sync: SyncPolicy,
-    /// Objects and parts up to this many bytes are packed beside the metadata; larger ones have files.
+    /// Objects and parts up to this many bytes are packed beside the metadata; larger ones have
+    /// files.
     pub packed_limit: u64,
     /// The least size in bytes of all parts but the last.
     pub least_part: u64,
-    /// Bytes of the file system that objects leave free, so that metadata can still be written; `None` for 5 % of it, at most 256 MiB.
+    /// Bytes of the file system that objects leave free, so that metadata can still be written;
+    /// `None` for 5 % of it, at most 256 MiB.
     pub reserve: Option<u64>,
     /// Bytes of memory for cached metadata and packed objects.
     pub cache: u64,
-    /// For how long bytes on disk that were compared with their checksum may be sent again without comparing.
+    /// For how long bytes on disk that were compared with their checksum may be sent again without
+    /// comparing.
     pub verify_every: Duration,
 }
 
 impl StorageOptions {
-    /// The defaults: synced always, reads checked at most 5 s before, 64 KiB packed, parts of at least 5 MiB as AWS has it.
+    /// The defaults: synced always, reads checked at most 5 s before, 64 KiB packed, parts of at
+    /// least 5 MiB as AWS has it.
     pub fn new(clock: WallClock) -> Self {
         Self {
             clock,
@@ -53,7 +57,10 @@ impl StorageOptions {
 
 impl fmt::Debug for StorageOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StorageOptions").field("sync", &self.sync).field("packed_limit", &self.packed_limit).finish_non_exhaustive()
+        f.debug_struct("StorageOptions")
+            .field("sync", &self.sync)
+            .field("packed_limit", &self.packed_limit)
+            .finish_non_exhaustive()
     }
 }
 

@@ -9,8 +9,8 @@ struct Pin {
     free: bool,
 }
 
-/// Which files are being read. Whoever looks up what to read and pins it holds the lock meanwhile, and whoever frees takes it
-/// after the commit: between the two no file can be missed.
+/// Which files are being read. Whoever looks up what to read and pins it holds the lock meanwhile,
+/// and whoever frees takes it after the commit: between the two no file can be missed.
 #[derive(Default)]
 pub(crate) struct Pins {
     pinned: Mutex<HashMap<u64, Pin>>,
@@ -48,7 +48,9 @@ impl Pins {
         let mut pinned = self.lock().0;
         let mut gone = Vec::new();
         for id in ids {
-            let Some(pin) = pinned.get_mut(id) else { continue };
+            let Some(pin) = pinned.get_mut(id) else {
+                continue;
+            };
             pin.readers -= 1;
             if pin.readers == 0 {
                 gone.extend(pin.free.then_some(*id));

@@ -6,7 +6,9 @@ use super::files::Wait;
 use super::intake::{Parcel, packed_row, unpack};
 use super::records::{Body, Layout, ObjectRecord, PartRecord, Piece, Stored};
 use super::tables::{Table, View};
-use super::{FileSpan, ObjectReader, StorageError, StorageResult, VersionId, keys, uploads, versions};
+use super::{
+    FileSpan, ObjectReader, StorageError, StorageResult, VersionId, keys, uploads, versions,
+};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,15 +44,30 @@ impl PieceReader {
             (start, piece)
         };
         let pieces = pieces.into_iter().map(place).collect();
-        Self { core: Arc::clone(core), pieces, packed: HashMap::new(), pinned, at: 0, end, open: None, keeps_open: false }
+        Self {
+            core: Arc::clone(core),
+            pieces,
+            packed: HashMap::new(),
+            pinned,
+            at: 0,
+            end,
+            open: None,
+            keeps_open: false,
+        }
     }
 
-    /// Packed bytes may go with the next commit: they are read while the view that names them lives.
+    /// Packed bytes may go with the next commit: they are read while the view that names them
+    /// lives.
     fn load_packed(&mut self, view: &dyn View) -> StorageResult<()> {
         for (_, piece) in &self.pieces {
             if let Stored::Packed(id) = piece.stored {
                 let row = view.read(Table::Packed, &keys::id(id))?;
-                self.packed.insert(id, row.ok_or_else(|| StorageError::corrupt("the bytes of a packed object are missing"))?);
+                self.packed.insert(
+                    id,
+                    row.ok_or_else(|| {
+                        StorageError::corrupt("the bytes of a packed object are missing")
+                    })?,
+                );
             }
         }
         Ok(())
@@ -60,7 +77,11 @@ impl PieceReader {
     fn clip(&self, range: &Range<u64>) -> Vec<Piece> {
         let cut = |(start, piece): &(u64, Piece)| {
             let (from, to) = (range.start.max(*start), range.end.min(start + piece.len));
-            (from < to).then(|| Piece { stored: piece.stored, start: piece.start + (from - start), len: to - from })
+            (from < to).then(|| Piece {
+                stored: piece.stored,
+                start: piece.start + (from - start),
+                len: to - from,
+            })
         };
         self.pieces.iter().filter_map(cut).collect()
     }
@@ -70,12 +91,16 @@ impl PieceReader {
         let offset = piece.start + skip;
         match piece.stored {
             Stored::Packed(id) => {
-                let row = self.packed.get(&id).ok_or_else(|| StorageError::corrupt("the bytes of a packed object are missing"))?;
+                let row = self.packed.get(&id).ok_or_else(|| {
+                    StorageError::corrupt("the bytes of a packed object are missing")
+                })?;
                 let bytes = unpack(row)?;
                 let within = |at: u64| usize::try_from(at).ok().filter(|at| *at <= bytes.len());
                 match (within(offset), within(offset + most)) {
                     (Some(from), Some(to)) => Ok(bytes.slice(from..to)),
-                    _ => Err(StorageError::corrupt("an object is longer than its packed bytes")),
+                    _ => Err(StorageError::corrupt(
+                        "an object is longer than its packed bytes",
+                    )),
                 }
             }
             Stored::File(id) => {
@@ -91,14 +116,21 @@ impl PieceReader {
     /// A file that is open already, by this reader or another.
     fn opened(&mut self, id: u64) -> Option<Arc<ExtentFile>> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != id) {
-            let kept = if self.keeps_open { self.core.lately.get(id) } else { None };
+            let kept = if self.keeps_open {
+                self.core.lately.get(id)
+            } else {
+                None
+            };
             self.open = kept.map(|file| (id, file));
         }
         self.open.as_ref().map(|(_, file)| Arc::clone(file))
     }
 
     fn open(&mut self, id: u64, wait: Wait) -> StorageResult<Arc<ExtentFile>> {
-        let file = Arc::new(ExtentFile::open(self.core.with_a_file(|| self.core.files.open(id))?, wait)?);
+        let file = Arc::new(ExtentFile::open(
+            self.core.with_a_file(|| self.core.files.open(id))?,
+            wait,
+        )?);
         if self.keeps_open {
             self.core.lately.keep(id, &file);
         }
@@ -106,7 +138,8 @@ impl PieceReader {
         Ok(file)
     }
 
-    /// The piece at which this stands, how many of its bytes have been read, and how many are still wanted of it.
+    /// The piece at which this stands, how many of its bytes have been read, and how many are still
+    /// wanted of it.
     fn standing(&self) -> Option<(Piece, u64, u64)> {
         if self.at >= self.end {
             return None;
@@ -123,10 +156,14 @@ impl PieceReader {
         add(&self.core.counts.bytes_out, bytes);
     }
 
-    /// Gives a range of the bytes a second owner: files get a second name, packed rows are written again.
+    /// Gives a range of the bytes a second owner: files get a second name, packed rows are written
+    /// again.
     pub(crate) fn share(&mut self, range: &Range<u64>) -> StorageResult<Parcel> {
         let mut parcel = Parcel::default();
-        let shared = self.clip(range).into_iter().try_for_each(|piece| self.share_piece(&piece, &mut parcel));
+        let shared = self
+            .clip(range)
+            .into_iter()
+            .try_for_each(|piece| self.share_piece(&piece, &mut parcel));
         if shared.is_err() {
             self.core.reap(parcel.files());
         }
@@ -136,11 +173,18 @@ impl PieceReader {
     fn share_piece(&mut self, piece: &Piece, parcel: &mut Parcel) -> StorageResult<()> {
         let id = self.core.ids.next();
         match piece.stored {
-            Stored::Packed(_) => parcel.add_row(id, packed_row(&self.read(piece, 0, piece.len, Wait::ForDevice)?)),
-            Stored::File(from) if self.core.files.link(from, id).is_ok() => parcel.add_file(id, piece.start, piece.len),
+            Stored::Packed(_) => parcel.add_row(
+                id,
+                packed_row(&self.read(piece, 0, piece.len, Wait::ForDevice)?),
+            ),
+            Stored::File(from) if self.core.files.link(from, id).is_ok() => {
+                parcel.add_file(id, piece.start, piece.len)
+            }
             Stored::File(_) => {
-                // No second name, as where a file has as many as the file system allows: the bytes are written again.
-                let mut out = ExtentWriter::new(self.core.with_a_file(|| self.core.files.create())?);
+                // No second name, as where a file has as many as the file system allows: the bytes
+                // are written again.
+                let mut out =
+                    ExtentWriter::new(self.core.with_a_file(|| self.core.files.create())?);
                 let mut done = 0;
                 while done < piece.len {
                     let bytes = self.read(piece, done, piece.len - done, Wait::ForDevice)?;
@@ -157,10 +201,15 @@ impl PieceReader {
 
 impl PieceReader {
     fn next(&mut self, wait: Wait) -> StorageResult<Option<Bytes>> {
-        let Some((piece, skip, most)) = self.standing() else { return Ok(None) };
+        let Some((piece, skip, most)) = self.standing() else {
+            return Ok(None);
+        };
         let chunk = self.read(&piece, skip, most, wait).inspect_err(|e| {
             if matches!(e, StorageError::Corrupt { .. }) {
-                self.core.counts.corrupt_reads.fetch_add(1, Ordering::Relaxed);
+                self.core
+                    .counts
+                    .corrupt_reads
+                    .fetch_add(1, Ordering::Relaxed);
             }
         })?;
         self.passed(chunk.len() as u64);
@@ -170,7 +219,10 @@ impl PieceReader {
 
 impl ObjectReader for PieceReader {
     fn select(&mut self, range: Range<u64>) {
-        let last = self.pieces.last().map_or(0, |(start, piece)| start + piece.len);
+        let last = self
+            .pieces
+            .last()
+            .map_or(0, |(start, piece)| start + piece.len);
         self.end = range.end.min(last);
         self.at = range.start.min(self.end);
     }
@@ -189,7 +241,9 @@ impl ObjectReader for PieceReader {
     fn next_span(&mut self) -> Option<FileSpan> {
         let since = self.core.lately.since()?;
         let (piece, skip, most) = self.standing()?;
-        let Stored::File(id) = piece.stored else { return None };
+        let Stored::File(id) = piece.stored else {
+            return None;
+        };
         let span = self.opened(id)?.span(piece.start + skip, most, since)?;
         add(&self.core.counts.bytes_handed, span.len as u64);
         self.passed(span.len as u64);
@@ -214,19 +268,30 @@ pub(crate) struct Opened {
 }
 
 /// Opens one version or the latest. Errors: as for `ObjectStore::get`.
-pub(crate) fn open(core: &Arc<Core>, bucket: &str, key: &str, version: Option<VersionId>) -> StorageResult<Opened> {
+pub(crate) fn open(
+    core: &Arc<Core>,
+    bucket: &str,
+    key: &str,
+    version: Option<VersionId>,
+) -> StorageResult<Opened> {
     let view = core.view();
     let id = versions::bucket(&*view, bucket)?.id;
     let record = versions::object(&*view, id, key, version)?;
     let packed = match &record.body {
         Body::Empty => Some(Vec::new()),
-        Body::Whole(piece) if matches!(piece.stored, Stored::Packed(_)) => Some(vec![piece.clone()]),
+        Body::Whole(piece) if matches!(piece.stored, Stored::Packed(_)) => {
+            Some(vec![piece.clone()])
+        }
         Body::Whole(_) | Body::Assembled(_) => None,
     };
     if let Some(pieces) = packed {
         let mut reader = PieceReader::new(core, pieces);
         reader.load_packed(&*view)?;
-        return Ok(Opened { record, layout: None, reader });
+        return Ok(Opened {
+            record,
+            layout: None,
+            reader,
+        });
     }
     drop(view);
     let look = |view: &dyn View| {
@@ -242,14 +307,24 @@ pub(crate) fn open(core: &Arc<Core>, bucket: &str, key: &str, version: Option<Ve
         Ok(((record, layout), pieces))
     };
     let ((record, layout), reader) = pinned(core, look)?;
-    Ok(Opened { record, layout, reader })
+    Ok(Opened {
+        record,
+        layout,
+        reader,
+    })
 }
 
 /// Opens a part of an upload under way; `None` where it has gone.
-pub(crate) fn open_part(core: &Arc<Core>, upload: u64, number: u32) -> StorageResult<Option<PieceReader>> {
+pub(crate) fn open_part(
+    core: &Arc<Core>,
+    upload: u64,
+    number: u32,
+) -> StorageResult<Option<PieceReader>> {
     let look = |view: &dyn View| {
         let part: Option<PartRecord> = uploads::part(view, upload, number)?;
-        let pieces = part.as_ref().map_or_else(Vec::new, |part| part.pieces.clone());
+        let pieces = part
+            .as_ref()
+            .map_or_else(Vec::new, |part| part.pieces.clone());
         Ok((part.is_some(), pieces))
     };
     let (found, reader) = pinned(core, look)?;
@@ -257,7 +332,10 @@ pub(crate) fn open_part(core: &Arc<Core>, upload: u64, number: u32) -> StorageRe
 }
 
 /// Looks up pieces and pins their files, so that no commit in between can free them.
-fn pinned<T>(core: &Arc<Core>, look: impl FnOnce(&dyn View) -> StorageResult<(T, Vec<Piece>)>) -> StorageResult<(T, PieceReader)> {
+fn pinned<T>(
+    core: &Arc<Core>,
+    look: impl FnOnce(&dyn View) -> StorageResult<(T, Vec<Piece>)>,
+) -> StorageResult<(T, PieceReader)> {
     let mut pinning = core.pins.lock();
     let view = core.view();
     let (found, pieces) = look(&*view)?;

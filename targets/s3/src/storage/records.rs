@@ -6,11 +6,15 @@ mod object;
 mod upload;
 
 pub(crate) use bucket::BucketRecord;
-pub(crate) use object::{Body, Head, Layout, LayoutPart, ObjectRecord, Piece, RecordKind, Stored, listed};
+pub(crate) use object::{
+    Body, Head, Layout, LayoutPart, ObjectRecord, Piece, RecordKind, Stored, listed,
+};
 pub(crate) use upload::{PartRecord, UploadRecord};
 
 use super::codec::{Decoder, Encoder};
-use super::{Checksum, ChecksumAlgorithm, ChecksumKind, Content, Headers, ObjectLock, StorageResult};
+use super::{
+    Checksum, ChecksumAlgorithm, ChecksumKind, Content, Headers, ObjectLock, StorageResult,
+};
 
 fn algorithm_code(algorithm: ChecksumAlgorithm) -> u8 {
     match algorithm {
@@ -69,7 +73,13 @@ fn encode_checksums(out: &mut Encoder, checksums: &[Checksum]) {
 
 fn decode_checksums(read: &mut Decoder<'_>) -> StorageResult<Vec<Checksum>> {
     let count = read.count()?;
-    let one = |read: &mut Decoder<'_>| Ok(Checksum { algorithm: decode_algorithm(read)?, kind: decode_kind(read)?, value: read.text()? });
+    let one = |read: &mut Decoder<'_>| {
+        Ok(Checksum {
+            algorithm: decode_algorithm(read)?,
+            kind: decode_kind(read)?,
+            value: read.text()?,
+        })
+    };
     (0..count).map(|_| one(read)).collect()
 }
 
@@ -85,7 +95,9 @@ fn encode_named(out: &mut Encoder, named: Option<(ChecksumAlgorithm, ChecksumKin
     }
 }
 
-fn decode_named(read: &mut Decoder<'_>) -> StorageResult<Option<(ChecksumAlgorithm, ChecksumKind)>> {
+fn decode_named(
+    read: &mut Decoder<'_>,
+) -> StorageResult<Option<(ChecksumAlgorithm, ChecksumKind)>> {
     match read.u8()? {
         0 => Ok(None),
         1 => Ok(Some((decode_algorithm(read)?, decode_kind(read)?))),
@@ -95,7 +107,11 @@ fn decode_named(read: &mut Decoder<'_>) -> StorageResult<Option<(ChecksumAlgorit
 
 /// The first byte of a record that holds a content: with a lock it is another one.
 fn form(content: &Content) -> u8 {
-    if content.lock.is_empty() { 1 } else { WITH_LOCK }
+    if content.lock.is_empty() {
+        1
+    } else {
+        WITH_LOCK
+    }
 }
 
 const WITH_LOCK: u8 = 2;
@@ -141,6 +157,16 @@ fn decode_content(read: &mut Decoder<'_>, form: u8) -> StorageResult<Content> {
         storage_class: read.optional()?,
     };
     let (user, tags, checksums) = (read.pairs()?, read.pairs()?, decode_checksums(read)?);
-    let lock = if form == WITH_LOCK { lock::decode_lock(read)? } else { ObjectLock::default() };
-    Ok(Content { headers, user, tags, checksums, lock })
+    let lock = if form == WITH_LOCK {
+        lock::decode_lock(read)?
+    } else {
+        ObjectLock::default()
+    };
+    Ok(Content {
+        headers,
+        user,
+        tags,
+        checksums,
+        lock,
+    })
 }

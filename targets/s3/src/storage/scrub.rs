@@ -3,8 +3,8 @@
 use super::core::Core;
 use super::reader::{self, PieceReader};
 use super::{
-    Bucket, ObjectReader as _, PartQuery, ScrubFinding, Scrubbed, StorageError, StorageResult, UploadEntry, UploadQuery, VersionEntry,
-    VersionId, VersionQuery, lists, uploads, versions,
+    Bucket, ObjectReader as _, PartQuery, ScrubFinding, Scrubbed, StorageError, StorageResult,
+    UploadEntry, UploadQuery, VersionEntry, VersionId, VersionQuery, lists, uploads, versions,
 };
 use std::sync::Arc;
 
@@ -24,11 +24,16 @@ impl Scrub<'_> {
     }
 
     fn versions(&mut self, bucket: &str) -> StorageResult<()> {
-        let mut query = VersionQuery { max: PAGE, ..Default::default() };
+        let mut query = VersionQuery {
+            max: PAGE,
+            ..Default::default()
+        };
         loop {
             let page = {
                 let view = self.core.view();
-                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else { return Ok(()) };
+                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else {
+                    return Ok(());
+                };
                 lists::versions(&*view, id.id, &query)?
             };
             for entry in page.entries {
@@ -39,14 +44,18 @@ impl Scrub<'_> {
                 }
             }
             match page.next {
-                Some((key, version)) => (query.key_marker, query.version_marker) = (Some(key), version),
+                Some((key, version)) => {
+                    (query.key_marker, query.version_marker) = (Some(key), version)
+                }
                 None => return Ok(()),
             }
         }
     }
 
     fn object(&mut self, bucket: &str, key: &str, version: VersionId) -> StorageResult<()> {
-        let opened = gone_is_none(reader::open(self.core, bucket, key, Some(version)).map(|opened| opened.reader));
+        let opened = gone_is_none(
+            reader::open(self.core, bucket, key, Some(version)).map(|opened| opened.reader),
+        );
         if self.read(bucket, key, Some(version), opened)? {
             self.done.objects += 1;
         }
@@ -54,11 +63,16 @@ impl Scrub<'_> {
     }
 
     fn uploads(&mut self, bucket: &str) -> StorageResult<()> {
-        let mut query = UploadQuery { max: PAGE, ..Default::default() };
+        let mut query = UploadQuery {
+            max: PAGE,
+            ..Default::default()
+        };
         loop {
             let page = {
                 let view = self.core.view();
-                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else { return Ok(()) };
+                let Some(id) = gone_is_none(versions::bucket(&*view, bucket))? else {
+                    return Ok(());
+                };
                 lists::uploads(&*view, id.id, &query)?
             };
             for entry in page.entries {
@@ -69,14 +83,19 @@ impl Scrub<'_> {
                 }
             }
             match page.next {
-                Some((key, upload)) => (query.key_marker, query.upload_marker) = (Some(key), upload),
+                Some((key, upload)) => {
+                    (query.key_marker, query.upload_marker) = (Some(key), upload)
+                }
                 None => return Ok(()),
             }
         }
     }
 
     fn parts(&mut self, bucket: &str, key: &str, upload: u64) -> StorageResult<()> {
-        let mut query = PartQuery { after: 0, max: PAGE };
+        let mut query = PartQuery {
+            after: 0,
+            max: PAGE,
+        };
         loop {
             let page = uploads::parts(&*self.core.view(), upload, query)?;
             for part in page.parts {
@@ -109,7 +128,12 @@ impl Scrub<'_> {
             Ok(()) => Ok(true),
             Err(StorageError::Corrupt { what }) => {
                 self.done.corrupt += 1;
-                (self.found)(ScrubFinding { bucket: bucket.to_owned(), key: key.to_owned(), version, what });
+                (self.found)(ScrubFinding {
+                    bucket: bucket.to_owned(),
+                    key: key.to_owned(),
+                    version,
+                    what,
+                });
                 Ok(true)
             }
             Err(other) => Err(other),
@@ -128,9 +152,12 @@ impl Scrub<'_> {
 fn gone_is_none<T>(found: StorageResult<T>) -> StorageResult<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(StorageError::NoSuchBucket | StorageError::NoSuchKey | StorageError::NoSuchVersion | StorageError::DeleteMarker { .. }) => {
-            Ok(None)
-        }
+        Err(
+            StorageError::NoSuchBucket
+            | StorageError::NoSuchKey
+            | StorageError::NoSuchVersion
+            | StorageError::DeleteMarker { .. },
+        ) => Ok(None),
         Err(other) => Err(other),
     }
 }

@@ -1,4 +1,5 @@
-//! Ordered tables of bytes that are written in atomic batches: all that the rules of versions, listings and uploads need to know.
+//! Ordered tables of bytes that are written in atomic batches: all that the rules of versions,
+//! listings and uploads need to know.
 
 mod disk;
 mod memory;

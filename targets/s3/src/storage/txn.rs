@@ -1,4 +1,5 @@
-//! Writes of one group, each seeing those before it, none visible outside before the group is committed.
+//! Writes of one group, each seeing those before it, none visible outside before the group is
+//! committed.
 
 use super::records::{Piece, Stored};
 use super::tables::{Row, Rows, Table, View, Write};
@@ -21,20 +22,33 @@ const CEILING: &[u8] = b"ids";
 impl Ids {
     /// Goes on behind all numbers that may have been given before.
     pub(crate) fn open(view: &dyn View) -> StorageResult<Self> {
-        let ceiling = view.read(Table::Store, CEILING)?.map_or(Ok(1), |row| keys::read_id(&row))?;
-        Ok(Self { next: AtomicU64::new(ceiling) })
+        let ceiling = view
+            .read(Table::Store, CEILING)?
+            .map_or(Ok(1), |row| keys::read_id(&row))?;
+        Ok(Self {
+            next: AtomicU64::new(ceiling),
+        })
     }
 
     pub(crate) fn next(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The row that must be durable before numbers beyond it are given, or `None` while enough are reserved.
+    /// The row that must be durable before numbers beyond it are given, or `None` while enough are
+    /// reserved.
     pub(crate) fn reserve(&self, view: &dyn View) -> StorageResult<Option<Write>> {
-        let ceiling = view.read(Table::Store, CEILING)?.map_or(Ok(0), |row| keys::read_id(&row))?;
+        let ceiling = view
+            .read(Table::Store, CEILING)?
+            .map_or(Ok(0), |row| keys::read_id(&row))?;
         let next = self.next.load(Ordering::Relaxed);
         let due = next.saturating_add(RESERVED / 2) > ceiling;
-        Ok(due.then(|| (Table::Store, Bytes::from_static(CEILING), Some(keys::id(next.saturating_add(RESERVED))))))
+        Ok(due.then(|| {
+            (
+                Table::Store,
+                Bytes::from_static(CEILING),
+                Some(keys::id(next.saturating_add(RESERVED))),
+            )
+        }))
     }
 }
 
@@ -54,7 +68,15 @@ pub(crate) struct Txn<'v> {
 impl<'v> Txn<'v> {
     pub(crate) fn new(base: &'v dyn View, ids: &'v Ids, now_ms: u64) -> Self {
         let pending = Table::ALL.iter().map(|_| Pending::new()).collect();
-        Self { base, ids, pending, undo: Vec::new(), freed: Vec::new(), freed_before: 0, now_ms }
+        Self {
+            base,
+            ids,
+            pending,
+            undo: Vec::new(),
+            freed: Vec::new(),
+            freed_before: 0,
+            now_ms,
+        }
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -110,7 +132,10 @@ impl<'v> Txn<'v> {
     /// The writes to commit, and the files that are then free.
     pub(crate) fn finish(self) -> (Vec<Write>, Vec<u64>) {
         let tables = Table::ALL.into_iter().map(|(table, _)| table);
-        let writes = tables.zip(self.pending).flat_map(|(table, rows)| rows.into_iter().map(move |(key, value)| (table, key, value)));
+        let writes = tables.zip(self.pending).flat_map(|(table, rows)| {
+            rows.into_iter()
+                .map(move |(key, value)| (table, key, value))
+        });
         (writes.collect(), self.freed)
     }
 }
@@ -129,8 +154,14 @@ impl View for Txn<'_> {
         if pending.is_empty() || to.is_some_and(|to| to <= from) {
             return base;
         }
-        let bounds = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
-        Box::new(Merged { base: base.peekable(), pending: pending.range::<[u8], _>(bounds).peekable() })
+        let bounds = (
+            Bound::Included(from),
+            to.map_or(Bound::Unbounded, Bound::Excluded),
+        );
+        Box::new(Merged {
+            base: base.peekable(),
+            pending: pending.range::<[u8], _>(bounds).peekable(),
+        })
     }
 }
 
@@ -205,7 +236,10 @@ mod tests {
         let tables = MemoryTables::new();
         let first = {
             let ids = Ids::open(&*tables.view()).unwrap();
-            let reserve = ids.reserve(&*tables.view()).unwrap().expect("nothing is reserved yet");
+            let reserve = ids
+                .reserve(&*tables.view())
+                .unwrap()
+                .expect("nothing is reserved yet");
             tables.commit(vec![reserve], When::Later).unwrap();
             assert!(ids.reserve(&*tables.view()).unwrap().is_none());
             ids.next()

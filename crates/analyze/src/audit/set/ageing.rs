@@ -12,26 +12,51 @@ const LEAST: u64 = 1 << 30;
 const ADVICE: &str = "bring the target into the same state before every slot: delete what is left over, and check the free space";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let said = experiment.claims.iter().find(|(_, claim)| claimed_like(claim, "leftover").is_some_and(|(_, value)| value > 0.0));
-    let said =
-        said.map(|(index, _)| about(Some(*index), RULE, Severity::Warning, "files were left over from slot to slot".to_owned(), ADVICE));
+    let said = experiment
+        .claims
+        .iter()
+        .find(|(_, claim)| claimed_like(claim, "leftover").is_some_and(|(_, value)| value > 0.0));
+    let said = said.map(|(index, _)| {
+        about(
+            Some(*index),
+            RULE,
+            Severity::Warning,
+            "files were left over from slot to slot".to_owned(),
+            ADVICE,
+        )
+    });
     said.or_else(|| measured(experiment)).into_iter().collect()
 }
 
 /// Free space of the one file system that all slots ran on, first against last.
 fn measured(experiment: &Experiment<'_>) -> Option<Located> {
-    let mut slots: Vec<(u32, &Record)> = experiment.slots.iter().filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r))).collect();
+    let mut slots: Vec<(u32, &Record)> = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r)))
+        .collect();
     slots.sort_by_key(|(slot, _)| *slot);
     let space = |record: &Record| {
         let file_system = record.environment.storage.as_ref()?.file_system.clone()?;
-        Some((file_system.source, file_system.mount_point, file_system.free_bytes?, file_system.total_bytes?))
+        Some((
+            file_system.source,
+            file_system.mount_point,
+            file_system.free_bytes?,
+            file_system.total_bytes?,
+        ))
     };
     let (first, last) = (space(slots.first()?.1)?, space(slots.last()?.1)?);
     let used = first.2.saturating_sub(last.2);
-    ((&first.0, &first.1) == (&last.0, &last.1) && used > (first.3 / MOST_SHARE).max(LEAST)).then(|| {
-        let message = format!("{} of free space went away over {} slots: something was left over", Bytes(used), slots.len());
-        about(None, RULE, Severity::Warning, message, ADVICE)
-    })
+    ((&first.0, &first.1) == (&last.0, &last.1) && used > (first.3 / MOST_SHARE).max(LEAST)).then(
+        || {
+            let message = format!(
+                "{} of free space went away over {} slots: something was left over",
+                Bytes(used),
+                slots.len()
+            );
+            about(None, RULE, Severity::Warning, message, ADVICE)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -43,7 +68,11 @@ mod tests {
 
     fn slot(number: u32, free: u64) -> Record {
         let mut record = sound();
-        let file_system = FileSystem { free_bytes: Some(free << 30), total_bytes: Some(100 << 30), ..FileSystem::default() };
+        let file_system = FileSystem {
+            free_bytes: Some(free << 30),
+            total_bytes: Some(100 << 30),
+            ..FileSystem::default()
+        };
         record.environment.storage.as_mut().unwrap().file_system = Some(file_system);
         placed(record, "a", number, number)
     }
@@ -60,7 +89,13 @@ mod tests {
     #[test]
     fn leftovers_that_a_document_admits_are_found() {
         let figures = [("leftover_files".to_owned(), 1.0)].into();
-        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        let mut claim = quoted(
+            "claim",
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         claim.kind = super::super::super::CLAIM.into();
         assert_eq!(run_on(check, &[claim]).len(), 1);
     }

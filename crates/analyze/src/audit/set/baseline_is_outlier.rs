@@ -44,19 +44,45 @@ mod tests {
 
     fn row(rates: &[f64]) -> Vec<Record> {
         let arms = ["baseline", "a", "b", "c", "d", "e", "f"];
-        let of = |rate| quoted("put", Summary { bytes_per_second: Some(rate), ..Summary::default() });
-        arms.into_iter().zip(rates).zip(0..).map(|((arm, rate), slot)| placed(of(*rate), arm, 0, slot)).collect()
+        let of = |rate| {
+            quoted(
+                "put",
+                Summary {
+                    bytes_per_second: Some(rate),
+                    ..Summary::default()
+                },
+            )
+        };
+        arms.into_iter()
+            .zip(rates)
+            .zip(0..)
+            .map(|((arm, rate), slot)| placed(of(*rate), arm, 0, slot))
+            .collect()
     }
 
     #[test]
     fn a_baseline_above_everything_is_found() {
-        let found = run_on(check, &row(&[128.28, 83.09, 87.59, 80.98, 88.14, 73.5, 34.5]));
-        assert!(only(&found).starts_with("row: the baseline is +56% beside the middle of 6 arms, 5 of their deviations"), "{found:?}");
+        let found = run_on(
+            check,
+            &row(&[128.28, 83.09, 87.59, 80.98, 88.14, 73.5, 34.5]),
+        );
+        assert!(
+            only(&found).starts_with(
+                "row: the baseline is +56% beside the middle of 6 arms, 5 of their deviations"
+            ),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn a_baseline_among_its_arms_is_silent() {
-        assert_eq!(run_on(check, &row(&[138.89, 138.89, 141.86, 135.16, 137.09, 144.93, 128.22])), []);
+        assert_eq!(
+            run_on(
+                check,
+                &row(&[138.89, 138.89, 141.86, 135.16, 137.09, 144.93, 128.22])
+            ),
+            []
+        );
         assert_eq!(run_on(check, &row(&[128.0, 80.0, 81.0])), []);
     }
 }

@@ -7,18 +7,28 @@ use record::Record;
 const MOST_FACTOR: f64 = 2.0;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let of = |direct| experiment.slots.iter().filter(move |(_, record)| is_direct(record) == Some(direct));
+    let of = |direct| {
+        experiment
+            .slots
+            .iter()
+            .filter(move |(_, record)| is_direct(record) == Some(direct))
+    };
     // The best direct result of each kind of work: an experiment has many slots and few kinds.
     let mut direct: Vec<(&Record, (&str, f64))> = Vec::new();
     for (record, ours) in of(true).filter_map(|(_, record)| Some((*record, level(record)?))) {
-        match direct.iter_mut().find(|(known, (unit, _))| *unit == ours.0 && is_same_work(known, record)) {
+        match direct
+            .iter_mut()
+            .find(|(known, (unit, _))| *unit == ours.0 && is_same_work(known, record))
+        {
             Some((_, best)) => best.1 = best.1.max(ours.1),
             None => direct.push((record, ours)),
         }
     }
     let pairs = of(false).filter_map(|(index, buffered)| {
         let (unit, ours) = level(buffered)?;
-        let (_, (_, best)) = direct.iter().find(|(known, (other, _))| *other == unit && is_same_work(known, buffered))?;
+        let (_, (_, best)) = direct
+            .iter()
+            .find(|(known, (other, _))| *other == unit && is_same_work(known, buffered))?;
         let factor = ours / best;
         (factor > MOST_FACTOR).then_some((*index, *buffered, factor))
     });
@@ -42,7 +52,13 @@ mod tests {
     use record::{Record, Summary};
 
     fn write(direct: &str, per_second: f64) -> Record {
-        let mut record = quoted("write", Summary { per_second: Some(per_second), ..Summary::default() });
+        let mut record = quoted(
+            "write",
+            Summary {
+                per_second: Some(per_second),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "block-size", "4k");
         set(&mut record, "direct", direct);
         record
@@ -50,8 +66,18 @@ mod tests {
 
     #[test]
     fn a_buffered_result_far_above_the_direct_one_is_found() {
-        let found = run_on(check, &[write("false", 363_000.0), write("true", 5960.0), write("true", 4000.0)]);
-        assert_eq!(only(&found), "61 times the direct result of the same work: the page cache answered, not the device");
+        let found = run_on(
+            check,
+            &[
+                write("false", 363_000.0),
+                write("true", 5960.0),
+                write("true", 4000.0),
+            ],
+        );
+        assert_eq!(
+            only(&found),
+            "61 times the direct result of the same work: the page cache answered, not the device"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
@@ -59,10 +85,16 @@ mod tests {
     fn a_warm_cache_other_work_and_equal_results_are_not_accused() {
         let mut warm = write("false", 363_000.0);
         set(&mut warm, "cache", "warm");
-        assert_eq!(run_on(check, &[warm, write("true", 5960.0)])[0].severity, Severity::Note);
+        assert_eq!(
+            run_on(check, &[warm, write("true", 5960.0)])[0].severity,
+            Severity::Note
+        );
         let mut large = write("false", 363_000.0);
         set(&mut large, "block-size", "1M");
         assert_eq!(run_on(check, &[large, write("true", 5960.0)]), []);
-        assert_eq!(run_on(check, &[write("false", 6000.0), write("true", 5960.0)]), []);
+        assert_eq!(
+            run_on(check, &[write("false", 6000.0), write("true", 5960.0)]),
+            []
+        );
     }
 }

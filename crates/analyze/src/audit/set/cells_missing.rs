@@ -8,17 +8,37 @@ use std::collections::BTreeSet;
 const RULE: &str = "cells_missing";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    gaps(experiment).into_iter().chain(unshown(experiment)).collect()
+    gaps(experiment)
+        .into_iter()
+        .chain(unshown(experiment))
+        .collect()
 }
 
-/// Slots and blocks are numbered without gaps, whatever failed: a number that is not there was taken out, or lost.
+/// Slots and blocks are numbered without gaps, whatever failed: a number that is not there was
+/// taken out, or lost.
 fn gaps(experiment: &Experiment<'_>) -> Option<Located> {
     let numbers = |of: fn(&Trial) -> u32| -> BTreeSet<u32> {
-        experiment.slots.iter().filter_map(|(_, record)| record.trial.as_ref()).map(of).collect()
+        experiment
+            .slots
+            .iter()
+            .filter_map(|(_, record)| record.trial.as_ref())
+            .map(of)
+            .collect()
     };
-    let missing = |found: &BTreeSet<u32>| -> Vec<u32> { (0..found.last().copied().unwrap_or(0)).filter(|n| !found.contains(n)).collect() };
-    let (slots, blocks) = (missing(&numbers(|trial| trial.slot)), missing(&numbers(|trial| trial.block)));
-    let (noun, lost) = if blocks.is_empty() { ("slot", slots) } else { ("block", blocks) };
+    let missing = |found: &BTreeSet<u32>| -> Vec<u32> {
+        (0..found.last().copied().unwrap_or(0))
+            .filter(|n| !found.contains(n))
+            .collect()
+    };
+    let (slots, blocks) = (
+        missing(&numbers(|trial| trial.slot)),
+        missing(&numbers(|trial| trial.block)),
+    );
+    let (noun, lost) = if blocks.is_empty() {
+        ("slot", slots)
+    } else {
+        ("block", blocks)
+    };
     let first = lost.first()?;
     let message = match lost.len() {
         1 => format!("{noun} {first} of the experiment is missing"),
@@ -29,7 +49,9 @@ fn gaps(experiment: &Experiment<'_>) -> Option<Located> {
 }
 
 fn unshown(experiment: &Experiment<'_>) -> Vec<Located> {
-    let claims = experiment.claims.iter().filter_map(|(index, claim)| Some((*index, claimed(claim, "planned")?, claimed(claim, "shown")?)));
+    let claims = experiment.claims.iter().filter_map(|(index, claim)| {
+        Some((*index, claimed(claim, "planned")?, claimed(claim, "shown")?))
+    });
     claims
         .filter(|(_, planned, shown)| shown < planned)
         .map(|(index, planned, shown)| {
@@ -51,25 +73,57 @@ mod tests {
     fn a_part_is_found_and_the_whole_is_not() {
         let claim = |shown| {
             let figures = [("planned".to_owned(), 140.0), ("shown".to_owned(), shown)].into();
-            Record { kind: "claim".into(), ..quoted("claim", Summary { figures, ..Summary::default() }) }
+            Record {
+                kind: "claim".into(),
+                ..quoted(
+                    "claim",
+                    Summary {
+                        figures,
+                        ..Summary::default()
+                    },
+                )
+            }
         };
-        assert_eq!(only(&run_on(check, &[claim(35.0)])), "35 of 140 planned results are shown");
+        assert_eq!(
+            only(&run_on(check, &[claim(35.0)])),
+            "35 of 140 planned results are shown"
+        );
         assert_eq!(run_on(check, &[claim(140.0)]), []);
     }
 
     #[test]
     fn a_number_that_was_left_out_is_found_wherever_it_was() {
         let blocks = |numbers: &[u32]| -> Vec<Record> {
-            let slots = numbers.iter().flat_map(|block| [("a", *block, 2 * block), ("b", *block, 2 * block + 1)]);
-            slots.map(|(arm, block, slot)| placed(sound(), arm, block, slot)).collect()
+            let slots = numbers
+                .iter()
+                .flat_map(|block| [("a", *block, 2 * block), ("b", *block, 2 * block + 1)]);
+            slots
+                .map(|(arm, block, slot)| placed(sound(), arm, block, slot))
+                .collect()
         };
         assert_eq!(run_on(check, &blocks(&[0, 1, 2, 3])), []);
-        assert_eq!(run_on(check, &blocks(&[0, 1, 2, 3])[..7]), [], "the last block may be torn");
-        assert_eq!(only(&run_on(check, &blocks(&[0, 2, 3]))), "block 1 of the experiment is missing");
+        assert_eq!(
+            run_on(check, &blocks(&[0, 1, 2, 3])[..7]),
+            [],
+            "the last block may be torn"
+        );
+        assert_eq!(
+            only(&run_on(check, &blocks(&[0, 2, 3]))),
+            "block 1 of the experiment is missing"
+        );
         let found = run_on(check, &blocks(&[3, 7, 9]));
-        assert_eq!((only(&found), found[0].severity), ("7 blocks of the experiment are missing, the first is number 0", Severity::Invalid));
+        assert_eq!(
+            (only(&found), found[0].severity),
+            (
+                "7 blocks of the experiment are missing, the first is number 0",
+                Severity::Invalid
+            )
+        );
         let mut slot = blocks(&[0, 1, 2]);
         slot.remove(2);
-        assert_eq!(only(&run_on(check, &slot)), "slot 2 of the experiment is missing");
+        assert_eq!(
+            only(&run_on(check, &slot)),
+            "slot 2 of the experiment is missing"
+        );
     }
 }

@@ -17,13 +17,28 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     .collect()
 }
 
-/// What an arm is expected to change (the option `expects`) and what ran, where nothing of the former did.
+/// What an arm is expected to change (the option `expects`) and what ran, where nothing of the
+/// former did.
 pub(super) fn unexercised(slots: &[Slot<'_>]) -> Option<(String, String)> {
-    let text = slots.iter().find_map(|(_, record)| Effective::of(record).text("expects"))?;
-    let expected: BTreeSet<&str> = text.split([',', ' ', '+']).filter(|word| !word.is_empty()).map(same).collect();
-    let ran: BTreeSet<&str> = slots.iter().flat_map(|(_, record)| figures(record).map(|f| f.kind)).collect();
+    let text = slots
+        .iter()
+        .find_map(|(_, record)| Effective::of(record).text("expects"))?;
+    let expected: BTreeSet<&str> = text
+        .split([',', ' ', '+'])
+        .filter(|word| !word.is_empty())
+        .map(same)
+        .collect();
+    let ran: BTreeSet<&str> = slots
+        .iter()
+        .flat_map(|(_, record)| figures(record).map(|f| f.kind))
+        .collect();
     let is_any = ran.iter().any(|kind| expected.contains(same(kind)));
-    (!expected.is_empty() && !ran.is_empty() && !is_any).then(|| (text.to_owned(), ran.into_iter().collect::<Vec<_>>().join(", ")))
+    (!expected.is_empty() && !ran.is_empty() && !is_any).then(|| {
+        (
+            text.to_owned(),
+            ran.into_iter().collect::<Vec<_>>().join(", "),
+        )
+    })
 }
 
 /// One name for what tools call by several.
@@ -50,7 +65,10 @@ mod tests {
 
     #[test]
     fn a_workload_without_the_changed_operation_is_found() {
-        assert!(only(&run_on(check, &[arm("upload")])).starts_with("batch is expected to change upload, and only read was measured"));
+        assert!(
+            only(&run_on(check, &[arm("upload")]))
+                .starts_with("batch is expected to change upload, and only read was measured")
+        );
     }
 
     #[test]

@@ -9,7 +9,10 @@ use units::ByteRate;
 const TOLERANCE: f64 = 0.02;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let claims = experiment.claims.iter().filter_map(|(index, claim)| Some((*index, claimed(claim, "baseline_bytes_per_second")?)));
+    let claims = experiment
+        .claims
+        .iter()
+        .filter_map(|(index, claim)| Some((*index, claimed(claim, "baseline_bytes_per_second")?)));
     claims
         .filter(|(_, rate)| !experiment.slots.iter().any(|(_, record)| has(record, *rate)))
         .map(|(index, rate)| {
@@ -21,7 +24,9 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 fn has(record: &Record, rate: f64) -> bool {
-    figures(record).filter_map(|f| Figures::bytes_per_second(&f)).any(|known| (known / rate - 1.0).abs() < TOLERANCE)
+    figures(record)
+        .filter_map(|f| Figures::bytes_per_second(&f))
+        .any(|known| (known / rate - 1.0).abs() < TOLERANCE)
 }
 
 #[cfg(test)]
@@ -34,9 +39,27 @@ mod tests {
     #[test]
     fn a_baseline_without_a_record_is_found() {
         let figures = [("baseline_bytes_per_second".to_owned(), 25.4e6)].into();
-        let claim = Record { kind: "claim".into(), ..quoted("claim", Summary { figures, ..Summary::default() }) };
-        assert_eq!(only(&run_on(check, std::slice::from_ref(&claim))), "a baseline of 24.2 MiB/s is named, and no record here holds it");
-        let measured = quoted("read", Summary { bytes_per_second: Some(25.4e6), ..Summary::default() });
+        let claim = Record {
+            kind: "claim".into(),
+            ..quoted(
+                "claim",
+                Summary {
+                    figures,
+                    ..Summary::default()
+                },
+            )
+        };
+        assert_eq!(
+            only(&run_on(check, std::slice::from_ref(&claim))),
+            "a baseline of 24.2 MiB/s is named, and no record here holds it"
+        );
+        let measured = quoted(
+            "read",
+            Summary {
+                bytes_per_second: Some(25.4e6),
+                ..Summary::default()
+            },
+        );
         assert_eq!(run_on(check, &[claim, measured]), []);
     }
 }

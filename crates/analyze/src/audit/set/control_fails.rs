@@ -15,13 +15,22 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let alpha = CONTROL_ALPHA / rows.len().max(1) as f64;
     for (row, arms) in rows {
         for (control, slots) in &arms {
-            let Some((twin, of_twin)) = arms.iter().find(|(arm, other)| arm != control && repeats(control, slots, arm, other)) else {
+            let Some((twin, of_twin)) = arms
+                .iter()
+                .find(|(arm, other)| arm != control && repeats(control, slots, arm, other))
+            else {
                 continue;
             };
-            let d: Vec<f64> = differences(of_twin, slots).into_iter().filter(|d| d.is_finite()).collect();
+            let d: Vec<f64> = differences(of_twin, slots)
+                .into_iter()
+                .filter(|d| d.is_finite())
+                .collect();
             let p = signed_rank(&d).p;
             if p < alpha {
-                let message = format!("{row}: {control} and {twin} are the same and differ (p = {p:.1e} over {} blocks)", d.len());
+                let message = format!(
+                    "{row}: {control} and {twin} are the same and differ (p = {p:.1e} over {} blocks)",
+                    d.len()
+                );
                 out.push(about(None, RULE, experiment.severity(), message, ADVICE));
             }
         }
@@ -30,9 +39,14 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     out
 }
 
-/// An arm whose change the workload does not reach repeats the baseline: it must not differ by what the experiment itself says it can see.
+/// An arm whose change the workload does not reach repeats the baseline: it must not differ by what
+/// the experiment itself says it can see.
 fn accidental(experiment: &Experiment<'_>, row: &str, arms: &[Arm<'_>]) -> Option<Located> {
-    let floor = experiment.claims.iter().find_map(|(_, claim)| claimed(claim, "detection_threshold_percent"))? / 100.0;
+    let floor = experiment
+        .claims
+        .iter()
+        .find_map(|(_, claim)| claimed(claim, "detection_threshold_percent"))?
+        / 100.0;
     let base = typical(&arms.iter().find(|(arm, _)| is_baseline(arm))?.1)?;
     arms.iter().filter(|(_, slots)| unexercised(slots).is_some()).find_map(|(arm, slots)| {
         let (unit, rate) = typical(slots)?;
@@ -46,13 +60,22 @@ fn accidental(experiment: &Experiment<'_>, row: &str, arms: &[Arm<'_>]) -> Optio
 
 /// Whether an arm is another a second time: by their roles in the plan, else by its name.
 fn repeats(control: &str, slots: &[Slot<'_>], other: &str, others: &[Slot<'_>]) -> bool {
-    let has = |slots: &[Slot<'_>], role| slots.iter().any(|(_, record)| record.trial.as_ref().is_some_and(|trial| trial.role == role));
+    let has = |slots: &[Slot<'_>], role| {
+        slots.iter().any(|(_, record)| {
+            record
+                .trial
+                .as_ref()
+                .is_some_and(|trial| trial.role == role)
+        })
+    };
     (has(slots, Role::Control) && has(others, Role::Baseline)) || twin(control) == Some(other)
 }
 
 /// The arm that a control repeats, by its name.
 fn twin(arm: &str) -> Option<&str> {
-    [" (control)", " control", "-control", " (again)"].iter().find_map(|end| arm.strip_suffix(end))
+    [" (control)", " control", "-control", " (again)"]
+        .iter()
+        .find_map(|end| arm.strip_suffix(end))
 }
 
 #[cfg(test)]
@@ -66,8 +89,17 @@ mod tests {
         (0..12_u32)
             .flat_map(|block| {
                 let mut second = sound();
-                second.elapsed_ns += slower * u64::from(block + 1) * if slower == 1 && block % 2 == 0 { 0 } else { 10_000_000 };
-                [placed(sound(), "baseline", block, 2 * block), placed(second, control, block, 2 * block + 1)]
+                second.elapsed_ns += slower
+                    * u64::from(block + 1)
+                    * if slower == 1 && block % 2 == 0 {
+                        0
+                    } else {
+                        10_000_000
+                    };
+                [
+                    placed(sound(), "baseline", block, 2 * block),
+                    placed(second, control, block, 2 * block + 1),
+                ]
             })
             .collect()
     }
@@ -75,7 +107,10 @@ mod tests {
     #[test]
     fn a_control_that_differs_in_every_block_invalidates() {
         let found = run_on(check, &blocks("baseline (control)", 2));
-        assert!(only(&found).starts_with("row: baseline (control) and baseline are the same and differ"));
+        assert!(
+            only(&found)
+                .starts_with("row: baseline (control) and baseline are the same and differ")
+        );
         assert_eq!(found[0].severity, crate::Severity::Invalid);
     }
 
@@ -84,21 +119,58 @@ mod tests {
         let mut records = blocks("again", 2);
         for record in &mut records {
             let trial = record.trial.as_mut().unwrap();
-            trial.role = if trial.arm == "again" { Role::Control } else { Role::Baseline };
+            trial.role = if trial.arm == "again" {
+                Role::Control
+            } else {
+                Role::Baseline
+            };
         }
-        assert!(only(&run_on(check, &records)).starts_with("row: again and baseline are the same and differ"));
+        assert!(
+            only(&run_on(check, &records))
+                .starts_with("row: again and baseline are the same and differ")
+        );
     }
 
     #[test]
     fn an_arm_that_the_workload_does_not_reach_must_stay_below_the_floor() {
-        let of = |arm: &str, rate: f64| placed(quoted("upload", Summary { bytes_per_second: Some(rate), ..Summary::default() }), arm, 0, 0);
+        let of = |arm: &str, rate: f64| {
+            placed(
+                quoted(
+                    "upload",
+                    Summary {
+                        bytes_per_second: Some(rate),
+                        ..Summary::default()
+                    },
+                ),
+                arm,
+                0,
+                0,
+            )
+        };
         let mut batch = of("batch", 83.09);
         set(&mut batch, "expects", "download");
         let figures = [("detection_threshold_percent".to_owned(), 25.0)].into();
-        let mut claim = placed(quoted("claim", Summary { figures, ..Summary::default() }), "", 0, 0);
+        let mut claim = placed(
+            quoted(
+                "claim",
+                Summary {
+                    figures,
+                    ..Summary::default()
+                },
+            ),
+            "",
+            0,
+            0,
+        );
         claim.kind = super::super::super::CLAIM.into();
-        let found = run_on(check, &[of("baseline", 128.28), batch.clone(), claim.clone()]);
-        assert_eq!(only(&found), "row: what batch changes was not measured, and it is -35.2% beside the baseline");
+        let found = run_on(
+            check,
+            &[of("baseline", 128.28), batch.clone(), claim.clone()],
+        );
+        assert_eq!(
+            only(&found),
+            "row: what batch changes was not measured, and it is -35.2% beside the baseline"
+        );
         batch.effective.clear();
         assert_eq!(run_on(check, &[of("baseline", 128.28), batch, claim]), []);
     }

@@ -12,9 +12,17 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let known: Vec<(usize, &Record, u64)> = experiment
         .slots
         .iter()
-        .filter_map(|(index, record)| Some((*index, *record, Effective::of(record).number("queue-depth")?)))
+        .filter_map(|(index, record)| {
+            Some((
+                *index,
+                *record,
+                Effective::of(record).number("queue-depth")?,
+            ))
+        })
         .collect();
-    let deep = known.iter().filter(|(index, record, depth)| *depth > 1 && is_first(&known, *index, record, *depth));
+    let deep = known
+        .iter()
+        .filter(|(index, record, depth)| *depth > 1 && is_first(&known, *index, record, *depth));
     deep.filter_map(|(index, record, depth)| {
         let (shallow, one) = of_depth(&known, record, 1)?;
         let (at_depth, _) = of_depth(&known, record, *depth)?;
@@ -36,25 +44,45 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 
 /// The middle rate of the records like this one at a depth, and the name of one of them.
 fn of_depth(known: &[(usize, &Record, u64)], like: &Record, depth: u64) -> Option<(f64, String)> {
-    let alike: Vec<&Record> = known.iter().filter(|(_, r, d)| *d == depth && is_like(r, like)).map(|(_, r, _)| *r).collect();
-    let rates: Vec<f64> = alike.iter().filter_map(|record| sum_of_transfers(record, |f| f.per_second())).collect();
-    let name = alike.first().map(|first| if row(first).is_empty() { first.name.clone() } else { row(first).to_owned() })?;
+    let alike: Vec<&Record> = known
+        .iter()
+        .filter(|(_, r, d)| *d == depth && is_like(r, like))
+        .map(|(_, r, _)| *r)
+        .collect();
+    let rates: Vec<f64> = alike
+        .iter()
+        .filter_map(|record| sum_of_transfers(record, |f| f.per_second()))
+        .collect();
+    let name = alike.first().map(|first| {
+        if row(first).is_empty() {
+            first.name.clone()
+        } else {
+            row(first).to_owned()
+        }
+    })?;
     Some((median(rates), name)).filter(|(rate, _)| *rate > 0.0)
 }
 
 fn is_first(known: &[(usize, &Record, u64)], index: usize, record: &Record, depth: u64) -> bool {
-    !known.iter().any(|(other, r, d)| *other < index && *d == depth && is_like(r, record))
+    !known
+        .iter()
+        .any(|(other, r, d)| *other < index && *d == depth && is_like(r, record))
 }
 
 /// The same access to the same place, whatever the depth.
 fn is_like(a: &Record, b: &Record) -> bool {
     const ACCESS: [&str; 4] = ["block-size", "random", "direct", "threads"];
-    let paced = |record: &Record| Effective::of(record).thinks() || Effective::of(record).is_open_loop();
+    let paced =
+        |record: &Record| Effective::of(record).thinks() || Effective::of(record).is_open_loop();
     // What is cheap to see first: all records of an experiment are held against each other.
     place(a).map(|(arm, _)| arm) == place(b).map(|(arm, _)| arm)
         && a.effective.contains_key("block-size")
-        && ACCESS.iter().all(|key| a.effective.get(*key) == b.effective.get(*key))
-        && transfers(a).map(|f| f.kind).eq(transfers(b).map(|f| f.kind))
+        && ACCESS
+            .iter()
+            .all(|key| a.effective.get(*key) == b.effective.get(*key))
+        && transfers(a)
+            .map(|f| f.kind)
+            .eq(transfers(b).map(|f| f.kind))
         && a.source.as_ref().map(|s| &s.file) == b.source.as_ref().map(|s| &s.file)
         && same_place(a, b)
         && !paced(a)
@@ -69,7 +97,13 @@ mod tests {
     use record::Summary;
 
     fn at(depth: &str, per_second: f64) -> Record {
-        let mut record = quoted("read", Summary { per_second: Some(per_second), ..Summary::default() });
+        let mut record = quoted(
+            "read",
+            Summary {
+                per_second: Some(per_second),
+                ..Summary::default()
+            },
+        );
         record.name = format!("Q{depth}");
         set(&mut record, "queue-depth", depth);
         set(&mut record, "block-size", "1M");
@@ -80,7 +114,11 @@ mod tests {
     fn a_deep_queue_below_depth_1_is_found_once() {
         let records = [at("8", 7831.0), at("1", 24_900.0), at("8", 7800.0)];
         let found = run_on(check, &records);
-        assert!(only(&found).starts_with("7.82 K/s at depth 8 is 0.31 times the 24.9 K/s at depth 1 (Q1)"), "{found:?}");
+        assert!(
+            only(&found)
+                .starts_with("7.82 K/s at depth 8 is 0.31 times the 24.9 K/s at depth 1 (Q1)"),
+            "{found:?}"
+        );
     }
 
     #[test]

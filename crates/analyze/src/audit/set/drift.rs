@@ -1,4 +1,5 @@
-//! What the machine did over an experiment besides being measured: levels that move, and slots that leave something to the next.
+//! What the machine did over an experiment besides being measured: levels that move, and slots that
+//! leave something to the next.
 
 use super::{Experiment, Located, about, claimed, level, median};
 use crate::Severity;
@@ -15,9 +16,14 @@ const MOST_DIRTY: u64 = 64 << 20;
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let blocks = blocks(experiment);
     let drift = (blocks.len() >= stats::FEWEST_BLOCKS).then(|| stats::drift(&blocks));
-    let moved = drift.and_then(|drift| moved(&drift, blocks.len())).or_else(|| told(experiment));
+    let moved = drift
+        .and_then(|drift| moved(&drift, blocks.len()))
+        .or_else(|| told(experiment));
     let carried = drift.and_then(|drift| carried(experiment, &drift));
-    [moved, carried, undrained(experiment)].into_iter().flatten().collect()
+    [moved, carried, undrained(experiment)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Place in the order, arm, and logarithm of the rate.
@@ -29,20 +35,37 @@ fn blocks(experiment: &Experiment<'_>) -> Vec<BlockRun> {
     let mut configs: Vec<&str> = Vec::new();
     let mut by_block: BTreeMap<(usize, u32), Vec<Placed>> = BTreeMap::new();
     for (_, record) in &experiment.slots {
-        let (Some(trial), Some((_, rate))) = (&record.trial, level(record)) else { continue };
-        let config = configs.iter().position(|row| *row == trial.row).unwrap_or_else(|| {
-            configs.push(&trial.row);
-            configs.len() - 1
-        });
-        let arm = arms.iter().position(|arm| *arm == trial.arm).unwrap_or_default();
-        by_block.entry((config, trial.block)).or_default().push((trial.slot, arm, rate.ln()));
+        let (Some(trial), Some((_, rate))) = (&record.trial, level(record)) else {
+            continue;
+        };
+        let config = configs
+            .iter()
+            .position(|row| *row == trial.row)
+            .unwrap_or_else(|| {
+                configs.push(&trial.row);
+                configs.len() - 1
+            });
+        let arm = arms
+            .iter()
+            .position(|arm| *arm == trial.arm)
+            .unwrap_or_default();
+        by_block
+            .entry((config, trial.block))
+            .or_default()
+            .push((trial.slot, arm, rate.ln()));
     }
     let mut out: Vec<(u32, BlockRun)> = by_block
         .into_iter()
         .filter(|(_, slots)| slots.len() == arms.len() && arms.len() > 1)
         .map(|((config, _), mut slots)| {
             slots.sort_by_key(|(slot, ..)| *slot);
-            (slots[0].0, BlockRun { config, slots: slots.into_iter().map(|(_, arm, y)| (arm, y)).collect() })
+            (
+                slots[0].0,
+                BlockRun {
+                    config,
+                    slots: slots.into_iter().map(|(_, arm, y)| (arm, y)).collect(),
+                },
+            )
         })
         .collect();
     out.sort_by_key(|(first, _)| *first);
@@ -50,7 +73,10 @@ fn blocks(experiment: &Experiment<'_>) -> Vec<BlockRun> {
 }
 
 fn moved(drift: &Drift, blocks: usize) -> Option<Located> {
-    let change = drift.change.map(f64::exp_m1).filter(|change| change.abs() > PORTABLE_CHANGE)?;
+    let change = drift
+        .change
+        .map(f64::exp_m1)
+        .filter(|change| change.abs() > PORTABLE_CHANGE)?;
     drift.trend_p.filter(|p| *p < ALPHA)?;
     Some(drifted(None, change, &format!("over {blocks} blocks")))
 }
@@ -58,15 +84,28 @@ fn moved(drift: &Drift, blocks: usize) -> Option<Located> {
 /// A document that says itself how the levels fell.
 fn told(experiment: &Experiment<'_>) -> Option<Located> {
     experiment.claims.iter().find_map(|(index, claim)| {
-        let middle = |name: &str| Some(f64::midpoint(claimed(claim, &format!("{name}_low"))?, claimed(claim, &format!("{name}_high"))?));
+        let middle = |name: &str| {
+            Some(f64::midpoint(
+                claimed(claim, &format!("{name}_low"))?,
+                claimed(claim, &format!("{name}_high"))?,
+            ))
+        };
         let change = middle("last")? / middle("first")? - 1.0;
-        (change.abs() > PORTABLE_CHANGE && change.is_finite())
-            .then(|| drifted(Some(*index), change, "between the first and the last of its results"))
+        (change.abs() > PORTABLE_CHANGE && change.is_finite()).then(|| {
+            drifted(
+                Some(*index),
+                change,
+                "between the first and the last of its results",
+            )
+        })
     })
 }
 
 fn drifted(record: Option<usize>, change: f64, over: &str) -> Located {
-    let message = format!("the level moved by {:+.0}% {over}: ratios within a block are valid, levels are not portable", change * 100.0);
+    let message = format!(
+        "the level moved by {:+.0}% {over}: ratios within a block are valid, levels are not portable",
+        change * 100.0
+    );
     let advice = "compare only within randomised blocks, quote no absolute number, and look for what fills, heats or wears";
     about(record, "drift", Severity::Warning, message, advice)
 }
@@ -74,7 +113,11 @@ fn drifted(record: Option<usize>, change: f64, over: &str) -> Located {
 fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
     let p = drift.predecessor_p.filter(|p| *p < ALPHA)?;
     // Together with a control that fails, the order itself makes the difference.
-    let severity = if super::control_fails::check(experiment).is_empty() { Severity::Warning } else { Severity::Invalid };
+    let severity = if super::control_fails::check(experiment).is_empty() {
+        Severity::Warning
+    } else {
+        Severity::Invalid
+    };
     let message = format!("a slot's result depends on which arm ran before it (p = {p:.1e})");
     let advice = "reset and drain between slots: delete data, sync, wait until nothing is dirty and the device is idle; then repeat";
     Some(about(None, "carry_over", severity, message, advice))
@@ -82,21 +125,33 @@ fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
 
 /// Slots that began while the writes of the one before were still in memory.
 fn undrained(experiment: &Experiment<'_>) -> Option<Located> {
-    let mut slots: Vec<(u32, &Record)> = experiment.slots.iter().filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r))).collect();
+    let mut slots: Vec<(u32, &Record)> = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r)))
+        .collect();
     slots.sort_by_key(|(slot, _)| *slot);
     let left: Vec<u64> = slots
         .windows(2)
         .filter_map(|pair| {
             let (before, after) = (&pair[0].1.machine, &pair[1].1.machine);
-            let grown = before.dirty_after_bytes?.checked_sub(before.dirty_before_bytes?)?;
-            let left = after.dirty_before_bytes?.checked_sub(before.dirty_before_bytes?)?;
+            let grown = before
+                .dirty_after_bytes?
+                .checked_sub(before.dirty_before_bytes?)?;
+            let left = after
+                .dirty_before_bytes?
+                .checked_sub(before.dirty_before_bytes?)?;
             (grown.min(left) > MOST_DIRTY).then_some(grown.min(left))
         })
         .collect();
     let middle = median(left.iter().map(|bytes| *bytes as f64).collect());
     (!left.is_empty()).then(|| {
         let shown = Bytes(units::lossless::f64_to_u64_saturating(middle));
-        let message = format!("{} of {} slots began with about {shown} of the slot before still to be written", left.len(), slots.len());
+        let message = format!(
+            "{} of {} slots began with about {shown} of the slot before still to be written",
+            left.len(),
+            slots.len()
+        );
         let advice = "end each slot with a flush, or wait until nothing is dirty before the next";
         about(None, "carry_over", Severity::Warning, message, advice)
     })
@@ -109,7 +164,8 @@ mod tests {
     use super::*;
     use record::Summary;
 
-    /// Two arms in blocks of random order, with the time that each slot took by slot and arm before.
+    /// Two arms in blocks of random order, with the time that each slot took by slot and arm
+    /// before.
     fn experiment(blocks: u32, factor: impl Fn(u32, usize) -> f64) -> Vec<Record> {
         let (mut before, mut coin) = (0, 7_u32);
         let mut out = Vec::new();
@@ -119,8 +175,15 @@ mod tests {
             for (place, arm) in [(0, first), (1, 1 - first)] {
                 let mut record = sound();
                 let noise = 1.0 + f64::from((coin >> (8 + 4 * place)) % 16) / 1000.0;
-                record.elapsed_ns = units::lossless::f64_to_u64_saturating(10e9 * factor(2 * block + place, before) * noise);
-                out.push(placed(record, ["baseline", "new"][arm], block, 2 * block + place));
+                record.elapsed_ns = units::lossless::f64_to_u64_saturating(
+                    10e9 * factor(2 * block + place, before) * noise,
+                );
+                out.push(placed(
+                    record,
+                    ["baseline", "new"][arm],
+                    block,
+                    2 * block + place,
+                ));
                 before = arm;
             }
         }
@@ -129,15 +192,27 @@ mod tests {
 
     #[test]
     fn a_level_that_falls_is_found_and_a_steady_one_is_silent() {
-        let found = run_on(check, &experiment(12, |slot, _| 1.0 + f64::from(slot) / 12.0));
-        assert!(only(&found).starts_with("the level moved by -6"), "{found:?}");
+        let found = run_on(
+            check,
+            &experiment(12, |slot, _| 1.0 + f64::from(slot) / 12.0),
+        );
+        assert!(
+            only(&found).starts_with("the level moved by -6"),
+            "{found:?}"
+        );
         assert_eq!(run_on(check, &experiment(12, |_, _| 1.0)), []);
     }
 
     #[test]
     fn what_one_arm_leaves_to_the_next_is_found() {
-        let found = run_on(check, &experiment(60, |_, before| if before == 1 { 1.2 } else { 1.0 }));
-        assert!(only(&found).starts_with("a slot's result depends on which arm ran before it"), "{found:?}");
+        let found = run_on(
+            check,
+            &experiment(60, |_, before| if before == 1 { 1.2 } else { 1.0 }),
+        );
+        assert!(
+            only(&found).starts_with("a slot's result depends on which arm ran before it"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -149,14 +224,28 @@ mod tests {
         });
         assert_eq!(run_on(check, &records), [], "what was written was drained");
         records[3].machine.dirty_before_bytes = Some(300 << 20);
-        assert_eq!(only(&run_on(check, &records)), "1 of 12 slots began with about 290 MiB of the slot before still to be written");
+        assert_eq!(
+            only(&run_on(check, &records)),
+            "1 of 12 slots began with about 290 MiB of the slot before still to be written"
+        );
     }
 
     #[test]
     fn a_decline_that_a_document_tells_is_found() {
-        let figures = [("first_low", 120.0), ("first_high", 131.0), ("last_low", 29.0), ("last_high", 45.0)];
+        let figures = [
+            ("first_low", 120.0),
+            ("first_high", 131.0),
+            ("last_low", 29.0),
+            ("last_high", 45.0),
+        ];
         let figures = figures.map(|(name, value)| (name.to_owned(), value)).into();
-        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        let mut claim = quoted(
+            "claim",
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         claim.kind = super::super::super::CLAIM.into();
         claim.elapsed_ns = SECOND;
         assert!(only(&run_on(check, &[claim])).starts_with("the level moved by -71%"));

@@ -1,4 +1,5 @@
-//! An arm that is better, worse and better again along an axis shows noise, or an interaction that nobody named.
+//! An arm that is better, worse and better again along an axis shows noise, or an interaction that
+//! nobody named.
 
 use super::{Experiment, Located, about, is_baseline, typical};
 use crate::Severity;
@@ -10,7 +11,10 @@ const MOST_CHANGES: usize = 1;
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let rows = experiment.rows();
     let arms = experiment.arms();
-    let others = arms.iter().map(|(arm, _)| *arm).filter(|arm| !is_baseline(arm));
+    let others = arms
+        .iter()
+        .map(|(arm, _)| *arm)
+        .filter(|arm| !is_baseline(arm));
     others
         .filter_map(|arm| {
             let effects: Vec<f64> = rows
@@ -42,7 +46,15 @@ mod tests {
     use record::{Record, Summary};
 
     fn matrix(effects: &[f64]) -> Vec<Record> {
-        let of = |rate| quoted("put", Summary { bytes_per_second: Some(rate), ..Summary::default() });
+        let of = |rate| {
+            quoted(
+                "put",
+                Summary {
+                    bytes_per_second: Some(rate),
+                    ..Summary::default()
+                },
+            )
+        };
         let rows = effects.iter().zip(0_u32..);
         rows.flat_map(|(effect, row)| {
             [("baseline", 100.0), ("new", 100.0 * (1.0 + effect))].map(|(arm, rate)| {
@@ -57,7 +69,10 @@ mod tests {
     #[test]
     fn an_effect_that_changes_sign_twice_is_found() {
         let found = run_on(check, &matrix(&[0.043, -0.427, 0.211, -0.198, -0.222]));
-        assert_eq!(only(&found), "new: +4, -43, +21, -20, -22 % beside the baseline along the rows: noise or an interaction");
+        assert_eq!(
+            only(&found),
+            "new: +4, -43, +21, -20, -22 % beside the baseline along the rows: noise or an interaction"
+        );
     }
 
     #[test]

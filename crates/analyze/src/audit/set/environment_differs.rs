@@ -32,15 +32,27 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     if arms.len() < 2 {
         return Vec::new();
     }
-    let facts: Vec<BTreeMap<String, BTreeSet<String>>> =
-        arms.iter().map(|(_, slots)| environment_facts(&slots.iter().map(|(_, record)| *record).collect::<Vec<_>>())).collect();
+    let facts: Vec<BTreeMap<String, BTreeSet<String>>> = arms
+        .iter()
+        .map(|(_, slots)| {
+            environment_facts(&slots.iter().map(|(_, record)| *record).collect::<Vec<_>>())
+        })
+        .collect();
     let mut parts: BTreeSet<&str> = BTreeSet::new();
     let mut keys: Vec<String> = Vec::new();
     // The storage below targets or engines that a plan compares is what it compares.
-    let is_storage_compared =
-        is_storage_compared(&arms.iter().map(|(_, slots)| slots.iter().map(|(_, r)| *r).collect()).collect::<Vec<_>>());
-    for (part, name, field) in FACTS.into_iter().filter(|(part, ..)| *part != "storage" || !is_storage_compared) {
-        let values: Vec<BTreeSet<String>> = facts.iter().map(|facts| values(facts, field)).collect();
+    let is_storage_compared = is_storage_compared(
+        &arms
+            .iter()
+            .map(|(_, slots)| slots.iter().map(|(_, r)| *r).collect())
+            .collect::<Vec<_>>(),
+    );
+    for (part, name, field) in FACTS
+        .into_iter()
+        .filter(|(part, ..)| *part != "storage" || !is_storage_compared)
+    {
+        let values: Vec<BTreeSet<String>> =
+            facts.iter().map(|facts| values(facts, field)).collect();
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
             parts.insert(part);
             keys.push(format!("{name} ({})", shown(values)));
@@ -57,26 +69,45 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         1 => Severity::Warning,
         _ => experiment.severity(),
     };
-    let message = format!("{} arms differ in {}: the cause of a difference is unknown", arms.len(), keys.join(", "));
-    let advice =
-        "change one thing at a time on one machine; where machines are what is compared, say so, and conclude nothing about their parts";
-    vec![about(None, "environment_differs", severity, message, advice)]
+    let message = format!(
+        "{} arms differ in {}: the cause of a difference is unknown",
+        arms.len(),
+        keys.join(", ")
+    );
+    let advice = "change one thing at a time on one machine; where machines are what is compared, say so, and conclude nothing about their parts";
+    vec![about(
+        None,
+        "environment_differs",
+        severity,
+        message,
+        advice,
+    )]
 }
 
 /// The values of a field, as people write them; empty where it is unknown.
 fn values(facts: &BTreeMap<String, BTreeSet<String>>, field: &str) -> BTreeSet<String> {
-    let better = facts.get(FINGERPRINT).filter(|_| field == "system.hostname");
+    let better = facts
+        .get(FINGERPRINT)
+        .filter(|_| field == "system.hostname");
     let texts = better.or_else(|| facts.get(field)).into_iter().flatten();
     let worded = texts.map(|text| match (field, text.parse()) {
         ("memory.total_bytes", Ok(bytes)) => units::Bytes(bytes).to_string(),
-        ("system.container_hints", _) => serde_json::from_str::<Vec<String>>(text).unwrap_or_default().join(" "),
+        ("system.container_hints", _) => serde_json::from_str::<Vec<String>>(text)
+            .unwrap_or_default()
+            .join(" "),
         _ => text.clone(),
     });
-    worded.filter(|text| !text.is_empty() || field == "system.container_hints").collect()
+    worded
+        .filter(|text| !text.is_empty() || field == "system.container_hints")
+        .collect()
 }
 
 fn engines(slots: &[Slot<'_>]) -> BTreeSet<String> {
-    slots.iter().filter_map(|(_, record)| Effective::of(record).text("engine")).map(str::to_owned).collect()
+    slots
+        .iter()
+        .filter_map(|(_, record)| Effective::of(record).text("engine"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The distinct values, at most three of them; an arm without any does not know.
@@ -84,7 +115,11 @@ fn shown(values: Vec<BTreeSet<String>>) -> String {
     let unknown = values.iter().any(BTreeSet::is_empty);
     let known: BTreeSet<String> = values.into_iter().flatten().collect();
     let more = known.len().saturating_sub(3);
-    let mut out: Vec<String> = known.into_iter().take(3).map(|text| if text.is_empty() { "none".into() } else { text }).collect();
+    let mut out: Vec<String> = known
+        .into_iter()
+        .take(3)
+        .map(|text| if text.is_empty() { "none".into() } else { text })
+        .collect();
     out.extend((more > 0).then(|| format!("{more} more")));
     out.extend(unknown.then(|| "unknown".to_owned()));
     out.join("; ")
@@ -122,7 +157,10 @@ mod tests {
 
     #[test]
     fn one_difference_may_be_what_is_compared() {
-        let found = run_on(check, &two(|record| record.environment.cpu.governor = Some("powersave".into())));
+        let found = run_on(
+            check,
+            &two(|record| record.environment.cpu.governor = Some("powersave".into())),
+        );
         assert_eq!(found[0].severity, Severity::Warning);
     }
 
@@ -134,7 +172,11 @@ mod tests {
             set(record, "engine", "null");
         };
         let mut records = two(other);
-        assert_eq!(run_on(check, &records).len(), 1, "of the other nobody knows the boot");
+        assert_eq!(
+            run_on(check, &records).len(),
+            1,
+            "of the other nobody knows the boot"
+        );
         records[0].environment.system.boot_id = Some("b".into());
         assert_eq!(run_on(check, &records), []);
     }

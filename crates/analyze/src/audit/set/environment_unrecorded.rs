@@ -5,8 +5,15 @@ use crate::{Effective, Severity};
 use record::Record;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let foreign: Vec<_> = experiment.slots.iter().filter(|(_, record)| record.source.is_some()).copied().collect();
-    let groups = grouped(&foreign, missing).into_iter().filter(|(missing, _)| !missing.is_empty());
+    let foreign: Vec<_> = experiment
+        .slots
+        .iter()
+        .filter(|(_, record)| record.source.is_some())
+        .copied()
+        .collect();
+    let groups = grouped(&foreign, missing)
+        .into_iter()
+        .filter(|(missing, _)| !missing.is_empty());
     groups
         .map(|(missing, slots)| {
             let message = format!("unknown: {} ({})", missing.join(", "), names(&slots));
@@ -20,21 +27,39 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 fn missing(record: &Record) -> Vec<&'static str> {
     let environment = &record.environment;
     let storage = environment.storage.as_ref();
-    let device = storage.and_then(|s| s.device.as_ref()).and_then(|device| device.model.as_ref().or(device.name.as_ref()));
+    let device = storage
+        .and_then(|s| s.device.as_ref())
+        .and_then(|device| device.model.as_ref().or(device.name.as_ref()));
     let is_memory = storage.and_then(|s| s.is_memory) == Some(true);
     let system = &environment.system;
     let facts = [
         ("CPU", environment.cpu.model.is_none()),
         ("number of CPUs", environment.cpu.logical.is_none()),
         ("memory", environment.memory.total_bytes.is_none()),
-        ("operating system", system.os_name.is_none() && system.kernel_release.is_none()),
-        ("file system", storage.is_none_or(|s| s.file_system.is_none() && s.device.is_none())),
+        (
+            "operating system",
+            system.os_name.is_none() && system.kernel_release.is_none(),
+        ),
+        (
+            "file system",
+            storage.is_none_or(|s| s.file_system.is_none() && s.device.is_none()),
+        ),
         ("disk", device.is_none() && !is_memory),
-        ("version of the tool", record.source.as_ref().is_none_or(|source| source.version.is_none())),
+        (
+            "version of the tool",
+            record
+                .source
+                .as_ref()
+                .is_none_or(|source| source.version.is_none()),
+        ),
         ("date", record.started_at.is_empty()),
     ];
     let local = Effective::of(record).uses_local_storage();
-    facts.into_iter().filter(|(key, missing)| *missing && (local || !matches!(*key, "disk" | "file system"))).map(|(key, _)| key).collect()
+    facts
+        .into_iter()
+        .filter(|(key, missing)| *missing && (local || !matches!(*key, "disk" | "file system")))
+        .map(|(key, _)| key)
+        .collect()
 }
 
 #[cfg(test)]
@@ -46,10 +71,16 @@ mod tests {
 
     #[test]
     fn what_an_imported_record_lacks_is_named_once() {
-        let mut one = Record { name: "a".into(), ..quoted("read", Summary::default()) };
+        let mut one = Record {
+            name: "a".into(),
+            ..quoted("read", Summary::default())
+        };
         one.environment.cpu.model = Some("i7".into());
         one.started_at = "2024-11-30T00:00:00Z".into();
-        let two = Record { name: "b".into(), ..one.clone() };
+        let two = Record {
+            name: "b".into(),
+            ..one.clone()
+        };
         assert_eq!(
             only(&run_on(check, &[one, two])),
             "unknown: number of CPUs, memory, operating system, file system, disk, version of the tool (a, b)"

@@ -6,14 +6,21 @@ use crate::{Effective, Severity};
 use record::Record;
 use units::ByteRate;
 
-/// Larger blocks and sequential order make a disk up to two hundred times as fast, a flash device up to fifty times; beyond is no medium.
+/// Larger blocks and sequential order make a disk up to two hundred times as fast, a flash device
+/// up to fifty times; beyond is no medium.
 const MOST_FACTOR: f64 = 300.0;
-/// Where the direct result had every advantage, only the sorting of buffered writes is left to explain a difference.
+/// Where the direct result had every advantage, only the sorting of buffered writes is left to
+/// explain a difference.
 const MOST_FACTOR_ALIKE: f64 = 10.0;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let bytes = |record| sum_of_transfers(record, |f| f.bytes_per_second());
-    let of = |direct| experiment.slots.iter().filter(move |(_, record)| is_direct(record) == Some(direct));
+    let of = |direct| {
+        experiment
+            .slots
+            .iter()
+            .filter(move |(_, record)| is_direct(record) == Some(direct))
+    };
     // An experiment has many slots and few places and kinds of work.
     let mut works: Vec<&Record> = Vec::new();
     let mut best: Vec<(f64, &Record)> = Vec::new();
@@ -46,12 +53,23 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .collect()
 }
 
-/// Whether a direct result had blocks at least as large, as much in flight, and the same random order, in which nothing can be merged.
+/// Whether a direct result had blocks at least as large, as much in flight, and the same random
+/// order, in which nothing can be merged.
 fn has_every_advantage(direct: &Record, buffered: &Record) -> bool {
     let [direct, buffered] = [direct, buffered].map(Effective::of);
-    let in_flight = |of: Effective<'_>| of.number("threads").unwrap_or(1).saturating_mul(of.number("queue-depth").unwrap_or(1));
-    let larger = direct.block_bytes().zip(buffered.block_bytes()).is_some_and(|(direct, buffered)| direct >= buffered);
-    larger && direct.is_on("random") && buffered.is_on("random") && in_flight(direct) >= in_flight(buffered)
+    let in_flight = |of: Effective<'_>| {
+        of.number("threads")
+            .unwrap_or(1)
+            .saturating_mul(of.number("queue-depth").unwrap_or(1))
+    };
+    let larger = direct
+        .block_bytes()
+        .zip(buffered.block_bytes())
+        .is_some_and(|(direct, buffered)| direct >= buffered);
+    larger
+        && direct.is_on("random")
+        && buffered.is_on("random")
+        && in_flight(direct) >= in_flight(buffered)
 }
 
 #[cfg(test)]
@@ -62,23 +80,51 @@ mod tests {
     use record::Summary;
 
     fn write(direct: &str, block: &str, bytes_per_second: f64) -> Record {
-        let mut record = quoted("write", Summary { bytes_per_second: Some(bytes_per_second), ..Summary::default() });
+        let mut record = quoted(
+            "write",
+            Summary {
+                bytes_per_second: Some(bytes_per_second),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "block-size", block);
         set(&mut record, "direct", direct);
-        set(&mut record, "engine", if direct == "true" { "io_uring" } else { "mmap" });
+        set(
+            &mut record,
+            "engine",
+            if direct == "true" { "io_uring" } else { "mmap" },
+        );
         record
     }
 
     #[test]
     fn hundreds_of_times_the_direct_result_are_found() {
-        let found = run_on(check, &[write("false", "10M", 14.67e9), write("true", "4k", 23.3e6)]);
-        assert_eq!(only(&found), "13.7 GiB/s is 630 times the best direct result here, 22.2 MiB/s");
+        let found = run_on(
+            check,
+            &[write("false", "10M", 14.67e9), write("true", "4k", 23.3e6)],
+        );
+        assert_eq!(
+            only(&found),
+            "13.7 GiB/s is 630 times the best direct result here, 22.2 MiB/s"
+        );
     }
 
     #[test]
     fn what_larger_blocks_explain_is_silent() {
-        assert_eq!(run_on(check, &[write("false", "1M", 200e6), write("true", "4k", 1e6)]), []);
-        assert_eq!(run_on(check, &[write("false", "4k", 200e6), write("true", "1M", 180e6)]), []);
+        assert_eq!(
+            run_on(
+                check,
+                &[write("false", "1M", 200e6), write("true", "4k", 1e6)]
+            ),
+            []
+        );
+        assert_eq!(
+            run_on(
+                check,
+                &[write("false", "4k", 200e6), write("true", "1M", 180e6)]
+            ),
+            []
+        );
         assert_eq!(run_on(check, &[write("false", "1M", 200e6)]), []);
     }
 
@@ -91,6 +137,10 @@ mod tests {
             })
         };
         assert!(only(&run_on(check, &pair("true"))).contains("45 times"));
-        assert_eq!(run_on(check, &pair("false")), [], "what is sequential is merged");
+        assert_eq!(
+            run_on(check, &pair("false")),
+            [],
+            "what is sequential is merged"
+        );
     }
 }

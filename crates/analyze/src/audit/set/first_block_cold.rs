@@ -14,7 +14,10 @@ const MOST_SCATTER: f64 = 2.0;
 const ADVICE: &str = "run one block that is not counted before the first, and say so in the plan; do not drop it afterwards";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    told(experiment).or_else(|| measured(experiment)).into_iter().collect()
+    told(experiment)
+        .or_else(|| measured(experiment))
+        .into_iter()
+        .collect()
 }
 
 /// The first block of the first row against all later ones of it.
@@ -28,13 +31,24 @@ fn measured(experiment: &Experiment<'_>) -> Option<Located> {
         }
     }
     let slots = levels.values().map(Vec::len).max()?;
-    let complete: Vec<f64> = levels.values().filter(|rates| rates.len() == slots).map(|rates| stats::sample::mean(rates)).collect();
-    let (first, later) = complete.split_first().filter(|(_, later)| later.len() + 1 >= stats::FEWEST_BLOCKS)?;
+    let complete: Vec<f64> = levels
+        .values()
+        .filter(|rates| rates.len() == slots)
+        .map(|rates| stats::sample::mean(rates))
+        .collect();
+    let (first, later) = complete
+        .split_first()
+        .filter(|(_, later)| later.len() + 1 >= stats::FEWEST_BLOCKS)?;
     let middle = median(later.to_vec());
     let spread = NORMAL * median(later.iter().map(|level| (level - middle).abs()).collect());
     let step = (first - middle).exp_m1();
     (step.abs() > LEAST_STEP && (first - middle).abs() > MOST_DEVIATIONS * spread).then(|| {
-        let message = format!("{}: the first block is {:+.0}% beside the {} later ones", first_row.0, step * 100.0, later.len());
+        let message = format!(
+            "{}: the first block is {:+.0}% beside the {} later ones",
+            first_row.0,
+            step * 100.0,
+            later.len()
+        );
         about(None, RULE, Severity::Warning, message, ADVICE)
     })
 }
@@ -59,7 +73,12 @@ mod tests {
     use record::{Record, Summary};
 
     fn experiment(first: u64) -> Vec<Record> {
-        let slots = (0..8_u32).flat_map(|block| [("baseline", 2 * block, block), ("new", 2 * block + 1, block)]);
+        let slots = (0..8_u32).flat_map(|block| {
+            [
+                ("baseline", 2 * block, block),
+                ("new", 2 * block + 1, block),
+            ]
+        });
         slots
             .map(|(arm, slot, block)| {
                 let mut record = sound();
@@ -72,15 +91,30 @@ mod tests {
 
     #[test]
     fn a_cold_first_block_is_found() {
-        assert_eq!(only(&run_on(check, &experiment(2))), "row: the first block is -50% beside the 7 later ones");
+        assert_eq!(
+            only(&run_on(check, &experiment(2))),
+            "row: the first block is -50% beside the 7 later ones"
+        );
         assert_eq!(run_on(check, &experiment(1)), []);
     }
 
     #[test]
     fn a_first_iteration_that_a_document_shows_apart_is_found() {
-        let figures = [("iteration_1_cv_percent".to_owned(), 24.88), ("iterations_3_cv_high_percent".to_owned(), 5.0)].into();
-        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        let figures = [
+            ("iteration_1_cv_percent".to_owned(), 24.88),
+            ("iterations_3_cv_high_percent".to_owned(), 5.0),
+        ]
+        .into();
+        let mut claim = quoted(
+            "claim",
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         claim.kind = super::super::super::CLAIM.into();
-        assert!(only(&run_on(check, &[claim])).starts_with("the first iteration scatters by 24.88%"));
+        assert!(
+            only(&run_on(check, &[claim])).starts_with("the first iteration scatters by 24.88%")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! In a closed loop a faster target is given more to do: latencies at different rates are of different loads.
+//! In a closed loop a faster target is given more to do: latencies at different rates are of
+//! different loads.
 
 use super::{Experiment, Located, about, typical};
 use crate::figures::figures;
@@ -8,11 +9,14 @@ use record::Record;
 const TOLERANCE: f64 = 0.05;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let of_users = |record: &Record| Effective::of(record).real("users").is_some() && !Effective::of(record).is_open_loop();
-    let rows = experiment
-        .rows()
-        .into_iter()
-        .filter(|(_, arms)| arms.iter().flat_map(|(_, slots)| slots).all(|(_, r)| of_users(r) && has_latency(r)));
+    let of_users = |record: &Record| {
+        Effective::of(record).real("users").is_some() && !Effective::of(record).is_open_loop()
+    };
+    let rows = experiment.rows().into_iter().filter(|(_, arms)| {
+        arms.iter()
+            .flat_map(|(_, slots)| slots)
+            .all(|(_, r)| of_users(r) && has_latency(r))
+    });
     rows.filter_map(|(row, arms)| {
         let rates: Vec<(&str, f64)> = arms.iter().filter_map(|(arm, slots)| Some((*arm, typical(slots)?.1))).collect();
         let least = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -43,7 +47,14 @@ mod tests {
     use record::Summary;
 
     fn upload(arm: &str, per_second: f64) -> Record {
-        let mut record = quoted("put", Summary { per_second: Some(per_second), mean_ns: Some(1e6), ..Summary::default() });
+        let mut record = quoted(
+            "put",
+            Summary {
+                per_second: Some(per_second),
+                mean_ns: Some(1e6),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "users", "50");
         placed(record, arm, 0, 0)
     }
@@ -51,7 +62,10 @@ mod tests {
     #[test]
     fn latencies_at_other_loads_are_found() {
         let found = run_on(check, &[upload("Windows", 10.9), upload("Linux", 23.2)]);
-        assert_eq!(only(&found), "row: Linux served 2.13 times the load of Windows: their latencies are not of the same load");
+        assert_eq!(
+            only(&found),
+            "row: Linux served 2.13 times the load of Windows: their latencies are not of the same load"
+        );
     }
 
     #[test]
@@ -59,6 +73,12 @@ mod tests {
         assert_eq!(run_on(check, &[upload("a", 10.0), upload("b", 10.2)]), []);
         let mut fast = sound();
         fast.elapsed_ns /= 2;
-        assert_eq!(run_on(check, &[placed(sound(), "a", 0, 0), placed(fast, "b", 0, 1)]), []);
+        assert_eq!(
+            run_on(
+                check,
+                &[placed(sound(), "a", 0, 0), placed(fast, "b", 0, 1)]
+            ),
+            []
+        );
     }
 }

@@ -8,10 +8,18 @@ const ALPHA: f64 = 0.05;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     // Our own comparisons are corrected for their number.
-    if !experiment.slots.iter().all(|(_, record)| record.source.is_some()) {
+    if !experiment
+        .slots
+        .iter()
+        .all(|(_, record)| record.source.is_some())
+    {
         return Vec::new();
     }
-    let comparisons: usize = experiment.rows().iter().map(|(_, arms)| arms.len().saturating_sub(1)).sum();
+    let comparisons: usize = experiment
+        .rows()
+        .iter()
+        .map(|(_, arms)| arms.len().saturating_sub(1))
+        .sum();
     if comparisons < MANY {
         return Vec::new();
     }
@@ -21,7 +29,13 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         comparisons as f64 * ALPHA
     );
     let advice = "correct for their number (Holm for arms, Benjamini-Hochberg for cells), and crown no winner of a single row";
-    vec![about(None, "many_comparisons", Severity::Warning, message, advice)]
+    vec![about(
+        None,
+        "many_comparisons",
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]
@@ -37,7 +51,9 @@ mod tests {
             record.trial.as_mut().unwrap().row = format!("row {row}");
             record
         };
-        (0..rows).flat_map(|row| ["baseline", "a", "b"].map(|arm| cell(row, arm))).collect()
+        (0..rows)
+            .flat_map(|row| ["baseline", "a", "b"].map(|arm| cell(row, arm)))
+            .collect()
     }
 
     #[test]

@@ -6,14 +6,25 @@ use super::{Experiment, Located, about, cells, names, repetitions};
 const FEWEST: usize = 6;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let are_quoted = experiment.slots.iter().any(|(_, record)| record.source.is_some());
+    let are_quoted = experiment
+        .slots
+        .iter()
+        .any(|(_, record)| record.source.is_some());
     if !experiment.is_placed && !are_quoted {
         return Vec::new();
     }
     let cells = cells(&experiment.slots);
-    let few: Vec<_> = cells.iter().filter(|slots| repetitions(slots) < FEWEST).collect();
-    let Some(fewest) = few.iter().map(|slots| repetitions(slots)).min() else { return Vec::new() };
-    let firsts: Vec<_> = few.iter().filter_map(|slots| slots.first().copied()).collect();
+    let few: Vec<_> = cells
+        .iter()
+        .filter(|slots| repetitions(slots) < FEWEST)
+        .collect();
+    let Some(fewest) = few.iter().map(|slots| repetitions(slots)).min() else {
+        return Vec::new();
+    };
+    let firsts: Vec<_> = few
+        .iter()
+        .filter_map(|slots| slots.first().copied())
+        .collect();
     let message = format!(
         "{} of {} results have fewer than {FEWEST} repetitions, the fewest {fewest}: no interval is possible ({})",
         few.len(),
@@ -21,8 +32,18 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         names(&firsts)
     );
     let advice = "repeat every arm in at least six randomised blocks of fresh runs; until then no difference is more than an anecdote";
-    let record = if let [(index, _)] = firsts[..] { Some(index) } else { None };
-    vec![about(record, "no_repetition", experiment.severity(), message, advice)]
+    let record = if let [(index, _)] = firsts[..] {
+        Some(index)
+    } else {
+        None
+    };
+    vec![about(
+        record,
+        "no_repetition",
+        experiment.severity(),
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]
@@ -34,13 +55,17 @@ mod tests {
     use record::Record;
 
     fn blocks(n: u32) -> Vec<Record> {
-        (0..n).flat_map(|block| ["a", "b"].map(|arm| placed(sound(), arm, block, 2 * block))).collect()
+        (0..n)
+            .flat_map(|block| ["a", "b"].map(|arm| placed(sound(), arm, block, 2 * block)))
+            .collect()
     }
 
     #[test]
     fn one_run_an_arm_of_a_plan_invalidates() {
         let found = run_on(check, &blocks(1));
-        assert!(only(&found).starts_with("2 of 2 results have fewer than 6 repetitions, the fewest 1"));
+        assert!(
+            only(&found).starts_with("2 of 2 results have fewer than 6 repetitions, the fewest 1")
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(run_on(check, &blocks(5)).len(), 1);
     }
@@ -48,7 +73,10 @@ mod tests {
     #[test]
     fn imported_single_runs_are_a_warning_and_published_ones_compare() {
         let mut record = quoted("read", record::Summary::default());
-        assert_eq!(run_on(check, std::slice::from_ref(&record))[0].severity, Severity::Invalid);
+        assert_eq!(
+            run_on(check, std::slice::from_ref(&record))[0].severity,
+            Severity::Invalid
+        );
         record.source.as_mut().unwrap().tool = "fio".into();
         assert_eq!(run_on(check, &[record])[0].severity, Severity::Warning);
     }
@@ -58,13 +86,32 @@ mod tests {
         let of = |number: u32, drive: &str| {
             let mut record = quoted("run", record::Summary::default());
             record.source.as_mut().unwrap().tool = "hyperfine".into();
-            record.repeat = Some(record::Repeat { of: "x".into(), number });
-            record.targets = vec![record::TargetFact { path: drive.into(), ..record::TargetFact::default() }];
+            record.repeat = Some(record::Repeat {
+                of: "x".into(),
+                number,
+            });
+            record.targets = vec![record::TargetFact {
+                path: drive.into(),
+                ..record::TargetFact::default()
+            }];
             record
         };
-        assert_eq!(run_on(check, &(0..6).map(|number| of(number, "sda")).collect::<Vec<_>>()), []);
-        let drives: Vec<Record> = ["a", "b", "c", "d", "e", "f"].iter().zip(0..).map(|(drive, number)| of(number, drive)).collect();
-        assert!(only(&run_on(check, &drives)).starts_with("6 of 6 results have fewer than 6 repetitions, the fewest 1"));
+        assert_eq!(
+            run_on(
+                check,
+                &(0..6).map(|number| of(number, "sda")).collect::<Vec<_>>()
+            ),
+            []
+        );
+        let drives: Vec<Record> = ["a", "b", "c", "d", "e", "f"]
+            .iter()
+            .zip(0..)
+            .map(|(drive, number)| of(number, drive))
+            .collect();
+        assert!(
+            only(&run_on(check, &drives))
+                .starts_with("6 of 6 results have fewer than 6 repetitions, the fewest 1")
+        );
     }
 
     #[test]

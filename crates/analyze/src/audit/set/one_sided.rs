@@ -12,18 +12,43 @@ const ALPHA: f64 = 0.01;
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut effects: Vec<(&str, f64)> = Vec::new();
     for (_, arms) in experiment.rows() {
-        let Some(base) = arms.iter().find(|(arm, _)| is_baseline(arm)).and_then(|(_, slots)| typical(slots)) else { continue };
-        let others = arms.iter().filter(|(arm, _)| !is_baseline(arm)).filter_map(|(arm, slots)| Some((*arm, typical(slots)?)));
-        effects.extend(others.filter(|(_, of)| of.0 == base.0).map(|(arm, of)| (arm, of.1 / base.1 - 1.0)));
+        let Some(base) = arms
+            .iter()
+            .find(|(arm, _)| is_baseline(arm))
+            .and_then(|(_, slots)| typical(slots))
+        else {
+            continue;
+        };
+        let others = arms
+            .iter()
+            .filter(|(arm, _)| !is_baseline(arm))
+            .filter_map(|(arm, slots)| Some((*arm, typical(slots)?)));
+        effects.extend(
+            others
+                .filter(|(_, of)| of.0 == base.0)
+                .map(|(arm, of)| (arm, of.1 / base.1 - 1.0)),
+        );
     }
-    let [slower, faster] = [-1.0, 1.0].map(|sign| effects.iter().filter(|(_, effect)| effect * sign > LEAST_EFFECT).count());
-    let arms = effects.iter().map(|(arm, _)| *arm).collect::<BTreeSet<&str>>().len();
+    let [slower, faster] = [-1.0, 1.0].map(|sign| {
+        effects
+            .iter()
+            .filter(|(_, effect)| effect * sign > LEAST_EFFECT)
+            .count()
+    });
+    let arms = effects
+        .iter()
+        .map(|(arm, _)| *arm)
+        .collect::<BTreeSet<&str>>()
+        .len();
     let p = sign_test(slower.min(faster), slower + faster);
     if arms < FEWEST_ARMS || p > ALPHA {
         return Vec::new();
     }
     // In randomised blocks neither time nor one odd baseline slot can do it.
-    let in_blocks = experiment.slots.iter().all(|(_, record)| record.trial.is_some());
+    let in_blocks = experiment
+        .slots
+        .iter()
+        .all(|(_, record)| record.trial.is_some());
     if in_blocks && super::order_aliased::check(experiment).is_empty() {
         return Vec::new();
     }
@@ -54,11 +79,21 @@ mod tests {
 
     /// Three arms over five rows with the effects given, one arm after the other.
     fn matrix(effects: &[f64; 15]) -> Vec<Record> {
-        let of = |rate| quoted("put", Summary { bytes_per_second: Some(rate), ..Summary::default() });
+        let of = |rate| {
+            quoted(
+                "put",
+                Summary {
+                    bytes_per_second: Some(rate),
+                    ..Summary::default()
+                },
+            )
+        };
         let mut out = Vec::new();
         for (arm, name) in (0..4_u32).zip(["baseline", "a", "b", "c"]) {
             for row in 0..5_u32 {
-                let effect = arm.checked_sub(1).map_or(0.0, |arm| effects[usize::try_from(arm * 5 + row).unwrap()]);
+                let effect = arm
+                    .checked_sub(1)
+                    .map_or(0.0, |arm| effects[usize::try_from(arm * 5 + row).unwrap()]);
                 let mut record = placed(of(100.0 * (1.0 + effect)), name, 0, arm * 5 + row);
                 record.trial.as_mut().unwrap().row = format!("row {row}");
                 out.push(record);
@@ -70,7 +105,12 @@ mod tests {
     #[test]
     fn what_is_all_slower_in_an_order_is_found() {
         let found = run_on(check, &matrix(&[-0.2; 15]));
-        assert!(only(&found).starts_with("15 results of 3 arms are slower than the baseline and 0 faster (p = 6.1e-5"), "{found:?}");
+        assert!(
+            only(&found).starts_with(
+                "15 results of 3 arms are slower than the baseline and 0 faster (p = 6.1e-5"
+            ),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -10,7 +10,11 @@ const ADVICE: &str = "find out which build it was, by its commit or hash, and di
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut out = of_the_subject(experiment);
-    let versions: BTreeSet<String> = experiment.slots.iter().filter_map(|(_, record)| instrument(record)).collect();
+    let versions: BTreeSet<String> = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, record)| instrument(record))
+        .collect();
     if experiment.is_placed && versions.len() > 1 {
         let message = format!("the experiment was measured with {}", list(&versions));
         let advice = "measure all slots of an experiment with one build of the tool: what a tool costs and counts changes between versions";
@@ -21,7 +25,9 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 
 /// Versions of the subject within an arm, and of the same subject in what is said of all arms.
 fn of_the_subject(experiment: &Experiment<'_>) -> Vec<Located> {
-    let versions = |records: &mut dyn Iterator<Item = &Record>| -> BTreeSet<String> { records.filter_map(version).collect() };
+    let versions = |records: &mut dyn Iterator<Item = &Record>| -> BTreeSet<String> {
+        records.filter_map(version).collect()
+    };
     let arms = experiment.arms();
     let within = arms.iter().find_map(|(arm, slots)| {
         let found = versions(&mut slots.iter().map(|(_, record)| *record));
@@ -34,17 +40,30 @@ fn of_the_subject(experiment: &Experiment<'_>) -> Vec<Located> {
             .iter()
             .filter_map(|(index, claim)| Some((*index, version(claim)?)))
             .find(|(_, said)| !measured.contains(said))?;
-        (!measured.is_empty()).then(|| (Some(index), format!("{} is measured, and {said} is said", list(&measured))))
+        (!measured.is_empty()).then(|| {
+            (
+                Some(index),
+                format!("{} is measured, and {said} is said", list(&measured)),
+            )
+        })
     };
     let found = within.or_else(stated);
-    found.map(|(record, message)| about(record, RULE, experiment.severity(), message, ADVICE)).into_iter().collect()
+    found
+        .map(|(record, message)| about(record, RULE, experiment.severity(), message, ADVICE))
+        .into_iter()
+        .collect()
 }
 
 /// Name and version, or commit, of what was measured.
 fn version(record: &Record) -> Option<String> {
     let effective = Effective::of(record);
-    let version = effective.text("subject-version").or_else(|| effective.text("subject-commit"))?;
-    Some(format!("{} {version}", effective.text("subject").unwrap_or("the subject")))
+    let version = effective
+        .text("subject-version")
+        .or_else(|| effective.text("subject-commit"))?;
+    Some(format!(
+        "{} {version}",
+        effective.text("subject").unwrap_or("the subject")
+    ))
 }
 
 fn instrument(record: &Record) -> Option<String> {
@@ -52,7 +71,11 @@ fn instrument(record: &Record) -> Option<String> {
         Some(source) => Some(format!("{} {}", source.tool, source.version.as_ref()?)),
         None => {
             let fathom = &record.environment.fathom;
-            let commit = fathom.commit.as_deref().map(|commit| format!(" ({commit})")).unwrap_or_default();
+            let commit = fathom
+                .commit
+                .as_deref()
+                .map(|commit| format!(" ({commit})"))
+                .unwrap_or_default();
             (!fathom.version.is_empty()).then(|| format!("fathom {}{commit}", fathom.version))
         }
     }
@@ -81,7 +104,11 @@ mod tests {
         let found = run_on(check, &[of("0.9.0", "a", 0), of("0.8.0", "a", 1)]);
         assert_eq!(only(&found), "a: MaxIOFS 0.8.0 and MaxIOFS 0.9.0");
         assert_eq!(found[0].severity, Severity::Invalid);
-        assert_eq!(run_on(check, &[of("0.9.0", "a", 0), of("0.8.0", "b", 0)]), [], "versions may be what is compared");
+        assert_eq!(
+            run_on(check, &[of("0.9.0", "a", 0), of("0.8.0", "b", 0)]),
+            [],
+            "versions may be what is compared"
+        );
     }
 
     #[test]
@@ -93,7 +120,10 @@ mod tests {
         let mut measured = quoted("put", Summary::default());
         set(&mut measured, "subject", "MaxIOFS");
         set(&mut measured, "subject-version", "0.9.0");
-        assert_eq!(only(&run_on(check, &[measured, said.clone()])), "MaxIOFS 0.9.0 is measured, and MaxIOFS 0.8.0 is said");
+        assert_eq!(
+            only(&run_on(check, &[measured, said.clone()])),
+            "MaxIOFS 0.9.0 is measured, and MaxIOFS 0.8.0 is said"
+        );
         assert_eq!(run_on(check, &[said]), []);
     }
 
@@ -103,6 +133,9 @@ mod tests {
         records[0].environment.fathom.version = "0.1.0".into();
         assert_eq!(run_on(check, &records), []);
         records[1].environment.fathom.version = "0.2.0".into();
-        assert_eq!(only(&run_on(check, &records)), "the experiment was measured with fathom 0.1.0 and fathom 0.2.0");
+        assert_eq!(
+            only(&run_on(check, &records)),
+            "the experiment was measured with fathom 0.1.0 and fathom 0.2.0"
+        );
     }
 }

@@ -10,21 +10,37 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut starts: BTreeMap<(&str, &str, &str), Vec<super::Slot<'_>>> = BTreeMap::new();
     for slot in &experiment.slots {
         if !slot.1.id.is_empty() {
-            starts.entry((&slot.1.id, super::arm(slot.1), super::row(slot.1))).or_default().push(*slot);
+            starts
+                .entry((&slot.1.id, super::arm(slot.1), super::row(slot.1)))
+                .or_default()
+                .push(*slot);
         }
     }
-    let repeated: Vec<_> = starts.into_values().filter(|slots| slots.len() > 1).collect();
+    let repeated: Vec<_> = starts
+        .into_values()
+        .filter(|slots| slots.len() > 1)
+        .collect();
     let mut out = Vec::new();
     if let Some(slots) = repeated.first() {
         let more = repeated.len() - 1;
-        let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let message = format!("{} records are of one start ({}{others}): they count once", slots.len(), names(slots));
+        let others = if more > 0 {
+            format!(", and {more} more")
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "{} records are of one start ({}{others}): they count once",
+            slots.len(),
+            names(slots)
+        );
         out.push(about(None, RULE, experiment.severity(), message, ADVICE));
     }
     out.extend(experiment.claims.iter().filter_map(|(index, claim)| {
         let (samples, starts) = (claimed(claim, "samples")?, claimed(claim, "starts")?);
         (samples > starts).then(|| {
-            let message = format!("{samples} samples of {starts} starts are treated as {samples} repetitions");
+            let message = format!(
+                "{samples} samples of {starts} starts are treated as {samples} repetitions"
+            );
             about(Some(*index), RULE, experiment.severity(), message, ADVICE)
         })
     }));
@@ -40,22 +56,42 @@ mod tests {
     use record::{Record, Summary};
 
     fn slot(id: &str, block: u32) -> Record {
-        placed(Record { id: id.into(), ..sound() }, "a", block, block)
+        placed(
+            Record {
+                id: id.into(),
+                ..sound()
+            },
+            "a",
+            block,
+            block,
+        )
     }
 
     #[test]
     fn one_start_in_two_blocks_is_found() {
         let found = run_on(check, &[slot("x", 0), slot("x", 1), slot("y", 2)]);
-        assert_eq!(only(&found), "2 records are of one start (row of a): they count once");
+        assert_eq!(
+            only(&found),
+            "2 records are of one start (row of a): they count once"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
     #[test]
     fn samples_that_outnumber_their_starts_are_found() {
         let figures = [("samples".to_owned(), 60.0), ("starts".to_owned(), 1.0)].into();
-        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        let mut claim = quoted(
+            "claim",
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         claim.kind = super::super::super::CLAIM.into();
-        assert_eq!(only(&run_on(check, &[claim])), "60 samples of 1 starts are treated as 60 repetitions");
+        assert_eq!(
+            only(&run_on(check, &[claim])),
+            "60 samples of 1 starts are treated as 60 repetitions"
+        );
     }
 
     #[test]

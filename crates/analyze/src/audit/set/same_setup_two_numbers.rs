@@ -1,6 +1,8 @@
 //! One command with two results has a spread that no single result shows.
 
-use super::{Experiment, Located, about, grouped, level, names, repetitions, same_place, same_settings};
+use super::{
+    Experiment, Located, about, grouped, level, names, repetitions, same_place, same_settings,
+};
 use crate::Severity;
 use crate::figures::figures;
 use record::Record;
@@ -14,7 +16,11 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let described: Vec<_> = experiment
         .slots
         .iter()
-        .filter(|(_, r)| ["block-size", "threads"].iter().all(|key| r.effective.contains_key(*key)))
+        .filter(|(_, r)| {
+            ["block-size", "threads"]
+                .iter()
+                .all(|key| r.effective.contains_key(*key))
+        })
         .copied()
         .collect();
     let groups = grouped(&described, Setup);
@@ -42,8 +48,18 @@ struct Setup<'a>(&'a Record);
 
 impl PartialEq for Setup<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let tool = |record: &Record| record.source.as_ref().map(|source| (source.tool.clone(), source.version.clone()));
-        let slot = |record: &Record| record.trial.as_ref().map(|trial| (trial.arm.clone(), trial.row.clone()));
+        let tool = |record: &Record| {
+            record
+                .source
+                .as_ref()
+                .map(|source| (source.tool.clone(), source.version.clone()))
+        };
+        let slot = |record: &Record| {
+            record
+                .trial
+                .as_ref()
+                .map(|trial| (trial.arm.clone(), trial.row.clone()))
+        };
         slot(self.0) == slot(other.0)
             && kinds(self.0) == kinds(other.0)
             && same_settings(self.0, other.0, &["seed"])
@@ -65,7 +81,13 @@ mod tests {
     use record::Summary;
 
     fn run(per_second: f64) -> Record {
-        let mut record = quoted("write", Summary { per_second: Some(per_second), ..Summary::default() });
+        let mut record = quoted(
+            "write",
+            Summary {
+                per_second: Some(per_second),
+                ..Summary::default()
+            },
+        );
         for (key, value) in [("block-size", "4k"), ("threads", "4"), ("direct", "true")] {
             set(&mut record, key, value);
         }
@@ -75,13 +97,23 @@ mod tests {
 
     #[test]
     fn two_results_of_one_command_are_found() {
-        assert_eq!(only(&run_on(check, &[run(5960.0), run(4000.0)])), "the same setup gave 5.96 K/s and 4.00 K/s, 33% less (direct)");
+        assert_eq!(
+            only(&run_on(check, &[run(5960.0), run(4000.0)])),
+            "the same setup gave 5.96 K/s and 4.00 K/s, 33% less (direct)"
+        );
     }
 
     #[test]
     fn phases_of_one_run_are_not_held_against_each_other() {
         let mut made = run(5550.0);
-        made.summaries = [("mkdirs".to_owned(), Summary { per_second: Some(5550.0), ..Summary::default() })].into();
+        made.summaries = [(
+            "mkdirs".to_owned(),
+            Summary {
+                per_second: Some(5550.0),
+                ..Summary::default()
+            },
+        )]
+        .into();
         assert_eq!(run_on(check, &[made, run(2790.0)]), []);
     }
 

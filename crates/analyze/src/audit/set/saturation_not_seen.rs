@@ -9,7 +9,10 @@ use record::Record;
 const SATURATED: f64 = 0.9;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let claims = experiment.claims.iter().filter(|(_, claim)| claimed(claim, "saturated").is_some_and(|said| said > 0.0));
+    let claims = experiment
+        .claims
+        .iter()
+        .filter(|(_, claim)| claimed(claim, "saturated").is_some_and(|said| said > 0.0));
     claims
         .filter_map(|(index, claim)| {
             // What is said of a row is said of each of its arms, and what is said of none, of all.
@@ -29,12 +32,33 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 
 /// The share of the fullest resource that a record knows of, and which it is.
 fn fullest(record: &Record) -> Option<(f64, String)> {
-    let users = waiting_users(record)
-        .map(|load| (load.share(), format!("{}{:.1} of {} users waiting for the target", load.at_most(), load.at_a_time, load.of)));
-    let cpu = record.machine.busy_share.map(|share| (share, "the CPUs".to_owned()));
+    let users = waiting_users(record).map(|load| {
+        (
+            load.share(),
+            format!(
+                "{}{:.1} of {} users waiting for the target",
+                load.at_most(),
+                load.at_a_time,
+                load.of
+            ),
+        )
+    });
+    let cpu = record
+        .machine
+        .busy_share
+        .map(|share| (share, "the CPUs".to_owned()));
     let devices = record.devices.iter().filter(|_| record.elapsed_ns > 0);
-    let device = devices.map(|device| (device.busy_ns as f64 / record.elapsed_ns as f64, device.name.clone()));
-    users.into_iter().chain(cpu).chain(device).max_by(|a, b| a.0.total_cmp(&b.0))
+    let device = devices.map(|device| {
+        (
+            device.busy_ns as f64 / record.elapsed_ns as f64,
+            device.name.clone(),
+        )
+    });
+    users
+        .into_iter()
+        .chain(cpu)
+        .chain(device)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 #[cfg(test)]
@@ -46,11 +70,27 @@ mod tests {
 
     fn claim() -> Record {
         let figures = [("saturated".to_owned(), 1.0)].into();
-        Record { kind: super::super::super::CLAIM.into(), ..quoted("claim", Summary { figures, ..Summary::default() }) }
+        Record {
+            kind: super::super::super::CLAIM.into(),
+            ..quoted(
+                "claim",
+                Summary {
+                    figures,
+                    ..Summary::default()
+                },
+            )
+        }
     }
 
     fn users(mean_ns: f64) -> Record {
-        let mut record = quoted("get", Summary { per_second: Some(342.0), mean_ns: Some(mean_ns), ..Summary::default() });
+        let mut record = quoted(
+            "get",
+            Summary {
+                per_second: Some(342.0),
+                mean_ns: Some(mean_ns),
+                ..Summary::default()
+            },
+        );
         set(&mut record, "users", "100");
         record.name = "Linux | Download".into();
         record

@@ -6,16 +6,29 @@ use crate::{Effective, Severity};
 use units::Nanos;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let slots: Vec<Slot<'_>> = experiment.slots.iter().filter(|(_, record)| record.trial.is_some()).copied().collect();
+    let slots: Vec<Slot<'_>> = experiment
+        .slots
+        .iter()
+        .filter(|(_, record)| record.trial.is_some())
+        .copied()
+        .collect();
     let cells = grouped(&slots, |record| (super::arm(record), super::row(record)));
     let short = cells.iter().filter_map(|((arm, row), slots)| {
-        let (least, severity) = slots.iter().map(|(_, record)| least(record)).max_by_key(|(least, _)| *least)?;
-        let times: Option<Vec<u64>> = slots.iter().map(|(_, record)| Effective::of(record).measured_ns()).collect();
+        let (least, severity) = slots
+            .iter()
+            .map(|(_, record)| least(record))
+            .max_by_key(|(least, _)| *least)?;
+        let times: Option<Vec<u64>> = slots
+            .iter()
+            .map(|(_, record)| Effective::of(record).measured_ns())
+            .collect();
         let all: u64 = times?.iter().sum();
         (all < least).then_some((all, severity, *arm, *row))
     });
     let short: Vec<(u64, Severity, &str, &str)> = short.collect();
-    let Some((all, severity, arm, row)) = short.iter().min_by_key(|(all, ..)| *all).copied() else { return Vec::new() };
+    let Some((all, severity, arm, row)) = short.iter().min_by_key(|(all, ..)| *all).copied() else {
+        return Vec::new();
+    };
     let message = format!(
         "{} of {} results were measured for too short a time, the shortest, {row} of {arm}, for {} in all",
         short.len(),
@@ -35,7 +48,19 @@ mod tests {
     #[test]
     fn short_slots_count_by_what_they_add_to() {
         let slots = |blocks: u32| -> Vec<Record> {
-            (0..blocks).map(|block| placed(Record { elapsed_ns: SECOND, ..sound() }, "a", block, block)).collect()
+            (0..blocks)
+                .map(|block| {
+                    placed(
+                        Record {
+                            elapsed_ns: SECOND,
+                            ..sound()
+                        },
+                        "a",
+                        block,
+                        block,
+                    )
+                })
+                .collect()
         };
         assert_eq!(run_on(check, &slots(10)), []);
         assert_eq!(

@@ -15,38 +15,67 @@ const ADVICE: &str = "give every arm the same sizes and the same mix; operations
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut out = Vec::new();
     for (row, arms) in experiment.rows() {
-        let kinds: BTreeSet<&str> = arms.iter().flat_map(|(_, slots)| slots.iter().flat_map(|(_, r)| figures(r).map(|f| f.kind))).collect();
+        let kinds: BTreeSet<&str> = arms
+            .iter()
+            .flat_map(|(_, slots)| slots.iter().flat_map(|(_, r)| figures(r).map(|f| f.kind)))
+            .collect();
         for kind in kinds {
-            let sizes = arms.iter().filter_map(|(arm, slots)| Some((*arm, of_arm(slots, kind, size)?)));
+            let sizes = arms
+                .iter()
+                .filter_map(|(arm, slots)| Some((*arm, of_arm(slots, kind, size)?)));
             out.extend(apart(sizes).map(|[(a, least), (b, most)]| {
                 let [least, most] = [least, most].map(|bytes| Bytes(f64_to_u64_saturating(bytes)));
-                let message = format!("{row}: {least} an operation of {kind} in {a}, {most} in {b}");
+                let message =
+                    format!("{row}: {least} an operation of {kind} in {a}, {most} in {b}");
                 about(None, RULE, experiment.severity(), message, ADVICE)
             }));
         }
-        let shares = arms.iter().filter_map(|(arm, slots)| Some((*arm, 1.0 + of_arm(slots, "read", |r, _| reads(r))?)));
+        let shares = arms
+            .iter()
+            .filter_map(|(arm, slots)| Some((*arm, 1.0 + of_arm(slots, "read", |r, _| reads(r))?)));
         out.extend(apart(shares).map(|[(a, least), (b, most)]| {
-            let message = format!("{row}: {:.0}% reads in {a}, {:.0}% in {b}", (least - 1.0) * 100.0, (most - 1.0) * 100.0);
+            let message = format!(
+                "{row}: {:.0}% reads in {a}, {:.0}% in {b}",
+                (least - 1.0) * 100.0,
+                (most - 1.0) * 100.0
+            );
             about(None, RULE, experiment.severity(), message, ADVICE)
         }));
     }
     out
 }
 
-fn of_arm(slots: &[Slot<'_>], kind: &str, value: impl Fn(&Record, &Figures<'_>) -> Option<f64>) -> Option<f64> {
-    let values: Vec<f64> =
-        slots.iter().filter_map(|(_, record)| figures(record).find(|f| f.kind == kind).and_then(|f| value(record, &f))).collect();
+fn of_arm(
+    slots: &[Slot<'_>],
+    kind: &str,
+    value: impl Fn(&Record, &Figures<'_>) -> Option<f64>,
+) -> Option<f64> {
+    let values: Vec<f64> = slots
+        .iter()
+        .filter_map(|(_, record)| {
+            figures(record)
+                .find(|f| f.kind == kind)
+                .and_then(|f| value(record, &f))
+        })
+        .collect();
     (!values.is_empty()).then(|| median(values))
 }
 
-/// Bytes of one operation where no setting names them: a block size that was asked for is in plain sight.
+/// Bytes of one operation where no setting names them: a block size that was asked for is in plain
+/// sight.
 fn size(record: &Record, figures: &Figures<'_>) -> Option<f64> {
-    figures.bytes_each().filter(|_| Effective::of(record).block_bytes().is_none())
+    figures
+        .bytes_each()
+        .filter(|_| Effective::of(record).block_bytes().is_none())
 }
 
 /// Share of reads as counted, of reads and writes.
 fn reads(record: &Record) -> Option<f64> {
-    let count = |kind: &str| figures(record).find(|f| f.kind == kind).and_then(|f| f.count());
+    let count = |kind: &str| {
+        figures(record)
+            .find(|f| f.kind == kind)
+            .and_then(|f| f.count())
+    };
     let (reads, writes) = (count("read")? as f64, count("write")? as f64);
     Some(reads / (reads + writes)).filter(|share| share.is_finite())
 }
@@ -67,14 +96,27 @@ mod tests {
     use record::Summary;
 
     fn download(arm: &str, bytes_per_second: f64, per_second: f64) -> Record {
-        let summary = Summary { per_second: Some(per_second), bytes_per_second: Some(bytes_per_second), ..Summary::default() };
+        let summary = Summary {
+            per_second: Some(per_second),
+            bytes_per_second: Some(bytes_per_second),
+            ..Summary::default()
+        };
         placed(quoted("get", summary), arm, 0, 0)
     }
 
     #[test]
     fn other_objects_are_found() {
-        let found = run_on(check, &[download("Windows", 107.5e6, 36.0), download("Linux", 2.23e6, 71.0)]);
-        assert_eq!(only(&found), "row: 30.7 KiB an operation of get in Linux, 2.85 MiB in Windows");
+        let found = run_on(
+            check,
+            &[
+                download("Windows", 107.5e6, 36.0),
+                download("Linux", 2.23e6, 71.0),
+            ],
+        );
+        assert_eq!(
+            only(&found),
+            "row: 30.7 KiB an operation of get in Linux, 2.85 MiB in Windows"
+        );
     }
 
     #[test]
@@ -84,15 +126,40 @@ mod tests {
             record.operations.insert("write", blocks(writes, 1000));
             record
         };
-        assert_eq!(run_on(check, &[placed(mixed(40_000), "a", 0, 0), placed(mixed(40_100), "b", 0, 1)]), []);
-        let found = run_on(check, &[placed(mixed(40_000), "a", 0, 0), placed(mixed(60_000), "b", 0, 1)]);
+        assert_eq!(
+            run_on(
+                check,
+                &[
+                    placed(mixed(40_000), "a", 0, 0),
+                    placed(mixed(40_100), "b", 0, 1)
+                ]
+            ),
+            []
+        );
+        let found = run_on(
+            check,
+            &[
+                placed(mixed(40_000), "a", 0, 0),
+                placed(mixed(60_000), "b", 0, 1),
+            ],
+        );
         assert_eq!(only(&found), "row: 62% reads in b, 71% in a");
     }
 
     #[test]
     fn equal_work_and_records_without_a_common_row_are_silent() {
-        assert_eq!(run_on(check, &[download("a", 10e6, 100.0), download("b", 10.1e6, 100.0)]), []);
-        let alone = [download("a", 107.5e6, 36.0), download("b", 2.23e6, 71.0)].map(|record| Record { trial: None, ..record });
+        assert_eq!(
+            run_on(
+                check,
+                &[download("a", 10e6, 100.0), download("b", 10.1e6, 100.0)]
+            ),
+            []
+        );
+        let alone =
+            [download("a", 107.5e6, 36.0), download("b", 2.23e6, 71.0)].map(|record| Record {
+                trial: None,
+                ..record
+            });
         assert_eq!(run_on(check, &alone), []);
     }
 }

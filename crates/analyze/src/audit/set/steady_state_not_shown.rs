@@ -1,4 +1,5 @@
-//! Whether an experiment was in steady state, over its slots; and whether figures from elsewhere can show that they were.
+//! Whether an experiment was in steady state, over its slots; and whether figures from elsewhere
+//! can show that they were.
 
 use super::super::not_steady::{RULE, why_not};
 use super::super::some;
@@ -11,11 +12,19 @@ const MOST_SHARE: f64 = 0.2;
 const LEAST_NS: u64 = 30_000_000_000;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    failing_arms(experiment).into_iter().chain(unknown(experiment)).collect()
+    failing_arms(experiment)
+        .into_iter()
+        .chain(unknown(experiment))
+        .collect()
 }
 
 fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
-    let slots: Vec<Slot<'_>> = experiment.slots.iter().filter(|(_, record)| record.trial.is_some()).copied().collect();
+    let slots: Vec<Slot<'_>> = experiment
+        .slots
+        .iter()
+        .filter(|(_, record)| record.trial.is_some())
+        .copied()
+        .collect();
     let cells = grouped(&slots, |record| (super::arm(record), super::row(record)));
     cells.into_iter().find_map(|((arm, row), slots)| {
         let failing = slots.iter().filter(|(_, record)| why_not(record).is_some()).count();
@@ -30,10 +39,18 @@ fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
 fn unknown(experiment: &Experiment<'_>) -> Option<Located> {
     let short = |slot: &&Slot<'_>| {
         let effective = Effective::of(slot.1);
-        !effective.is_start_of_command() && effective.measured_ns().is_some_and(|measured| measured < LEAST_NS)
+        !effective.is_start_of_command()
+            && effective
+                .measured_ns()
+                .is_some_and(|measured| measured < LEAST_NS)
     };
-    let silent: Vec<Slot<'_>> =
-        experiment.slots.iter().filter(|(_, record)| record.source.is_some() && record.series.is_empty()).filter(short).copied().collect();
+    let silent: Vec<Slot<'_>> = experiment
+        .slots
+        .iter()
+        .filter(|(_, record)| record.source.is_some() && record.series.is_empty())
+        .filter(short)
+        .copied()
+        .collect();
     (!silent.is_empty()).then(|| {
         let (have, their) = if silent.len() == 1 { ("has", "its") } else { ("have", "their") };
         let message = format!(
@@ -56,12 +73,30 @@ mod tests {
 
     #[test]
     fn an_arm_of_which_more_than_a_fifth_fails_is_invalid() {
-        let falling: Vec<u64> = (0..60).map(|second| if second < 40 { 3000 } else { 1000 }).collect();
+        let falling: Vec<u64> = (0..60)
+            .map(|second| if second < 40 { 3000 } else { 1000 })
+            .collect();
         let arm = |failing: u32| -> Vec<Record> {
-            (0..10).map(|block| placed(with_rates(if block < failing { &falling } else { &[2000; 60] }), "a", block, block)).collect()
+            (0..10)
+                .map(|block| {
+                    placed(
+                        with_rates(if block < failing {
+                            &falling
+                        } else {
+                            &[2000; 60]
+                        }),
+                        "a",
+                        block,
+                        block,
+                    )
+                })
+                .collect()
         };
         let found = run_on(check, &arm(3));
-        assert_eq!(only(&found), "3 of 10 slots of row of a were not in steady state");
+        assert_eq!(
+            only(&found),
+            "3 of 10 slots of row of a were not in steady state"
+        );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(run_on(check, &arm(2)), []);
     }
@@ -69,7 +104,19 @@ mod tests {
     #[test]
     fn a_short_figure_from_elsewhere_cannot_show_it() {
         let record = quoted("read", Summary::default());
-        assert!(only(&run_on(check, std::slice::from_ref(&record))).starts_with("1 result of less than 30 s has no series"));
-        assert_eq!(run_on(check, &[Record { elapsed_ns: 60 * SECOND, ..record }]), []);
+        assert!(
+            only(&run_on(check, std::slice::from_ref(&record)))
+                .starts_with("1 result of less than 30 s has no series")
+        );
+        assert_eq!(
+            run_on(
+                check,
+                &[Record {
+                    elapsed_ns: 60 * SECOND,
+                    ..record
+                }]
+            ),
+            []
+        );
     }
 }

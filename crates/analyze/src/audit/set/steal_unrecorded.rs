@@ -8,11 +8,14 @@ use crate::Severity;
 use record::Record;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let lent = |record: &Record| record.environment.system.hypervisor == Some(true) || is_cloud(record);
+    let lent =
+        |record: &Record| record.environment.system.hypervisor == Some(true) || is_cloud(record);
     let silent: Vec<Slot<'_>> = experiment
         .slots
         .iter()
-        .filter(|(_, record)| record.source.is_some() && record.machine.steal_share.is_none() && lent(record))
+        .filter(|(_, record)| {
+            record.source.is_some() && record.machine.steal_share.is_none() && lent(record)
+        })
         .copied()
         .collect();
     if silent.is_empty() {
@@ -25,7 +28,17 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         names(&silent)
     );
     let advice = "record the steal time (/proc/stat) and the CPU limit with every run, and repeat what was measured while it was above 1 %";
-    vec![about(if let [(index, _)] = silent[..] { Some(index) } else { None }, RULE, Severity::Warning, message, advice)]
+    vec![about(
+        if let [(index, _)] = silent[..] {
+            Some(index)
+        } else {
+            None
+        },
+        RULE,
+        Severity::Warning,
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]
@@ -40,7 +53,9 @@ mod tests {
         let mut record = quoted("write", Summary::default());
         assert_eq!(run_on(check, &[record.clone()]), []);
         record.environment.system.vendor = Some("Amazon EC2".into());
-        assert!(only(&run_on(check, &[record.clone()])).starts_with("1 result is of a virtual machine"));
+        assert!(
+            only(&run_on(check, &[record.clone()])).starts_with("1 result is of a virtual machine")
+        );
         record.machine.steal_share = Some(0.0);
         assert_eq!(run_on(check, &[record]), []);
     }

@@ -4,7 +4,8 @@ use super::{Experiment, Located, about, arm, place};
 use crate::figures::transfers;
 use crate::{Effective, Severity};
 
-/// How much a stated rate is too small, or too great, by the unit that was meant, and the least rate that anybody states in that unit.
+/// How much a stated rate is too small, or too great, by the unit that was meant, and the least
+/// rate that anybody states in that unit.
 const MIXES: [(f64, f64, &str); 4] = [
     (1e6 / 1_048_576.0, 1e6, "MiB/s called MB/s"),
     (1_048_576.0 / 1e6, 1e6, "MB/s called MiB/s"),
@@ -37,9 +38,13 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 /// One unit of the last digit of a number as it was written, as a share of the number.
 fn step(text: &str) -> f64 {
     let number = text.split_whitespace().next().unwrap_or_default();
-    let decimals = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let decimals = number
+        .split_once('.')
+        .map_or(0, |(_, fraction)| fraction.len());
     let unit = 10_f64.powi(-i32::try_from(decimals).unwrap_or(0));
-    number.parse::<f64>().map_or(0.0, |value| unit / value.abs())
+    number
+        .parse::<f64>()
+        .map_or(0.0, |value| unit / value.abs())
 }
 
 #[cfg(test)]
@@ -50,7 +55,11 @@ mod tests {
     use record::{Record, Summary};
 
     fn row(per_second: f64, bytes_per_second: f64) -> Record {
-        let summary = Summary { per_second: Some(per_second), bytes_per_second: Some(bytes_per_second), ..Summary::default() };
+        let summary = Summary {
+            per_second: Some(per_second),
+            bytes_per_second: Some(bytes_per_second),
+            ..Summary::default()
+        };
         let mut record = quoted("read", summary);
         set(&mut record, "block-size", "1M");
         record
@@ -59,7 +68,10 @@ mod tests {
     #[test]
     fn a_row_in_another_unit_is_found() {
         let found = run_on(check, &[row(7831.0, 7831e6), row(3216.0, 3372e6)]);
-        assert_eq!(only(&found), "read: the stated bytes a second are 0.954 of operations times their size: MiB/s called MB/s");
+        assert_eq!(
+            only(&found),
+            "read: the stated bytes a second are 0.954 of operations times their size: MiB/s called MB/s"
+        );
     }
 
     #[test]
@@ -70,14 +82,32 @@ mod tests {
         assert_eq!(run_on(check, &[floppy]), []);
         let mut whole = row(22.0, 21.0 * 1_048_576.0);
         assert_eq!(run_on(check, &[whole.clone()]).len(), 1);
-        whole.summaries.get_mut("read").unwrap().as_written.insert("bytes_per_second".into(), "21 MiB/s".into());
-        assert_eq!(run_on(check, &[whole]), [], "21.9 MiB/s would be written so too");
-        assert_eq!((step("21 MiB/s"), step("7.83 GB/s"), step("")), (1.0 / 21.0, 0.01 / 7.83, 0.0));
+        whole
+            .summaries
+            .get_mut("read")
+            .unwrap()
+            .as_written
+            .insert("bytes_per_second".into(), "21 MiB/s".into());
+        assert_eq!(
+            run_on(check, &[whole]),
+            [],
+            "21.9 MiB/s would be written so too"
+        );
+        assert_eq!(
+            (step("21 MiB/s"), step("7.83 GB/s"), step("")),
+            (1.0 / 21.0, 0.01 / 7.83, 0.0)
+        );
     }
 
     #[test]
     fn rounding_and_our_own_counts_are_silent() {
-        assert_eq!(run_on(check, &[row(24_900.0, 26.1e9), row(5407.0, 5.67e9), sound()]), []);
+        assert_eq!(
+            run_on(
+                check,
+                &[row(24_900.0, 26.1e9), row(5407.0, 5.67e9), sound()]
+            ),
+            []
+        );
         let mut unknown = row(7831.0, 7831e6);
         unknown.effective.clear();
         assert_eq!(run_on(check, &[unknown]), []);

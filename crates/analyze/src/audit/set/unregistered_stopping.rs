@@ -1,27 +1,39 @@
-//! When an experiment may end is part of its plan; who decides it on seeing the result decides the result.
+//! When an experiment may end is part of its plan; who decides it on seeing the result decides the
+//! result.
 
 use super::{Experiment, Located, about, claimed};
 use crate::Severity;
 use record::Stopping;
 
 const RULE: &str = "unregistered_stopping";
-const ADVICE: &str =
-    "write down before the first slot when to look, and judge each look by its own threshold (an open plan does); else repeat";
+const ADVICE: &str = "write down before the first slot when to look, and judge each look by its own threshold (an open plan does); else repeat";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let trials: Vec<Stopping> = experiment.slots.iter().filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.stopping)).collect();
+    let trials: Vec<Stopping> = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, r)| r.trial.as_ref().map(|trial| trial.stopping))
+        .collect();
     let of = |stopping| trials.iter().filter(|other| **other == stopping).count();
     let (open, fixed) = (of(Stopping::Open), of(Stopping::Fixed));
     let mut out = Vec::new();
     if open > 0 && fixed > 0 {
-        let message =
-            format!("{open} slots of this plan are under an open rule and {fixed} under a fixed length: the rule changed on the way");
+        let message = format!(
+            "{open} slots of this plan are under an open rule and {fixed} under a fixed length: the rule changed on the way"
+        );
         out.push(about(None, RULE, Severity::Invalid, message, ADVICE));
     }
     out.extend(experiment.claims.iter().filter_map(|(index, claim)| {
         let (looks, planned) = (claimed(claim, "looks")?, claimed(claim, "planned_looks")?);
-        (looks > planned)
-            .then(|| about(Some(*index), RULE, Severity::Invalid, format!("{looks} looks were taken, {planned} were planned"), ADVICE))
+        (looks > planned).then(|| {
+            about(
+                Some(*index),
+                RULE,
+                Severity::Invalid,
+                format!("{looks} looks were taken, {planned} were planned"),
+                ADVICE,
+            )
+        })
     }));
     out
 }
@@ -42,7 +54,11 @@ mod tests {
     #[test]
     fn a_rule_that_changed_on_the_way_is_found() {
         let found = run_on(check, &[slot(Stopping::Fixed, 0), slot(Stopping::Open, 1)]);
-        assert!(only(&found).starts_with("1 slots of this plan are under an open rule and 1 under a fixed length"));
+        assert!(
+            only(&found).starts_with(
+                "1 slots of this plan are under an open rule and 1 under a fixed length"
+            )
+        );
         for stopping in [Stopping::Fixed, Stopping::Open] {
             assert_eq!(run_on(check, &[slot(stopping, 0), slot(stopping, 1)]), []);
         }
@@ -50,9 +66,22 @@ mod tests {
 
     #[test]
     fn more_looks_than_were_planned_are_found() {
-        let figures = [("looks".to_owned(), 120.0), ("planned_looks".to_owned(), 1.0)].into();
-        let mut claim = quoted("claim", Summary { figures, ..Summary::default() });
+        let figures = [
+            ("looks".to_owned(), 120.0),
+            ("planned_looks".to_owned(), 1.0),
+        ]
+        .into();
+        let mut claim = quoted(
+            "claim",
+            Summary {
+                figures,
+                ..Summary::default()
+            },
+        );
         claim.kind = super::super::super::CLAIM.into();
-        assert_eq!(only(&run_on(check, &[claim])), "120 looks were taken, 1 were planned");
+        assert_eq!(
+            only(&run_on(check, &[claim])),
+            "120 looks were taken, 1 were planned"
+        );
     }
 }

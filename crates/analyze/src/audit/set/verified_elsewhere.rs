@@ -5,17 +5,38 @@ use crate::Effective;
 use record::Record;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let says_so = |claim: &Record| claim.verification.is_some() || claimed(claim, "verified").is_some_and(|said| said > 0.0);
-    let Some((index, claim)) = experiment.claims.iter().find(|(_, claim)| says_so(claim)) else { return Vec::new() };
-    let checks = |record: &Record| Effective::of(record).is_on("verify") || record.verification.as_ref().is_some_and(|v| v.operations > 0);
+    let says_so = |claim: &Record| {
+        claim.verification.is_some() || claimed(claim, "verified").is_some_and(|said| said > 0.0)
+    };
+    let Some((index, claim)) = experiment.claims.iter().find(|(_, claim)| says_so(claim)) else {
+        return Vec::new();
+    };
+    let checks = |record: &Record| {
+        Effective::of(record).is_on("verify")
+            || record
+                .verification
+                .as_ref()
+                .is_some_and(|v| v.operations > 0)
+    };
     // A claim that carries its own verifying settings is judged by them.
-    if experiment.slots.is_empty() || experiment.slots.iter().any(|(_, record)| checks(record)) || checks(claim) {
+    if experiment.slots.is_empty()
+        || experiment.slots.iter().any(|(_, record)| checks(record))
+        || checks(claim)
+    {
         return Vec::new();
     }
-    let message = format!("the data are said to be verified, and none of {} measured runs checked any", experiment.slots.len());
-    let advice =
-        "measure with --verify, which checks every read against what must be there, or verify the target of the measured run afterwards";
-    vec![about(Some(*index), "verified_elsewhere", experiment.severity(), message, advice)]
+    let message = format!(
+        "the data are said to be verified, and none of {} measured runs checked any",
+        experiment.slots.len()
+    );
+    let advice = "measure with --verify, which checks every read against what must be there, or verify the target of the measured run afterwards";
+    vec![about(
+        Some(*index),
+        "verified_elsewhere",
+        experiment.severity(),
+        message,
+        advice,
+    )]
 }
 
 #[cfg(test)]
@@ -28,14 +49,20 @@ mod tests {
     fn claim() -> Record {
         let mut claim = quoted("claim", Summary::default());
         claim.kind = super::super::super::CLAIM.into();
-        claim.verification = Some(Verification { pattern: "MD5".into(), ..Verification::default() });
+        claim.verification = Some(Verification {
+            pattern: "MD5".into(),
+            ..Verification::default()
+        });
         claim
     }
 
     #[test]
     fn a_verification_that_no_run_made_is_found() {
         let found = run_on(check, &[quoted("read", Summary::default()), claim()]);
-        assert_eq!(only(&found), "the data are said to be verified, and none of 1 measured runs checked any");
+        assert_eq!(
+            only(&found),
+            "the data are said to be verified, and none of 1 measured runs checked any"
+        );
     }
 
     #[test]

@@ -14,9 +14,13 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
     workload.durability.open.dsync = durability.sync == Stable::Data;
     workload.durability.fsync = durability.fsync;
     workload.durability.fdatasync = durability.fdatasync;
-    workload.durability.end_fsync = durability.end_fsync || (durability.fsync_on_close && job.writes());
+    workload.durability.end_fsync =
+        durability.end_fsync || (durability.fsync_on_close && job.writes());
     if durability.fsync_on_close && job.writes() && !durability.end_fsync {
-        job.note("fsync_on_close", "files are flushed once at the end, within the measured time");
+        job.note(
+            "fsync_on_close",
+            "files are flushed once at the end, within the measured time",
+        );
     }
     if job.engine.name == EngineName::Null {
         without_files(job, workload);
@@ -27,7 +31,11 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
 /// The null engine opens nothing, in fio too.
 fn without_files(job: &mut Job, workload: &mut Workload) {
     let open = &mut workload.durability.open;
-    for (option, on) in [("direct", &mut open.direct), ("sync", &mut open.sync), ("sync", &mut open.dsync)] {
+    for (option, on) in [
+        ("direct", &mut open.direct),
+        ("sync", &mut open.sync),
+        ("sync", &mut open.dsync),
+    ] {
         if std::mem::take(on) {
             job.note(option, "without effect: the null engine opens no file");
         }
@@ -38,7 +46,13 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     let one_at_a_time = matches!(job.engine.name, EngineName::Sync | EngineName::Mmap);
     let depth = if one_at_a_time { 1 } else { job.engine.depth };
     if depth != job.engine.depth {
-        job.note("iodepth", format!("the {} engine has one operation in flight, as in fio", job.engine.name.word()));
+        job.note(
+            "iodepth",
+            format!(
+                "the {} engine has one operation in flight, as in fio",
+                job.engine.name.word()
+            ),
+        );
     }
     put(job, workload, "iodepth", "queue-depth", &depth.to_string())?;
     if depth == 1 {
@@ -54,11 +68,23 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     }
     match job.engine.reap_least {
         None => {}
-        Some(0) => job.note("iodepth_batch_complete_min", "a full queue is waited on for one completion, not polled"),
-        Some(least) => put(job, workload, "iodepth_batch_complete_min", "reap-batch", &least.min(depth).to_string())?,
+        Some(0) => job.note(
+            "iodepth_batch_complete_min",
+            "a full queue is waited on for one completion, not polled",
+        ),
+        Some(least) => put(
+            job,
+            workload,
+            "iodepth_batch_complete_min",
+            "reap-batch",
+            &least.min(depth).to_string(),
+        )?,
     }
     if job.engine.reap_most.is_some() {
-        job.note("iodepth_batch_complete_max", "all completions that are ready are taken, however many");
+        job.note(
+            "iodepth_batch_complete_max",
+            "all completions that are ready are taken, however many",
+        );
     }
     Ok(())
 }
@@ -85,23 +111,48 @@ fn placement(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     let placement = job.placement.clone();
     if let Some(cpus) = placement.cpus {
         put(job, workload, "cpus_allowed", "cpu-cores", &cpus)?;
-        if !placement.split && workload.placement.cpu_cores.as_ref().is_some_and(|list| list.0.len() > 1) {
+        if !placement.split
+            && workload
+                .placement
+                .cpu_cores
+                .as_ref()
+                .is_some_and(|list| list.0.len() > 1)
+        {
             job.note("cpus_allowed", "each worker has one CPU of the list (cpus_allowed_policy=split); fio lets it move over all of them");
         }
     }
     match (placement.nodes, placement.memory) {
         (None, None) => {}
-        (None, Some(_)) => return job.refuse("numa_mem_policy", "CPUs and memory are bound to the same nodes; write numa_cpu_nodes, too"),
+        (None, Some(_)) => {
+            return job.refuse(
+                "numa_mem_policy",
+                "CPUs and memory are bound to the same nodes; write numa_cpu_nodes, too",
+            );
+        }
         (Some(nodes), Some(memory)) if nodes != memory => {
-            return job.refuse("numa_mem_policy", "CPUs and memory are bound to the same nodes, and numa_cpu_nodes names others");
+            return job.refuse(
+                "numa_mem_policy",
+                "CPUs and memory are bound to the same nodes, and numa_cpu_nodes names others",
+            );
         }
         (Some(nodes), memory) => {
             put(job, workload, "numa_cpu_nodes", "numa-zones", &nodes)?;
             if memory.is_none() {
-                job.note("numa_cpu_nodes", "the memory of a worker is bound to its node, too");
+                job.note(
+                    "numa_cpu_nodes",
+                    "the memory of a worker is bound to its node, too",
+                );
             }
-            if workload.placement.numa_zones.as_ref().is_some_and(|list| list.0.len() > 1) {
-                job.note("numa_cpu_nodes", "each worker has one node of the list; fio lets it move over all of them");
+            if workload
+                .placement
+                .numa_zones
+                .as_ref()
+                .is_some_and(|list| list.0.len() > 1)
+            {
+                job.note(
+                    "numa_cpu_nodes",
+                    "each worker has one node of the list; fio lets it move over all of them",
+                );
             }
         }
     }
@@ -115,9 +166,18 @@ mod tests {
     #[test]
     fn a_sync_engine_has_depth_one_and_says_so() {
         let text = "[j]\nsize=1m\niodepth=32\nioengine=pvsync2\n";
-        assert_eq!((setting(text, "engine"), setting(text, "queue-depth")), ("sync".into(), "1".into()));
-        assert_eq!(notices(text), ["job.fio:3: iodepth=32: the sync engine has one operation in flight, as in fio"]);
-        assert_eq!(setting("[j]\niodepth=32\nioengine=libaio\n", "queue-depth"), "32");
+        assert_eq!(
+            (setting(text, "engine"), setting(text, "queue-depth")),
+            ("sync".into(), "1".into())
+        );
+        assert_eq!(
+            notices(text),
+            ["job.fio:3: iodepth=32: the sync engine has one operation in flight, as in fio"]
+        );
+        assert_eq!(
+            setting("[j]\niodepth=32\nioengine=libaio\n", "queue-depth"),
+            "32"
+        );
         assert_eq!(
             refusal("[j]\niodepth=8k\nioengine=libaio\n"),
             "job.fio:2: iodepth=8k: --queue-depth: \"8192\" is not a whole number from 1 to 4096"
@@ -127,10 +187,19 @@ mod tests {
     #[test]
     fn batches_are_at_most_the_depth() {
         let text = "[j]\niodepth=8\nioengine=io_uring\niodepth_batch_submit=16\niodepth_batch_complete=4\niodepth_batch_complete_max=8\n";
-        assert_eq!((setting(text, "submit-batch"), setting(text, "reap-batch")), ("8".into(), "4".into()));
-        let text = "[j]\niodepth=8\nioengine=io_uring\niodepth_batch_complete_min=0\niodepth_batch=8\n";
+        assert_eq!(
+            (setting(text, "submit-batch"), setting(text, "reap-batch")),
+            ("8".into(), "4".into())
+        );
+        let text =
+            "[j]\niodepth=8\nioengine=io_uring\niodepth_batch_complete_min=0\niodepth_batch=8\n";
         assert_eq!(setting(text, "reap-batch"), "");
-        assert_eq!(notices(text), ["job.fio:4: iodepth_batch_complete_min=0: a full queue is waited on for one completion, not polled"]);
+        assert_eq!(
+            notices(text),
+            [
+                "job.fio:4: iodepth_batch_complete_min=0: a full queue is waited on for one completion, not polled"
+            ]
+        );
     }
 
     #[test]
@@ -139,13 +208,19 @@ mod tests {
         for key in ["fixed-buffers", "fixed-files", "iopoll", "sqpoll"] {
             assert_eq!(setting(text, key), "true", "{key}");
         }
-        assert_eq!(refusal("[j]\nioengine=libaio\nfixedbufs\n"), "job.fio:3: fixedbufs: is for ioengine=io_uring");
+        assert_eq!(
+            refusal("[j]\nioengine=libaio\nfixedbufs\n"),
+            "job.fio:3: fixedbufs: is for ioengine=io_uring"
+        );
     }
 
     #[test]
     fn cpus_and_nodes_are_those_of_the_workers() {
         let text = "[j]\nsize=1m\ncpus_allowed=0-1,4\ncpus_allowed_policy=split\nnuma_cpu_nodes=1\nnuma_mem_policy=bind:1\n";
-        assert_eq!((setting(text, "cpu-cores"), setting(text, "numa-zones")), ("0-1,4".into(), "1".into()));
+        assert_eq!(
+            (setting(text, "cpu-cores"), setting(text, "numa-zones")),
+            ("0-1,4".into(), "1".into())
+        );
         assert_eq!(notices(text), Vec::<String>::new());
         assert_eq!(
             refusal("[j]\nnuma_mem_policy=bind:1\n"),

@@ -1,4 +1,5 @@
-//! Rates and pauses. In fio they are those of each clone; in Fathom a rate is that of all workers together.
+//! Rates and pauses. In fio they are those of each clone; in Fathom a rate is that of all workers
+//! together.
 
 use super::put;
 use crate::fio::job::{Direction, Job};
@@ -11,7 +12,10 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
     let bytes = total(job, "rate", job.pace.rate)?;
     let operations = total(job, "rate_iops", job.pace.rate_iops)?;
     if bytes.is_some() && operations.is_some() {
-        return job.refuse("rate_iops", "is beside rate, which fio does not take either");
+        return job.refuse(
+            "rate_iops",
+            "is beside rate, which fio does not take either",
+        );
     }
     if let Some(option) = bytes.map(|_| "rate").or(operations.map(|_| "rate_iops")) {
         job.note(option, "operations have a schedule, and latency counts from the intended start; in fio it counts from the actual one");
@@ -36,7 +40,12 @@ fn total(job: &Job, option: &str, rate: PerDirection<u64>) -> Result<Option<f64>
         Direction::Mixed => match (reads, writes) {
             (None, None) => None,
             (Some(reads), Some(writes)) => Some(mixed(job, option, reads, writes)?),
-            (Some(_), None) | (None, Some(_)) => return job.refuse(option, "limits one direction of a mix; write both, or a job for each"),
+            (Some(_), None) | (None, Some(_)) => {
+                return job.refuse(
+                    option,
+                    "limits one direction of a mix; write both, or a job for each",
+                );
+            }
         },
     };
     Ok(one.map(|rate| rate * f64::from(job.order.clones)))
@@ -68,11 +77,22 @@ fn think(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     workload.pace.think.mode = match spin {
         0 => ThinkMode::Sleep,
         spin if spin >= time => ThinkMode::Spin,
-        _ => return job.refuse("thinktime_spin", "a pause is spent asleep or spinning as a whole; write 0 or the thinktime"),
+        _ => {
+            return job.refuse(
+                "thinktime_spin",
+                "a pause is spent asleep or spinning as a whole; write 0 or the thinktime",
+            );
+        }
     };
     match job.pace.think_blocks {
         None => Ok(()),
-        Some(blocks) => put(job, workload, "thinktime_blocks", "think-every", &blocks.to_string()),
+        Some(blocks) => put(
+            job,
+            workload,
+            "thinktime_blocks",
+            "think-every",
+            &blocks.to_string(),
+        ),
     }
 }
 
@@ -87,12 +107,20 @@ mod tests {
             ("rate_iops=1000\nnumjobs=4", "rate-iops", "4000"),
             ("rate_iops=1000,500", "rate-iops", "1000"),
             ("rate_iops=1000,500\nrw=write", "rate-iops", "500"),
-            ("rate_iops=700,300\nrw=randrw\nrwmixread=70", "rate-iops", "1000"),
+            (
+                "rate_iops=700,300\nrw=randrw\nrwmixread=70",
+                "rate-iops",
+                "1000",
+            ),
             ("rate=1m\nrw=rw", "rate-bytes", "2097152"),
             ("rate=1m\nkb_base=1000", "rate-bytes", "1000000"),
             ("rate=1m\nrate_process=poisson", "arrival", "poisson"),
         ] {
-            assert_eq!(setting(&format!("[j]\nsize=1m\n{lines}\n"), key), expected, "{lines}");
+            assert_eq!(
+                setting(&format!("[j]\nsize=1m\n{lines}\n"), key),
+                expected,
+                "{lines}"
+            );
         }
     }
 
@@ -117,10 +145,20 @@ mod tests {
     fn a_bare_pause_is_microseconds_and_is_slept_or_spun() {
         let text = "[j]\nsize=1m\nthinktime=50\nthinktime_blocks=4\n";
         assert_eq!(
-            (setting(text, "think-time"), setting(text, "think-every"), setting(text, "think-mode")),
+            (
+                setting(text, "think-time"),
+                setting(text, "think-every"),
+                setting(text, "think-mode")
+            ),
             ("50us".into(), "4".into(), "sleep".into())
         );
-        assert_eq!(setting("[j]\nsize=1m\nthinktime=2ms\nthinktime_spin=2000\n", "think-mode"), "spin");
+        assert_eq!(
+            setting(
+                "[j]\nsize=1m\nthinktime=2ms\nthinktime_spin=2000\n",
+                "think-mode"
+            ),
+            "spin"
+        );
         assert_eq!(
             refusal("[j]\nsize=1m\nthinktime=50\nthinktime_spin=10\n"),
             "job.fio:4: thinktime_spin=10: a pause is spent asleep or spinning as a whole; write 0 or the thinktime"

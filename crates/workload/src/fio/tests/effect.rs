@@ -3,7 +3,8 @@
 use super::parse;
 use crate::fio::table::OPTIONS;
 
-/// A job in which an option has an effect, and a value that has it; lines that the option needs stand before.
+/// A job in which an option has an effect, and a value that has it; lines that the option needs
+/// stand before.
 fn effect(name: &str) -> (&'static str, &'static str) {
     match name {
         "name" => ("", "x"),
@@ -19,7 +20,9 @@ fn effect(name: &str) -> (&'static str, &'static str) {
         "filesize" | "io_size" => ("", "2m"),
         "size" | "offset" => ("", "8k"),
         "offset_increment" => ("filename=x\nnumjobs=2\n", "1m"),
-        "buffered" | "invalidate" | "fadvise_hint" | "kb_base" => ("", if name == "kb_base" { "1000" } else { "0" }),
+        "buffered" | "invalidate" | "fadvise_hint" | "kb_base" => {
+            ("", if name == "kb_base" { "1000" } else { "0" })
+        }
         "overwrite" | "zero_buffers" => ("rw=write\n", "1"),
         "fallocate" => ("rw=write\n", "none"),
         "rw" => ("", "randwrite"),
@@ -32,7 +35,9 @@ fn effect(name: &str) -> (&'static str, &'static str) {
         "randrepeat" => ("", "0"),
         "ioengine" => ("", "libaio"),
         "iodepth" => ("ioengine=libaio\n", "4"),
-        "iodepth_batch" | "iodepth_batch_complete_min" | "iodepth_batch_complete_max" => ("ioengine=libaio\niodepth=8\n", "4"),
+        "iodepth_batch" | "iodepth_batch_complete_min" | "iodepth_batch_complete_max" => {
+            ("ioengine=libaio\niodepth=8\n", "4")
+        }
         "fixedbufs" | "registerfiles" | "sqthread_poll" | "hipri" => ("ioengine=io_uring\n", "1"),
         "time_based" => ("runtime=5\n", "1"),
         "continue_on_error" => ("", "all"),
@@ -58,7 +63,10 @@ fn effect(name: &str) -> (&'static str, &'static str) {
 /// Everything that comes of a job, an error too, but for what was typed and where.
 fn outcome(lines: &str) -> String {
     match parse(&format!("[before]\nsize=1m\n[j]\nsize=1m\n{lines}")) {
-        Ok(jobs) => format!("{:?} {:?} {} {:?}", jobs.stages, jobs.notices, jobs.group_reporting, jobs.logs),
+        Ok(jobs) => format!(
+            "{:?} {:?} {} {:?}",
+            jobs.stages, jobs.notices, jobs.group_reporting, jobs.logs
+        ),
         Err(error) => error.to_string(),
     }
 }
@@ -72,7 +80,12 @@ fn every_option_of_the_table_has_an_effect() {
         assert!(without != with, "{} does nothing", row.name);
         for alias in row.aliases {
             let alias_outcome = outcome(&format!("{needed}{alias}={value}\n"));
-            assert_eq!(alias_outcome.replace(alias, row.name), with, "{alias} is not {}", row.name);
+            assert_eq!(
+                alias_outcome.replace(alias, row.name),
+                with,
+                "{alias} is not {}",
+                row.name
+            );
         }
     }
 }

@@ -7,8 +7,8 @@ const BLOCK: usize = crate::storage::extent::BLOCK;
 /// Blocks that are kept for the next reads: 8 MiB.
 const MOST_KEPT: usize = 64;
 
-/// Memory for reads, used again: a fresh block comes from the kernel page by page, each cleared first, which costs more than
-/// the read itself.
+/// Memory for reads, used again: a fresh block comes from the kernel page by page, each cleared
+/// first, which costs more than the read itself.
 #[derive(Default)]
 pub(crate) struct Blocks {
     kept: Mutex<Vec<Vec<u8>>>,
@@ -35,7 +35,11 @@ impl Drop for Loan {
 
 impl Blocks {
     /// `len` bytes that `read` fills. Errors: those of `read`.
-    pub(crate) fn fill(self: &Arc<Self>, len: usize, read: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Bytes> {
+    pub(crate) fn fill(
+        self: &Arc<Self>,
+        len: usize,
+        read: impl FnOnce(&mut [u8]) -> io::Result<()>,
+    ) -> io::Result<Bytes> {
         if len > BLOCK {
             let mut out = vec![0; len];
             return read(&mut out).map(|()| Bytes::from(out));
@@ -43,7 +47,11 @@ impl Blocks {
         let kept = self.lock().pop();
         let mut block = kept.unwrap_or_else(|| vec![0; BLOCK]);
         match read(&mut block[..len]) {
-            Ok(()) => Ok(Bytes::from_owner(Loan { block, len, from: Arc::clone(self) })),
+            Ok(()) => Ok(Bytes::from_owner(Loan {
+                block,
+                len,
+                from: Arc::clone(self),
+            })),
             Err(error) => {
                 self.keep(block);
                 Err(error)
@@ -93,7 +101,11 @@ mod tests {
     #[test]
     fn a_failed_read_costs_no_block_and_a_long_one_keeps_none() {
         let blocks = Arc::new(Blocks::default());
-        assert!(blocks.fill(5, |_| Err(io::ErrorKind::WouldBlock.into())).is_err());
+        assert!(
+            blocks
+                .fill(5, |_| Err(io::ErrorKind::WouldBlock.into()))
+                .is_err()
+        );
         assert_eq!(blocks.lock().len(), 1);
         drop(filled(&blocks, BLOCK + 1, 1));
         assert_eq!(blocks.lock().len(), 1);

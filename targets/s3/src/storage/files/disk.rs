@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A directory holds this many numbers in a row, as a power of two: files of one group share one directory to sync.
+/// A directory holds this many numbers in a row, as a power of two: files of one group share one
+/// directory to sync.
 const DIRECTORY_BITS: u32 = 12;
 
 /// The most bytes that are kept free where nobody said how many.
@@ -27,7 +28,8 @@ const SPACE_STEP: u64 = 16 << 20;
 pub(crate) enum Naming {
     /// It has no name: a crash frees it.
     Unnamed,
-    /// It has a name in a directory that is emptied at the start, for file systems without `O_TMPFILE`.
+    /// It has a name in a directory that is emptied at the start, for file systems without
+    /// `O_TMPFILE`.
     Temporary,
 }
 
@@ -58,11 +60,15 @@ impl DiskFiles {
         faults: Arc<dyn Faults>,
         owned: &mut dyn FnMut(u64) -> StorageResult<bool>,
     ) -> StorageResult<(Self, u64)> {
-        let make = |dir: &Path| fs::create_dir_all(dir).map_err(|e| StorageError::io("making the directory of objects", e));
+        let make = |dir: &Path| {
+            fs::create_dir_all(dir)
+                .map_err(|e| StorageError::io("making the directory of objects", e))
+        };
         make(&root.join("files"))?;
         make(&root.join("incoming"))?;
         for entry in entries(&root.join("incoming"))? {
-            fs::remove_file(&entry).map_err(|e| StorageError::io("removing an unfinished file", e))?;
+            fs::remove_file(&entry)
+                .map_err(|e| StorageError::io("removing an unfinished file", e))?;
         }
         let naming = naming.unwrap_or_else(|| probe(root));
         let place = DiskPlace {
@@ -81,7 +87,12 @@ impl DiskFiles {
         };
         let removed = place.recover(owned)?;
         sync_directory(root)?;
-        Ok((Self { place: Arc::new(place) }, removed))
+        Ok((
+            Self {
+                place: Arc::new(place),
+            },
+            removed,
+        ))
     }
 }
 
@@ -96,35 +107,58 @@ fn default_reserve(root: &Path) -> StorageResult<u64> {
 }
 
 fn device(root: &Path) -> StorageResult<(u64, u64)> {
-    let found = fs::metadata(root).map_err(|e| StorageError::io("opening the store's directory", e))?;
+    let found =
+        fs::metadata(root).map_err(|e| StorageError::io("opening the store's directory", e))?;
     Ok((found.dev(), found.ino()))
 }
 
 /// Whether this file system can give a name to a file that has none.
 fn probe(root: &Path) -> Naming {
     let name = root.join("incoming").join("probe");
-    let works = unnamed(root).and_then(|file| give_name(&file, &name)).is_ok();
+    let works = unnamed(root)
+        .and_then(|file| give_name(&file, &name))
+        .is_ok();
     let removed = !works || fs::remove_file(&name).is_ok();
-    if works && removed { Naming::Unnamed } else { Naming::Temporary }
+    if works && removed {
+        Naming::Unnamed
+    } else {
+        Naming::Temporary
+    }
 }
 
 fn unnamed(root: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::openat(CWD, root.join("files"), flags, Mode::RUSR | Mode::WUSR)?))
+    Ok(File::from(rustix::fs::openat(
+        CWD,
+        root.join("files"),
+        flags,
+        Mode::RUSR | Mode::WUSR,
+    )?))
 }
 
 fn give_name(file: &File, name: &Path) -> io::Result<()> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(rustix::fs::linkat(CWD, own, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+    Ok(rustix::fs::linkat(
+        CWD,
+        own,
+        CWD,
+        name,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
 }
 
 fn entries(dir: &Path) -> StorageResult<Vec<PathBuf>> {
     let wrap = |e| StorageError::io("reading a directory of objects", e);
-    fs::read_dir(dir).map_err(wrap)?.map(|entry| entry.map(|entry| entry.path()).map_err(wrap)).collect()
+    fs::read_dir(dir)
+        .map_err(wrap)?
+        .map(|entry| entry.map(|entry| entry.path()).map_err(wrap))
+        .collect()
 }
 
 fn sync_directory(dir: &Path) -> StorageResult<()> {
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StorageError::io("syncing a directory of objects", e))
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|e| StorageError::io("syncing a directory of objects", e))
 }
 
 fn number_of(path: &Path) -> Option<u64> {
@@ -133,7 +167,9 @@ fn number_of(path: &Path) -> Option<u64> {
 
 impl DiskPlace {
     fn directory(&self, id: u64) -> PathBuf {
-        self.root.join("files").join(format!("{:x}", id >> DIRECTORY_BITS))
+        self.root
+            .join("files")
+            .join(format!("{:x}", id >> DIRECTORY_BITS))
     }
 
     fn path(&self, id: u64) -> PathBuf {
@@ -141,12 +177,17 @@ impl DiskPlace {
     }
 
     fn reach(&self, step: Step) -> StorageResult<()> {
-        self.faults.reach(step).map_err(|e| StorageError::io("a step of a write", e))
+        self.faults
+            .reach(step)
+            .map_err(|e| StorageError::io("a step of a write", e))
     }
 
     /// Makes the directory of a file, durably, where it is not there yet.
     fn prepare(&self, id: u64) -> StorageResult<()> {
-        let mut known = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if known.contains(&(id >> DIRECTORY_BITS)) {
             return Ok(());
         }
@@ -171,12 +212,14 @@ impl DiskPlace {
                 if keep {
                     left += 1;
                 } else {
-                    fs::remove_file(&file).map_err(|e| StorageError::io("removing a file that nothing owns", e))?;
+                    fs::remove_file(&file)
+                        .map_err(|e| StorageError::io("removing a file that nothing owns", e))?;
                     removed += 1;
                 }
             }
             if left == 0 {
-                fs::remove_dir(&dir).map_err(|e| StorageError::io("removing an empty directory of objects", e))?;
+                fs::remove_dir(&dir)
+                    .map_err(|e| StorageError::io("removing an empty directory of objects", e))?;
             }
         }
         Ok(removed)
@@ -184,7 +227,10 @@ impl DiskPlace {
 
     fn space(&self) -> StorageResult<Space> {
         let found = statvfs(&self.root)?;
-        Ok(Space { free: found.f_bavail.saturating_mul(found.f_frsize), reserve: self.reserve })
+        Ok(Space {
+            free: found.f_bavail.saturating_mul(found.f_frsize),
+            reserve: self.reserve,
+        })
     }
 
     fn has_space(&self) -> StorageResult<bool> {
@@ -209,13 +255,17 @@ impl NewFile for NewDiskFile {
             None if self.place.has_space()? => SPACE_STEP,
             None => return Err(StorageError::NoSpace),
         };
-        self.file.write_all(&bytes).map_err(|e| StorageError::io("writing an object", e))
+        self.file
+            .write_all(&bytes)
+            .map_err(|e| StorageError::io("writing an object", e))
     }
 
     fn keep(mut self: Box<Self>, id: u64) -> StorageResult<()> {
         if self.place.sync == SyncPolicy::Always {
             self.place.reach(Step::SyncFile)?;
-            self.file.sync_data().map_err(|e| StorageError::io("syncing an object", e))?;
+            self.file
+                .sync_data()
+                .map_err(|e| StorageError::io("syncing an object", e))?;
         }
         self.place.prepare(id)?;
         self.place.reach(Step::LinkFile)?;
@@ -246,7 +296,11 @@ struct KeptDiskFile {
 
 impl KeptFile for KeptDiskFile {
     fn len(&self) -> StorageResult<u64> {
-        Ok(self.file.metadata().map_err(|e| StorageError::io("reading the size of an object", e))?.len())
+        Ok(self
+            .file
+            .metadata()
+            .map_err(|e| StorageError::io("reading the size of an object", e))?
+            .len())
     }
 
     fn read_at(&self, offset: u64, len: usize, wait: Wait) -> StorageResult<Bytes> {
@@ -256,7 +310,9 @@ impl KeptFile for KeptDiskFile {
         });
         match read {
             Ok(bytes) => Ok(bytes),
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Err(StorageError::corrupt("a file is shorter than its object")),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(StorageError::corrupt("a file is shorter than its object"))
+            }
             Err(e) => Err(StorageError::io("reading an object", e)),
         }
     }
@@ -266,13 +322,22 @@ impl KeptFile for KeptDiskFile {
     }
 }
 
-/// Errors: `WouldBlock` where any of it would have to come from the device, or the file system cannot tell.
+/// Errors: `WouldBlock` where any of it would have to come from the device, or the file system
+/// cannot tell.
 fn read_cached(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
     let wanted = out.len();
-    match rustix::io::preadv2(file, &mut [io::IoSliceMut::new(out)], offset, ReadWriteFlags::NOWAIT) {
+    match rustix::io::preadv2(
+        file,
+        &mut [io::IoSliceMut::new(out)],
+        offset,
+        ReadWriteFlags::NOWAIT,
+    ) {
         Ok(read) if read == wanted => Ok(()),
-        // Less than all, as where only the first pages are in memory; whether the file ends here is for a read that waits to say.
-        Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => Err(io::ErrorKind::WouldBlock.into()),
+        // Less than all, as where only the first pages are in memory; whether the file ends here is
+        // for a read that waits to say.
+        Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INTR) => {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
         Err(e) => Err(e.into()),
     }
 }
@@ -285,17 +350,30 @@ impl Files for DiskFiles {
         let (file, name) = match place.naming {
             Naming::Unnamed => (unnamed(&place.root).map_err(wrap)?, None),
             Naming::Temporary => {
-                let name = place.root.join("incoming").join(format!("{:x}", place.temporary.fetch_add(1, Ordering::Relaxed)));
+                let name = place.root.join("incoming").join(format!(
+                    "{:x}",
+                    place.temporary.fetch_add(1, Ordering::Relaxed)
+                ));
                 (File::create_new(&name).map_err(wrap)?, Some(name))
             }
         };
-        Ok(Box::new(NewDiskFile { place: Arc::clone(place), file, name, until_space_check: 0 }))
+        Ok(Box::new(NewDiskFile {
+            place: Arc::clone(place),
+            file,
+            name,
+            until_space_check: 0,
+        }))
     }
 
     fn open(&self, id: u64) -> StorageResult<Arc<dyn KeptFile>> {
         match File::open(self.place.path(id)) {
-            Ok(file) => Ok(Arc::new(KeptDiskFile { file: Arc::new(file), blocks: Arc::clone(&self.place.blocks) })),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StorageError::corrupt(format!("file {id:x} is missing"))),
+            Ok(file) => Ok(Arc::new(KeptDiskFile {
+                file: Arc::new(file),
+                blocks: Arc::clone(&self.place.blocks),
+            })),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(StorageError::corrupt(format!("file {id:x} is missing")))
+            }
             Err(e) => Err(StorageError::io("opening an object", e)),
         }
     }
@@ -303,19 +381,23 @@ impl Files for DiskFiles {
     fn link(&self, from: u64, to: u64) -> StorageResult<()> {
         self.place.prepare(to)?;
         self.place.reach(Step::LinkFile)?;
-        fs::hard_link(self.place.path(from), self.place.path(to)).map_err(|e| StorageError::io("giving an object a second name", e))
+        fs::hard_link(self.place.path(from), self.place.path(to))
+            .map_err(|e| StorageError::io("giving an object a second name", e))
     }
 
     fn remove(&self, id: u64) -> StorageResult<()> {
         self.place.reach(Step::RemoveFile)?;
         match fs::remove_file(self.place.path(id)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StorageError::io("removing an object", e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(StorageError::io("removing an object", e))
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     fn sync_directories(&self, ids: &[u64]) -> StorageResult<()> {
-        let directories: BTreeSet<PathBuf> = ids.iter().map(|id| self.place.directory(*id)).collect();
+        let directories: BTreeSet<PathBuf> =
+            ids.iter().map(|id| self.place.directory(*id)).collect();
         directories.iter().try_for_each(|dir| {
             self.place.reach(Step::SyncDirectory)?;
             sync_directory(dir)
@@ -323,8 +405,10 @@ impl Files for DiskFiles {
     }
 
     fn sync_all(&self) -> StorageResult<()> {
-        let root = File::open(&self.place.root).map_err(|e| StorageError::io("opening the store's directory", e))?;
-        rustix::fs::syncfs(root).map_err(|e| StorageError::io("syncing the store's file system", e.into()))
+        let root = File::open(&self.place.root)
+            .map_err(|e| StorageError::io("opening the store's directory", e))?;
+        rustix::fs::syncfs(root)
+            .map_err(|e| StorageError::io("syncing the store's file system", e.into()))
     }
 
     fn has_space(&self) -> StorageResult<bool> {
@@ -349,9 +433,14 @@ mod tests {
     fn a_read_that_does_not_wait_gives_the_same_bytes_or_says_that_it_would_have_to() {
         let ground = tempfile::tempdir().unwrap();
         let path = ground.path().join("file");
-        let bytes: Vec<u8> = (0..400_000u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        let bytes: Vec<u8> = (0..400_000u32)
+            .map(|at| u8::try_from(at % 251).unwrap())
+            .collect();
         fs::write(&path, &bytes).unwrap();
-        let kept = KeptDiskFile { file: Arc::new(File::open(&path).unwrap()), blocks: Arc::default() };
+        let kept = KeptDiskFile {
+            file: Arc::new(File::open(&path).unwrap()),
+            blocks: Arc::default(),
+        };
         for dropped in [false, true] {
             if dropped {
                 kept.file.sync_all().unwrap();
@@ -363,10 +452,21 @@ mod tests {
                     Ok(read) => assert_eq!(read, bytes[from..from + len]),
                     Err(error) => assert!(error.would_wait(), "{error}"),
                 }
-                assert_eq!(kept.read_at(at, len, Wait::ForDevice).unwrap(), bytes[from..from + len]);
+                assert_eq!(
+                    kept.read_at(at, len, Wait::ForDevice).unwrap(),
+                    bytes[from..from + len]
+                );
             }
         }
-        assert!(kept.read_at(399_999, 2, Wait::Never).unwrap_err().would_wait(), "the end is for a read that waits to find");
-        assert!(matches!(kept.read_at(399_999, 2, Wait::ForDevice), Err(StorageError::Corrupt { .. })));
+        assert!(
+            kept.read_at(399_999, 2, Wait::Never)
+                .unwrap_err()
+                .would_wait(),
+            "the end is for a read that waits to find"
+        );
+        assert!(matches!(
+            kept.read_at(399_999, 2, Wait::ForDevice),
+            Err(StorageError::Corrupt { .. })
+        ));
     }
 }

@@ -49,14 +49,22 @@ impl KeptFile for MemoryFile {
     }
 
     fn read_at(&self, offset: u64, len: usize, _: Wait) -> StorageResult<Bytes> {
-        let end = offset.checked_add(len as u64).filter(|end| *end <= self.len);
+        let end = offset
+            .checked_add(len as u64)
+            .filter(|end| *end <= self.len);
         if end.is_none() {
-            return Err(StorageError::corrupt("a file in memory is shorter than its object"));
+            return Err(StorageError::corrupt(
+                "a file in memory is shorter than its object",
+            ));
         }
-        let first = self.pieces.partition_point(|(start, _)| *start <= offset).saturating_sub(1);
+        let first = self
+            .pieces
+            .partition_point(|(start, _)| *start <= offset)
+            .saturating_sub(1);
         let mut out = BytesMut::new();
         for (start, piece) in &self.pieces[first..] {
-            let skip = usize::try_from(offset.saturating_sub(*start)).expect("an offset within a piece in memory");
+            let skip = usize::try_from(offset.saturating_sub(*start))
+                .expect("an offset within a piece in memory");
             let rest = piece.slice(skip.min(piece.len())..);
             if out.is_empty() && rest.len() >= len {
                 return Ok(rest.slice(..len));
@@ -76,7 +84,10 @@ impl KeptFile for MemoryFile {
 
 impl Files for MemoryFiles {
     fn create(&self) -> StorageResult<Box<dyn NewFile>> {
-        Ok(Box::new(NewMemoryFile { kept: Arc::clone(&self.kept), file: MemoryFile::default() }))
+        Ok(Box::new(NewMemoryFile {
+            kept: Arc::clone(&self.kept),
+            file: MemoryFile::default(),
+        }))
     }
 
     fn open(&self, id: u64) -> StorageResult<Arc<dyn KeptFile>> {
@@ -88,7 +99,10 @@ impl Files for MemoryFiles {
 
     fn link(&self, from: u64, to: u64) -> StorageResult<()> {
         let mut kept = lock(&self.kept);
-        let file = kept.get(&from).cloned().ok_or_else(|| StorageError::corrupt(format!("file {from} is missing")))?;
+        let file = kept
+            .get(&from)
+            .cloned()
+            .ok_or_else(|| StorageError::corrupt(format!("file {from} is missing")))?;
         kept.insert(to, file);
         Ok(())
     }

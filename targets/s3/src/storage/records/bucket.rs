@@ -41,21 +41,47 @@ impl BucketRecord {
         if !(1..=2).contains(&form) {
             return Err(read.wrong());
         }
-        let (id, owner, region, created_ms) = (read.u64()?, read.text()?, read.text()?, read.u64()?);
+        let (id, owner, region, created_ms) =
+            (read.u64()?, read.text()?, read.text()?, read.u64()?);
         let versioning = match read.u8()? {
             0 => Versioning::Off,
             1 => Versioning::On,
             2 => Versioning::Suspended,
             _ => return Err(read.wrong()),
         };
-        let lock = if form == 2 { Some(decode_bucket_lock(&mut read)?) } else { None };
+        let lock = if form == 2 {
+            Some(decode_bucket_lock(&mut read)?)
+        } else {
+            None
+        };
         read.end()?;
-        Ok(Self { id, owner, region, created_ms, versioning, lock })
+        Ok(Self {
+            id,
+            owner,
+            region,
+            created_ms,
+            versioning,
+            lock,
+        })
     }
 
     pub(crate) fn named(self, name: &str) -> Bucket {
-        let Self { owner, region, created_ms, versioning, lock, .. } = self;
-        Bucket { name: name.to_owned(), owner, region, created_ms, versioning, lock }
+        let Self {
+            owner,
+            region,
+            created_ms,
+            versioning,
+            lock,
+            ..
+        } = self;
+        Bucket {
+            name: name.to_owned(),
+            owner,
+            region,
+            created_ms,
+            versioning,
+            lock,
+        }
     }
 }
 
@@ -66,12 +92,28 @@ mod tests {
 
     #[test]
     fn a_bucket_reads_back_and_one_without_a_lock_is_as_before_there_were_any() {
-        let default = |mode, period| Some(BucketLock { default: Some(DefaultRetention { mode, period }) });
+        let default = |mode, period| {
+            Some(BucketLock {
+                default: Some(DefaultRetention { mode, period }),
+            })
+        };
         let days = default(RetentionMode::Governance, RetentionPeriod::Days(3));
         let years = default(RetentionMode::Compliance, RetentionPeriod::Years(2));
-        for (lock, form) in [(None, 1), (Some(BucketLock::default()), 2), (days, 2), (years, 2)] {
+        for (lock, form) in [
+            (None, 1),
+            (Some(BucketLock::default()), 2),
+            (days, 2),
+            (years, 2),
+        ] {
             let (owner, region) = ("o".to_owned(), "r".to_owned());
-            let record = BucketRecord { id: 7, owner, region, created_ms: 8, versioning: Versioning::On, lock };
+            let record = BucketRecord {
+                id: 7,
+                owner,
+                region,
+                created_ms: 8,
+                versioning: Versioning::On,
+                lock,
+            };
             let bytes = record.encode();
             assert_eq!(BucketRecord::decode(&bytes).unwrap(), record);
             assert_eq!(bytes[0], form);

@@ -1,8 +1,13 @@
 //! The record of a version begins with what listings show, so that they decode no more than that.
 
-use super::{decode_checksums, decode_content, decode_form, decode_named, encode_checksums, encode_content, encode_named, form};
+use super::{
+    decode_checksums, decode_content, decode_form, decode_named, encode_checksums, encode_content,
+    encode_named, form,
+};
 use crate::storage::codec::{Decoder, Encoder};
-use crate::storage::{Checksum, Content, ETag, ListedObject, ObjectVersion, StorageResult, VersionId};
+use crate::storage::{
+    Checksum, Content, ETag, ListedObject, ObjectVersion, StorageResult, VersionId,
+};
 use bytes::Bytes;
 
 /// Where some bytes lie. Every piece has exactly one owner, and is freed with it.
@@ -55,7 +60,11 @@ pub(crate) struct ObjectRecord {
 
 impl ObjectRecord {
     pub(crate) fn version(&self) -> VersionId {
-        if self.null { VersionId::Null } else { VersionId::Numbered(self.seq) }
+        if self.null {
+            VersionId::Null
+        } else {
+            VersionId::Numbered(self.seq)
+        }
     }
 
     pub(crate) fn encode(&self) -> Bytes {
@@ -67,7 +76,13 @@ impl ObjectRecord {
         out.u64(self.size);
         encode_etag(&mut out, self.etag);
         out.optional(self.content.headers.storage_class.as_deref());
-        encode_named(&mut out, self.content.checksums.first().map(|one| (one.algorithm, one.kind)));
+        encode_named(
+            &mut out,
+            self.content
+                .checksums
+                .first()
+                .map(|one| (one.algorithm, one.kind)),
+        );
         match &self.body {
             Body::Empty => out.u8(0),
             Body::Whole(piece) => {
@@ -94,8 +109,29 @@ impl ObjectRecord {
         };
         let content = decode_content(&mut read, head.form)?;
         read.end()?;
-        let Head { kind, null, seq, object: ListedObject { modified_ms, size, etag, .. }, .. } = head;
-        Ok(Self { kind, null, seq, modified_ms, size, etag, body, content })
+        let Head {
+            kind,
+            null,
+            seq,
+            object:
+                ListedObject {
+                    modified_ms,
+                    size,
+                    etag,
+                    ..
+                },
+            ..
+        } = head;
+        Ok(Self {
+            kind,
+            null,
+            seq,
+            modified_ms,
+            size,
+            etag,
+            body,
+            content,
+        })
     }
 
     pub(crate) fn into_version(self, key: &str) -> ObjectVersion {
@@ -121,18 +157,40 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn version(&self) -> VersionId {
-        if self.null { VersionId::Null } else { VersionId::Numbered(self.seq) }
+        if self.null {
+            VersionId::Null
+        } else {
+            VersionId::Numbered(self.seq)
+        }
     }
 }
 
 fn decode_head(read: &mut Decoder<'_>) -> StorageResult<Head> {
     let form = decode_form(read)?;
     let flags = read.u8()?;
-    let kind = if flags & 1 == 0 { RecordKind::Object } else { RecordKind::DeleteMarker };
+    let kind = if flags & 1 == 0 {
+        RecordKind::Object
+    } else {
+        RecordKind::DeleteMarker
+    };
     let (seq, modified_ms, size) = (read.u64()?, read.u64()?, read.u64()?);
-    let (etag, storage_class, checksum) = (decode_etag(read)?, read.optional()?, decode_named(read)?);
-    let object = ListedObject { key: String::new(), modified_ms, size, etag, storage_class, checksum };
-    Ok(Head { form, kind, null: flags & 2 != 0, seq, object })
+    let (etag, storage_class, checksum) =
+        (decode_etag(read)?, read.optional()?, decode_named(read)?);
+    let object = ListedObject {
+        key: String::new(),
+        modified_ms,
+        size,
+        etag,
+        storage_class,
+        checksum,
+    };
+    Ok(Head {
+        form,
+        kind,
+        null: flags & 2 != 0,
+        seq,
+        object,
+    })
 }
 
 /// The head of a record with the key that it lies under.
@@ -148,7 +206,10 @@ pub(super) fn encode_etag(out: &mut Encoder, etag: ETag) {
 }
 
 pub(super) fn decode_etag(read: &mut Decoder<'_>) -> StorageResult<ETag> {
-    Ok(ETag { md5: read.array()?, parts: read.u32()? })
+    Ok(ETag {
+        md5: read.array()?,
+        parts: read.u32()?,
+    })
 }
 
 fn encode_piece(out: &mut Encoder, piece: &Piece) {
@@ -169,7 +230,11 @@ fn decode_piece(read: &mut Decoder<'_>) -> StorageResult<Piece> {
         2 => Stored::File(id),
         _ => return Err(read.wrong()),
     };
-    Ok(Piece { stored, start: read.u64()?, len: read.u64()? })
+    Ok(Piece {
+        stored,
+        start: read.u64()?,
+        len: read.u64()?,
+    })
 }
 
 pub(super) fn encode_pieces(out: &mut Encoder, pieces: &[Piece]) {
@@ -218,9 +283,16 @@ impl Layout {
         }
         let count = read.count()?;
         let one = |read: &mut Decoder<'_>| {
-            Ok(LayoutPart { number: read.u32()?, size: read.u64()?, pieces: decode_pieces(read)?, checksums: decode_checksums(read)? })
+            Ok(LayoutPart {
+                number: read.u32()?,
+                size: read.u64()?,
+                pieces: decode_pieces(read)?,
+                checksums: decode_checksums(read)?,
+            })
         };
-        let parts = (0..count).map(|_| one(&mut read)).collect::<StorageResult<_>>()?;
+        let parts = (0..count)
+            .map(|_| one(&mut read))
+            .collect::<StorageResult<_>>()?;
         read.end()?;
         Ok(Self { parts })
     }
@@ -233,18 +305,31 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{ChecksumAlgorithm, ChecksumKind, Headers, ObjectLock, Retention, RetentionMode};
+    use crate::storage::{
+        ChecksumAlgorithm, ChecksumKind, Headers, ObjectLock, Retention, RetentionMode,
+    };
 
     fn record(body: Body) -> ObjectRecord {
-        let checksums = vec![Checksum { algorithm: ChecksumAlgorithm::Crc64Nvme, kind: ChecksumKind::FullObject, value: "AAAA".into() }];
-        let headers = Headers { storage_class: Some("STANDARD_IA".into()), expires: Some("never".into()), ..Default::default() };
+        let checksums = vec![Checksum {
+            algorithm: ChecksumAlgorithm::Crc64Nvme,
+            kind: ChecksumKind::FullObject,
+            value: "AAAA".into(),
+        }];
+        let headers = Headers {
+            storage_class: Some("STANDARD_IA".into()),
+            expires: Some("never".into()),
+            ..Default::default()
+        };
         ObjectRecord {
             kind: RecordKind::Object,
             null: true,
             seq: 7,
             modified_ms: 8,
             size: 9,
-            etag: ETag { md5: [3; 16], parts: 2 },
+            etag: ETag {
+                md5: [3; 16],
+                parts: 2,
+            },
             body,
             content: Content {
                 headers,
@@ -258,7 +343,11 @@ mod tests {
 
     #[test]
     fn records_read_back_and_every_shorter_prefix_is_corrupt() {
-        let piece = Piece { stored: Stored::File(5), start: 1, len: 2 };
+        let piece = Piece {
+            stored: Stored::File(5),
+            start: 1,
+            len: 2,
+        };
         for body in [Body::Empty, Body::Whole(piece.clone()), Body::Assembled(11)] {
             let record = record(body);
             let bytes = record.encode();
@@ -267,16 +356,31 @@ mod tests {
                 assert!(ObjectRecord::decode(&bytes[..cut]).is_err(), "cut at {cut}");
             }
         }
-        let part = LayoutPart { number: 3, size: 2, pieces: vec![piece], checksums: vec![] };
-        let layout = Layout { parts: vec![part.clone(), part] };
+        let part = LayoutPart {
+            number: 3,
+            size: 2,
+            pieces: vec![piece],
+            checksums: vec![],
+        };
+        let layout = Layout {
+            parts: vec![part.clone(), part],
+        };
         assert_eq!(Layout::decode(&layout.encode()).unwrap(), layout);
     }
 
     #[test]
     fn a_lock_reads_back_and_a_record_without_one_is_as_before_there_were_any() {
         let plain = record(Body::Empty);
-        let retention = Some(Retention { mode: RetentionMode::Compliance, until_ms: 77 });
-        for (retention, hold) in [(retention, None), (None, Some(true)), (None, Some(false)), (retention, Some(true))] {
+        let retention = Some(Retention {
+            mode: RetentionMode::Compliance,
+            until_ms: 77,
+        });
+        for (retention, hold) in [
+            (retention, None),
+            (None, Some(true)),
+            (None, Some(false)),
+            (retention, Some(true)),
+        ] {
             let mut locked = plain.clone();
             locked.content.lock = ObjectLock { retention, hold };
             let bytes = locked.encode();
@@ -292,9 +396,18 @@ mod tests {
     fn a_listing_shows_what_the_record_says() {
         let record = record(Body::Empty);
         let head = listed("k", &record.encode()).unwrap();
-        assert_eq!((head.kind, head.version(), head.seq), (RecordKind::Object, VersionId::Null, 7));
+        assert_eq!(
+            (head.kind, head.version(), head.seq),
+            (RecordKind::Object, VersionId::Null, 7)
+        );
         assert_eq!(head.object.storage_class.as_deref(), Some("STANDARD_IA"));
-        assert_eq!(head.object.checksum, Some((ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject)));
-        assert_eq!((head.object.key.as_str(), head.object.size, head.object.etag), ("k", 9, record.etag));
+        assert_eq!(
+            head.object.checksum,
+            Some((ChecksumAlgorithm::Crc64Nvme, ChecksumKind::FullObject))
+        );
+        assert_eq!(
+            (head.object.key.as_str(), head.object.size, head.object.etag),
+            ("k", 9, record.etag)
+        );
     }
 }

@@ -1,5 +1,8 @@
 use super::object::{decode_etag, decode_pieces, encode_etag, encode_pieces};
-use super::{Piece, decode_checksums, decode_content, decode_form, decode_named, encode_checksums, encode_content, encode_named, form};
+use super::{
+    Piece, decode_checksums, decode_content, decode_form, decode_named, encode_checksums,
+    encode_content, encode_named, form,
+};
 use crate::storage::codec::{Decoder, Encoder};
 use crate::storage::{Checksum, ETag, NewMultipart, StorageResult, UploadedPart};
 use bytes::Bytes;
@@ -25,10 +28,18 @@ impl UploadRecord {
     pub(crate) fn decode(bytes: &[u8]) -> StorageResult<Self> {
         let mut read = Decoder::new(bytes, "the record of an upload");
         let form = decode_form(&mut read)?;
-        let (started_ms, initiator, checksum) = (read.u64()?, read.text()?, decode_named(&mut read)?);
+        let (started_ms, initiator, checksum) =
+            (read.u64()?, read.text()?, decode_named(&mut read)?);
         let content = decode_content(&mut read, form)?;
         read.end()?;
-        Ok(Self { started_ms, new: NewMultipart { content, checksum, initiator } })
+        Ok(Self {
+            started_ms,
+            new: NewMultipart {
+                content,
+                checksum,
+                initiator,
+            },
+        })
     }
 }
 
@@ -62,10 +73,22 @@ impl PartRecord {
         let (size, etag, modified_ms) = (read.u64()?, decode_etag(&mut read)?, read.u64()?);
         let (pieces, checksums) = (decode_pieces(&mut read)?, decode_checksums(&mut read)?);
         read.end()?;
-        Ok(Self { size, etag, modified_ms, pieces, checksums })
+        Ok(Self {
+            size,
+            etag,
+            modified_ms,
+            pieces,
+            checksums,
+        })
     }
 
     pub(crate) fn numbered(self, number: u32) -> UploadedPart {
-        UploadedPart { number, size: self.size, etag: self.etag, modified_ms: self.modified_ms, checksums: self.checksums }
+        UploadedPart {
+            number,
+            size: self.size,
+            etag: self.etag,
+            modified_ms: self.modified_ms,
+            checksums: self.checksums,
+        }
     }
 }

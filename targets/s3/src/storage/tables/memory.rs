@@ -14,13 +14,17 @@ pub(crate) struct MemoryTables {
 
 impl MemoryTables {
     pub(crate) fn new() -> Self {
-        Self { maps: RwLock::new(Table::ALL.iter().map(|_| BTreeMap::new()).collect()) }
+        Self {
+            maps: RwLock::new(Table::ALL.iter().map(|_| BTreeMap::new()).collect()),
+        }
     }
 }
 
 impl Tables for MemoryTables {
     fn view(&self) -> Box<dyn View + '_> {
-        Box::new(MemoryView(self.maps.read().unwrap_or_else(PoisonError::into_inner)))
+        Box::new(MemoryView(
+            self.maps.read().unwrap_or_else(PoisonError::into_inner),
+        ))
     }
 
     fn commit(&self, batch: Vec<Write>, _: When) -> StorageResult<()> {
@@ -52,7 +56,10 @@ fn rows<'a>(map: &'a BTreeMap<Bytes, Bytes>, from: &[u8], to: Option<&[u8]>) -> 
     if to.is_some_and(|to| to <= from) {
         return Box::new(std::iter::empty());
     }
-    let bounds = (Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded));
+    let bounds = (
+        Bound::Included(from),
+        to.map_or(Bound::Unbounded, Bound::Excluded),
+    );
     let found = map.range::<[u8], _>(bounds);
     Box::new(found.map(|(key, value)| -> StorageResult<Row> { Ok((key.clone(), value.clone())) }))
 }
