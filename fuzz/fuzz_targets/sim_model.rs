@@ -1,7 +1,8 @@
 //! Models of the simulated device: whatever device is accepted ends every operation once, and its time never runs back.
 #![no_main]
 
-use engine::{Clock, Engine, Op, Request, SimEngine, SimModel, VirtualClock};
+use engine::{Engine, Op, Request, SimEngine, SimModel};
+use sys::{Clock, VirtualClock};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some(text) = fathom_fuzz::text(bytes) else {

@@ -1,6 +1,6 @@
 //! One aligned, zeroed block of memory a worker, cut into equal buffers.
 
-use crate::{EngineError, Slot, sys};
+use crate::{EngineError, Slot};
 use std::ptr::NonNull;
 
 /// Buffers of `stride` bytes each, page-aligned, owned until dropped.

@@ -1,16 +1,14 @@
-//! How operations reach storage: one trait, an implementation a file, and the syscalls and clocks
-//! under them.
+//! How operations reach storage: one trait, an implementation a file.
 //!
 //! The seam is slots, never pointers: an engine owns one aligned buffer a slot; the worker fills
 //! idle slots, submits a batch of [`Request`]s and reaps [`Completion`]s. An engine stamps no time
-//! and keeps no statistics. `unsafe` lives in this crate alone, and each syscall is wrapped once,
-//! in [`sys`].
+//! and keeps no statistics. The system calls under the engines are crate `sys`'s; `unsafe` is here only
+//! where buffers are shared with the kernel.
 //!
 //! Deliberately absent: retries and hidden fall-backs. A short transfer is reported with its byte
 //! count; the worker calls it an error.
 
 mod arena;
-pub mod clock;
 mod error;
 mod libaio;
 mod mapped;
@@ -19,22 +17,18 @@ mod nbd;
 mod null;
 mod sim;
 mod synchronous;
-pub mod sys;
 mod uring;
-mod vigil;
 
 pub use arena::Arena;
-pub use clock::{Clock, MachineClock, VirtualClock};
 pub use error::EngineError;
 pub use libaio::LibaioEngine;
-pub use mapped::{MapAdvice, MmapEngine};
+pub use mapped::MmapEngine;
 pub use meta::MetaEngine;
 pub use nbd::{BlockSizes, NbdEngine, NbdFault, NbdUrl};
 pub use null::NullEngine;
 pub use sim::{SimEngine, SimModel};
 pub use synchronous::SyncEngine;
 pub use uring::{Polling, RingOptions, UringEngine};
-pub use vigil::{Standstill, Vigil};
 
 /// Index of a buffer and of the operation that occupies it.
 pub type Slot = u32;

@@ -1,6 +1,6 @@
 //! Linux native asynchronous I/O through its raw system calls.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, sys};
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 

@@ -5,26 +5,14 @@
 //! SIGBUS. The handler puts an anonymous page in its place and marks the thread; the operation then
 //! completes with EIO instead of killing the process.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over, sys};
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over};
 use std::fs::File;
-use std::os::fd::AsRawFd;
-
-/// Advice given for each whole mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapAdvice {
-    Sequential,
-    Random,
-    WillNeed,
-    DontNeed,
-    HugePage,
-    NoHugePage,
-}
+use sys::MapAdvice;
 
 pub struct MmapEngine {
     maps: Vec<sys::FileMap>,
     arena: Arena,
     ready: Vec<Completion>,
-    _files: Vec<File>,
 }
 
 impl MmapEngine {
@@ -42,14 +30,13 @@ impl MmapEngine {
     ) -> Result<Self, EngineError> {
         sys::catch_bus_errors();
         let mut maps = Vec::with_capacity(files.len());
-        for (file, &len) in files.iter().zip(bytes) {
-            let map = sys::FileMap::new(file.as_raw_fd(), len, writable).map_err(|source| {
-                EngineError::Map {
+        for (file, &len) in files.into_iter().zip(bytes) {
+            let map =
+                sys::FileMap::new(file, len, writable).map_err(|source| EngineError::Map {
                     file: maps.len(),
                     bytes: len,
                     source,
-                }
-            })?;
+                })?;
             for &word in advice {
                 map.advise(word).map_err(|source| EngineError::Call {
                     call: "madvise",
@@ -62,7 +49,6 @@ impl MmapEngine {
             maps,
             arena: Arena::new(depth, block)?,
             ready: Vec::with_capacity(depth as usize),
-            _files: files,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! ever renamed or removed, and a rename never replaces. Anything else ends with EPERM and no
 //! system call.
 
-use crate::{Completion, Engine, EngineError, Op, Request, Slot, sys};
+use crate::{Completion, Engine, EngineError, Op, Request, Slot};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::io;

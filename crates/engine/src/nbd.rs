@@ -15,7 +15,6 @@ mod url;
 pub use protocol::{BlockSizes, NbdFault};
 pub use url::NbdUrl;
 
-use crate::sys::{self, Readiness};
 use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot};
 use exchange::{Broken, Outstanding, Receiver, Sender, Supply};
 use handshake::{Disagreement, Export, negotiate};
@@ -23,6 +22,7 @@ use protocol::Command;
 use std::io::{self, Write};
 use std::time::Duration;
 use stream::Stream;
+use sys::Readiness;
 
 /// How long a server may take for each step of connecting and negotiating.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -6,9 +6,10 @@
 //! and nothing ends. With mean service time `L` and `s` servers its highest rate is `s / L`; at
 //! depth 1 a closed loop does `1 / L` operations a second.
 
-use crate::{Arena, Clock, Completion, Engine, EngineError, Request, Slot, VirtualClock};
+use crate::{Arena, Completion, Engine, EngineError, Request, Slot};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use sys::{Clock, VirtualClock};
 use units::Nanos;
 
 /// How the modelled device behaves; all times in nanoseconds.

@@ -1,6 +1,6 @@
 //! One blocking syscall an operation.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over, sys};
+use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 

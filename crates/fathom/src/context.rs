@@ -1,12 +1,12 @@
 //! What every verb that measures needs: clock, machine, calibration.
 
 use anyhow::Result;
-use engine::MachineClock;
 use record::{Calibration, FathomVersion};
 use run::Context;
 use run::machine::Machine;
 use std::path::Path;
 use std::time::Duration;
+use sys::MachineClock;
 
 /// Clock of this process, calibrated for `window`.
 pub(crate) fn clock(machine: &Machine, window: Duration) -> MachineClock {

@@ -38,7 +38,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         tell(&lines.join("\n"))?;
         return Ok(0);
     }
-    engine::sys::catch_signals();
+    sys::catch_signals();
     let context = context::context(output.interval_ns())?;
     let load = Load {
         context,
@@ -118,10 +118,10 @@ impl Load<'_> {
             LoadError::Target(_) => (Status::Failed, 1),
             LoadError::Interrupted => (
                 Status::Interrupted,
-                engine::sys::caught_signal().map_or(130, engine::sys::CaughtSignal::exit_code),
+                sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code),
             ),
         };
-        let started_at = object::started_at(engine::clock::wall_time());
+        let started_at = object::started_at(sys::clock::wall_time());
         self.output.save(&Record {
             schema: SCHEMA,
             id: format!("{started_at}-{}", std::process::id()),

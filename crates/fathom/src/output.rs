@@ -425,10 +425,7 @@ fn write(file: Option<&OutputFile>, text: &str) -> Result<()> {
         Some(file) => written::write(file, &text),
         None => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            Err(_)
-                if engine::sys::caught_signal()
-                    .is_some_and(engine::sys::CaughtSignal::terminal_is_gone) =>
-            {
+            Err(_) if sys::caught_signal().is_some_and(sys::CaughtSignal::terminal_is_gone) => {
                 Ok(())
             }
             other => other.context("cannot write to standard output"),

@@ -114,7 +114,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let (Some(report), Some(records)) = (report.as_ref(), records) {
         check_apart(&[records, report.path()])?;
     }
-    engine::sys::catch_signals();
+    sys::catch_signals();
     let context = context::context(1_000_000_000)?;
     let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
         Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?)
@@ -134,9 +134,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         records.map(PathBuf::as_path),
     ))?;
     Ok(match profiled.why {
-        WhyEnded::Signal => {
-            engine::sys::caught_signal().map_or(128, engine::sys::CaughtSignal::exit_code)
-        }
+        WhyEnded::Signal => sys::caught_signal().map_or(128, sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => 0,
     })

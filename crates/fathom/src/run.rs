@@ -86,7 +86,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         mut output,
         job,
     } = asked(matches, output)?;
-    engine::sys::catch_signals();
+    sys::catch_signals();
     let targets: Vec<PathBuf> = stages
         .iter()
         .flat_map(|stage| &stage.0)
@@ -121,7 +121,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         if saved.is_err() {
             break;
         }
-        if engine::sys::caught_signal().is_some()
+        if sys::caught_signal().is_some()
             || records
                 .last()
                 .is_some_and(|record: &Record| record.outcome.exit_code != 0)

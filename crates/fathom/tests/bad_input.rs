@@ -7,8 +7,6 @@
 
 #[path = "ground/run.rs"]
 mod ground;
-
-use engine::sys;
 use ground::{Ground, NOBODY, is_root, skipped};
 use insta::assert_snapshot;
 use std::fs;

@@ -26,12 +26,12 @@ mod own_server;
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 
-use engine::{Clock, MachineClock};
 use record::{Record, Status, read_records};
 use server::{Act, Server};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
+use sys::{Clock, MachineClock};
 
 const SECRET: &str = "a-secret-that-nobody-sees";
 

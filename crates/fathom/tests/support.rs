@@ -212,7 +212,7 @@ pub(crate) mod skip {
             .write(true)
             .create(true)
             .truncate(true)
-            .custom_flags(engine::sys::direct_flag());
+            .custom_flags(sys::direct_flag());
         (!in_memory && options.open(place.path("direct.probe")).is_ok())
             || skipped("a file system with direct I/O")
     }

@@ -1,10 +1,10 @@
 //! Between two slots: what one wrote must not be the other's load.
 
-use engine::{Clock, sys};
 use record::{Record, StorageLayer};
 use run::machine::Machine;
 use run::{Context, resolve};
 use std::fs::File;
+use sys::Clock;
 use units::{Bytes, Nanos};
 use workload::Workload;
 
@@ -106,9 +106,9 @@ impl Left {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::MachineClock;
     use record::{Calibration, FathomVersion, Fill, Measurements, Operations};
     use std::path::Path;
+    use sys::MachineClock;
 
     fn counted(kind: &str, count: u64) -> Measurements {
         let mut out = Measurements::default();

@@ -3,10 +3,10 @@
 use crate::drain;
 use crate::plan::{Plan, Turn};
 use crate::ready::ready;
-use engine::{Clock, sys};
 use record::{PlanLine, Record, Status, Trial};
 use run::{Context, RunError, execute, unstarted};
 use std::sync::Arc;
+use sys::Clock;
 use workload::Phase;
 
 /// How often a block is begun before the experiment ends: what fails three times in a row fails for
@@ -319,12 +319,12 @@ impl Course<'_> {
 mod tests {
     use super::*;
     use crate::{Arm, Row};
-    use engine::MachineClock;
     use record::{Calibration, FathomVersion, Role, Stopping};
     use run::NoWatch;
     use run::machine::Machine;
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
+    use sys::MachineClock;
     use workload::{Workload, settings};
 
     fn context() -> Context {

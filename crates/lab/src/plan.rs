@@ -35,7 +35,7 @@ pub struct Plan {
 #[must_use]
 pub fn drawn_seed() -> u64 {
     // 48 bits: short enough to be typed again, and exact in every reader of JSON.
-    RandomState::new().hash_one(engine::clock::wall_time()) >> 16
+    RandomState::new().hash_one(sys::clock::wall_time()) >> 16
 }
 
 /// What is compared.

@@ -23,7 +23,6 @@ mod timetable;
 mod told;
 
 use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, SlotWatch, WhyEnded};
-use engine::Clock;
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 pub use own_file::{OwnFile, remove_stale};
@@ -31,6 +30,7 @@ pub use prepared::{Prepared, ProfileArm, prepare};
 use record::{Record, Role};
 use run::{Context, RunError};
 use std::path::PathBuf;
+use sys::Clock;
 use timetable::fill_ns;
 use units::{Bytes, Nanos};
 use workload::{EngineName, SpecError, Workload};

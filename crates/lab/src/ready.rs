@@ -3,7 +3,6 @@
 
 use crate::execute::LabError;
 use crate::plan::Plan;
-use engine::sys;
 use run::{Context, Resolved, TargetKind, dry_run};
 use std::collections::BTreeMap;
 use std::fs;

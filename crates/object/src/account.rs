@@ -5,7 +5,6 @@ use crate::observe::Measured;
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
 use crate::worker::{Counts, Yield};
-use engine::sys::Usage;
 use record::{
     EndpointAccount, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements, Outcome,
     PaceAccount, ProcessAccount, Record, SCHEMA, ServerAccount, SigningCost, Status, Stoppage,
@@ -13,6 +12,7 @@ use record::{
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+use sys::Usage;
 use units::Bytes;
 
 /// What a run left when its threads had ended.

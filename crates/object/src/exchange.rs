@@ -5,10 +5,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::habits::Thread;
 use crate::payload::{Object, Payload};
 use crate::wire::Response;
-use engine::Clock;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::task::{Poll, ready};
+use sys::Clock;
 use tokio::io::ReadBuf;
 use units::lossless::to_u64;
 

@@ -14,12 +14,12 @@ use crate::scenario::{Arrivals, StepKind};
 use crate::target::Service;
 use crate::user::{SeedSet, calls, signs_payload};
 use crate::worker::{self, Live, Shared, Yield};
-use engine::{Clock, MachineClock, Vigil, clock::wall_time, sys, sys::Usage};
 use record::{Interval, Measurements, Record, ServerAccount, Stoppage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
+use sys::{Clock, MachineClock, Usage, Vigil, clock::wall_time};
 
 /// From the start of the threads to the common start: none of them begins late.
 const LEAD_NS: u64 = 10_000_000;

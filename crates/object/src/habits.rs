@@ -6,12 +6,12 @@ use crate::ledger::Ledger;
 use crate::payload::{Object, Payload};
 use crate::sign::Credentials;
 use crate::target::Service;
-use engine::MachineClock;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use sys::MachineClock;
 
 /// Buffer that every response of a thread is read into.
 const READ_BYTES: usize = 256 << 10;

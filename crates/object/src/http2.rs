@@ -14,7 +14,6 @@ use crate::ledger::{Ledger, add};
 use crate::payload::Object;
 use crate::wire::Response;
 use bytes::{Buf, Bytes};
-use engine::Clock;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{RecvStream, SendStream};
 use http::{Request, Uri};
@@ -23,6 +22,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use sys::Clock;
 use tokio::sync::{Mutex, Notify};
 use units::lossless::{to_u64, to_usize};
 

@@ -2,7 +2,6 @@
 
 use crate::execute::LoadWatch;
 use crate::worker::Shared;
-use engine::sys;
 use record::{Interval, LiveCounters, Measurements};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

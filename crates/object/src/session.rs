@@ -17,10 +17,10 @@ use crate::payload::Object;
 use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
 use crate::target::Service;
 use crate::wire::{Expect, Response};
-use engine::Clock;
 use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
+use sys::Clock;
 use units::lossless::to_u64;
 
 /// First and longest pause after a failure to reach the server.

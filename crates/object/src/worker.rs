@@ -16,13 +16,13 @@ use crate::random::Random;
 use crate::scenario::{Arrivals, Scenario};
 use crate::session::Session;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
-use engine::{Clock, MachineClock, sys};
 use record::{LiveCounters, WorkerAccount};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use sys::{Clock, MachineClock};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet};
 

@@ -9,13 +9,13 @@ mod server;
 #[path = "store/tls.rs"]
 mod tls;
 
-use engine::MachineClock;
 use object::{
     Adjustments, Credentials, HttpVersion, Instruments, LoadError, LoadPlan, LoadTarget, Scenario,
     Threshold, Trust, Unwatched, execute,
 };
 use record::{Operations, Record, Status};
 use server::{Act, Server};
+use sys::MachineClock;
 
 const MS: u64 = 1_000_000;
 

@@ -14,8 +14,6 @@ use crate::steps::{KindTime, together};
 use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
-use engine::Standstill;
-use engine::sys::{self, Usage};
 use record::{
     Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount,
     MachineAccount, Measurements, PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Span,
@@ -23,6 +21,8 @@ use record::{
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+use sys::Standstill;
+use sys::Usage;
 use targets::targets;
 use workload::{LockMode, Phase};
 

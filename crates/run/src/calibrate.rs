@@ -6,9 +6,10 @@ use crate::pace::Pace;
 use crate::source::{FlushEvery, Source, SourcePlan};
 use crate::tally::Tally;
 use crate::worker::{Batching, StopRule, WorkerPlan, work};
-use engine::{Clock, EngineError, MachineClock, NullEngine, Op};
+use engine::{EngineError, NullEngine, Op};
 use record::{Calibration, LiveCounters};
 use std::sync::atomic::AtomicBool;
+use sys::{Clock, MachineClock};
 use workload::ThinkMode;
 
 /// Measures the clock, a sleep, and the worker loop over the null engine, for about `budget_ns`
@@ -51,7 +52,7 @@ fn clock_round_ns(clock: &MachineClock, budget_ns: u64) -> f64 {
 }
 
 fn sleep_overshoot_ns(clock: &MachineClock) -> u64 {
-    engine::sys::precise_sleeps();
+    sys::precise_sleeps();
     let mut late: Vec<u64> = (0..5)
         .map(|_| {
             let deadline = clock.now() + 100_000;

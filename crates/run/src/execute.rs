@@ -9,7 +9,6 @@ use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
-use engine::{Clock, MachineClock, Vigil, sys};
 use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -17,6 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
+use sys::{Clock, MachineClock, Vigil};
 use workload::{EngineName, Phase};
 
 /// How often signals are looked at.
@@ -95,7 +95,7 @@ pub fn execute(
         resolved: &resolved,
         shared: &shared,
     };
-    let started_at = engine::clock::wall_time();
+    let started_at = sys::clock::wall_time();
     let (accounts, reports) = run.measure(&mut turn, watch)?;
     prepared.undo.keep();
     let completed = finished(&shared, &reports);
@@ -131,7 +131,7 @@ pub fn execute(
 /// The record of a run that failed before its clock started; nothing was measured.
 #[must_use]
 pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
-    let started_at = humantime::format_rfc3339_millis(engine::clock::wall_time()).to_string();
+    let started_at = humantime::format_rfc3339_millis(sys::clock::wall_time()).to_string();
     let status = if sys::caught_signal().is_some() {
         Status::Interrupted
     } else {

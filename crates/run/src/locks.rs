@@ -3,10 +3,11 @@
 
 use crate::safety::LOCKABLE;
 use crate::source::Drawn;
-use engine::sys::{LockKind, ofd_lock, ofd_unlock};
-use engine::{Clock, Op};
+use engine::Op;
 use record::Histogram;
 use std::fs::File;
+use sys::Clock;
+use sys::{LockKind, ofd_lock, ofd_unlock};
 
 /// Locks of one worker, each on an open file description of its own.
 pub(crate) struct Locks {

@@ -512,7 +512,7 @@ mod tests {
         if let (Some(before), Some(after)) = (before, watch.as_mut().and_then(Probe::read)) {
             assert!(after.since(&before).unwrap().wchar >= 100_000);
         }
-        let thread = engine::sys::thread_id();
+        let thread = sys::thread_id();
         let sched = machine.thread_sched(thread).unwrap();
         assert!(sched.user_ticks.is_some() && sched.voluntary_switches.is_some());
         assert!(sched.since(&sched).user_ticks == Some(0));

@@ -4,7 +4,6 @@ use crate::account::Accounts;
 use crate::execute::{Context, Watch};
 use crate::machine::{CpuTimes, DiskCounters, Probe};
 use crate::setup::Shared;
-use engine::sys;
 use record::{Interval, Measurements};
 
 /// Beyond this many intervals neighbours are merged, so that memory does not grow with the length

@@ -20,7 +20,6 @@ use crate::layout::{FileSpec, manifest};
 use crate::probe::RealProbe;
 use crate::resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind};
 use crate::safety::{self, Access, Announced, Approval, FileId, Referent, WriteRequest};
-use engine::sys;
 use manifest_file::manifest_file;
 use record::{Fill, Residency};
 use seal::Unsealed;

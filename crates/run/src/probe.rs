@@ -1,7 +1,6 @@
 //! The machine's side of the safety checks.
 
 use crate::safety::{FileId, Probe};
-use engine::sys;
 use std::fs::File;
 use std::io;
 use std::path::Path;

@@ -10,7 +10,7 @@ use crate::error::RunError;
 use crate::layout::{Layout, Shape, layout, shape};
 use crate::machine::Machine;
 use crate::safety::{self, Refusal};
-use engine::{NbdEngine, NbdUrl, sys};
+use engine::{NbdEngine, NbdUrl};
 use permits::{Permits, ThisProcess};
 use record::{Difference, StorageLayer};
 use std::os::unix::fs::FileTypeExt;

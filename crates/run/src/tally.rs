@@ -3,9 +3,9 @@
 use crate::steps::{KindTime, WritePasses};
 use crate::verify::{FailureLog, Mismatch};
 use engine::Op;
-use engine::sys::{self, Usage};
 use record::LoopAccount;
 use std::collections::BTreeMap;
+use sys::Usage;
 
 /// How long a worker waits for operations in flight once it was told to halt.
 const PATIENCE_NS: u64 = 5_000_000_000;

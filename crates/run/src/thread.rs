@@ -10,15 +10,16 @@ use crate::resolve::{WorkerPlacement, nbd_url};
 use crate::setup::{GroupFile, Shared};
 use crate::tally::Tally;
 use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
-use engine::sys::{self, Usage};
 use engine::{
-    Clock, Engine, EngineError, LibaioEngine, MachineClock, MapAdvice, MetaEngine, MmapEngine,
-    NbdEngine, NullEngine, RingOptions, SimEngine, SimModel, SyncEngine, UringEngine, VirtualClock,
+    Engine, EngineError, LibaioEngine, MetaEngine, MmapEngine, NbdEngine, NullEngine, RingOptions,
+    SimEngine, SimModel, SyncEngine, UringEngine,
 };
 use record::{Histogram, Interval};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use sys::Usage;
+use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
 use workload::{DataPattern, EngineName, LockMode, Madvise};
 
 /// How a worker fared.

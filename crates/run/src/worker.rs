@@ -13,9 +13,10 @@ use crate::pace::Due;
 use crate::source::Drawn;
 use crate::steps::Between;
 use crate::tally::{Failure, Tally};
-use engine::{Clock, Completion, Engine, EngineError, Op, Request, Slot};
+use engine::{Completion, Engine, EngineError, Op, Request, Slot};
 use record::LiveCounters;
 use std::sync::atomic::Ordering::Relaxed;
+use sys::Clock;
 use workload::ThinkMode;
 
 /// Below this distance to a due time the loop polls: a sleep would end too late.

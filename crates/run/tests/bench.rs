@@ -1,11 +1,12 @@
 //! A bench to run workloads on: a temporary directory, options as they are typed, and the engines
 //! that this machine has.
 
-use engine::{LibaioEngine, MachineClock, RingOptions, UringEngine};
+use engine::{LibaioEngine, RingOptions, UringEngine};
 use record::{Calibration, FathomVersion, Record};
 use run::machine::Machine;
 use run::{Context, NoWatch, RunError, execute};
 use std::path::Path;
+use sys::MachineClock;
 use tempfile::TempDir;
 use workload::{Phase, Workload, settings};
 

@@ -6,13 +6,13 @@ mod bench;
 mod nbd_server;
 
 use bench::{Options, Way, attempt, context, directory, measured, ways_to_a_file, workload};
-use engine::sys::{LockKind, ofd_lock, ofd_unlock};
 use nbd_server::NbdServer;
 use record::{Measurements, Operations, Record};
 use run::{NoWatch, execute};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
+use sys::{LockKind, ofd_lock, ofd_unlock};
 use tempfile::TempDir;
 use workload::Phase;
 

@@ -49,7 +49,7 @@ pub(super) fn run(
         matches,
         &names.iter().map(String::as_str).collect::<Vec<_>>(),
     )?;
-    engine::sys::catch_signals();
+    sys::catch_signals();
     if matches.get_flag("profile") {
         return super::profile::run(matches, &names, files, question);
     }
@@ -123,7 +123,7 @@ pub(super) fn expected(
 }
 
 fn signal_code() -> Option<i32> {
-    engine::sys::caught_signal().map(engine::sys::CaughtSignal::exit_code)
+    sys::caught_signal().map(sys::CaughtSignal::exit_code)
 }
 
 /// Beside the result, which alone is on standard output.

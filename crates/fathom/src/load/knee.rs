@@ -112,7 +112,7 @@ impl Load<'_> {
         }
         let curve = curve(&mut points, &search);
         self.finish(&records, &curve)?;
-        let stopped = engine::sys::caught_signal().map(engine::sys::CaughtSignal::exit_code);
+        let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(if search.rates.best().is_some() { 0 } else { 3 }))
     }
 }

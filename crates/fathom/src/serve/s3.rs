@@ -81,7 +81,7 @@ pub(super) fn command() -> Command {
 
 fn clock() -> WallClock {
     Arc::new(|| {
-        let since = engine::clock::wall_time()
+        let since = sys::clock::wall_time()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -215,7 +215,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         lifecycle_day: duration(matches, "lifecycle-day")?,
     };
     // A connection takes a file, and 256 objects stay open.
-    let _whatever_it_is = engine::sys::raise_file_limit();
+    let _whatever_it_is = sys::raise_file_limit();
     let store = store(matches)?;
     let about = about(matches, &*store, &keys)?;
     let region = text(matches, "region").to_owned();

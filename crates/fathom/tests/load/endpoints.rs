@@ -3,9 +3,9 @@
 use super::client::Server;
 use super::own_server::{load, ok, pem, target, tls_server};
 use super::{code, text};
-use engine::{Clock, MachineClock};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use sys::{Clock, MachineClock};
 
 /// Forwards connections to `behind`, holding the server's first bytes back; its address.
 pub(crate) fn slow_to_begin(behind: &str, hold_ns: u64) -> String {

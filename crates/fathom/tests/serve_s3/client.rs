@@ -270,9 +270,8 @@ impl Client {
     /// The fields that sign a form, with a policy of these conditions that holds for an hour.
     pub(crate) fn signed_form(&self, conditions: &str) -> Vec<(String, String)> {
         let stamp = self.stamp();
-        let expiration = humantime::format_rfc3339_seconds(
-            engine::clock::wall_time() + Duration::from_secs(3600),
-        );
+        let expiration =
+            humantime::format_rfc3339_seconds(sys::clock::wall_time() + Duration::from_secs(3600));
         let credential = format!("{}/{}/us-east-1/s3/aws4_request", self.access, &stamp[..8]);
         let own = format!(
             r#"{{"x-amz-algorithm":"AWS4-HMAC-SHA256"}},{{"x-amz-credential":"{credential}"}},{{"x-amz-date":"{stamp}"}}"#
@@ -298,9 +297,7 @@ impl Client {
     }
 
     fn stamp(&self) -> String {
-        let now = engine::clock::wall_time()
-            .duration_since(UNIX_EPOCH)
-            .unwrap();
+        let now = sys::clock::wall_time().duration_since(UNIX_EPOCH).unwrap();
         let at = UNIX_EPOCH
             + Duration::from_secs(now.as_secs().checked_add_signed(self.skew_s).unwrap());
         humantime::format_rfc3339_seconds(at)

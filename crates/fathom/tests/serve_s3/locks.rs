@@ -12,7 +12,7 @@ fn with_lock(client: &mut Client) {
 
 /// A time so many seconds from here, as S3 writes it.
 fn ahead(seconds: u64) -> String {
-    humantime::format_rfc3339_seconds(engine::clock::wall_time() + Duration::from_secs(seconds))
+    humantime::format_rfc3339_seconds(sys::clock::wall_time() + Duration::from_secs(seconds))
         .to_string()
 }
 

@@ -2,7 +2,6 @@
 
 use super::ground::rung;
 use super::{ProfileError, ProfileWatch, Step};
-use engine::sys;
 use record::{Interval, Record, Status};
 use run::{Context, RunError, Watch, execute};
 use std::path::PathBuf;

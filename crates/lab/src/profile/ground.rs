@@ -2,7 +2,7 @@
 
 use super::own_file::{OwnFile, remove_stale};
 use super::{ProfileError, ProfileRequest};
-use engine::{RingOptions, UringEngine, sys};
+use engine::{RingOptions, UringEngine};
 use record::StorageLayer;
 use run::{Context, RunError};
 use std::fs::{self, File, OpenOptions};

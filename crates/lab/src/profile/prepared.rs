@@ -13,12 +13,12 @@ use super::{
     told,
 };
 use crate::{Arm, Plan, Row, drawn_seed};
-use engine::Clock;
 use record::Stopping;
 use run::Context;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use sys::Clock;
 use units::{Bytes, Nanos};
 use workload::{Cache, EngineName, Phase, Workload};
 

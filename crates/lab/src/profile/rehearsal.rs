@@ -2,10 +2,10 @@
 
 use super::{ProfileError, ProfileWatch, RowsLeftOut, Step, leave_out};
 use crate::{Row, drain};
-use engine::{Clock, sys};
 use record::{Record, Status};
 use run::{Context, NoWatch, RunError, execute};
 use std::fs::File;
+use sys::Clock;
 use units::Nanos;
 use workload::{Cache, Phase, Workload};
 

@@ -1,11 +1,11 @@
 use super::{FRAME_HEAD, SETTINGS, State};
 use crate::connection::{Stream, speaks_no_http2};
 use crate::habits::Thread;
-use engine::Clock;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use sys::Clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A connection's bytes, which are watched for whether they begin as HTTP/2 does.

@@ -5,8 +5,8 @@ use crate::calls::Call;
 use crate::exchange::Take;
 use crate::failure::{Failure, FailureKind, element};
 use crate::payload::Object;
-use engine::Clock;
 use std::rc::Rc;
+use sys::Clock;
 
 impl Session {
     /// A request on the bucket itself, in setup and teardown: the status, and what its body says.

@@ -7,12 +7,12 @@
     reason = "each file of tests uses a part, and what fails in it fails the test"
 )]
 
-use engine::{Clock, MachineClock};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use sys::{Clock, MachineClock};
 
 /// A request as a test sees it.
 pub(crate) struct Asked {

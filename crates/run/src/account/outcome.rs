@@ -2,7 +2,6 @@
 
 use super::Ended;
 use crate::tally::{Failure, FailureCount};
-use engine::sys;
 use record::{ErrorCount, Measurements, Outcome, Status, Verification};
 use std::collections::BTreeMap;
 use workload::VerifyWhen;

@@ -1,7 +1,6 @@
 //! Writing files before a run, so that reads meet data.
 
 use crate::error::RunError;
-use engine::sys;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

@@ -76,7 +76,7 @@ pub(crate) fn seal(
             .ok()
     });
     let _in_vain_where_another_machine_stamps_files =
-        times.max().map(engine::clock::outwait_file_time);
+        times.max().map(sys::clock::outwait_file_time);
     let mut is_any_sealed = false;
     for ready in &mut prepared.files {
         let facts = std::fs::metadata(&ready.path).ok();

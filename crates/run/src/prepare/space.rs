@@ -2,7 +2,6 @@
 
 use super::{FilePlan, FillPlan, use_of};
 use crate::error::RunError;
-use engine::sys;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

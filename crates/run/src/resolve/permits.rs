@@ -1,7 +1,7 @@
 //! What the kernel lets this process do, found out by trying: a sandbox forbids calls without
 //! saying so anywhere.
 
-use engine::{EngineError, LibaioEngine, RingOptions, UringEngine, sys};
+use engine::{EngineError, LibaioEngine, RingOptions, UringEngine};
 use std::io;
 use workload::EngineName;
 

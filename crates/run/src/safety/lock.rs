@@ -6,11 +6,11 @@
 //! one file were asked for together and share its lock.
 
 use super::{Access, FileId, Refusal};
-use engine::sys::{self, LockKind};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use sys::LockKind;
 
 /// What lies beyond every byte that a lock on data covers.
 pub(crate) const LOCKABLE: u64 = WRITERS;

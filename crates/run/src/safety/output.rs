@@ -7,7 +7,6 @@
 use super::{How, Probe, Referent, file_in_use, is_kernel_interface};
 use crate::error::RunError;
 use crate::probe::RealProbe;
-use engine::sys;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -117,7 +117,7 @@ impl Mark {
 impl Stamp {
     /// The time on the clock of files.
     fn present() -> Self {
-        let since = engine::clock::file_time()
+        let since = sys::clock::file_time()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Stamp {
@@ -299,9 +299,9 @@ pub fn seal_mark(
 
 /// Waits until a change of any sealed file shows.
 pub fn outwait_seals() {
-    let end = engine::clock::file_time() + SEALING;
+    let end = sys::clock::file_time() + SEALING;
     // Each look waits for some ticks; a clock that is set back meanwhile is not waited for.
-    let _in_vain_if_the_clock_was_set_back = (0..16).any(|_| engine::clock::outwait_file_time(end));
+    let _in_vain_if_the_clock_was_set_back = (0..16).any(|_| sys::clock::outwait_file_time(end));
 }
 
 /// Removes the sidecar of a file that is about to be deleted; an attribute goes with its file.

@@ -1,7 +1,6 @@
 //! Removing a file that is known by what it is, not by its name.
 
 use super::FileId;
-use engine::sys;
 use std::ffi::CString;
 use std::fs;
 use std::io;

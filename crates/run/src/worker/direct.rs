@@ -2,8 +2,9 @@
 //! operations.
 
 use super::{Loop, WorkerPlan};
-use engine::{Clock, Engine, Request};
+use engine::{Engine, Request};
 use std::sync::atomic::Ordering::Relaxed;
+use sys::Clock;
 
 /// Plain reads and writes as fast as they end, one at a time.
 pub(super) fn is_open(plan: &WorkerPlan<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! The kernel's native asynchronous I/O interface (linux/aio_abi.h).
 
-use super::checked;
+use crate::checked;
 use std::io;
 use std::os::fd::RawFd;
 

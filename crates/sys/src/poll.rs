@@ -1,12 +1,12 @@
 //! Waiting for a socket.
 
-use super::checked;
+use crate::checked;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readiness {
+pub enum Readiness {
     Input,
     InputOrOutput,
 }
@@ -16,11 +16,7 @@ pub(crate) enum Readiness {
 ///
 /// # Errors
 /// `Interrupted` when a signal came, and whatever the kernel refuses.
-pub(crate) fn wait_ready(
-    descriptor: impl AsFd,
-    wanted: Readiness,
-    timeout_ns: u64,
-) -> io::Result<bool> {
+pub fn wait_ready(descriptor: impl AsFd, wanted: Readiness, timeout_ns: u64) -> io::Result<bool> {
     let events = match wanted {
         Readiness::Input => libc::POLLIN,
         Readiness::InputOrOutput => libc::POLLIN | libc::POLLOUT,

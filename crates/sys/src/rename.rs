@@ -1,6 +1,6 @@
 //! Renaming that cannot destroy.
 
-use super::checked;
+use crate::checked;
 use std::ffi::CStr;
 use std::io;
 

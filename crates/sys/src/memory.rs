@@ -1,10 +1,10 @@
 //! Mappings, their placement, and the fault that a broken one raises.
 
-use super::checked;
-use crate::MapAdvice;
+use crate::checked;
 use std::cell::Cell;
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -23,7 +23,11 @@ pub fn page_size() -> usize {
     SIZE.load(Relaxed)
 }
 
-pub(crate) fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
+/// Fresh private memory, which [`unmap`] gives back.
+///
+/// # Errors
+/// The kernel has none.
+pub fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
     // SAFETY: a fresh private mapping.
     let base = unsafe {
         libc::mmap(
@@ -43,7 +47,7 @@ pub(crate) fn map_anonymous(bytes: usize) -> io::Result<NonNull<u8>> {
 
 /// # Safety
 /// The range came from [`map_anonymous`] and nothing refers to it any more.
-pub(crate) unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
+pub unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
     // SAFETY: as the caller promises.
     unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
 }
@@ -73,12 +77,22 @@ pub fn bind_memory(nodes: &[u32]) -> io::Result<()> {
     .map(drop)
 }
 
+/// Advice given for a whole mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapAdvice {
+    Sequential,
+    Random,
+    WillNeed,
+    DontNeed,
+    HugePage,
+    NoHugePage,
+}
+
 /// A whole file mapped into memory.
-pub(crate) struct FileMap {
+pub struct FileMap {
     base: NonNull<u8>,
     bytes: usize,
-    /// Of the mapped file, which the map's owner keeps open.
-    fd: RawFd,
+    file: File,
     writable: bool,
 }
 
@@ -87,7 +101,11 @@ pub(crate) struct FileMap {
 unsafe impl Send for FileMap {}
 
 impl FileMap {
-    pub(crate) fn new(fd: RawFd, bytes: u64, writable: bool) -> io::Result<Self> {
+    /// Maps the first `bytes` of a file.
+    ///
+    /// # Errors
+    /// A file that cannot be mapped.
+    pub fn new(file: File, bytes: u64, writable: bool) -> io::Result<Self> {
         let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
         let access = if writable {
             libc::PROT_READ | libc::PROT_WRITE
@@ -95,8 +113,16 @@ impl FileMap {
             libc::PROT_READ
         };
         // SAFETY: a fresh shared mapping of the descriptor.
-        let base =
-            unsafe { libc::mmap64(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, fd, 0) };
+        let base = unsafe {
+            libc::mmap64(
+                std::ptr::null_mut(),
+                bytes,
+                access,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -105,12 +131,14 @@ impl FileMap {
         Ok(Self {
             base,
             bytes,
-            fd,
+            file,
             writable,
         })
     }
 
-    pub(crate) fn advise(&self, advice: MapAdvice) -> io::Result<()> {
+    /// # Errors
+    /// Advice that the kernel refuses.
+    pub fn advise(&self, advice: MapAdvice) -> io::Result<()> {
         let word = match advice {
             MapAdvice::Sequential => libc::MADV_SEQUENTIAL,
             MapAdvice::Random => libc::MADV_RANDOM,
@@ -133,7 +161,7 @@ impl FileMap {
 
     /// Copies out of the mapping; bytes, or a negative errno.
     #[inline]
-    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> i64 {
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> i64 {
         let Some(start) = self.range(offset, into.len()) else {
             return -i64::from(libc::EINVAL);
         };
@@ -151,7 +179,7 @@ impl FileMap {
 
     /// Copies into the mapping; bytes, or a negative errno.
     #[inline]
-    pub(crate) fn write(&self, offset: u64, from: &[u8]) -> i64 {
+    pub fn write(&self, offset: u64, from: &[u8]) -> i64 {
         let Some(start) = self.range(offset, from.len()).filter(|_| self.writable) else {
             return -i64::from(libc::EINVAL);
         };
@@ -197,14 +225,14 @@ impl FileMap {
                 bytes,
                 access,
                 libc::MAP_SHARED | libc::MAP_FIXED,
-                self.fd,
+                self.file.as_raw_fd(),
                 offset,
             )
         };
     }
 
     /// Writes dirty pages back and waits; 0, or a negative errno.
-    pub(crate) fn flush(&self) -> i64 {
+    pub fn flush(&self) -> i64 {
         // SAFETY: the range is the whole mapping.
         match checked(libc::c_long::from(unsafe {
             libc::msync(self.base.as_ptr().cast(), self.bytes, libc::MS_SYNC)
@@ -250,7 +278,7 @@ extern "C" fn on_bus_error(
 }
 
 /// Installs the handler for broken mappings, once a process.
-pub(crate) fn catch_bus_errors() {
+pub fn catch_bus_errors() {
     static ONCE: Once = Once::new();
     let _page_size_is_known_before_the_handler_runs = page_size();
     ONCE.call_once(|| {

@@ -1,12 +1,12 @@
 //! Threads, limits and time.
 
-use super::checked;
+use crate::checked;
 use std::io;
 use std::time::Duration;
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 #[inline]
-pub(crate) fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 

@@ -4,7 +4,7 @@
 //! stops, because a reading costs half of `clock_gettime`; it is calibrated against
 //! `CLOCK_MONOTONIC` and checked against it again when a run ends.
 
-use crate::sys;
+use crate::process;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -58,7 +58,7 @@ impl MachineClock {
         }
         let (tsc0, ns0) = paired_reading();
         let end = ns0 + u64::try_from(window.as_nanos()).unwrap_or(u64::MAX >> 1);
-        while sys::monotonic_ns() < end {
+        while process::monotonic_ns() < end {
             std::hint::spin_loop();
         }
         let (tsc1, ns1) = paired_reading();
@@ -91,7 +91,7 @@ impl MachineClock {
     #[must_use]
     pub fn drift_ns(&self) -> i64 {
         let before = self.now();
-        let truth = sys::monotonic_ns();
+        let truth = process::monotonic_ns();
         let after = self.now();
         let mine = before + (after - before) / 2;
         i64::try_from(i128::from(mine) - i128::from(truth)).unwrap_or(i64::MAX)
@@ -102,19 +102,19 @@ impl Clock for MachineClock {
     #[inline]
     fn now(&self) -> u64 {
         self.scale
-            .map_or_else(sys::monotonic_ns, |scale| scale.ns(ordered_tsc()))
+            .map_or_else(process::monotonic_ns, |scale| scale.ns(ordered_tsc()))
     }
 
     #[inline]
     fn now_after_call(&self) -> u64 {
         self.scale
-            .map_or_else(sys::monotonic_ns, |scale| scale.ns(unordered_tsc()))
+            .map_or_else(process::monotonic_ns, |scale| scale.ns(unordered_tsc()))
     }
 
     fn sleep_until(&self, deadline: u64) {
         let now = self.now();
         if deadline > now {
-            sys::sleep_ns(deadline - now);
+            process::sleep_ns(deadline - now);
         }
     }
 }
@@ -137,7 +137,7 @@ fn paired_reading() -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..16 {
         let before = ordered_tsc();
-        let ns = sys::monotonic_ns();
+        let ns = process::monotonic_ns();
         let after = ordered_tsc();
         if after - before < best.0 {
             best = (after - before, before + (after - before) / 2, ns);
@@ -185,7 +185,7 @@ pub fn wall_time() -> SystemTime {
 /// that no file that is changed from now on gets an earlier time.
 #[must_use]
 pub fn file_time() -> SystemTime {
-    SystemTime::UNIX_EPOCH + sys::file_clock()
+    SystemTime::UNIX_EPOCH + process::file_clock()
 }
 
 /// Waits until whatever is written from now on gets a later time than `modified`: kernels before
@@ -197,16 +197,16 @@ pub fn outwait_file_time(modified: SystemTime) -> bool {
         .unwrap_or_default();
     // One tick ends the present moment; the others are for sleeps that a signal ended early.
     for _ in 0..4 {
-        if sys::file_clock() > modified {
+        if process::file_clock() > modified {
             return true;
         }
-        sys::sleep_ns(
-            u64::try_from(sys::file_clock_tick().as_nanos())
+        process::sleep_ns(
+            u64::try_from(process::file_clock_tick().as_nanos())
                 .unwrap_or(0)
                 .min(10_000_000),
         );
     }
-    sys::file_clock() > modified
+    process::file_clock() > modified
 }
 
 /// Time that passes only when somebody advances it; shared by a worker and its `sim` engine.
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn after_the_wait_the_clock_of_files_has_passed_the_time_that_was_given() {
         for _ in 0..3 {
-            let present = SystemTime::UNIX_EPOCH + sys::file_clock();
+            let present = SystemTime::UNIX_EPOCH + process::file_clock();
             assert!(outwait_file_time(present));
-            assert!(SystemTime::UNIX_EPOCH + sys::file_clock() > present);
+            assert!(SystemTime::UNIX_EPOCH + process::file_clock() > present);
         }
         assert!(
             outwait_file_time(SystemTime::UNIX_EPOCH),

@@ -5,7 +5,7 @@
 //! is explained by the scheduler's own account of the thread (time on a CPU, time runnable without
 //! one), as on a busy machine, or by nothing: then nobody ran.
 
-use crate::sys;
+use crate::process;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -76,7 +76,7 @@ impl Vigil {
             .map(|(on_cpu, runnable)| on_cpu.saturating_add(runnable));
         Accounts {
             used,
-            suspended: sys::suspended_ns(),
+            suspended: process::suspended_ns(),
         }
     }
 }

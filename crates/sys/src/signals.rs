@@ -1,6 +1,6 @@
 //! Signals that end a run instead of the process.
 
-use super::monotonic_ns;
+use crate::monotonic_ns;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// A second signal says that somebody has lost patience only if it comes so much later than the

@@ -1,6 +1,6 @@
 //! Calls on files and devices.
 
-use super::checked;
+use crate::checked;
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,7 +32,7 @@ fn outcome(result: i64) -> i64 {
 /// # Safety
 /// `address` is valid for writing `len` bytes and nobody else uses them.
 #[inline]
-pub(crate) unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
+pub unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
     outcome(unsafe { libc::syscall(libc::SYS_pread64, fd, address, len, signed(offset)) })
 }
@@ -42,17 +42,17 @@ pub(crate) unsafe fn pread(fd: RawFd, address: *mut u8, len: usize, offset: u64)
 /// # Safety
 /// `address` is valid for reading `len` bytes and nobody writes them.
 #[inline]
-pub(crate) unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
+pub unsafe fn pwrite(fd: RawFd, address: *const u8, len: usize, offset: u64) -> i64 {
     // SAFETY: as the caller promises.
     outcome(unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, len, signed(offset)) })
 }
 
-pub(crate) fn fsync(fd: RawFd) -> i64 {
+pub fn fsync(fd: RawFd) -> i64 {
     // SAFETY: no memory is passed.
     outcome(unsafe { libc::fsync(fd) }.into())
 }
 
-pub(crate) fn fdatasync(fd: RawFd) -> i64 {
+pub fn fdatasync(fd: RawFd) -> i64 {
     // SAFETY: no memory is passed.
     outcome(unsafe { libc::fdatasync(fd) }.into())
 }

@@ -1,0 +1,48 @@
+//! What Fathom asks of the kernel: clock, signals, resource usage, files, mappings, polling.
+//!
+//! Every system call that the standard library lacks is wrapped once, here, and a caller of the
+//! wrapper needs no `unsafe` unless it hands over memory of its own. The clocks and sleeps of the
+//! whole program are in [`clock`].
+//!
+//! Deliberately absent: what an operation is, what is counted, and every decision.
+
+pub mod aio;
+pub mod clock;
+mod files;
+mod memory;
+mod poll;
+mod process;
+mod rename;
+mod signals;
+mod vigil;
+
+pub use clock::{Clock, MachineClock, VirtualClock};
+pub use files::{
+    Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,
+    exclusive_block_open, fadvise, fallocate, fdatasync, free_bytes, fsync, is_symlink_loop,
+    loop_backing, may_write, next_data, next_hole, noatime_flag, ofd_is_locked, ofd_lock,
+    ofd_try_lock, ofd_unlock, open_without_waiting, pread, pwrite, read_xattr, resident_bytes,
+    sync_flag, write_xattr,
+};
+pub use memory::{
+    FileMap, MapAdvice, bind_memory, catch_bus_errors, map_anonymous, page_size, unmap,
+};
+pub use poll::{Readiness, wait_ready};
+pub use process::{
+    Usage, monotonic_ns, precise_sleeps, raise_file_limit, set_affinity, thread_id,
+    usage_of_process, usage_of_thread,
+};
+pub use rename::rename_no_replace;
+pub use signals::{CaughtSignal, catch_signals, caught_signal};
+pub use vigil::{Standstill, Vigil};
+
+use std::io;
+
+/// The kernel's answer as a result.
+fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
