@@ -1,6 +1,6 @@
 //! The rules of the audit, one a file, and their order.
 
-use crate::{Finding, Severity};
+use crate::Finding;
 use record::{Operations, Record};
 use units::Percent;
 
@@ -38,6 +38,7 @@ mod percentile_from_few_samples;
 mod provider_limit;
 mod ramp_in_percentile;
 mod rate_not_kept;
+mod rule;
 mod series;
 mod served_from_cache;
 mod server_disagrees;
@@ -55,54 +56,84 @@ mod warm_up_in_data;
 mod working_set;
 
 pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
+pub use rule::{Rule, explain, rules};
 pub use set::{Located, audit};
 
-const RULES: [fn(&Record) -> Vec<Finding>; 45] = [
-    generator_stopped::check,
-    bytes_and_blocks::check,
-    little_law::check,
-    elapsed::check,
-    depth_not_reached::check,
-    inline_completion::check,
-    memory_target::check,
-    served_from_cache::check,
-    device_disagrees::check,
-    server_disagrees::check,
-    dirty_at_end::check,
-    volatile_writes::check,
-    rate_not_kept::check,
-    starved::check,
-    clock_drift::check,
-    verified_nothing::check,
-    verify_cannot_tell_holes::check,
-    percentile_from_few_samples::check,
-    short_run::check,
-    shared_random_writes::check,
-    single_observation::check,
-    latency_below_io::check,
-    label_vs_pattern::check,
-    pacing_bound::check,
-    errors_as_success::check,
-    counts_inconsistent::check,
-    summary_contradicts_data::check,
-    working_set::check,
-    medium_limit::check,
-    never_written::check,
-    no_io::check,
-    not_steady::check,
-    generator_bound::check,
-    generator_late::check,
-    target_on_same_host::check,
-    paced_by_kernel::check,
-    coordinated_omission::check,
-    ramp_in_percentile::check,
-    failures_in_latency::check,
-    warm_up_in_data::check,
-    provider_limit::check,
-    foreign_io::check,
-    cpu_frequency::check,
-    compressible_data::check,
-    hidden_layers::check,
+/// Every rule: of one record, then of several together; findings of one severity come in this order.
+const RULES: [Rule; 73] = [
+    generator_stopped::RULE,
+    bytes_and_blocks::RULE,
+    little_law::RULE,
+    elapsed::RULE,
+    depth_not_reached::RULE,
+    inline_completion::RULE,
+    memory_target::RULE,
+    served_from_cache::RULE,
+    device_disagrees::RULE,
+    server_disagrees::RULE,
+    dirty_at_end::RULE,
+    volatile_writes::RULE,
+    rate_not_kept::RULE,
+    starved::RULE,
+    clock_drift::RULE,
+    verified_nothing::RULE,
+    verify_cannot_tell_holes::RULE,
+    percentile_from_few_samples::RULE,
+    short_run::RULE,
+    shared_random_writes::RULE,
+    single_observation::RULE,
+    latency_below_io::RULE,
+    label_vs_pattern::RULE,
+    pacing_bound::RULE,
+    errors_as_success::RULE,
+    counts_inconsistent::RULE,
+    summary_contradicts_data::RULE,
+    working_set::RULE,
+    never_written::RULE,
+    no_io::RULE,
+    not_steady::RULE,
+    generator_bound::RULE,
+    generator_late::RULE,
+    target_on_same_host::RULE,
+    paced_by_kernel::RULE,
+    coordinated_omission::RULE,
+    ramp_in_percentile::RULE,
+    failures_in_latency::RULE,
+    warm_up_in_data::RULE,
+    provider_limit::RULE,
+    foreign_io::RULE,
+    cpu_frequency::RULE,
+    compressible_data::RULE,
+    hidden_layers::RULE,
+    set::no_repetition::RULE,
+    set::order_aliased::RULE,
+    set::control_fails::RULE,
+    set::environment_differs::RULE,
+    set::size_mix::RULE,
+    set::faster_than_medium::RULE,
+    set::environment_unrecorded::RULE,
+    set::depth_inversion::RULE,
+    set::unit_mix::RULE,
+    set::same_setup_two_numbers::RULE,
+    set::unequal_durations::RULE,
+    set::latency_at_unequal_load::RULE,
+    set::effect_below_mde::RULE,
+    set::baseline_is_outlier::RULE,
+    set::effect_flips_sign::RULE,
+    set::many_comparisons::RULE,
+    set::cells_missing::RULE,
+    set::compared_with_nothing::RULE,
+    set::verified_elsewhere::RULE,
+    set::change_not_exercised::RULE,
+    set::provenance_mismatch::RULE,
+    set::pseudo_replication::RULE,
+    set::unregistered_stopping::RULE,
+    set::plan_contradicted::RULE,
+    set::drift::RULE,
+    set::carry_over::RULE,
+    set::ageing::RULE,
+    set::one_sided::RULE,
+    set::saturation_not_seen::RULE,
 ];
 
 /// Kind of a record that measures nothing: what a document concludes, with the figures that it
@@ -112,18 +143,9 @@ pub(crate) const CLAIM: &str = "claim";
 /// What a record says against itself: the gravest first, and that it is a single observation last.
 #[must_use]
 pub fn self_check(record: &Record) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|check| check(record)).collect();
+    let mut findings: Vec<Finding> = rule::alone(record).collect();
     findings.sort_by_key(|finding| (finding.severity, finding.rule == "single_observation"));
     findings
-}
-
-fn finding(rule: &'static str, severity: Severity, message: String, advice: &str) -> Finding {
-    Finding {
-        rule,
-        severity,
-        message,
-        advice: advice.to_owned(),
-    }
 }
 
 /// A share as a percentage with one decimal; only nothing is 0% and only everything is 100%.

@@ -13,20 +13,20 @@ mod audit;
 mod circumstances;
 mod compare;
 mod effective;
-mod explain;
 mod figures;
 mod finding;
 mod identity;
 mod study;
 
-pub use audit::{Located, SHOWN_PERCENTILES, audit, percentile_has_support, self_check};
+pub use audit::{
+    Located, Rule, SHOWN_PERCENTILES, audit, explain, percentile_has_support, rules, self_check,
+};
 pub use compare::{
     ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow,
     Metric, NoExperiment, Question, RowComparison, Sensitivity, compare, compare_arms,
     compare_audited, environment_differences, factors_between, workload_differences,
 };
 pub use effective::Effective;
-pub use explain::{RuleText, explain, rules};
 pub use finding::{Finding, Severity};
 pub use study::{
     Bounds, Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Range, Study, StudyArm,

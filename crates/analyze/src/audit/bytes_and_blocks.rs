@@ -1,11 +1,28 @@
 //! Bytes must lie between operations times the smallest and operations times the largest transfer,
 //! and each operation has one latency.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{Operations, Record};
 
-const RULE: &str = "bytes_and_blocks";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "bytes_and_blocks",
+    catalogue_number: Some(59),
+    severity: Severity::Invalid,
+    title: "Bytes, operations and latencies of a kind contradict each other",
+    text: "\
+For each kind of operation: the bytes must lie between the count times the smallest and
+times the largest transfer, no transfer may exceed the one block size, and every
+operation must have exactly one latency in the histogram.
+These counters are kept apart on purpose, so that one can catch the other. 100,001
+operations of 4096 bytes are 409,604,096 bytes; a record with 409,604,095 has lost a
+byte somewhere, and then no other number of it can be trusted either: the same fault may
+have lost an operation in ten.
+What to do: do not use the record, and report it as a bug with the record attached.",
+    checks: &[Check::Alone(check)],
+};
+
 const ADVICE: &str =
     "the counters contradict each other: do not use these numbers, and report the record as a bug";
 
@@ -16,7 +33,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .kinds()
         .flat_map(|(kind, operations)| contradictions(kind, operations, block));
     contradictions
-        .map(|message| finding(RULE, Severity::Invalid, message, ADVICE))
+        .map(|message| RULE.finding(Severity::Invalid, message, ADVICE))
         .collect()
 }
 

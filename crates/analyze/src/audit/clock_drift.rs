@@ -1,11 +1,29 @@
 //! The clock of the run must agree with the kernel's.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::Record;
 use units::Nanos;
 
-const RULE: &str = "clock_drift";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "clock_drift",
+    catalogue_number: Some(61),
+    severity: Severity::Warning,
+    title: "The clock of the run and the kernel's clock moved apart",
+    text: "\
+The clock that timed the operations is compared with CLOCK_MONOTONIC at both ends of the
+run (calibration.clock_drift_ns). More than 1 ms, and more than the 500 parts in a
+million by which the kernel slews its clock, is found.
+Rates and latencies are differences of this clock. If it stepped by 40 ms within 10 s,
+the rate is wrong by 0.4 %, and one operation seems to have taken 40 ms: enough to move
+a p99.9. Suspended laptops, migrated virtual machines and broken time stamp counters do
+it.
+What to do: check the clock source of the machine (clocksource in sysfs), keep it from
+sleeping or migrating, and repeat the run.",
+    checks: &[Check::Alone(check)],
+};
+
 /// A jump that an ordinary latency would show as an outlier.
 const MOST_NS: u64 = 1_000_000;
 /// The kernel slews its clock by at most 500 parts in a million (adjtimex(2)); two clocks further
@@ -34,7 +52,7 @@ fn moved_apart(record: &Record) -> Option<Finding> {
         Nanos(record.elapsed_ns)
     );
     let advice = "latencies and rates are wrong by as much: check the clock source of this machine, and whether it was suspended or migrated";
-    Some(finding(RULE, Severity::Warning, message, advice))
+    Some(RULE.finding(Severity::Warning, message, advice))
 }
 
 fn slow_source(record: &Record) -> Option<Finding> {
@@ -47,9 +65,7 @@ fn slow_source(record: &Record) -> Option<Finding> {
     let message = format!(
         "the clock source is {source}: each reading costs about a microsecond, or is no finer than a millisecond"
     );
-    Some(finding(
-        RULE,
-        Severity::Warning,
+    Some(RULE.finding(Severity::Warning,
         message,
         "boot with clocksource=tsc where the CPU has a constant one; otherwise trust no latency below 10 µs",
     ))

@@ -1,11 +1,28 @@
 //! Zeros are not stored by what compresses or deduplicates.
 
-use super::{finding, in_memory};
+use super::in_memory;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
-const RULE: &str = "compressible_data";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "compressible_data",
+    catalogue_number: Some(8),
+    severity: Severity::Warning,
+    title: "The data can be compressed away",
+    text: "\
+The pattern of what is written or verified: zeros or ones is a warning; --compress-percent
+and --dedupe-percent, which were asked for, are a note.
+File systems, controllers and object stores that compress keep next to nothing of 1 GiB
+of zeros: a thousand to one. The medium is then written a thousandth of the time, and the
+result is that of the compressor.
+What to do: write random data (--write-pattern random), or data as compressible as those
+of the application, and say so.",
+    checks: &[Check::Alone(check)],
+};
+
 const ADVICE: &str = "write random data (--write-pattern random), or with --verify use --verify-pattern header or random; give a --compress-percent that is the application's";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
@@ -24,7 +41,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         let message = format!(
             "the data are all {pattern}: a layer that compresses or deduplicates stores next to nothing of them"
         );
-        return vec![finding(RULE, Severity::Warning, message, ADVICE)];
+        return vec![RULE.finding(Severity::Warning, message, ADVICE)];
     }
     let asked = ["compress-percent", "dedupe-percent"]
         .iter()
@@ -36,7 +53,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "--{key} {}: a layer that compresses or deduplicates stores less than was written",
         effective.text(key).unwrap_or("0")
     );
-    vec![finding(RULE, Severity::Note, message, ADVICE)]
+    vec![RULE.finding(Severity::Note, message, ADVICE)]
 }
 
 #[cfg(test)]

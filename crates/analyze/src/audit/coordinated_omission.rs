@@ -1,14 +1,32 @@
 //! In a closed loop a stall stops the questions, so that it counts once where many would have
 //! waited.
 
-use super::{finding, generator_stopped, percentile_has_support};
+use super::{generator_stopped, percentile_has_support};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, SHOWN_PERCENTILES, Severity};
 use record::Record;
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
-const RULE: &str = "coordinated_omission";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "coordinated_omission",
+    catalogue_number: Some(23),
+    severity: Severity::Warning,
+    title: "A stall counts once where many operations would have waited",
+    text: "\
+In a closed loop: the longest latency times the rate against the number of samples above
+the highest percentile that is shown. Found if more were due within the stall than lie
+above it, and it is at least 3 times the median. A note for queues of a device, where it
+must be 5 times that percentile.
+Who waits asks nothing. At 342 requests a second a stall of 343 ms is one sample, where
+117 requests would have been due; counted, they would have moved the p99.9.
+What to do: call such percentiles those of the service. For what clients see give a rate
+(--rate-iops): latency then counts from the intended start of each operation.",
+    checks: &[Check::Alone(check)],
+};
+
 /// A longest latency within this many medians is the tail of a queue, not a stall.
 const LEAST_MEDIANS: f64 = 3.0;
 /// A queue of a device is no population of clients: only what plainly stood still is worth a note.
@@ -39,7 +57,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     };
     let message = format!("closed loop: {}", found.join("; "));
     let advice = "call the percentiles those of the service; for what a client would see, give a rate (--rate-iops, of a load --rate) and take latency from the intended start";
-    vec![finding(RULE, severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 /// More operations were due within the longest stall than lie above the highest percentile shown.

@@ -1,12 +1,30 @@
 //! Counts, rates and times that a source states must fit each other.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Nanos;
 
-const RULE: &str = "counts_inconsistent";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "counts_inconsistent",
+    catalogue_number: Some(59),
+    severity: Severity::Invalid,
+    title: "Stated counts, rates and sizes do not fit each other",
+    text: "\
+What a source states: operations (those that succeeded, or all that were tried) against
+rate times time, bytes against bytes a second times time, bytes against operations times
+the one block size, each within 10 %; and objects against requests. A time in whole
+milliseconds that are rounded down may be one longer.
+An object costs at least one request, so 3,014 objects from 2,605 requests cannot be:
+one of the two is of another test, another time or another definition. Until it is known
+which, every ratio that uses either is open.
+What to do: take the figures from the raw output of the tool, and ask which of them is
+not what it is called.",
+    checks: &[Check::Alone(check)],
+};
+
 /// Published figures have two or three digits, and their time is rounded.
 const TOLERANCE: f64 = 0.1;
 const ADVICE: &str = "at least one of these figures is not what it is called: take them from the raw output of the tool, and ask which";
@@ -17,7 +35,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .flat_map(|figures| contradictions(record, &figures, block))
         .chain(objects(record));
     messages
-        .map(|message| finding(RULE, Severity::Invalid, message, ADVICE))
+        .map(|message| RULE.finding(Severity::Invalid, message, ADVICE))
         .collect()
 }
 

@@ -1,9 +1,29 @@
 //! A queue depth is an upper bound; what was in flight on average says what was measured.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::sum_of_transfers;
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "depth_not_reached",
+    catalogue_number: Some(16),
+    severity: Severity::Invalid,
+    title: "Fewer operations were in flight than the queue depth asked for",
+    text: "\
+The mean number in flight a worker (generator.in_flight_ns over worker_ns; for foreign
+records rate times mean latency, by Little's law) is compared with the effective queue-
+depth. Below 80 % is found, unless pauses or a schedule explain it; with flushes, which
+wait for all before them, it is a warning.
+A depth is an upper bound, not a fact. 4061 operations of 0.25 ms a second at \"depth 8\"
+are 1.02 in flight: the engine worked at depth 1 and the row measures that. Such a row
+seems to show that depth does not help, when it was never tried.
+What to do: call the result by the depth that was reached. A smaller --reap-batch keeps
+the queue fuller; cached files and flushes complete inline and empty it, so use
+--direct.",
+    checks: &[Check::Alone(check)],
+};
 
 const LEAST_SHARE: f64 = 0.8;
 
@@ -39,7 +59,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let message =
         format!("asked for {depth} operations in flight a worker, had {mean:.1} on average");
     let advice = "call this result by the depth that was reached; a smaller --reap-batch keeps the queue fuller, and flushes empty it";
-    vec![finding("depth_not_reached", severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 #[cfg(test)]

@@ -1,12 +1,30 @@
 //! Double entry: bytes of direct I/O are also counted by the block device.
 
-use super::{finding, percent, ratio};
+use super::{percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Bytes;
 
-const RULE: &str = "device_disagrees";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "device_disagrees",
+    catalogue_number: Some(6),
+    severity: Severity::Invalid,
+    title: "The block device counted other bytes than the run",
+    text: "\
+Direct I/O is counted twice: by the run, and by the kernel for the block device under
+the target (devices[0].read_bytes and written_bytes). A ratio outside 0.9 to 1.1 is
+found beyond 1 MiB of slack. Invalid if the device saw less, a warning if it saw more.
+If the application says 324 MiB/s and the device 32, a layer between them answered: a
+cache, a compressing file system, a hole in a sparse file. If the device saw more,
+another process used it, or a layer amplifies, as RAID does with small writes.
+What to do: for less, name the layer that you want to measure and measure it directly.
+For more, stop other work on the device, or report the amplification as the result.",
+    checks: &[Check::Alone(check)],
+};
+
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// File system metadata and other processes move this much in any run.
 const SLACK: u64 = 1 << 20;
@@ -47,10 +65,10 @@ fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> 
     );
     Some(if theirs < ours {
         let advice = "a layer above the device answered or merged: name the layer that you want to measure, and look for caches, compression and holes";
-        finding(RULE, Severity::Invalid, message, advice)
+        RULE.finding(Severity::Invalid, message, advice)
     } else {
         let advice = "something else used the device, or a layer amplifies: stop other work, or measure the device alone";
-        finding(RULE, Severity::Warning, message, advice)
+        RULE.finding(Severity::Warning, message, advice)
     })
 }
 

@@ -1,11 +1,29 @@
 //! Rates are over the whole measured time, so every worker must have worked throughout it.
 
-use super::{finding, percent, ratio};
+use super::{percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Record, WorkerAccount};
 use units::Nanos;
 
-const RULE: &str = "elapsed";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "elapsed",
+    catalogue_number: None,
+    severity: Severity::Invalid,
+    title: "The measured time is not the time in which the workers worked",
+    text: "\
+Each worker's start and end (workers[].started_ns, ended_ns) are held against the
+measured time. Invalid if the last worker ended more than 5 % off; a warning if some
+worker was absent for more than 5 %, beyond the gap of a slow one.
+A rate is operations over one common time. If one of two workers stops after 6 of 10 s,
+the rate mixes 6 s of two workers with 4 s of one: 20 % too low for two, 60 % too high
+for one, and right for nothing.
+What to do: give each worker the same amount of work, or run all of them for a fixed
+--duration.",
+    checks: &[Check::Alone(check)],
+};
+
 /// Share of the measured time that a worker may be missing at either end, and that the window may
 /// differ.
 const TOLERANCE: f64 = 0.05;
@@ -24,7 +42,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             Nanos(elapsed)
         );
         let advice = "rates are operations over a time that is not theirs: recompute them from the worker accounts";
-        out.push(finding(RULE, Severity::Invalid, message, advice));
+        out.push(RULE.finding(Severity::Invalid, message, advice));
     }
     let missing: Vec<(u32, u64)> = record
         .workers
@@ -39,7 +57,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             record.workers.len()
         );
         let advice = "the rate mixes times with more and with fewer workers: give each worker the same amount, or run for a fixed --duration";
-        out.push(finding(RULE, Severity::Warning, message, advice));
+        out.push(RULE.finding(Severity::Warning, message, advice));
     }
     out
 }

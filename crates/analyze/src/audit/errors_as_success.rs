@@ -1,11 +1,28 @@
 //! One failure is no success of 100 %.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures, of_kind as of_name};
 use crate::{Finding, Severity};
 use record::{Record, Status};
 
-const RULE: &str = "errors_as_success";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "errors_as_success",
+    catalogue_number: Some(57),
+    severity: Severity::Invalid,
+    title: "Failures stand beside a success of 100 %",
+    text: "\
+Failed operations of a kind against what the source calls success (a figure or a printed
+text with \"success\" in its name). Without such a claim, an imported run that counts as
+passed in spite of failures is a warning.
+1 of 2,605 is 99.96 %, not 100 %. It matters because failures are often fast: an error
+after 1 ms improves the mean of a target of 50 ms, and the arm that fails more looks
+better.
+What to do: show the number of failures beside the rate, find out what failed, and
+compare only arms that fail equally.",
+    checks: &[Check::Alone(check)],
+};
+
 const ADVICE: &str =
     "show the number of failures beside the rate, and look at what failed before comparing";
 
@@ -30,7 +47,7 @@ fn listed(record: &Record) -> Option<Finding> {
         "{} ({}) stands beside a success of {said}",
         error.error, error.operation
     );
-    Some(finding(RULE, Severity::Invalid, message, ADVICE))
+    Some(RULE.finding(Severity::Invalid, message, ADVICE))
 }
 
 fn judge(record: &Record, figures: &Figures<'_>) -> Option<Finding> {
@@ -41,8 +58,7 @@ fn judge(record: &Record, figures: &Figures<'_>) -> Option<Finding> {
         .unwrap_or_default();
     let kind = figures.kind;
     if let Some(said) = said_success(figures) {
-        return Some(finding(
-            RULE,
+        return Some(RULE.finding(
             Severity::Invalid,
             format!("{kind}: {errors}{all} failed, shown as a success of {said}"),
             ADVICE,
@@ -50,7 +66,7 @@ fn judge(record: &Record, figures: &Figures<'_>) -> Option<Finding> {
     }
     let passed = record.source.is_some() && record.outcome.status == Status::Ok;
     let message = || format!("{kind}: {errors}{all} failed, and the run counts as a success");
-    passed.then(|| finding(RULE, Severity::Warning, message(), ADVICE))
+    passed.then(|| RULE.finding(Severity::Warning, message(), ADVICE))
 }
 
 /// A success that the source calls whole.

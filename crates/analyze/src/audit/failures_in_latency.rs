@@ -1,9 +1,26 @@
 //! A failure is fast or slow, but its latency is none of the operation's.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "failures_in_latency",
+    catalogue_number: Some(58),
+    severity: Severity::Warning,
+    title: "Latencies of failures are not kept apart",
+    text: "\
+For records from elsewhere with failures: as many latencies as successes are fine, and so
+is a series of successes alone (k6: expected_response:true). Otherwise it is found. Our
+own failures are never in a histogram.
+A server that is overloaded refuses within 1 ms what it would serve in 100: with 5 % of
+failures the median improves while the service fails. A timeout of 30 s does the reverse.
+What to do: take percentiles over successes, and show failures beside them with their own
+number and time.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     // Our own failures are never in a histogram.
@@ -27,12 +44,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         failing.kind
     );
     let advice = "take the latencies of successful operations apart from those of failures: errors are often faster, and timeouts slower";
-    vec![finding(
-        "failures_in_latency",
-        Severity::Warning,
-        message,
-        advice,
-    )]
+    vec![RULE.finding(Severity::Warning, message, advice)]
 }
 
 /// k6 names them so where it is asked to.

@@ -1,11 +1,27 @@
 //! What others do on a device, the device cannot do for the run.
 
-use super::{counted, finding, percent, ratio};
+use super::{counted, percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{BlockDevice, Record, StorageLayer, Transport};
 use units::Bytes;
 
-const RULE: &str = "foreign_io";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "foreign_io",
+    catalogue_number: Some(55),
+    severity: Severity::Warning,
+    title: "Others used the device",
+    text: "\
+Bytes of the device against those of this run (direct) or of this process (buffered
+reads): above 5 %, and above 4 MiB. Arrays that resync or check themselves
+(raid_activity); for records from elsewhere also arrays of which nobody wrote it down.
+What others take, the run lacks, and they take it at times of their own. An array that
+checks itself reads at 100 MB/s from each of its disks, and moves their heads.
+What to do: stop other work, wait until arrays are idle and trims are done, and repeat.",
+    checks: &[Check::Alone(check)],
+};
+
 const MOST_SHARE: f64 = 0.05;
 /// From here on the counters of direct I/O disagree, which is another rule's matter.
 const DISAGREES: f64 = 1.1;
@@ -27,7 +43,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     array
         .into_iter()
         .chain(others(record, effective))
-        .map(|message| finding(RULE, Severity::Warning, message, ADVICE))
+        .map(|message| RULE.finding(Severity::Warning, message, ADVICE))
         .collect()
 }
 

@@ -1,12 +1,31 @@
 //! A generator that is busy with itself measures itself.
 
 use super::target_on_same_host::named_here;
-use super::{finding, in_memory, percent};
+use super::{in_memory, percent};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::sum_of_transfers;
 use crate::{Effective, Finding, Severity};
 use record::{Limit, Record};
 
-const RULE: &str = "generator_bound";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "generator_bound",
+    catalogue_number: Some(21),
+    severity: Severity::Invalid,
+    title: "The generator, not the target, set the rate",
+    text: "\
+The cost of a null operation (calibration.null_operation_ns) against the time of each
+operation: above half it is the instrument that is measured. CPU time of the process
+against the CPUs that it may use: above 80 %. A warning where memory answers, and for
+users on the target's own machine whose CPU time nobody recorded. Above 100 % the run
+refutes the calibration, which was disturbed: a note, and no word against the run.
+At 10,000 operations a second and worker, a null operation of 60 us is 60 % of the time:
+no target whatever could show more than 1.7 times this rate.
+What to do: spread the load over more --threads or machines, and compare with the null
+engine at the same settings; `fathom calibrate` prints what the instrument costs.",
+    checks: &[Check::Alone(check)],
+};
+
 /// With more of an operation's time spent in the instrument, a target twice as fast would show the
 /// same rate.
 const MOST_OWN_SHARE: f64 = 0.5;
@@ -54,12 +73,7 @@ fn own_share(record: &Record) -> Option<Finding> {
             "the calibration is not to be trusted: by it the instrument alone would need {} of each operation's time",
             percent(share)
         );
-        return Some(finding(
-            RULE,
-            Severity::Note,
-            message,
-            ADVICE_OF_CALIBRATION,
-        ));
+        return Some(RULE.finding(Severity::Note, message, ADVICE_OF_CALIBRATION));
     }
     // What memory answers costs little more than the instrument; then it is that which the number
     // means.
@@ -75,8 +89,7 @@ fn own_share(record: &Record) -> Option<Finding> {
             percent(share)
         )
     };
-    (share > MOST_OWN_SHARE && share.is_finite())
-        .then(|| finding(RULE, severity, message(), ADVICE))
+    (share > MOST_OWN_SHARE && share.is_finite()).then(|| RULE.finding(severity, message(), ADVICE))
 }
 
 /// CPU time of this process over that of the CPUs that it may use at once.
@@ -118,7 +131,7 @@ fn busy(record: &Record) -> Option<Finding> {
             percent(share.min(1.0))
         )
     };
-    (share > MOST_BUSY).then(|| finding(RULE, severity, message(), ADVICE))
+    (share > MOST_BUSY).then(|| RULE.finding(severity, message(), ADVICE))
 }
 
 /// CPUs that this process may use, by affinity and by quota.
@@ -149,7 +162,7 @@ fn unrecorded(record: &Record) -> Option<Finding> {
     let message = format!(
         "{users} users ran on the machine of the target ({place}), and their CPU time is not recorded: the limit may be the client's"
     );
-    Some(finding(RULE, Severity::Warning, message, ADVICE))
+    Some(RULE.finding(Severity::Warning, message, ADVICE))
 }
 
 #[cfg(test)]

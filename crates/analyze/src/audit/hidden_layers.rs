@@ -1,8 +1,25 @@
 //! What lies between a file and its medium answers, splits, copies and caches on its own account.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{BlockDevice, Record, StorageLayer, Transport};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "hidden_layers",
+    catalogue_number: Some(56),
+    severity: Severity::Note,
+    title: "Something lies between the target and the medium",
+    text: "\
+The layers of storage under the target: loop devices, arrays, mappings, network devices,
+overlays; that this is a virtual machine; for records from elsewhere, that it ran in a
+container.
+Each layer may cache, split, copy or delay. A database in a virtual machine on an ext4
+image on a loop device on a mirror of 2 disks has five of them, and a result names one.
+What to do: name the layers with the number. To learn what one of them costs, measure
+above and below it in the same randomised blocks.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let system = &record.environment.system;
@@ -29,7 +46,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     let message = format!("below the target lie {}", below.join(", "));
     let advice = "name them with the number; to learn what one of them costs, measure above and below it in the same blocks";
-    vec![finding("hidden_layers", Severity::Note, message, advice)]
+    vec![RULE.finding(Severity::Note, message, advice)]
 }
 
 /// The layers from above that are no medium of their own; parts of an array are media only if

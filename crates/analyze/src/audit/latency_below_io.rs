@@ -1,11 +1,29 @@
 //! A latency that no device can answer in is that of a copy in memory.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, transfers};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
-const RULE: &str = "latency_below_io";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "latency_below_io",
+    catalogue_number: Some(5),
+    severity: Severity::Invalid,
+    title: "A latency shorter than any real I/O",
+    text: "\
+The mean latency of reads and writes, or one over the rate at depth 1: below 1 us, or
+below 1.5 times the instrument's own null operation (calibration.null_operation_ns), it
+is a copy. Direct or published figures below 3 us are found too. A record that says
+memory or warm is warned only.
+A PCIe round trip alone takes about 1 us and the fastest devices answer 4 KiB after
+about 5 us. 0.43 us is 4 KiB copied within the CPU's caches; 482,000 direct reads a
+second at depth 1 are 2.07 us each, which no flash can do.
+What to do: for a device, use --direct on a file of at least twice the memory; otherwise
+call it a test of memory or of software.",
+    checks: &[Check::Alone(check)],
+};
+
 /// A PCIe round trip alone takes about this long.
 const COPY_NS: f64 = 1000.0;
 /// The fastest NVMe devices (3D XPoint) answer 4 KiB after about 5 µs through the kernel.
@@ -46,8 +64,7 @@ fn judge(record: &Record, figures: &Figures<'_>, null_ns: f64) -> Option<Finding
         } else {
             Severity::Invalid
         };
-        return Some(finding(
-            RULE,
+        return Some(RULE.finding(
             severity,
             message("that of a copy in memory, not of an I/O"),
             ADVICE,
@@ -55,7 +72,7 @@ fn judge(record: &Record, figures: &Figures<'_>, null_ns: f64) -> Option<Finding
     }
     let limit = "less than any storage device needs: memory answered";
     ((effective.is_on("direct") || record.source.is_some()) && mean < FASTEST_DEVICE_NS)
-        .then(|| finding(RULE, Severity::Warning, message(limit), ADVICE))
+        .then(|| RULE.finding(Severity::Warning, message(limit), ADVICE))
 }
 
 /// The time of one operation where the settings say that only one was in flight and only one kind

@@ -1,12 +1,11 @@
 //! No device is faster than its link, and no disk seeks faster than it turns.
 
-use super::finding;
+use crate::audit::set::faster_than_medium::RULE;
 use crate::figures::sum_of_transfers;
 use crate::{Effective, Finding, Severity};
 use record::{BlockDevice, Record, Transport};
 use units::{ByteRate, Rate};
 
-const RULE: &str = "faster_than_medium";
 /// SATA at 6 Gbit/s carries 8 bits in 10.
 const SATA_BYTES: f64 = 600e6;
 /// The fastest disks with two actuators move about 550 MB/s.
@@ -15,7 +14,7 @@ const DISK_BYTES: f64 = 600e6;
 const DISK_SEEKS: f64 = 2000.0;
 const ADVICE: &str = "a cache answered, or the device is not what it says: use --direct, and compare with the device's own counters";
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
+pub(in crate::audit) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let storage = record
         .environment
@@ -30,7 +29,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     };
     exceeded(record, device)
-        .map(|message| finding(RULE, Severity::Invalid, message, ADVICE))
+        .map(|message| RULE.finding(Severity::Invalid, message, ADVICE))
         .into_iter()
         .collect()
 }

@@ -1,10 +1,29 @@
 //! A hole is read without the device, and so is a block that was never written.
 
-use super::{counted, finding, percent, ratio};
+use super::{counted, percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
-const RULE: &str = "never_written";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "never_written",
+    catalogue_number: Some(7),
+    severity: Severity::Invalid,
+    title: "Blocks that were read may never have been written",
+    text: "\
+Invalid if verification met holes (verification.by_kind). A warning if zeros are the
+pattern, or --no-refill left holes in the target (targets.hole_bytes) or nobody looked,
+and neither a fill of the whole target nor the bytes that the device counted shows that
+the blocks were there.
+A hole in a sparse file is read without any I/O: of a file of 1 GiB with 38 % of holes,
+38 % of the random reads are copies of a page of zeros, and the average is of nothing.
+Zeros also pass a verification with the pattern zeros.
+What to do: write every block before reading it (--refill), and verify with a pattern
+that no hole has: --verify-pattern header or random.",
+    checks: &[Check::Alone(check)],
+};
+
 /// Direct reads that reached the device to this share met written blocks.
 const REACHED: f64 = 0.9;
 const ADVICE: &str = "write every block before reading it (--refill), and verify with a pattern that no hole has (header or random)";
@@ -21,7 +40,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             "{holes} of {checked} reads that were checked met holes ({})",
             percent(ratio(holes, checked.max(holes)))
         );
-        return vec![finding(RULE, Severity::Invalid, message, ADVICE)];
+        return vec![RULE.finding(Severity::Invalid, message, ADVICE)];
     }
     let reads = effective.read_share().is_some_and(|share| share > 0.0);
     let zeros = effective.is_on("verify") && effective.text("verify-pattern") == Some("zeros");
@@ -43,7 +62,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             percent(ratio(holes, bytes.max(holes).max(1)))
         );
         return if holes > 0 {
-            vec![finding(RULE, Severity::Warning, message, ADVICE)]
+            vec![RULE.finding(Severity::Warning, message, ADVICE)]
         } else {
             Vec::new()
         };
@@ -51,7 +70,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let message = format!(
         "nothing shows that the blocks read were ever written: {why}, and a hole gives zeros too"
     );
-    vec![finding(RULE, Severity::Warning, message, ADVICE)]
+    vec![RULE.finding(Severity::Warning, message, ADVICE)]
 }
 
 /// Bytes of all targets that were holes before the run; `None` where of one of them nobody looked.

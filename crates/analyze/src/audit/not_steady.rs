@@ -1,13 +1,35 @@
 //! A rate that moves within a run is not one number.
 
+use super::percent;
 use super::ramp_in_percentile::asked_to_change;
 use super::series::seconds;
-use super::{finding, percent};
+use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::Record;
 use stats::warm_up::{mser5, regime_change, steady};
 
-pub(super) const RULE: &str = "not_steady";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "not_steady",
+    catalogue_number: Some(11),
+    severity: Severity::Invalid,
+    title: "The rate moved within the run",
+    text: "\
+The rate of each second, from 30 s on, after the warm-up that MSER-5 finds: a jump by
+more than 1.25 times with 10 s on both sides; or five windows that differ by more than
+20 %, or slope by more than 10 % (the limits of SNIA). A jump is invalid in a run of its
+own; of an arm more than a fifth of the slots must fail. Figures from elsewhere of less
+than 30 s without a series are a warning: they cannot show it.
+A disk with a fast part writes 3 GB/s for 80 s and 1 GB/s after that. The mean of 120 s,
+2.3 GB/s, is a speed that it never had.
+What to do: write until the rate has settled (--warmup), then measure. If the burst is
+what is meant, quote how long it lasts.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::steady_state_not_shown::check),
+    ],
+};
+
 const ADVICE: &str = "write until the rate has settled before measuring (--warmup), and run longer; if the burst is what is meant, quote its length with it";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
@@ -20,7 +42,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     } else {
         Severity::Warning
     };
-    vec![finding(RULE, severity, message.text, ADVICE)]
+    vec![RULE.finding(severity, message.text, ADVICE)]
 }
 
 pub(super) struct Unsteady {

@@ -1,9 +1,29 @@
 //! Users that mostly sleep measure their own sleep, whatever the target does.
 
-use super::{finding, percent};
+use super::percent;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "pacing_bound",
+    catalogue_number: Some(19),
+    severity: Severity::Invalid,
+    title: "The users slept instead of waiting for the target",
+    text: "\
+Rate times mean latency is how many users were waiting at a time. It is divided by the
+users (or by threads times depth where a think time was asked for); below 20 % is found.
+Of users that were allocated those count that ran: iterations a second times their mean
+duration. Where only a p95 is known it stands for the mean, as an upper bound.
+23.2 requests of 11.5 ms a second are 0.27 of 50 users: the other 49.7 were in the
+script's sleep. The target could have done ten times as much, so the rate says nothing
+about it, and two targets with the same sleep give the same rate.
+What to do: take the pauses out, or give a rate in an open loop; and do not call the
+latency of an idle target its latency under load.",
+    checks: &[Check::Alone(check)],
+};
 
 const LEAST_SHARE: f64 = 0.2;
 
@@ -47,7 +67,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         percent(load.share())
     );
     let advice = "the target was hardly used: take the pauses out, or give a rate, before saying what it can do; latencies are those of an idle target";
-    vec![finding("pacing_bound", severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 /// Of a closed loop of users, or of workers that pause.

@@ -1,9 +1,26 @@
 //! A percentile is only as good as the number of samples above it.
 
-use super::{finding, some};
+use super::some;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "percentile_from_few_samples",
+    catalogue_number: Some(35),
+    severity: Severity::Warning,
+    title: "A percentile has fewer than ten samples above it",
+    text: "\
+For each percentile shown, N (1 - q) samples lie above it. Below ten the percentile is
+found, from the counts of the record or of the source, where it shows percentiles.
+The p99 of 234 deletes is decided by the two slowest: one more slow delete moves it to
+another value. A p99 needs 1000 operations, a p99.9 needs 10,000. With fewer, a
+difference of a factor of 2 between two such percentiles is ordinary luck.
+What to do: run longer, or quote the highest percentile that has ten samples above it.",
+    checks: &[Check::Alone(check)],
+};
 
 /// The percentiles that reports show unless told otherwise.
 pub const SHOWN_PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -34,8 +51,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "fewer than 10 samples lie above these percentiles: {}",
         poor.join(", ")
     );
-    vec![finding(
-        "percentile_from_few_samples",
+    vec![RULE.finding(
         Severity::Warning,
         message,
         "run longer, or quote a lower percentile",

@@ -1,9 +1,26 @@
 //! A percentile over a time in which the load changed is of no load.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "ramp_in_percentile",
+    catalogue_number: Some(26),
+    severity: Severity::Warning,
+    title: "One percentile over a load that changed",
+    text: "\
+The options `ramp` and `stages`: found if the number of users changes by more than 10 %
+within the time over which percentiles are taken.
+Latency follows load. A p95 over 25, 100 and again 25 users is no p95 of 25 users and
+none of 100: how much of the time was spent at each decides it, which the plan of the ramp
+chose and the target did not.
+What to do: measure each level on its own, with the ramp as its warm-up, and give one
+percentile a level.",
+    checks: &[Check::Alone(check)],
+};
 
 const MOST_CHANGE: f64 = 1.1;
 
@@ -19,12 +36,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     );
     let advice =
         "measure each level on its own, with the ramp as warm-up, and give one percentile a level";
-    vec![finding(
-        "ramp_in_percentile",
-        Severity::Warning,
-        message,
-        advice,
-    )]
+    vec![RULE.finding(Severity::Warning, message, advice)]
 }
 
 /// The least and the most of a load that was asked to change within the measured time; its rate is

@@ -1,11 +1,29 @@
 //! An open loop that starts fewer operations than asked measured another load.
 
-use super::{finding, percent, ratio, some};
+use super::{percent, ratio, some};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::{ByteRate, Rate};
 
-const RULE: &str = "rate_not_kept";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "rate_not_kept",
+    catalogue_number: Some(25),
+    severity: Severity::Invalid,
+    title: "The open loop did not start what it was asked to",
+    text: "\
+For paced runs the achieved rate is compared with the asked one (pace), and the
+operations that were due and never started are counted. A shortfall of 5 % or 1 % unsent
+is invalid; beyond 0.5 % (or the scatter of Poisson arrivals) it is a warning.
+A latency at 10,000/s belongs to 10,000/s. If only 8,000/s started, the target was
+overloaded or the generator starved, and a fifth of the operations that would have
+waited longest were never counted: the latency shown is too good exactly where it
+matters.
+What to do: ask for less, allow a greater --queue-depth, or call it an overload test.",
+    checks: &[Check::Alone(check)],
+};
+
 const TOLERANCE: f64 = 0.005;
 /// Unsent operations and a shortfall beyond these shares make it another workload.
 const INVALID_UNSENT: f64 = 0.01;
@@ -48,7 +66,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             some(pace.unsent, "operation"),
             percent(share)
         );
-        out.push(finding(RULE, severity, message, ADVICE));
+        out.push(RULE.finding(severity, message, ADVICE));
     }
     out
 }
@@ -73,7 +91,7 @@ fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Fi
         "asked for {asked}, achieved {achieved} ({:.2}%)",
         kept * 100.0
     );
-    Some(finding(RULE, severity, message, ADVICE))
+    Some(RULE.finding(severity, message, ADVICE))
 }
 
 #[cfg(test)]

@@ -1,11 +1,36 @@
 //! Reads without O_DIRECT that never reached a device measured the page cache.
 
 use super::working_set::{MORE_THAN_ONE_PASS, bytes_used};
-use super::{finding, percent, ratio};
+use super::{percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::{Record, Summary};
 use units::lossless::f64_to_u64_saturating;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "served_from_cache",
+    catalogue_number: Some(1),
+    severity: Severity::Invalid,
+    title: "The page cache answered instead of the device",
+    text: "\
+Of reads without O_DIRECT, the bytes that reached a device (devices[0].read_bytes or the
+process's own account) must be at least half. Of another tool's runs of 1 s and more, the
+most that all its devices can have read counts: their sectors, else 1280 KiB a request,
+or 128 KiB, the usual read-ahead, where the file was passed over more than 1.5 times.
+Among several records, a buffered result more than twice the direct result of the same
+work on the same target is found as well.
+A page cache is 10 to 1000 times faster than what lies below. 363,000 buffered writes a
+second against 5,960 direct ones of the same command are 61 times: the first measures
+memory. Both numbers are true; only one is the storage.
+What to do: for the device, use --direct, or --cache cold with a file of at least twice
+the memory; for the cache, say so with --cache warm.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::cache_against_direct::check),
+    ],
+};
 
 const LEAST_SHARE: f64 = 0.5;
 /// What the kernel puts into one request at most, unless it was told otherwise: `max_sectors_kb`,
@@ -48,7 +73,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         percent(1.0 - share)
     );
     let advice = "for the device, use --direct, or --cache cold with a file of at least twice the memory; for the cache, say so with --cache warm";
-    vec![finding("served_from_cache", severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 /// The most that all devices together can have read by what another tool saw of them: their

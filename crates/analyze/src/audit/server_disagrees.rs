@@ -1,11 +1,30 @@
 //! What the generator says that it did, against what the server counted.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Measurements, Record};
 use std::collections::BTreeMap;
 
-const RULE: &str = "server_disagrees";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "server_disagrees",
+    catalogue_number: None,
+    severity: Severity::Invalid,
+    title: "The server counted other requests or bytes than the load generator",
+    text: "\
+A server of ours shows its own counters to an admin key. They are read before and after a
+load (load.server.counters), and successful requests of each kind and the bytes of bodies
+are compared with what the generator counted (operations and warmup). Less on the server
+is invalid. More is a warning, unless failures and retries may explain it.
+Two accounts that are kept apart can catch each other. A generator that counts 100
+answers where the server gave 99 counts something else than answers, and its rate and its
+latencies are of that. More on the server means that somebody else used it, or that the
+generator has lost operations.
+What to do: let nobody else use the server during the run, and repeat it. If it stays,
+report it as a bug with the record attached.",
+    checks: &[Check::Alone(check)],
+};
+
 const ADVICE: &str = "let nobody else use the server during the run, and repeat it; if it stays, report it as a bug with the record attached";
 
 /// Kinds of requests, and the operation as which a server counts them.
@@ -76,9 +95,9 @@ fn requests(
         "{kind}: the generator counted {claimed} successful requests, the server {counted} of {operation}"
     );
     if counted < claimed {
-        return Some(finding(RULE, Severity::Invalid, message, ADVICE));
+        return Some(RULE.finding(Severity::Invalid, message, ADVICE));
     }
-    (counted > claimed + slack).then(|| finding(RULE, Severity::Warning, message, ADVICE))
+    (counted > claimed + slack).then(|| RULE.finding(Severity::Warning, message, ADVICE))
 }
 
 /// Whether a counter is of successes of this operation.
@@ -106,7 +125,7 @@ fn bytes(
         "the generator counted {claimed} bytes in {}, the server only {counted} that {what}",
         kinds.join(" and ")
     );
-    (counted < claimed).then(|| finding(RULE, Severity::Invalid, message, ADVICE))
+    (counted < claimed).then(|| RULE.finding(Severity::Invalid, message, ADVICE))
 }
 
 #[cfg(test)]

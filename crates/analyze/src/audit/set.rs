@@ -1,46 +1,46 @@
 //! Rules over several records: what they say together that none says alone.
 
-use super::finding;
 use crate::figures::{Figures, figures};
 use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
-mod ageing;
-mod baseline_is_outlier;
-mod cache_against_direct;
-mod cells_missing;
-mod change_not_exercised;
-mod claim_contradicts_data;
-mod compared_with_nothing;
-mod control_fails;
-mod depth_inversion;
-mod drift;
-mod effect_below_mde;
-mod effect_flips_sign;
-mod environment_differs;
-mod environment_unrecorded;
-mod faster_than_medium;
-mod first_block_cold;
-mod latency_at_unequal_load;
-mod many_comparisons;
-mod no_repetition;
-mod one_sided;
-mod order_aliased;
-mod plan_contradicted;
-mod provenance_mismatch;
-mod pseudo_replication;
-mod same_setup_two_numbers;
-mod saturation_not_seen;
-mod short_slots;
-mod size_mix;
-mod steady_state_not_shown;
-mod steal_unrecorded;
-mod unequal_durations;
-mod unit_mix;
-mod unregistered_stopping;
-mod verified_elsewhere;
+pub(super) mod ageing;
+pub(super) mod baseline_is_outlier;
+pub(super) mod cache_against_direct;
+pub(super) mod carry_over;
+pub(super) mod cells_missing;
+pub(super) mod change_not_exercised;
+pub(super) mod claim_contradicts_data;
+pub(super) mod compared_with_nothing;
+pub(super) mod control_fails;
+pub(super) mod depth_inversion;
+pub(super) mod drift;
+pub(super) mod effect_below_mde;
+pub(super) mod effect_flips_sign;
+pub(super) mod environment_differs;
+pub(super) mod environment_unrecorded;
+pub(super) mod faster_than_medium;
+pub(super) mod first_block_cold;
+pub(super) mod latency_at_unequal_load;
+pub(super) mod many_comparisons;
+pub(super) mod no_repetition;
+pub(super) mod one_sided;
+pub(super) mod order_aliased;
+pub(super) mod plan_contradicted;
+pub(super) mod provenance_mismatch;
+pub(super) mod pseudo_replication;
+pub(super) mod same_setup_two_numbers;
+pub(super) mod saturation_not_seen;
+pub(super) mod short_slots;
+pub(super) mod size_mix;
+pub(super) mod steady_state_not_shown;
+pub(super) mod steal_unrecorded;
+pub(super) mod unequal_durations;
+pub(super) mod unit_mix;
+pub(super) mod unregistered_stopping;
+pub(super) mod verified_elsewhere;
 
 /// A finding and the record that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,50 +55,13 @@ type Slot<'a> = (usize, &'a Record);
 type Arm<'a> = (&'a str, Vec<Slot<'a>>);
 
 /// Records that may be compared: the slots of one plan, or all records that belong to none.
-struct Experiment<'a> {
+pub(super) struct Experiment<'a> {
     /// Whether a plan, or the document that they come from, compares them.
     is_placed: bool,
     slots: Vec<Slot<'a>>,
     /// What the same sources conclude.
     claims: Vec<Slot<'a>>,
 }
-
-const RULES: [fn(&Experiment<'_>) -> Vec<Located>; 34] = [
-    no_repetition::check,
-    order_aliased::check,
-    control_fails::check,
-    environment_differs::check,
-    size_mix::check,
-    cache_against_direct::check,
-    faster_than_medium::check,
-    environment_unrecorded::check,
-    depth_inversion::check,
-    unit_mix::check,
-    same_setup_two_numbers::check,
-    unequal_durations::check,
-    latency_at_unequal_load::check,
-    effect_below_mde::check,
-    baseline_is_outlier::check,
-    effect_flips_sign::check,
-    many_comparisons::check,
-    claim_contradicts_data::check,
-    cells_missing::check,
-    compared_with_nothing::check,
-    verified_elsewhere::check,
-    change_not_exercised::check,
-    provenance_mismatch::check,
-    pseudo_replication::check,
-    unregistered_stopping::check,
-    plan_contradicted::check,
-    steady_state_not_shown::check,
-    drift::check,
-    first_block_cold::check,
-    ageing::check,
-    one_sided::check,
-    saturation_not_seen::check,
-    steal_unrecorded::check,
-    short_slots::check,
-];
 
 /// What records say against themselves and against each other: the gravest first, of one severity
 /// in the order of the records, what is about several of them before what is about one.
@@ -117,14 +80,14 @@ pub fn audit(records: &[Record]) -> Vec<Located> {
     // What is repeated is no single observation; whether it is repeated often enough is another
     // rule's matter.
     let alone = alone.filter(|located| {
-        located.finding.rule != super::single_observation::RULE
+        located.finding.rule != super::single_observation::RULE.id
             || located
                 .record
                 .is_none_or(|index| !repeated.contains(&index))
     });
     let together = experiments
         .iter()
-        .flat_map(|experiment| RULES.iter().flat_map(|rule| rule(experiment)));
+        .flat_map(|experiment| super::rule::together(experiment));
     let mut out: Vec<Located> = together.chain(alone).collect();
     out.sort_by_key(|located| (located.finding.severity, located.record));
     out
@@ -407,19 +370,6 @@ fn claimed_like<'a>(claim: &'a Record, word: &str) -> Option<(&'a str, f64)> {
     figures
         .find(|(name, _)| name.contains(word))
         .map(|(name, value)| (name.as_str(), *value))
-}
-
-fn about(
-    record: Option<usize>,
-    rule: &'static str,
-    severity: Severity,
-    message: String,
-    advice: &str,
-) -> Located {
-    Located {
-        record,
-        finding: finding(rule, severity, message, advice),
-    }
 }
 
 fn is_direct(record: &Record) -> Option<bool> {

@@ -1,8 +1,26 @@
 //! Several workers that write the same blocks in random order leave content that depends on timing.
 
-use super::{counted, finding};
+use super::counted;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "shared_random_writes",
+    catalogue_number: None,
+    severity: Severity::Note,
+    title: "Several workers wrote the same blocks in random order",
+    text: "\
+More than one thread, a shared file, random offsets and writes: two workers may write
+one block at the same time (effective threads, file-distribution, random).
+As a load that is fine, and databases do it. What a block holds afterwards depends on
+timing, though: two runs with one seed leave different files, and 4 workers that verify
+what they wrote would find each other's blocks.
+What to do: for comparable content use --file-distribution partitioned, for exclusion
+--lock-mode range; otherwise nothing.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
@@ -15,12 +33,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "{threads} workers wrote the same blocks in random order: what a block holds at the end depends on timing"
     );
     let advice = "as a load this is fine; for comparable content use --file-distribution partitioned, for exclusion --lock-mode range";
-    vec![finding(
-        "shared_random_writes",
-        Severity::Note,
-        message,
-        advice,
-    )]
+    vec![RULE.finding(Severity::Note, message, advice)]
 }
 
 #[cfg(test)]

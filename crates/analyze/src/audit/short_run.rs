@@ -1,11 +1,31 @@
 //! Caches, write-back and devices need seconds to settle.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 use units::Nanos;
 
-pub(super) const RULE: &str = "short_run";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "short_run",
+    catalogue_number: Some(28),
+    severity: Severity::Warning,
+    title: "The run was too short to show a steady state",
+    text: "\
+The measured time (elapsed_ns, or the duration that was asked for) is held against 5 s
+for our own runs, a note, and against 30 s for figures that somebody published, a
+warning.
+Caches fill, SLC buffers empty, burst credits run out and the kernel writes back after
+30 s. A drive that takes 3 GB/s for 5 s and 0.6 GB/s after 20 s is a 0.6 GB/s drive with
+a buffer; 5 s show only the buffer.
+What to do: run for 30 s or longer, with --warmup, and look at the series for steps
+before quoting one rate.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::short_slots::check),
+    ],
+};
+
 pub(super) const ADVICE: &str = "run for 30 s or longer, with --warmup, before quoting a rate";
 const LEAST_NS: u64 = 5_000_000_000;
 /// Of a figure that somebody published.
@@ -27,7 +47,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "{} of measured time shows the start of a run, not its steady state",
         Nanos(measured)
     );
-    vec![finding(RULE, severity, message, ADVICE)]
+    vec![RULE.finding(severity, message, ADVICE)]
 }
 
 /// The shortest time that shows more than a start, and how grave less is.

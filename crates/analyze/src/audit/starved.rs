@@ -1,10 +1,31 @@
 //! A generator without CPU measures the scheduler.
 
-use super::{finding, percent, ratio};
+use super::{percent, ratio};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
 
-pub(super) const RULE: &str = "starved";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "starved",
+    catalogue_number: Some(54),
+    severity: Severity::Warning,
+    title: "The generator did not get the CPU that it needed",
+    text: "\
+The time that workers were runnable without a CPU (workers[].run_queue_wait_ns, above 5
+%), the share taken by the hypervisor (machine.steal_share, above 1 %), and the time
+stopped by a CPU quota (machine.throttled_ns, above 1 %).
+An operation that is finished but not yet seen counts as in flight. A worker that waits
+10 % of its time for a CPU adds that wait to its latencies and takes it from its rate:
+the storage seems slower than it is, most of all in the tail.
+What to do: use no more --threads than idle CPUs, stop other work, raise the container's
+CPU limit, or repeat when the host is quiet.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::steal_unrecorded::check),
+    ],
+};
+
 const MOST_WAIT: f64 = 0.05;
 const MOST_STEAL: f64 = 0.01;
 const MOST_THROTTLED: f64 = 0.01;
@@ -29,8 +50,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             "worker {index} was runnable without a CPU for {} of the time",
             percent(ratio(wait, record.elapsed_ns))
         );
-        out.push(finding(
-            RULE,
+        out.push(RULE.finding(
             Severity::Warning,
             message,
             "use no more --threads than idle CPUs, and stop other work on this machine",
@@ -45,8 +65,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             "the hypervisor took {} of this machine's CPU time",
             percent(steal)
         );
-        out.push(finding(
-            RULE,
+        out.push(RULE.finding(
             Severity::Warning,
             message,
             "repeat when the host is quiet, or on a machine with CPUs of its own",
@@ -61,8 +80,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
             "the control group's CPU quota stopped this process for {} of the time",
             percent(throttled)
         );
-        out.push(finding(
-            RULE,
+        out.push(RULE.finding(
             Severity::Warning,
             message,
             "raise the CPU limit of the container",
@@ -74,8 +92,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .filter(|pages| *pages > MOST_SWAPPED)
     {
         let message = format!("{pages} pages were swapped in or out during the run");
-        out.push(finding(
-            RULE,
+        out.push(RULE.finding(
             Severity::Warning,
             message,
             "free memory first: a machine that swaps does I/O of its own and stops for it",

@@ -1,9 +1,30 @@
 //! What a source sums up must be what its data add to.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
 use crate::{Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "summary_contradicts_data",
+    catalogue_number: Some(48),
+    severity: Severity::Invalid,
+    title: "A summary says what its data do not",
+    text: "\
+Where a record has data and a summary of the same operations, counts must agree within 1
+%. Of a document's claims, those are recomputed that name their parts: rows won by the
+baseline, totals, changes in per cent of two rates.
+\"Baseline wins 4 of 5\" over a table in which it wins 3, or \"100,000+ requests\" of
+93,639: small errors, always in the direction of the story. Who sums up by hand has also
+chosen by hand.
+What to do: recompute every derived number from the data, best by a program, and quote
+none that does not follow.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::claim_contradicts_data::check),
+    ],
+};
 
 const TOLERANCE: f64 = 0.01;
 
@@ -25,14 +46,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     });
     let advice = "recompute every derived number from the data, and quote none that does not follow from them";
     wrong
-        .map(|message| {
-            finding(
-                "summary_contradicts_data",
-                Severity::Invalid,
-                message,
-                advice,
-            )
-        })
+        .map(|message| RULE.finding(Severity::Invalid, message, advice))
         .collect()
 }
 

@@ -1,8 +1,25 @@
 //! A server on the generator's own machine gives it what it takes from itself.
 
-use super::finding;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "target_on_same_host",
+    catalogue_number: Some(22),
+    severity: Severity::Warning,
+    title: "Generator and server share a machine",
+    text: "\
+Addresses of targets, and the option `network`: localhost, 127.0.0.0/8, ::1, and sockets
+of this machine.
+Whatever the client computes, copies and caches, the server lacks. 50 users that sign and
+hash uploads may take 4 of 8 cores, and a server that needs 5 then seems to be slower by
+the client's appetite. The network is absent too: no interrupts, no limit, no latency.
+What to do: load the server from another machine. If it must be one, give each side CPUs
+of its own, and report how much the client used.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let Some(place) = named_here(record) else {
@@ -12,12 +29,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "generator and target share one machine ({place}): the client takes CPU and memory from the server"
     );
     let advice = "as a comparison of servers this may do if the client's share is known; for what a server can do, load it from another machine";
-    vec![finding(
-        "target_on_same_host",
-        Severity::Warning,
-        message,
-        advice,
-    )]
+    vec![RULE.finding(Severity::Warning, message, advice)]
 }
 
 /// The address of a served target on this machine, as it is named.

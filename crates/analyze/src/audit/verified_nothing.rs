@@ -1,8 +1,26 @@
 //! A verification without a checked operation proves nothing.
 
-use super::{counted, finding};
+use super::counted;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::{Record, Status};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "verified_nothing",
+    catalogue_number: Some(9),
+    severity: Severity::Invalid,
+    title: "Verification was asked for and nothing was checked",
+    text: "\
+A run with --verify must have checked at least one operation (verification.operations).
+Invalid if there were reads and none was checked; a warning if there were only writes.
+\"Failures: 0\" of 0 checks is true and worthless. A run of writes that puts a pattern
+down proves that writes were accepted, not that anything can be read back: 100.00 %
+success of nothing.
+What to do: read the same target again with the same --seed and --verify-pattern:
+--read-percent 100 --verify --run-until-complete.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let checked = record
@@ -37,7 +55,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         )
     };
     let advice = "read the same target again with the same --seed and --verify-pattern: --read-percent 100 --verify --run-until-complete";
-    vec![finding("verified_nothing", severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 #[cfg(test)]

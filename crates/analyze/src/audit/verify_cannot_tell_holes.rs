@@ -1,8 +1,28 @@
 //! Zeros are also what a hole, a trimmed block and a file that was never written give.
 
-use super::{finding, never_written};
+use super::never_written;
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Finding, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "verify_cannot_tell_holes",
+    catalogue_number: Some(9),
+    severity: Severity::Invalid,
+    title: "The verification would pass on a file that was never written",
+    text: "\
+The pattern that was verified (verification.pattern, or the option of a foreign record)
+is zeros.
+Zeros are also what a hole, a trimmed block and a fresh file give. A device that drops
+every write and returns zeros passes with 100.00 %. A pattern that names its own file,
+offset and generation fails on the first block that was lost, moved or is old: 1 of
+262,144 in 1 GiB is enough. Where this run itself wrote the whole file, or the device saw the
+reads, it is a warning.
+What to do: use --verify-pattern header, which tells lost, moved and stale blocks apart,
+or random.",
+    checks: &[Check::Alone(check)],
+};
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
@@ -29,12 +49,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     } else {
         Severity::Invalid
     };
-    vec![finding(
-        "verify_cannot_tell_holes",
-        severity,
-        message,
-        "use --verify-pattern header or random",
-    )]
+    vec![RULE.finding(severity, message, "use --verify-pattern header or random")]
 }
 
 #[cfg(test)]

@@ -1,12 +1,31 @@
 //! A direct write passes the page cache and ends in the cache of the device.
 
-use super::{counted, finding};
+use super::counted;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
 use crate::{Effective, Finding, Severity};
 use record::{Record, StorageLayer};
 use units::Bytes;
 
-const RULE: &str = "volatile_writes";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "volatile_writes",
+    catalogue_number: None,
+    severity: Severity::Warning,
+    title: "Direct writes ended in a cache that a loss of power empties",
+    text: "\
+For writes with O_DIRECT and without O_SYNC or O_DSYNC, to a device whose cache the kernel
+calls volatile (environment.storage: write_cache is \"write back\"): whether the run flushed
+at all. And where it flushed, direct or not: whether the device counted a flush
+(devices.flushes). In an experiment it is a note.
+O_DIRECT passes the page cache and nothing below it. A disk with 1 GiB of memory takes the
+first 1 GiB at the speed of its link; a flush after each write may cost a consumer's disk
+1 ms and more, fifty times the write. Both are true, of different promises.
+What to do: put the flushes of the application into the measured time (--fsync N,
+--end-fsync) or write with --dsync; else say that the cache was part of it.",
+    checks: &[Check::Alone(check)],
+};
+
 /// What the kernel calls a cache that a loss of power empties (`queue/write_cache`).
 const VOLATILE: &str = "write back";
 const ADVICE: &str = "put flushes into the measured time (--fsync N, --end-fsync) or write with --dsync; else say that the device's cache is part of what was measured";
@@ -69,7 +88,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     } else {
         Severity::Warning
     };
-    vec![finding(RULE, severity, message, advice)]
+    vec![RULE.finding(severity, message, advice)]
 }
 
 /// Flushes that the run made; one where they were asked for and nobody counted them.

@@ -1,14 +1,34 @@
 //! The first seconds of a run are of another kind than the rest, and move its mean.
 
-use super::finding;
 use super::ramp_in_percentile::asked_to_change;
 use super::series::seconds;
+use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::Record;
 use stats::sample::mean;
 use stats::warm_up::mser5;
 
-pub(super) const RULE: &str = "warm_up_in_data";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "warm_up_in_data",
+    catalogue_number: Some(34),
+    severity: Severity::Warning,
+    title: "The warm-up is part of the result",
+    text: "\
+The rate of each second, from 30 s on: found if the seconds that MSER-5 would cut are off
+by 10 % and move the mean by 1 %. In an experiment: the first block beside the later ones,
+beyond 5 deviations and 10 %. In a document: the scatter of a first iteration that is
+shown apart and kept.
+Caches fill, connections open, code is compiled. 10 slow seconds at half the rate take
+8 % from a minute, and from each arm another 8 %.
+What to do: --warmup, the same for every arm. A first block that is not counted must be
+in the plan; it must not be dropped when the results are known.",
+    checks: &[
+        Check::Alone(check),
+        Check::Together(super::set::first_block_cold::check),
+    ],
+};
+
 /// How far the level of the first seconds must be off.
 const LEAST_STEP: f64 = 0.1;
 /// And how far they must move the result.
@@ -37,7 +57,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         "leave them out with --warmup {}s, the same for every arm",
         cut.seconds + cut.seconds / 5
     );
-    vec![finding(RULE, Severity::Warning, message, &advice)]
+    vec![RULE.finding(Severity::Warning, message, &advice)]
 }
 
 #[cfg(test)]

@@ -1,11 +1,28 @@
 //! A target that fills up while it is measured is another one at the end.
 
-use super::{Experiment, Located, about, claimed_like};
+use super::{Experiment, Located, claimed_like};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::Record;
 use units::Bytes;
 
-const RULE: &str = "ageing";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "ageing",
+    catalogue_number: Some(14),
+    severity: Severity::Warning,
+    title: "The target filled up while it was measured",
+    text: "\
+Free space of the file system, first slot against last: a loss of more than 1 % of its
+size and of 1 GiB. In a document: files that it says were left over.
+A disk that fills is slower on its inner tracks, a file system that fills splits its
+files, and flash without free blocks must erase before it writes: up to 80 % of the speed.
+What runs last then looks slow.
+What to do: bring the target into the same state before every slot, delete what is left
+over, and write the free space into every record.",
+    checks: &[Check::Together(check)],
+};
+
 /// Of the file system, and at least a gibibyte.
 const MOST_SHARE: u64 = 100;
 const LEAST: u64 = 1 << 30;
@@ -17,9 +34,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .iter()
         .find(|(_, claim)| claimed_like(claim, "leftover").is_some_and(|(_, value)| value > 0.0));
     let said = said.map(|(index, _)| {
-        about(
+        RULE.about(
             Some(*index),
-            RULE,
             Severity::Warning,
             "files were left over from slot to slot".to_owned(),
             ADVICE,
@@ -54,7 +70,7 @@ fn measured(experiment: &Experiment<'_>) -> Option<Located> {
                 Bytes(used),
                 slots.len()
             );
-            about(None, RULE, Severity::Warning, message, ADVICE)
+            RULE.about(None, Severity::Warning, message, ADVICE)
         },
     )
 }

@@ -1,7 +1,25 @@
 //! If all arms moved together, it was the baseline that moved.
 
-use super::{Experiment, Located, about, is_baseline, median, typical};
+use super::{Experiment, Located, is_baseline, median, typical};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "baseline_is_outlier",
+    catalogue_number: Some(40),
+    severity: Severity::Warning,
+    title: "All arms moved together: the baseline is the odd one",
+    text: "\
+Rows with a baseline and at least four other arms: found if the baseline lies outside
+all of them and more than 3 scaled median absolute deviations from their middle.
+128 MB/s for the baseline and 73 to 88 for five unrelated changes was read as \"all
+changes hurt\". Five changes that each cost a third are less likely than one baseline
+that ran in a good hour.
+What to do: repeat the baseline first, in blocks with the others, before reading any
+single arm.",
+    checks: &[Check::Together(check)],
+};
 
 /// Scale of the median absolute deviation to a standard deviation of a normal law.
 const NORMAL: f64 = 1.4826;
@@ -29,7 +47,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                 off / spread
             );
             let advice = "look at the baseline first: one odd baseline makes every arm look better, or worse, at once";
-            about(None, "baseline_is_outlier", Severity::Warning, message, advice)
+            RULE.about(None, Severity::Warning, message, advice)
         })
     })
     .collect()

@@ -1,12 +1,13 @@
 //! The same work without O_DIRECT, much faster: the page cache answered.
 
-use super::{Experiment, Located, about, is_direct, is_same_work, level};
+use super::{Experiment, Located, is_direct, is_same_work, level};
+use crate::audit::served_from_cache::RULE;
 use crate::{Effective, Severity};
 use record::Record;
 
 const MOST_FACTOR: f64 = 2.0;
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let of = |direct| {
         experiment
             .slots
@@ -39,7 +40,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             let message = format!("{factor:.0} times the direct result of the same work: the page cache answered, not the device");
             let advice =
                 "call it a result of the cache (--cache warm), or measure the device with --direct or with a flush in the measured time";
-            about(Some(index), "served_from_cache", severity, message, advice)
+            RULE.about(Some(index), severity, message, advice)
         })
         .collect()
 }

@@ -1,11 +1,28 @@
 //! A table that shows a part of what was planned may show the part that pleases.
 
-use super::{Experiment, Located, about, claimed};
+use super::{Experiment, Located, claimed};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::Trial;
 use std::collections::BTreeSet;
 
-const RULE: &str = "cells_missing";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "cells_missing",
+    catalogue_number: Some(46),
+    severity: Severity::Invalid,
+    title: "A part of the planned results is shown",
+    text: "\
+The numbers of an experiment's slots and blocks (trial.slot, trial.block), which have no
+gaps whatever fails; and a claim that names how many results were planned and how many
+are shown (figures `planned` and `shown`; a warning).
+35 of 140 cells can show anything: the quarter with the clearest story is not a sample
+of the rest. Whether the others were left out for space or for their content cannot be
+seen, not even by the one who left them out.
+What to do: publish every cell, or name the rule, written before the run, by which some
+were left out.",
+    checks: &[Check::Together(check)],
+};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     gaps(experiment)
@@ -45,7 +62,7 @@ fn gaps(experiment: &Experiment<'_>) -> Option<Located> {
         n => format!("{n} {noun}s of the experiment are missing, the first is number {first}"),
     };
     let advice = "judge the whole file as it was written: a part that was chosen by its result shows whatever was wished";
-    Some(about(None, RULE, Severity::Invalid, message, advice))
+    Some(RULE.about(None, Severity::Invalid, message, advice))
 }
 
 fn unshown(experiment: &Experiment<'_>) -> Vec<Located> {
@@ -57,7 +74,7 @@ fn unshown(experiment: &Experiment<'_>) -> Vec<Located> {
         .map(|(index, planned, shown)| {
             let message = format!("{shown} of {planned} planned results are shown");
             let advice = "publish every cell, or say by which rule, written before the run, some were left out";
-            about(Some(index), RULE, Severity::Warning, message, advice)
+            RULE.about(Some(index), Severity::Warning, message, advice)
         })
         .collect()
 }

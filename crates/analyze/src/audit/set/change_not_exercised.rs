@@ -1,9 +1,28 @@
 //! A change can show itself only in operations that it changes.
 
-use super::{Experiment, Located, Slot, about};
+use super::{Experiment, Located, Slot};
 use crate::Effective;
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
 use std::collections::BTreeSet;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "change_not_exercised",
+    catalogue_number: Some(30),
+    severity: Severity::Invalid,
+    title: "The workload does not reach the change",
+    text: "\
+The option `expects` of an arm (the operations that its change is for) against the kinds
+of operations that ran. None of them is invalid.
+A branch that reads 10 chunks at a time for downloads cannot change an upload. Measured
+with uploads it is the baseline under another name, and its \"-35 %\" is the error of the
+experiment, no effect of the branch.
+What to do: measure the operations that the change is for. Keep the arm as a control:
+what it shows is how wrong the other arms may be.",
+    checks: &[Check::Together(check)],
+};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let arms = experiment.arms().into_iter();
@@ -12,7 +31,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         let message =
             format!("{arm} is expected to change {expected}, and only {ran} was measured: beside the baseline this is an A/A test");
         let advice = "measure the operations that the change is for; what differs here is error, and shows how great it is";
-        Some(about(None, "change_not_exercised", experiment.severity(), message, advice))
+        Some(RULE.about(None, experiment.severity(), message, advice))
     })
     .collect()
 }

@@ -1,15 +1,15 @@
 //! What a document concludes must follow from its own tables.
 
-use super::{Arm, Experiment, Located, about, claimed, is_baseline, typical};
+use super::{Arm, Experiment, Located, claimed, is_baseline, typical};
 use crate::Severity;
+use crate::audit::summary_contradicts_data::RULE;
 use record::Record;
 
-const RULE: &str = "summary_contradicts_data";
 const TOLERANCE: f64 = 0.01;
 const ADVICE: &str =
     "recompute every derived number from the data, and quote none that does not follow from them";
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let claims = experiment.claims.iter();
     claims
         .flat_map(|(index, claim)| {
@@ -17,7 +17,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             messages
                 .into_iter()
                 .flatten()
-                .map(|message| about(Some(*index), RULE, Severity::Invalid, message, ADVICE))
+                .map(|message| RULE.about(Some(*index), Severity::Invalid, message, ADVICE))
         })
         .collect()
 }

@@ -1,10 +1,28 @@
 //! A baseline that no record holds cannot be compared with.
 
-use super::{Experiment, Located, about, claimed};
+use super::{Experiment, Located, claimed};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use record::Record;
 use units::ByteRate;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "compared_with_nothing",
+    catalogue_number: Some(62),
+    severity: Severity::Warning,
+    title: "A baseline is named that no record holds",
+    text: "\
+A claim with a baseline in bytes a second (figure `baseline_bytes_per_second`): one
+record of the same document must have that rate within 2 %.
+\"A massive improvement over the earlier 25.4 MB/s\" is a ratio of 78 to a number whose
+machine, settings and date are unknown. It may have been another disk, a debug build or
+another unit.
+What to do: measure the baseline in the same blocks as the candidate, or leave the
+comparison out.",
+    checks: &[Check::Together(check)],
+};
 
 const TOLERANCE: f64 = 0.02;
 
@@ -18,7 +36,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .map(|(index, rate)| {
             let message = format!("a baseline of {} is named, and no record here holds it", ByteRate(rate));
             let advice = "measure the baseline in the same blocks as the candidate, or leave the comparison out";
-            about(Some(index), "compared_with_nothing", Severity::Warning, message, advice)
+            RULE.about(Some(index), Severity::Warning, message, advice)
         })
         .collect()
 }

@@ -1,11 +1,30 @@
 //! Two arms that are the same must not differ.
 
 use super::change_not_exercised::unexercised;
-use super::{Arm, Experiment, Located, Slot, about, claimed, differences, is_baseline, typical};
+use super::{Arm, Experiment, Located, Slot, claimed, differences, is_baseline, typical};
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::Role;
 use stats::{CONTROL_ALPHA, signed_rank};
 
-const RULE: &str = "control_fails";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "control_fails",
+    catalogue_number: Some(44),
+    severity: Severity::Invalid,
+    title: "Two arms that are the same differ",
+    text: "\
+An arm whose name ends in \"control\" is compared with the arm that it repeats by the
+exact signed-rank test over blocks; p below 0.001 is found.
+Both arms run the same thing, so any difference is the harness: the first slot of a
+block, a longer name, a directory that is fuller. What the harness adds to a control of
+-35 % it may also add to the candidate; no difference of that experiment can be
+believed.
+What to do: find what favours the position or the name (predecessor, warm-up, placement
+of files), and run the experiment again.",
+    checks: &[Check::Together(check)],
+};
+
 const ADVICE: &str = "the harness favours a position or a name: find out which before believing any difference of this experiment";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
@@ -31,7 +50,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                     "{row}: {control} and {twin} are the same and differ (p = {p:.1e} over {} blocks)",
                     d.len()
                 );
-                out.push(about(None, RULE, experiment.severity(), message, ADVICE));
+                out.push(RULE.about(None, experiment.severity(), message, ADVICE));
             }
         }
         out.extend(accidental(experiment, row, &arms));
@@ -53,7 +72,7 @@ fn accidental(experiment: &Experiment<'_>, row: &str, arms: &[Arm<'_>]) -> Optio
         let effect = rate / base.1 - 1.0;
         (unit == base.0 && effect.abs() > floor).then(|| {
             let message = format!("{row}: what {arm} changes was not measured, and it is {:+.1}% beside the baseline", effect * 100.0);
-            about(None, RULE, experiment.severity(), message, ADVICE)
+            RULE.about(None, experiment.severity(), message, ADVICE)
         })
     })
 }

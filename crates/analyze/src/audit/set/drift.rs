@@ -1,29 +1,42 @@
-//! What the machine did over an experiment besides being measured: levels that move, and slots that
-//! leave something to the next.
+//! Levels that move over an experiment.
 
-use super::{Experiment, Located, about, claimed, level, median};
+use super::{Experiment, Located, claimed, level};
 use crate::Severity;
-use record::Record;
+use crate::audit::rule::{Check, Rule};
 use stats::{BlockRun, Drift, PORTABLE_CHANGE};
 use std::collections::BTreeMap;
-use units::Bytes;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "drift",
+    catalogue_number: Some(33),
+    severity: Severity::Warning,
+    title: "The level moved over the experiment",
+    text: "\
+The levels of complete blocks, without the effects of arms and rows, over time: a Theil-
+Sen change of more than 10 % with a Mann-Kendall p below 1 %. In a document: the levels
+that it gives for its first and its last results.
+The same upload that took 5 s in the evening took 17 s a day later. In randomised blocks
+both arms meet every state of the machine and their ratio holds; \"92 MB/s\" does not.
+What to do: compare only within blocks, quote no absolute number, and look for what
+fills, heats or wears.",
+    checks: &[Check::Together(check)],
+};
 
 /// Of each diagnostic test.
 const ALPHA: f64 = 0.01;
-/// A slot that begins with more than this of another's writes shares the device with them.
-const MOST_DIRTY: u64 = 64 << 20;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let blocks = blocks(experiment);
-    let drift = (blocks.len() >= stats::FEWEST_BLOCKS).then(|| stats::drift(&blocks));
-    let moved = drift
-        .and_then(|drift| moved(&drift, blocks.len()))
+    let moved = measured(experiment)
+        .and_then(|(drift, blocks)| moved(&drift, blocks))
         .or_else(|| told(experiment));
-    let carried = drift.and_then(|drift| carried(experiment, &drift));
-    [moved, carried, undrained(experiment)]
-        .into_iter()
-        .flatten()
-        .collect()
+    moved.into_iter().collect()
+}
+
+/// What the levels of the complete blocks did over time, and how many blocks there are.
+pub(super) fn measured(experiment: &Experiment<'_>) -> Option<(Drift, usize)> {
+    let blocks = blocks(experiment);
+    (blocks.len() >= stats::FEWEST_BLOCKS).then(|| (stats::drift(&blocks), blocks.len()))
 }
 
 /// Place in the order, arm, and logarithm of the rate.
@@ -107,62 +120,15 @@ fn drifted(record: Option<usize>, change: f64, over: &str) -> Located {
         change * 100.0
     );
     let advice = "compare only within randomised blocks, quote no absolute number, and look for what fills, heats or wears";
-    about(record, "drift", Severity::Warning, message, advice)
-}
-
-fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
-    let p = drift.predecessor_p.filter(|p| *p < ALPHA)?;
-    // Together with a control that fails, the order itself makes the difference.
-    let severity = if super::control_fails::check(experiment).is_empty() {
-        Severity::Warning
-    } else {
-        Severity::Invalid
-    };
-    let message = format!("a slot's result depends on which arm ran before it (p = {p:.1e})");
-    let advice = "reset and drain between slots: delete data, sync, wait until nothing is dirty and the device is idle; then repeat";
-    Some(about(None, "carry_over", severity, message, advice))
-}
-
-/// Slots that began while the writes of the one before were still in memory.
-fn undrained(experiment: &Experiment<'_>) -> Option<Located> {
-    let mut slots: Vec<(u32, &Record)> = experiment
-        .slots
-        .iter()
-        .filter_map(|(_, r)| Some((r.trial.as_ref()?.slot, *r)))
-        .collect();
-    slots.sort_by_key(|(slot, _)| *slot);
-    let left: Vec<u64> = slots
-        .windows(2)
-        .filter_map(|pair| {
-            let (before, after) = (&pair[0].1.machine, &pair[1].1.machine);
-            let grown = before
-                .dirty_after_bytes?
-                .checked_sub(before.dirty_before_bytes?)?;
-            let left = after
-                .dirty_before_bytes?
-                .checked_sub(before.dirty_before_bytes?)?;
-            (grown.min(left) > MOST_DIRTY).then_some(grown.min(left))
-        })
-        .collect();
-    let middle = median(left.iter().map(|bytes| *bytes as f64).collect());
-    (!left.is_empty()).then(|| {
-        let shown = Bytes(units::lossless::f64_to_u64_saturating(middle));
-        let message = format!(
-            "{} of {} slots began with about {shown} of the slot before still to be written",
-            left.len(),
-            slots.len()
-        );
-        let advice = "end each slot with a flush, or wait until nothing is dirty before the next";
-        about(None, "carry_over", Severity::Warning, message, advice)
-    })
+    RULE.about(record, Severity::Warning, message, advice)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::example::{SECOND, only, placed, quoted, sound};
-    use super::super::run_on;
+    use super::super::{carry_over, run_on};
     use super::*;
-    use record::Summary;
+    use record::{Record, Summary};
 
     /// Two arms in blocks of random order, with the time that each slot took by slot and arm
     /// before.
@@ -206,7 +172,7 @@ mod tests {
     #[test]
     fn what_one_arm_leaves_to_the_next_is_found() {
         let found = run_on(
-            check,
+            carry_over::check,
             &experiment(60, |_, before| if before == 1 { 1.2 } else { 1.0 }),
         );
         assert!(
@@ -222,10 +188,14 @@ mod tests {
             record.machine.dirty_before_bytes = Some(10 << 20);
             record.machine.dirty_after_bytes = Some(500 << 20);
         });
-        assert_eq!(run_on(check, &records), [], "what was written was drained");
+        assert_eq!(
+            run_on(carry_over::check, &records),
+            [],
+            "what was written was drained"
+        );
         records[3].machine.dirty_before_bytes = Some(300 << 20);
         assert_eq!(
-            only(&run_on(check, &records)),
+            only(&run_on(carry_over::check, &records)),
             "1 of 12 slots began with about 290 MiB of the slot before still to be written"
         );
     }

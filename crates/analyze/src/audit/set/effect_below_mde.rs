@@ -1,9 +1,28 @@
 //! An effect below what the experiment could see is not a finding, even where its interval leaves
 //! zero out.
 
-use super::{Experiment, Located, about, claimed, differences, is_baseline};
+use super::{Experiment, Located, claimed, differences, is_baseline};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use stats::{effect, mde};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "effect_below_mde",
+    catalogue_number: Some(39),
+    severity: Severity::Warning,
+    title: "The effect is smaller than what could be seen",
+    text: "\
+For each arm beside the baseline of a plan: the estimated effect against 1.43 half-
+widths of its interval, which is the effect that is found with 80 % power. In a
+document: a claimed effect against the floor that the document itself states.
+\"+4.3 %, winner\" beside \"we can only detect more than 25 %\" is a coin that fell. Among
+such effects that pass a test by luck the size is exaggerated several times, and the
+sign is often wrong.
+What to do: say that it is not decided, or run as many more blocks as fathom compare
+plans for the effect that matters.",
+    checks: &[Check::Together(check)],
+};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut out: Vec<Located> = stated(experiment).into_iter().collect();
@@ -30,13 +49,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                     estimate.n
                 );
                 let advice = "say that it is not decided, or run more blocks: as many as fathom compare plans for the effect that matters";
-                out.push(about(
-                    None,
-                    "effect_below_mde",
-                    Severity::Warning,
-                    message,
-                    advice,
-                ));
+                out.push(RULE.about(None, Severity::Warning, message, advice));
             }
         }
     }
@@ -56,13 +69,7 @@ fn stated(experiment: &Experiment<'_>) -> Option<Located> {
     let message =
         format!("an effect of {effect:+}% is claimed where only more than {floor}% can be seen");
     let advice = "an effect below the stated floor is no finding: leave it out, or measure until the floor is below it";
-    Some(about(
-        Some(index),
-        "effect_below_mde",
-        Severity::Warning,
-        message,
-        advice,
-    ))
+    Some(RULE.about(Some(index), Severity::Warning, message, advice))
 }
 
 #[cfg(test)]

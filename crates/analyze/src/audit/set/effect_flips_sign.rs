@@ -1,8 +1,26 @@
 //! An arm that is better, worse and better again along an axis shows noise, or an interaction that
 //! nobody named.
 
-use super::{Experiment, Located, about, is_baseline, typical};
+use super::{Experiment, Located, is_baseline, typical};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "effect_flips_sign",
+    catalogue_number: Some(42),
+    severity: Severity::Warning,
+    title: "An effect changes its sign along the rows",
+    text: "\
+For each arm the effects beside the baseline in the order of the rows; effects below 5 %
+are left out, and more than one change of sign is found.
++4, -43, +21, -20, -22 % from 100 MB to 5 GB is either noise, or an effect that depends
+on the size in a way that nobody predicted. Neither supports \"+21 % at 1 GB\", and their
+mean describes no row.
+What to do: repeat the rows in blocks; test whether the effect depends on the row before
+pooling; quote no single row.",
+    checks: &[Check::Together(check)],
+};
 
 /// Effects below it are no sign at all.
 const LEAST_EFFECT: f64 = 0.05;
@@ -32,7 +50,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                 let message = format!("{arm}: {} % beside the baseline along the rows: noise or an interaction", list.join(", "));
                 let advice =
                     "quote no single row and no mean of them: repeat the rows in blocks, and ask whether the effect depends on the row";
-                about(None, "effect_flips_sign", Severity::Warning, message, advice)
+                RULE.about(None, Severity::Warning, message, advice)
             })
         })
         .collect()

@@ -1,10 +1,30 @@
 //! If several circumstances differ between arms, none of them is shown to be the cause.
 
-use super::{Experiment, Located, Slot, about};
+use super::{Experiment, Located, Slot};
+use crate::audit::rule::{Check, Rule};
 use crate::circumstances::environment_facts;
 use crate::compare::is_storage_compared;
 use crate::{Effective, Severity};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "environment_differs",
+    catalogue_number: Some(50),
+    severity: Severity::Invalid,
+    title: "Arms differ in more than one circumstance",
+    text: "\
+Machine, CPU, governor, memory, operating system, kernel, container, file system, mount
+options, device, firmware, scheduler, and the engine beside them, compared between arms;
+unknown differs from known. One part that differs is a warning, several are invalid in a
+comparison.
+A notebook against a server with 80 cores differs in CPU, disk, system and load at once.
+The ratio of 29 is real, its cause is unknown: \"Windows is slow\", \"the disk is slow\" and
+\"4 cores are few\" all fit.
+What to do: change one thing at a time on one machine. If machines are what is compared,
+say so, and conclude nothing about their parts.",
+    checks: &[Check::Together(check)],
+};
 
 /// A circumstance: its part of the machine, what people call it, and its field in the environment.
 const FACTS: [(&str, &str, &str); 15] = [
@@ -75,13 +95,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         keys.join(", ")
     );
     let advice = "change one thing at a time on one machine; where machines are what is compared, say so, and conclude nothing about their parts";
-    vec![about(
-        None,
-        "environment_differs",
-        severity,
-        message,
-        advice,
-    )]
+    vec![RULE.about(None, severity, message, advice)]
 }
 
 /// The values of a field, as people write them; empty where it is unknown.

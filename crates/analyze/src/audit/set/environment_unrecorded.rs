@@ -1,8 +1,26 @@
 //! A figure from elsewhere is worth what is known of where it was measured.
 
-use super::{Experiment, Located, about, grouped, names};
+use super::{Experiment, Located, grouped, names};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "environment_unrecorded",
+    catalogue_number: Some(51),
+    severity: Severity::Warning,
+    title: "It is not known where a figure was measured",
+    text: "\
+For records from elsewhere: CPU, number of CPUs, memory, operating system, file system,
+disk, version of the tool, date. What is missing is named once for all records that lack
+the same.
+\"Disk: unknown (likely SSD)\" makes a figure an anecdote. The same command gives 300
+operations a second on a disk, 100,000 on flash and 1,000,000 in a page cache; without
+the facts nobody can repeat it, and nobody can tell an improvement from another machine.
+What to do: ask for the facts, or repeat the run with a tool that records them.",
+    checks: &[Check::Together(check)],
+};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let foreign: Vec<_> = experiment
@@ -19,7 +37,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             let message = format!("unknown: {} ({})", missing.join(", "), names(&slots));
             let advice = "ask for it, or repeat the run with a tool that records it: without these facts nobody can reproduce the figure";
             let record = if let [(index, _)] = slots[..] { Some(index) } else { None };
-            about(record, "environment_unrecorded", Severity::Warning, message, advice)
+            RULE.about(record, Severity::Warning, message, advice)
         })
         .collect()
 }

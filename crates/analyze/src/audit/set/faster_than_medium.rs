@@ -1,10 +1,33 @@
 //! A result far above the best direct one on the same target came from no medium.
 
-use super::{Experiment, Located, about, is_direct, is_same_work, same_place};
+use super::{Experiment, Located, is_direct, is_same_work, same_place};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::sum_of_transfers;
 use crate::{Effective, Severity};
 use record::Record;
 use units::ByteRate;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "faster_than_medium",
+    catalogue_number: Some(4),
+    severity: Severity::Invalid,
+    title: "A result faster than the medium or its link",
+    text: "\
+On a known SATA device: more than 600 MB/s, or more than 2,000 random operations a
+second on a rotating disk. Among records of one target: a buffered result more than 300
+times the best direct one, or 10 times one with blocks as large, as much in flight and
+random order too.
+No path is faster than its narrowest part. 14.67 GB/s on a volume whose best direct
+result is 23.3 MB/s is 630 times; larger blocks and sequential order explain a factor of
+50 on flash and 200 on a disk, not that.
+What to do: measure the same block size with --direct and compare with the device's own
+counters before quoting it.",
+    checks: &[
+        Check::Together(check),
+        Check::Alone(super::super::medium_limit::check),
+    ],
+};
 
 /// Larger blocks and sequential order make a disk up to two hundred times as fast, a flash device
 /// up to fifty times; beyond is no medium.
@@ -47,7 +70,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             is_found.then(|| {
                 let message = format!("{} is {factor:.0} times the best direct result here, {}", ByteRate(ours), ByteRate(*best));
                 let advice = "no medium did this: the page cache took the data; measure this block size with --direct before quoting it";
-                about(Some(*index), "faster_than_medium", Severity::Invalid, message, advice)
+                RULE.about(Some(*index), Severity::Invalid, message, advice)
             })
         })
         .collect()

@@ -1,8 +1,8 @@
 //! The first repetition of an experiment often pays for what the others find ready.
 
-use super::super::warm_up_in_data::RULE;
-use super::{Experiment, Located, about, claimed, level, median};
+use super::{Experiment, Located, claimed, level, median};
 use crate::Severity;
+use crate::audit::warm_up_in_data::RULE;
 use std::collections::BTreeMap;
 
 /// Deviations of the other blocks, by the median absolute deviation of a normal law.
@@ -13,7 +13,7 @@ const LEAST_STEP: f64 = 0.1;
 const MOST_SCATTER: f64 = 2.0;
 const ADVICE: &str = "run one block that is not counted before the first, and say so in the plan; do not drop it afterwards";
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     told(experiment)
         .or_else(|| measured(experiment))
         .into_iter()
@@ -49,7 +49,7 @@ fn measured(experiment: &Experiment<'_>) -> Option<Located> {
             step * 100.0,
             later.len()
         );
-        about(None, RULE, Severity::Warning, message, ADVICE)
+        RULE.about(None, Severity::Warning, message, ADVICE)
     })
 }
 
@@ -60,7 +60,7 @@ fn told(experiment: &Experiment<'_>) -> Option<Located> {
         (first > MOST_SCATTER * later).then(|| {
             let message =
                 format!("the first iteration scatters by {first}%, those from the third on by at most {later}%: the warm-up is counted");
-            about(Some(*index), RULE, Severity::Warning, message, ADVICE)
+            RULE.about(Some(*index), Severity::Warning, message, ADVICE)
         })
     })
 }

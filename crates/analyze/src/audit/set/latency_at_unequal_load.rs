@@ -1,10 +1,28 @@
 //! In a closed loop a faster target is given more to do: latencies at different rates are of
 //! different loads.
 
-use super::{Experiment, Located, about, typical};
+use super::{Experiment, Located, typical};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
 use crate::{Effective, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "latency_at_unequal_load",
+    catalogue_number: Some(24),
+    severity: Severity::Warning,
+    title: "Latencies are compared at different loads",
+    text: "\
+Rows of load tests with a fixed number of users: if the arms' rates differ by more than
+5 %, their latencies are of different loads.
+In a closed loop a faster target is given more to do. \"29 times lower latency at 2 times
+the load\" compares two points of two curves: at 90 % of its capacity a target can wait
+ten times as long as at 50 %. The one number that compares is the rate at equal users.
+What to do: compare latencies at one offered rate in an open loop, or compare throughput
+at equal concurrency.",
+    checks: &[Check::Together(check)],
+};
 
 const TOLERANCE: f64 = 0.05;
 
@@ -29,7 +47,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                 least.0
             );
             let advice = "compare latencies at one offered rate (an open loop), or compare throughput at equal concurrency";
-            about(None, "latency_at_unequal_load", Severity::Warning, message, advice)
+            RULE.about(None, Severity::Warning, message, advice)
         })
     })
     .collect()

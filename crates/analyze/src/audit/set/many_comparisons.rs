@@ -1,7 +1,26 @@
 //! Of a hundred comparisons at 5 %, five are wrong by chance.
 
-use super::{Experiment, Located, about};
+use super::{Experiment, Located};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "many_comparisons",
+    catalogue_number: Some(38),
+    severity: Severity::Warning,
+    title: "Many comparisons without a correction for their number",
+    text: "\
+In imported or entered tables: arms beside the first, summed over rows; from ten on it
+is found. Our own comparisons are corrected (Holm for arms, Benjamini-Hochberg for
+cells).
+Each comparison at 5 % is wrong in one of 20 cases where nothing differs. Of 120, six
+are expected to be wrong, and the chance of at least one is 99.8 %. The largest of them
+becomes the headline.
+What to do: correct for the number of comparisons, decide beforehand which one is
+primary, and crown no winner of a single row.",
+    checks: &[Check::Together(check)],
+};
 
 const MANY: usize = 10;
 const ALPHA: f64 = 0.05;
@@ -29,13 +48,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         comparisons as f64 * ALPHA
     );
     let advice = "correct for their number (Holm for arms, Benjamini-Hochberg for cells), and crown no winner of a single row";
-    vec![about(
-        None,
-        "many_comparisons",
-        Severity::Warning,
-        message,
-        advice,
-    )]
+    vec![RULE.about(None, Severity::Warning, message, advice)]
 }
 
 #[cfg(test)]

@@ -1,6 +1,26 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
-use super::{Experiment, Located, about, cells, names, repetitions};
+use super::{Experiment, Located, cells, names, repetitions};
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "no_repetition",
+    catalogue_number: Some(31),
+    severity: Severity::Invalid,
+    title: "Too few repetitions for an interval",
+    text: "\
+Blocks of each arm and row of a plan (trial.block), or records of each name of an
+imported set. Fewer than six is invalid where a plan or a document compares, a warning
+otherwise. Our own single runs say it of themselves.
+From six pairs on the exact signed-rank law has a 95 % interval: with 5, even if all
+differences agree, p is 0.0625. One run an arm has no interval: with a run-to-run
+deviation of 15 %, two identical arms differ by more than 10 % in about two cases of
+three.
+What to do: repeat every arm in at least six randomised blocks of fresh runs.",
+    checks: &[Check::Together(check)],
+};
 
 /// From six pairs on the exact signed-rank law has an interval of 95 %.
 const FEWEST: usize = 6;
@@ -37,13 +57,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     } else {
         None
     };
-    vec![about(
-        record,
-        "no_repetition",
-        experiment.severity(),
-        message,
-        advice,
-    )]
+    vec![RULE.about(record, experiment.severity(), message, advice)]
 }
 
 #[cfg(test)]

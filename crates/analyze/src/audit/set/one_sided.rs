@@ -1,8 +1,25 @@
 //! If nearly everything that was tried is worse, the order or the baseline is the likelier reason.
 
-use super::{Experiment, Located, about, is_baseline, typical};
+use super::{Experiment, Located, is_baseline, typical};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use std::collections::BTreeSet;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "one_sided",
+    catalogue_number: Some(41),
+    severity: Severity::Warning,
+    title: "Nearly everything differs to the same side",
+    text: "\
+Where the order was not random: results of at least 3 arms that are more than 5 % off the
+baseline, slower against faster, by a sign test at 1 %.
+Six independent changes are seldom all bad. If 18 results are slower and 2 faster, what
+they share is the likelier cause: the baseline ran first on a fresh disk, or was lucky.
+What to do: repeat the baseline among the arms, in randomised blocks, before believing it
+of any of them.",
+    checks: &[Check::Together(check)],
+};
 
 /// Effects below it are no sign.
 const LEAST_EFFECT: f64 = 0.05;
@@ -56,7 +73,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         "{slower} results of {arms} arms are slower than the baseline and {faster} faster (p = {p:.1e} for a coin): look at the order and the baseline first"
     );
     let advice = "several changes are seldom all bad: repeat baseline and arms in randomised blocks before believing it of any of them";
-    vec![about(None, "one_sided", Severity::Warning, message, advice)]
+    vec![RULE.about(None, Severity::Warning, message, advice)]
 }
 
 /// Probability that of `n` tosses of a coin at most `k`, or at least `n - k`, are heads.

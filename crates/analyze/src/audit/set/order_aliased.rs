@@ -1,14 +1,31 @@
 //! If each arm ran in a time of its own, time and arm cannot be told apart.
 
-use super::{Experiment, Located, Slot, about, arm};
+use super::{Experiment, Located, Slot, arm};
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use crate::identity::Identity;
 use record::Record;
 use stats::{Aliased, aliased_with_order};
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "order_aliased",
+    catalogue_number: Some(32),
+    severity: Severity::Invalid,
+    title: "Time and arm cannot be separated",
+    text: "\
+The order of the slots (trial.slot, else started_at): found if each arm ran in one
+window of time, or if one arm ran before another with a probability above 0.9. Invalid
+in a plan or a document, a warning for other records.
+Machines drift: disks fill, caches warm, neighbours wake. If variant A ran from 20:00 to
+23:00 and B from 13:00 to 19:00 next day, \"B is slower\" and \"the machine became slower\"
+are one sentence. In simulation a drift to a third turns 98.7 % of identical pairs into
+differences of more than 5 %.
+What to do: run one slot of every arm in each block, in random order. More runs in the
+same order, or leaving the first out, repair nothing.",
+    checks: &[Check::Together(check)],
+};
+
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     // Without a plan the names are those of phases; what is one thing on one machine has no arms.
     let is_one_thing = |slots: &[Slot<'_>]| {
@@ -78,13 +95,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         return Vec::new();
     };
     let advice = "run one slot of every arm in each block, in random order; neither more runs nor a discarded first one repairs this order";
-    vec![about(
-        None,
-        "order_aliased",
-        experiment.severity(),
-        message,
-        advice,
-    )]
+    vec![RULE.about(None, experiment.severity(), message, advice)]
 }
 
 /// Place in the order of the runs: as planned, else as begun.

@@ -1,12 +1,29 @@
 //! The plan was written before the first slot: records that do not fit it were changed, or are not
 //! all of it.
 
-use super::{Experiment, Located, about, grouped};
+use super::{Experiment, Located, grouped};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::{PlanFacts, Trial};
 use stats::{Control, Design, Unit};
 
-const RULE: &str = "plan_contradicted";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "plan_contradicted",
+    catalogue_number: None,
+    severity: Severity::Invalid,
+    title: "Records do not fit the plan of their experiment",
+    text: "\
+The plan is the first line of an experiment's file: arms, rows, every option, when it may
+end, the seed of the order. Its hash is computed again; each record's arm, role, row,
+block and rule (trial) must be the plan's, and each block that ran once must have run in
+the order that the seed gives.
+A rule that is edited afterwards, or labels that are exchanged in blocks that displease,
+give any result: of 40 blocks the best 10 always show a difference.
+What to do: judge the file as it was written; what was planned otherwise is measured anew.",
+    checks: &[Check::Together(check)],
+};
+
 const ADVICE: &str =
     "judge the file as it was written; an experiment under another plan is to be measured anew";
 
@@ -31,7 +48,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .or_else(|| order(experiment, plan));
     contradiction
         .into_iter()
-        .map(|message| about(None, RULE, Severity::Invalid, message, ADVICE))
+        .map(|message| RULE.about(None, Severity::Invalid, message, ADVICE))
         .collect()
 }
 

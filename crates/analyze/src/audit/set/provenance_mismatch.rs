@@ -1,11 +1,28 @@
 //! A result belongs to one version of what was measured, and to one of what measured it.
 
-use super::{Experiment, Located, about};
+use super::{Experiment, Located};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Severity};
 use record::Record;
 use std::collections::BTreeSet;
 
-const RULE: &str = "provenance_mismatch";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "provenance_mismatch",
+    catalogue_number: Some(52),
+    severity: Severity::Invalid,
+    title: "It is not clear which version was measured",
+    text: "\
+The options `subject` with `subject-version` or `subject-commit`: two of them in one arm,
+or another one in what is said of the results. A warning if the slots of one experiment
+were measured with different versions of the tool.
+A report with 0.9.0-beta and January in its head, 0.8.0-beta and December at its foot is
+of one of them, or of both. Nobody can repeat it, and nobody can compare with it.
+What to do: write the commit or the hash of the binary into every record, and discard
+what cannot be assigned to one.",
+    checks: &[Check::Together(check)],
+};
+
 const ADVICE: &str = "find out which build it was, by its commit or hash, and discard what cannot be assigned to one";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
@@ -18,7 +35,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     if experiment.is_placed && versions.len() > 1 {
         let message = format!("the experiment was measured with {}", list(&versions));
         let advice = "measure all slots of an experiment with one build of the tool: what a tool costs and counts changes between versions";
-        out.push(about(None, RULE, Severity::Warning, message, advice));
+        out.push(RULE.about(None, Severity::Warning, message, advice));
     }
     out
 }
@@ -49,7 +66,7 @@ fn of_the_subject(experiment: &Experiment<'_>) -> Vec<Located> {
     };
     let found = within.or_else(stated);
     found
-        .map(|(record, message)| about(record, RULE, experiment.severity(), message, ADVICE))
+        .map(|(record, message)| RULE.about(record, experiment.severity(), message, ADVICE))
         .into_iter()
         .collect()
 }

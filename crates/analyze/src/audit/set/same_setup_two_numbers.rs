@@ -1,12 +1,29 @@
 //! One command with two results has a spread that no single result shows.
 
-use super::{
-    Experiment, Located, about, grouped, level, names, repetitions, same_place, same_settings,
-};
+use super::{Experiment, Located, grouped, level, names, repetitions, same_place, same_settings};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
 use record::Record;
 use units::{ByteRate, Rate};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "same_setup_two_numbers",
+    catalogue_number: Some(43),
+    severity: Severity::Warning,
+    title: "One setup gave two results",
+    text: "\
+Records of one place and tool with the same settings (all effective options but the
+seed), the same kinds of operations and fewer than six repetitions: a spread of more than
+10 % between the highest and the lowest result is found.
+5,960 and 4,000 a second from one command are a fact about the noise: 33 %. No
+difference below it between other single runs of this setup means anything, whatever was
+changed between them.
+What to do: find out what changed between the runs (time of day, credits, free space),
+and repeat in blocks until the interval is known.",
+    checks: &[Check::Together(check)],
+};
 
 const MOST_SPREAD: f64 = 1.1;
 /// From here on repetitions have an interval that says it better.
@@ -37,7 +54,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                 let change = (1.0 - low / high) * 100.0;
                 let message = format!("the same setup gave {} and {}, {change:.0}% less ({})", show(high), show(low), names(&slots));
                 let advice = "no difference below this spread means anything: find out what changed between the runs, and repeat in blocks";
-                about(None, "same_setup_two_numbers", Severity::Warning, message, advice)
+                RULE.about(None, Severity::Warning, message, advice)
             })
         })
         .collect()

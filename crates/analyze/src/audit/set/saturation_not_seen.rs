@@ -2,9 +2,26 @@
 
 use super::super::pacing_bound::waiting_users;
 use super::super::percent;
-use super::{Experiment, Located, about, claimed, names, row};
+use super::{Experiment, Located, claimed, names, row};
+use crate::audit::rule::{Check, Rule};
 use crate::{Effective, Severity};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "saturation_not_seen",
+    catalogue_number: Some(20),
+    severity: Severity::Warning,
+    title: "Saturation is claimed, and nothing was full",
+    text: "\
+What is said to be saturated against the fullest resource of the measured records: users
+that waited, CPUs, devices. Found if none of what is recorded is above 90 %.
+342 requests a second of 3 ms are 1 request at a time, of 100 users. A target that serves
+one at a time while 99 sleep is not saturated, whatever its throughput.
+What to do: raise the load until the rate no longer follows it, and show the resource that
+is full there.",
+    checks: &[Check::Together(check)],
+};
 
 const SATURATED: f64 = 0.9;
 
@@ -24,7 +41,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
                 let message =
                     format!("saturation is claimed, and the fullest that is recorded of {} is {what} ({})", names(&[slot]), percent(share));
                 let advice = "show the resource that is above 90 %, or raise the load until the rate no longer follows it";
-                about(Some(*index), "saturation_not_seen", Severity::Warning, message, advice)
+                RULE.about(Some(*index), Severity::Warning, message, advice)
             })
         })
         .collect()

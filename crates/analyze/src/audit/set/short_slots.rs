@@ -1,11 +1,12 @@
 //! Slots may be short if there are enough of them.
 
-use super::super::short_run::{ADVICE, RULE, least};
-use super::{Experiment, Located, Slot, about, grouped};
+use super::super::short_run::{ADVICE, least};
+use super::{Experiment, Located, Slot, grouped};
+use crate::audit::short_run::RULE;
 use crate::{Effective, Severity};
 use units::Nanos;
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let slots: Vec<Slot<'_>> = experiment
         .slots
         .iter()
@@ -35,7 +36,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         cells.len(),
         Nanos(all)
     );
-    vec![about(None, RULE, severity, message, ADVICE)]
+    vec![RULE.about(None, severity, message, ADVICE)]
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Whether an experiment was in steady state, over its slots; and whether figures from elsewhere
 //! can show that they were.
 
-use super::super::not_steady::{RULE, why_not};
+use super::super::not_steady::why_not;
 use super::super::some;
-use super::{Experiment, Located, Slot, about, grouped, names};
+use super::{Experiment, Located, Slot, grouped, names};
+use crate::audit::not_steady::RULE;
 use crate::{Effective, Severity};
 
 /// Slots of an arm that may fail the gate.
@@ -11,7 +12,7 @@ const MOST_SHARE: f64 = 0.2;
 /// Five windows need about this long.
 const LEAST_NS: u64 = 30_000_000_000;
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     failing_arms(experiment)
         .into_iter()
         .chain(unknown(experiment))
@@ -31,7 +32,7 @@ fn failing_arms(experiment: &Experiment<'_>) -> Option<Located> {
         (failing as f64 > MOST_SHARE * slots.len() as f64).then(|| {
             let message = format!("{failing} of {} slots of {row} of {arm} were not in steady state", slots.len());
             let advice = "lengthen the warm-up or the slots until the rate has settled; a burst that is meant must be all that is measured";
-            about(None, RULE, experiment.severity(), message, advice)
+            RULE.about(None, experiment.severity(), message, advice)
         })
     })
 }
@@ -60,7 +61,7 @@ fn unknown(experiment: &Experiment<'_>) -> Option<Located> {
         );
         let advice =
             "run until five windows agree within 20 %, with the rate of each second kept; writes until the device was written over once";
-        about(if let [(index, _)] = silent[..] { Some(index) } else { None }, RULE, Severity::Warning, message, advice)
+        RULE.about(if let [(index, _)] = silent[..] { Some(index) } else { None }, Severity::Warning, message, advice)
     })
 }
 

@@ -2,12 +2,12 @@
 
 use super::super::provider_limit::is_cloud;
 use super::super::some;
-use super::super::starved::RULE;
-use super::{Experiment, Located, Slot, about, names};
+use super::{Experiment, Located, Slot, names};
 use crate::Severity;
+use crate::audit::starved::RULE;
 use record::Record;
 
-pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let lent =
         |record: &Record| record.environment.system.hypervisor == Some(true) || is_cloud(record);
     let silent: Vec<Slot<'_>> = experiment
@@ -28,13 +28,12 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         names(&silent)
     );
     let advice = "record the steal time (/proc/stat) and the CPU limit with every run, and repeat what was measured while it was above 1 %";
-    vec![about(
+    vec![RULE.about(
         if let [(index, _)] = silent[..] {
             Some(index)
         } else {
             None
         },
-        RULE,
         Severity::Warning,
         message,
         advice,

@@ -1,12 +1,28 @@
 //! Arms measured for different times are at different ages of caches, bursts and heat.
 
-use super::{
-    Arm, Experiment, Located, Slot, about, grouped, is_of_document, median, same_settings,
-};
+use super::{Arm, Experiment, Located, Slot, grouped, is_of_document, median, same_settings};
+use crate::audit::rule::{Check, Rule};
 use crate::identity::Identity;
 use crate::{Effective, Severity};
 use record::Record;
 use units::{Nanos, lossless::f64_to_u64_saturating};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "unequal_durations",
+    catalogue_number: Some(29),
+    severity: Severity::Warning,
+    title: "What is compared was measured for different times",
+    text: "\
+The measured time of the arms of a row; of imported results, of one job in several files
+or on several targets; in a document also of tests that differ only in direction. More
+than 2 % apart is found; runs for an amount of data are left out.
+5 s and 10 s are at different ages of caches, burst credits and heat. If a buffer takes
+the first 4 s, the short run is 80 % buffer and the long one 40 %: \"writes are slightly
+faster\" may be just that.
+What to do: measure every arm for the same time after the same warm-up.",
+    checks: &[Check::Together(check)],
+};
 
 const TOLERANCE: f64 = 0.02;
 
@@ -49,13 +65,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             let [least, most] = [least, most].map(|ns| Nanos(f64_to_u64_saturating(ns)));
             let message = format!("{short} was measured for {least}, {long} for {most}");
             let advice = "measure every arm for the same time after the same warm-up";
-            about(
-                None,
-                "unequal_durations",
-                Severity::Warning,
-                message,
-                advice,
-            )
+            RULE.about(None, Severity::Warning, message, advice)
         })
         .collect()
 }

@@ -1,8 +1,27 @@
 //! MB and MiB differ by 5 %, and a column that has both differs from itself.
 
-use super::{Experiment, Located, about, arm, place};
+use super::{Experiment, Located, arm, place};
+use crate::audit::rule::{Check, Rule};
 use crate::figures::transfers;
 use crate::{Effective, Severity};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "unit_mix",
+    catalogue_number: Some(49),
+    severity: Severity::Warning,
+    title: "Bytes a second are in another unit than they say",
+    text: "\
+The stated bytes a second over stated operations a second times the block size. 0.954 or
+1.049 is MiB against MB, 0.931 or 1.074 is GiB against GB, within the rounding of three
+digits, from 1 MB/s and 0.1 GB/s on, and unless the digits of the source explain it.
+7,831 \"MB/s\" beside 7,831 operations of 1 MiB are MiB/s; in the same column 3,372 MB/s
+beside 3,216 operations are MB/s. The rows are 4.9 % apart by their unit alone, more
+than many an improvement that is celebrated.
+What to do: state one unit for all rows and divide by the same thousand everywhere.
+Fathom computes in bytes and shows powers of 1024.",
+    checks: &[Check::Together(check)],
+};
 
 /// How much a stated rate is too small, or too great, by the unit that was meant, and the least
 /// rate that anybody states in that unit.
@@ -29,7 +48,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             let name = if place(record).is_some() { arm(record) } else { figures.kind };
             let message = format!("{name}: the stated bytes a second are {share:.3} of operations times their size: {mix}");
             let advice = "state one unit for all rows, and divide bytes by the same thousand everywhere; a difference of 5 % or 7 % may be the unit's";
-            Some(about(Some(*index), "unit_mix", Severity::Warning, message, advice))
+            Some(RULE.about(Some(*index), Severity::Warning, message, advice))
         })
     })
     .collect()

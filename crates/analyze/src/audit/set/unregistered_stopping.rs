@@ -1,11 +1,28 @@
 //! When an experiment may end is part of its plan; who decides it on seeing the result decides the
 //! result.
 
-use super::{Experiment, Located, about, claimed};
+use super::{Experiment, Located, claimed};
 use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::Stopping;
 
-const RULE: &str = "unregistered_stopping";
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "unregistered_stopping",
+    catalogue_number: Some(47),
+    severity: Severity::Invalid,
+    title: "The rule of when to stop changed on the way",
+    text: "\
+The rule in the place of each slot (trial.stopping): found if one plan has two of them;
+and documents that took more looks than were planned.
+Who looks after every block and stops when it looks good finds a difference between
+identical arms in 31 of 100 cases instead of 5. A plan that may be looked at pays for it
+with a stricter threshold at each look.
+What to do: say before the first slot when to look. An open plan may be extended at will;
+a fixed one is judged once, at its end.",
+    checks: &[Check::Together(check)],
+};
+
 const ADVICE: &str = "write down before the first slot when to look, and judge each look by its own threshold (an open plan does); else repeat";
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
@@ -21,14 +38,13 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         let message = format!(
             "{open} slots of this plan are under an open rule and {fixed} under a fixed length: the rule changed on the way"
         );
-        out.push(about(None, RULE, Severity::Invalid, message, ADVICE));
+        out.push(RULE.about(None, Severity::Invalid, message, ADVICE));
     }
     out.extend(experiment.claims.iter().filter_map(|(index, claim)| {
         let (looks, planned) = (claimed(claim, "looks")?, claimed(claim, "planned_looks")?);
         (looks > planned).then(|| {
-            about(
+            RULE.about(
                 Some(*index),
-                RULE,
                 Severity::Invalid,
                 format!("{looks} looks were taken, {planned} were planned"),
                 ADVICE,

@@ -1,8 +1,26 @@
 //! Data that were verified in another run say nothing of the data of this one.
 
-use super::{Experiment, Located, about, claimed};
+use super::{Experiment, Located, claimed};
 use crate::Effective;
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
 use record::Record;
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "verified_elsewhere",
+    catalogue_number: Some(9),
+    severity: Severity::Invalid,
+    title: "Verified data, but not those of the measured runs",
+    text: "\
+What is said of verified data (a claim with a verification) against the measured records
+of the same source: found if none of them checked a read.
+A test that passes before or after shows that the target can store data, not that it did
+so at 482,000 operations a second. Lost and misplaced writes come with depth and speed.
+What to do: measure with --verify, which checks every read of the timed run, or read all
+of the target of that run back and verify it then.",
+    checks: &[Check::Together(check)],
+};
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let says_so = |claim: &Record| {
@@ -30,13 +48,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         experiment.slots.len()
     );
     let advice = "measure with --verify, which checks every read against what must be there, or verify the target of the measured run afterwards";
-    vec![about(
-        Some(*index),
-        "verified_elsewhere",
-        experiment.severity(),
-        message,
-        advice,
-    )]
+    vec![RULE.about(Some(*index), experiment.severity(), message, advice)]
 }
 
 #[cfg(test)]
