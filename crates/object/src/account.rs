@@ -6,9 +6,9 @@ use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
 use crate::worker::{Counts, Yield};
 use record::{
-    EndpointAccount, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements, Outcome,
-    PaceAccount, ProcessAccount, Record, SCHEMA, ServerAccount, SigningCost, Status, Stoppage,
-    TargetFact, Verification, VerificationFailure,
+    EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements,
+    Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, ServerAccount, SigningCost, Status,
+    Stoppage, TargetFact, Verification, VerificationFailure,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -378,7 +378,7 @@ fn pace(plan: &LoadPlan, yields: &[Yield], elapsed_ns: u64, unsent: u64) -> Pace
 }
 
 fn verification(counts: &Counts, errors: &[ErrorCount]) -> Verification {
-    let wrong = |error: &&ErrorCount| error.error.contains("not those that were written");
+    let wrong = |error: &&ErrorCount| error.class == Some(ErrorClass::Verification);
     let first = errors
         .iter()
         .filter(wrong)

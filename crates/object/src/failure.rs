@@ -1,5 +1,6 @@
 //! Why a request failed, in the few words under which failures are counted.
 
+use record::ErrorClass;
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,19 @@ pub(crate) struct Failure {
     pub(crate) what: String,
     /// In the object, where it is known.
     pub(crate) offset: u64,
+}
+
+impl FailureKind {
+    pub(crate) fn class(self) -> ErrorClass {
+        match self {
+            Self::Connect => ErrorClass::Connect,
+            Self::Broken => ErrorClass::Broken,
+            Self::Timeout => ErrorClass::Timeout,
+            Self::Status(_) => ErrorClass::Refused,
+            Self::Content => ErrorClass::Malformed,
+            Self::Verification => ErrorClass::Verification,
+        }
+    }
 }
 
 impl Failure {

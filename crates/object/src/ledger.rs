@@ -3,7 +3,9 @@
 
 use crate::calls::{ALL, Call, NAMES};
 use crate::failure::{Failure, FailureKind};
-use record::{EndpointAccount, ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases};
+use record::{
+    EndpointAccount, ErrorClass, ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ struct Failures {
     count: u64,
     key: String,
     offset: u64,
+    class: ErrorClass,
 }
 
 /// What went to one server.
@@ -148,6 +151,7 @@ impl Ledger {
                 count: 0,
                 key: String::from_utf8_lossy(key).into_owned(),
                 offset: failure.offset,
+                class: failure.kind.class(),
             });
         entry.count += 1;
     }
@@ -210,6 +214,7 @@ impl Ledger {
             count: failures.count,
             first_file: failures.key.clone(),
             first_offset: failures.offset,
+            class: Some(failures.class),
         };
         errors.iter().map(count).collect()
     }
@@ -269,9 +274,10 @@ mod tests {
             (
                 error.operation.as_str(),
                 error.count,
-                error.first_file.as_str()
+                error.first_file.as_str(),
+                error.class
             ),
-            ("put", 2, "a")
+            ("put", 2, "a", Some(ErrorClass::Timeout))
         );
         assert_eq!(
             ledger

@@ -304,6 +304,10 @@ fn a_flipped_bit_is_found_with_its_place() {
         (140, 140)
     );
     assert_eq!((verification.failures, get.errors), (20, 20));
+    assert_eq!(
+        record.errors[0].class,
+        Some(record::ErrorClass::Verification)
+    );
     assert_eq!(verification.first[0].offset, 1234);
     assert_eq!(
         (record.outcome.status, record.outcome.exit_code),

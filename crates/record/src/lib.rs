@@ -36,9 +36,9 @@ pub use load::{
 pub use measurements::{Measurements, Operations};
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use record::{
-    Calibration, Coverage, Difference, ErrorCount, Fill, Interval, LockAccount, LoopAccount,
-    MachineAccount, Outcome, PaceAccount, ProcessAccount, Record, Repeat, Residency, SCHEMA,
-    Status, TargetFact, Verification, VerificationFailure,
+    Calibration, Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount,
+    LoopAccount, MachineAccount, Outcome, PaceAccount, ProcessAccount, Record, Repeat, Residency,
+    SCHEMA, Status, TargetFact, Verification, VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

@@ -288,6 +288,34 @@ pub struct ErrorCount {
     pub count: u64,
     pub first_file: String,
     pub first_offset: u64,
+    /// What kind of failure it is; `None`: nobody says, as in records of other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<ErrorClass>,
+}
+
+/// Kinds of failures, which programs tell apart; the words of [`ErrorCount::error`] are for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The operating system refused the operation.
+    System,
+    /// Fewer bytes were moved than were asked for.
+    Short,
+    /// No connection could be opened: the server has not seen the request.
+    Connect,
+    /// The connection broke.
+    Broken,
+    /// No answer came in time.
+    Timeout,
+    /// The server's answer says no.
+    Refused,
+    /// An answer that is not understood, or of another length.
+    Malformed,
+    /// The bytes are not those that were written.
+    Verification,
+    /// A class that a later version wrote.
+    #[serde(other)]
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -309,4 +337,27 @@ pub struct Outcome {
     /// Exit code that this trial asks for.
     pub exit_code: i32,
     pub message: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_without_a_class_or_of_a_later_one_is_read() {
+        let read = |class: &str| -> ErrorCount {
+            let text = format!(
+                r#"{{"operation":"get","error":"timeout","count":2,"first_file":"k","first_offset":0{class}}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        for (text, class) in [
+            ("", None),
+            (r#","class":"timeout""#, Some(ErrorClass::Timeout)),
+            (r#","class":"gravity""#, Some(ErrorClass::Unknown)),
+        ] {
+            assert_eq!(read(text).class, class);
+        }
+        assert!(!serde_json::to_string(&read("")).unwrap().contains("class"));
+    }
 }

@@ -276,6 +276,7 @@ pub(crate) fn oltp() -> Record {
             count: 3,
             first_file: "/data/oltp.dat".into(),
             first_offset: 7_340_032,
+            class: None,
         }],
         outcome: Outcome {
             status: Status::Failed,

@@ -228,6 +228,7 @@ pub(crate) mod example {
                 count: failed,
                 first_file: "http://a/b".into(),
                 first_offset: 0,
+                class: None,
             });
         }
         record

@@ -841,6 +841,13 @@ mod tests {
             (Some("operations"), Some("1/s"), Some(8))
         );
         assert!(read["estimate"]["low"].as_f64().unwrap() < read["value"].as_f64().unwrap());
+        let judged = &value["rows"][0]["cells"][1]["comparison"]["judged"];
+        let percent = judged["estimate"]["percent"].as_f64().unwrap();
+        assert_eq!(
+            (judged["verdict"].as_str(), judged["row"].as_str()),
+            (Some("faster"), Some("RND4K Q1T1 read"))
+        );
+        assert!((percent - 10.0).abs() < 1.0, "{percent}");
         let csv = study_csv(&study, &records);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert_eq!(columns, 20);

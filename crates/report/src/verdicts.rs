@@ -8,6 +8,7 @@ mod json;
 mod junit;
 mod markdown;
 
+pub(crate) use json::verdict_fields;
 pub use json::verdicts_json;
 pub use junit::verdicts_junit;
 pub use markdown::verdicts_markdown;

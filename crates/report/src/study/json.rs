@@ -4,6 +4,7 @@
 use super::csv::{names, unit_name};
 use crate::load::readings;
 use crate::sentence;
+use crate::verdicts::verdict_fields;
 use analyze::{Cell, Fact, Figure, Range, RowComparison, Study, StudyRow};
 use record::Record;
 use serde_json::{Value, json};
@@ -163,5 +164,8 @@ fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {
     let effect = comparison.effect.as_ref().map(|effect| {
         json!({ "percent": percent(effect.point), "low": percent(effect.low), "high": percent(effect.high), "level": effect.level, "n": effect.n })
     });
-    json!({ "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.margin) })
+    json!({
+        "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.margin),
+        "judged": verdict_fields(comparison, study.margin),
+    })
 }

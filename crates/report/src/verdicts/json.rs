@@ -3,8 +3,8 @@
 
 use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
 use crate::comparison::{reason_kind, reason_text, sentence};
-use analyze::Disagreement;
-use serde_json::{Value, json};
+use analyze::{Disagreement, RowComparison};
+use serde_json::{Map, Value, json};
 use stats::{Estimate, Method, Verdict};
 
 /// The version of the form below.
@@ -80,7 +80,21 @@ fn arm_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>) -> Value {
 }
 
 fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>) -> Value {
-    let found = entry.found;
+    let mut value = json!({
+        "arm": arm.name,
+        "is_over_all_rows": entry.is_over_all_rows,
+        "outcome": verdicts.judge(entry).word(),
+    });
+    let found = verdict_fields(entry.found, verdicts.margin());
+    value
+        .as_object_mut()
+        .expect("the value was made an object")
+        .extend(found);
+    value
+}
+
+/// What a verdict says, as data: the same in every form that is JSON.
+pub(crate) fn verdict_fields(found: &RowComparison, margin: f64) -> Map<String, Value> {
     let (mut beyond, mut reason, mut seen, mut more) =
         (Value::Null, Value::Null, Value::Null, Value::Null);
     match &found.verdict {
@@ -99,22 +113,26 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
             );
         }
     }
-    json!({
-        "arm": arm.name,
-        "row": found.row,
-        "is_over_all_rows": entry.is_over_all_rows,
-        "verdict": word(&found.verdict),
-        "outcome": verdicts.judge(entry).word(),
-        "is_beyond_margin": beyond,
-        "estimate": found.effect.as_ref().map(estimate),
-        "n": found.blocks,
-        "unused_blocks": found.unused_blocks,
-        "medians": { "baseline": found.base, "arm": found.candidate },
-        "reason": reason,
-        "would_have_seen_percent": seen,
-        "more_blocks": more,
-        "sentence": sentence(found, verdicts.margin()),
-    })
+    let fields = [
+        ("row", json!(found.row)),
+        ("verdict", word(&found.verdict).into()),
+        ("is_beyond_margin", beyond),
+        ("estimate", json!(found.effect.as_ref().map(estimate))),
+        ("n", found.blocks.into()),
+        ("unused_blocks", found.unused_blocks.into()),
+        (
+            "medians",
+            json!({ "baseline": found.base, "arm": found.candidate }),
+        ),
+        ("reason", reason),
+        ("would_have_seen_percent", seen),
+        ("more_blocks", more),
+        ("sentence", sentence(found, margin).into()),
+    ];
+    fields
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 /// The change of the arm against the baseline.

@@ -2,7 +2,7 @@
 
 use super::Ended;
 use crate::tally::{Failure, FailureCount};
-use record::{ErrorCount, Measurements, Outcome, Status, Verification};
+use record::{ErrorClass, ErrorCount, Measurements, Outcome, Status, Verification};
 use std::collections::BTreeMap;
 use workload::VerifyWhen;
 
@@ -20,6 +20,7 @@ impl Ended<'_> {
                         count: 0,
                         first_file: self.file_name(*index, first.file),
                         first_offset: first.offset,
+                        class: Some(error_class(first)),
                     });
                 entry.count += count;
             }
@@ -141,6 +142,14 @@ impl Ended<'_> {
             "verification was asked for and nothing was checked; let the run read (--read-percent, or --verify-when passes with time for a pass), \
              or write every block for a later run to check (--duration 0s), or say --verify-when later",
         )
+    }
+}
+
+fn error_class(failure: &Failure) -> ErrorClass {
+    if failure.result >= 0 {
+        ErrorClass::Short
+    } else {
+        ErrorClass::System
     }
 }
 
