@@ -1,7 +1,7 @@
 //! Layout manifests, through the layout of a workload that names one: whatever they say, the files lie below the target, each once.
 #![no_main]
 
-use run::machine::Machine;
+use host::Machine;
 use run::resolve;
 use std::collections::BTreeSet;
 use std::path::{Component, PathBuf};

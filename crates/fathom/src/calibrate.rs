@@ -5,7 +5,7 @@ use crate::output::tell;
 use crate::run::switch;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use run::machine::Machine;
+use host::Machine;
 use std::path::Path;
 use std::time::Duration;
 

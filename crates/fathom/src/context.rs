@@ -1,9 +1,9 @@
 //! What every verb that measures needs: clock, machine, calibration.
 
 use anyhow::Result;
+use host::Machine;
 use record::{Calibration, FathomVersion};
 use run::Context;
-use run::machine::Machine;
 use std::path::Path;
 use std::time::Duration;
 use sys::MachineClock;

@@ -9,7 +9,7 @@ use crate::flags;
 use crate::output::Output;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use run::machine::Machine;
+use host::Machine;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};

@@ -10,9 +10,9 @@ use crate::live::Live;
 use crate::output::{Output, tell};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use host::{CpuTicks, CpuTimes, Machine};
 use object::{Instruments, LoadError, LoadPlan, LoadWatch, Scenario, execute};
 use record::{Interval, MachineAccount, Outcome, Record, SCHEMA, Status};
-use run::machine::{CpuTicks, CpuTimes, Machine};
 use run::{Context, Watch};
 
 /// The verb's arguments.

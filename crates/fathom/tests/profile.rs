@@ -283,7 +283,7 @@ fn an_existing_file_is_read_and_keeps_every_byte_and_its_time() {
 #[test]
 fn in_memory_the_cached_rows_are_measured_and_the_others_named_with_the_reason() {
     let memory = Path::new("/dev/shm");
-    let kind = run::machine::Machine::at(Path::new("/"))
+    let kind = host::Machine::at(Path::new("/"))
         .storage(memory)
         .file_system
         .map(|found| found.kind);

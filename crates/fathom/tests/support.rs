@@ -201,7 +201,7 @@ pub(crate) mod skip {
 
     /// Whether files in `place` can be opened past the page cache; says so if not.
     pub(crate) fn has_direct(place: &Place) -> bool {
-        let kind = run::machine::Machine::at(Path::new("/"))
+        let kind = host::Machine::at(Path::new("/"))
             .storage(&place.path(""))
             .file_system
             .map(|fs| fs.kind);

@@ -10,24 +10,28 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 15] = [
+const EDGES: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &[]),
     ("workload", &["units"]),
     ("engine", &["units", "sys"]),
     ("record", &["units"]),
-    ("run", &["units", "sys", "workload", "engine", "record"]),
+    ("host", &["units", "sys", "record"]),
+    (
+        "run",
+        &["units", "sys", "workload", "engine", "record", "host"],
+    ),
     ("import", &["units", "record"]),
     ("analyze", &["units", "stats", "record"]),
     ("report", &["units", "stats", "record", "analyze"]),
-    ("object", &["units", "sys", "record"]),
+    ("object", &["units", "sys", "record", "host"]),
     ("misbehave", &["units", "sys"]),
     ("s3", &["units", "sys", "misbehave"]),
     (
         "lab",
         &[
-            "units", "sys", "stats", "workload", "engine", "run", "record",
+            "units", "sys", "stats", "workload", "engine", "host", "run", "record",
         ],
     ),
     (
@@ -38,6 +42,7 @@ const EDGES: [(&str, &[&str]); 15] = [
             "stats",
             "workload",
             "engine",
+            "host",
             "run",
             "record",
             "lab",

@@ -1,7 +1,7 @@
 //! Between two slots: what one wrote must not be the other's load.
 
+use host::Machine;
 use record::{Record, StorageLayer};
-use run::machine::Machine;
 use run::{Context, resolve};
 use std::fs::File;
 use sys::Clock;

@@ -319,9 +319,9 @@ impl Course<'_> {
 mod tests {
     use super::*;
     use crate::{Arm, Row};
+    use host::Machine;
     use record::{Calibration, FathomVersion, Role, Stopping};
     use run::NoWatch;
-    use run::machine::Machine;
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
     use sys::MachineClock;

@@ -4,9 +4,6 @@ mod outcome;
 mod targets;
 
 use crate::execute::Context;
-use crate::machine::{
-    CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo,
-};
 use crate::prepare::{Prepared, pattern_label};
 use crate::resolve::{Resolved, shown};
 use crate::setup::Shared;
@@ -14,6 +11,7 @@ use crate::steps::{KindTime, together};
 use crate::tally::Tally;
 use crate::thread::WorkerReport;
 use crate::verify::MismatchClass;
+use host::{CgroupThrottle, CpuTimes, DiskCounters, Machine, MemoryPressure, Pressure, ProcessIo};
 use record::{
     Calibration, Coverage, DeviceAccount, Environment, Interval, LockAccount, LoopAccount,
     MachineAccount, Measurements, PaceAccount, ProcessAccount, Record, Residency, SCHEMA, Span,
@@ -126,7 +124,7 @@ impl Accounts {
             .zip(self.before.cpu.as_ref())
             .map(|(after, before)| after.since(before).total)
             .filter(|ticks| ticks.elapsed() > 0);
-        let share = |part: fn(&crate::machine::CpuTicks) -> u64| {
+        let share = |part: fn(&host::CpuTicks) -> u64| {
             cpu.as_ref()
                 .map(|ticks| part(ticks) as f64 / ticks.elapsed() as f64)
         };
@@ -138,7 +136,7 @@ impl Accounts {
             .map(|(after, before)| after.since(before));
         let memory = self.after.memory.as_ref().zip(self.before.memory.as_ref());
         MachineAccount {
-            busy_share: share(crate::machine::CpuTicks::busy),
+            busy_share: share(host::CpuTicks::busy),
             steal_share: share(|ticks| ticks.steal),
             iowait_share: share(|ticks| ticks.iowait),
             pressure_cpu_ns: pressure.as_ref().and_then(|p| some_ns(p.cpu.as_ref())),
@@ -189,7 +187,7 @@ fn dirty(memory: &MemoryPressure) -> Option<u64> {
     Some(memory.dirty_bytes? + memory.writeback_bytes?)
 }
 
-fn some_ns(stalls: Option<&crate::machine::Stalls>) -> Option<u64> {
+fn some_ns(stalls: Option<&host::Stalls>) -> Option<u64> {
     stalls
         .and_then(|stalls| stalls.some.as_ref())
         .map(|some| some.total_us * 1000)

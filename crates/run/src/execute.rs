@@ -2,13 +2,13 @@
 
 use crate::account::{Accounts, Ended};
 use crate::error::RunError;
-use crate::machine::Machine;
 use crate::observe::{Observer, Told};
 use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
+use host::Machine;
 use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

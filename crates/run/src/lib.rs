@@ -1,9 +1,8 @@
-//! Running a workload: preparing its target, the worker loop, pacing, data, verification, observers
-//! and machine facts.
+//! Running a workload: preparing its target, the worker loop, pacing, data, verification, observers.
 //!
 //! [`execute`] takes workloads and returns records; it is the only way in. Everything that decides
 //! is pure and takes time as an argument (`pace`, `source`, `access`, `verify`); everything that
-//! touches the machine is at the edge (`prepare`, `machine`, `safety`). Deliberately absent:
+//! touches the machine is at the edge (`prepare`, `safety`). Deliberately absent:
 //! judging. A record says what happened; what it means is decided elsewhere, from records alone.
 #![forbid(unsafe_code)]
 
@@ -17,7 +16,6 @@ mod execute;
 mod heat;
 mod layout;
 mod locks;
-pub mod machine;
 mod observe;
 mod pace;
 mod prepare;

@@ -2,8 +2,8 @@
 
 use crate::account::Accounts;
 use crate::execute::{Context, Watch};
-use crate::machine::{CpuTimes, DiskCounters, Probe};
 use crate::setup::Shared;
+use host::{CpuTimes, DiskCounters, KernelFiles};
 use record::{Interval, Measurements};
 
 /// Beyond this many intervals neighbours are merged, so that memory does not grow with the length
@@ -28,8 +28,8 @@ pub(crate) struct Observer<'a> {
     last: State,
     series: Vec<Interval>,
     workers: WorkerSeries,
-    disk: Option<Probe<DiskCounters>>,
-    cpu: Option<Probe<CpuTimes>>,
+    disk: Option<KernelFiles<DiskCounters>>,
+    cpu: Option<KernelFiles<CpuTimes>>,
     asleep: bool,
 }
 
@@ -159,8 +159,8 @@ impl<'a> Observer<'a> {
             at,
             total: self.total(),
             cpu_ns: usage.user_ns + usage.system_ns,
-            disk: self.disk.as_mut().and_then(Probe::read),
-            cpu: self.cpu.as_mut().and_then(Probe::read),
+            disk: self.disk.as_mut().and_then(KernelFiles::read),
+            cpu: self.cpu.as_mut().and_then(KernelFiles::read),
         }
     }
 

@@ -8,9 +8,9 @@ mod placement;
 
 use crate::error::RunError;
 use crate::layout::{Layout, Shape, layout, shape};
-use crate::machine::Machine;
 use crate::safety::{self, Refusal};
 use engine::{NbdEngine, NbdUrl};
+use host::Machine;
 use permits::{Permits, ThisProcess};
 use record::{Difference, StorageLayer};
 use std::os::unix::fs::FileTypeExt;

@@ -4,7 +4,6 @@ use crate::access::Rng;
 use crate::content::Content;
 use crate::error::RunError;
 use crate::locks::Locks;
-use crate::machine::Machine;
 use crate::prepare::{open_for_run, use_of};
 use crate::resolve::{WorkerPlacement, nbd_url};
 use crate::setup::{GroupFile, Shared};
@@ -14,6 +13,7 @@ use engine::{
     Engine, EngineError, LibaioEngine, MetaEngine, MmapEngine, NbdEngine, NullEngine, RingOptions,
     SimEngine, SimModel, SyncEngine, UringEngine,
 };
+use host::Machine;
 use record::{Histogram, Interval};
 use std::fs::File;
 use std::path::Path;

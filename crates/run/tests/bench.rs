@@ -2,8 +2,8 @@
 //! that this machine has.
 
 use engine::{LibaioEngine, RingOptions, UringEngine};
+use host::Machine;
 use record::{Calibration, FathomVersion, Record};
-use run::machine::Machine;
 use run::{Context, NoWatch, RunError, execute};
 use std::path::Path;
 use sys::MachineClock;

@@ -119,9 +119,9 @@ pub(crate) fn leave_unsealed(prepared: &mut Prepared) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Machine;
     use crate::prepare::prepare;
     use crate::resolve::resolve;
+    use host::Machine;
     use std::io::Write;
     use units::{Bytes, Percent};
 

@@ -3,7 +3,7 @@
 use super::permits::Permits;
 use super::{Changes, WorkerPlacement, is_best_effort, unsuitable};
 use crate::error::RunError;
-use crate::machine::Machine;
+use host::Machine;
 use units::IdList;
 use workload::Workload;
 

@@ -20,13 +20,13 @@ pub trait Reading: Default {
 /// Open files that yield one [`Reading`] again and again; after the first read it allocates nothing
 /// of its own.
 #[derive(Debug)]
-pub struct Probe<R> {
+pub struct KernelFiles<R> {
     parts: Vec<(usize, File)>,
     buffer: Vec<u8>,
     reading: PhantomData<fn() -> R>,
 }
 
-impl<R: Reading> Probe<R> {
+impl<R: Reading> KernelFiles<R> {
     /// Opens those of the files that exist; `None` where none does.
     pub(super) fn open(tree: &Tree, paths: &[String]) -> Option<Self> {
         let open = |(part, path)| Some((part, File::open(tree.path(path)).ok()?));
@@ -96,22 +96,23 @@ mod tests {
     fn each_read_sees_the_file_anew_and_whole() {
         let fixture = Fixture::new();
         fixture.file("b", "x".repeat(10_000));
-        let mut probe =
-            Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned(), "b".to_owned()]).unwrap();
-        assert_eq!(probe.read(), Some(Lengths([None, Some(10_000)])));
+        let mut files =
+            KernelFiles::<Lengths>::open(&fixture.tree(), &["a".to_owned(), "b".to_owned()])
+                .unwrap();
+        assert_eq!(files.read(), Some(Lengths([None, Some(10_000)])));
         fixture.file("b", "xyz");
         let mut lengths = Lengths([Some(1), Some(1)]);
-        assert!(probe.refresh(&mut lengths));
+        assert!(files.refresh(&mut lengths));
         assert_eq!(lengths, Lengths([None, Some(3)]));
     }
 
     #[test]
-    fn no_file_is_no_probe_and_an_empty_file_no_reading() {
+    fn no_file_is_nothing_to_read_and_an_empty_file_no_reading() {
         let fixture = Fixture::new();
-        assert!(Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned()]).is_none());
+        assert!(KernelFiles::<Lengths>::open(&fixture.tree(), &["a".to_owned()]).is_none());
         fixture.file("a", "");
         assert_eq!(
-            Probe::<Lengths>::open(&fixture.tree(), &["a".to_owned()])
+            KernelFiles::<Lengths>::open(&fixture.tree(), &["a".to_owned()])
                 .unwrap()
                 .read(),
             None

@@ -1,6 +1,6 @@
 //! Where CPU time went: over the machine and in one thread.
 
-use super::probe::Reading;
+use super::kernel_files::Reading;
 use super::tree;
 
 /// The times of one CPU or of all, in clock ticks (`ProcessFacts::ticks_per_second`), as

@@ -1,6 +1,6 @@
 //! What a device and this process have transferred.
 
-use super::probe::Reading;
+use super::kernel_files::Reading;
 use super::tree;
 
 /// The counters of a block device, as Documentation/block/stat.rst defines them.

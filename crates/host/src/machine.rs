@@ -13,10 +13,10 @@ mod counters;
 mod cpu;
 mod device;
 mod fingerprint;
+mod kernel_files;
 mod memory;
 mod mount;
 mod pressure;
-mod probe;
 mod sched;
 mod storage;
 mod system;
@@ -27,8 +27,8 @@ use std::path::Path;
 use record::{CpuList, Environment, FathomVersion, NumaNode, StorageLayer};
 
 pub use counters::{DiskCounters, ProcessIo};
+pub use kernel_files::{KernelFiles, Reading};
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
-pub use probe::{Probe, Reading};
 pub use sched::{CpuTicks, CpuTimes, ThreadSched};
 
 use cgroup::Groups;
@@ -127,14 +127,14 @@ impl Machine {
 
     /// The counters of a block device or partition, for repeated reading.
     #[must_use]
-    pub fn watch_disk(&self, major: u32, minor: u32) -> Option<Probe<DiskCounters>> {
+    pub fn watch_disk(&self, major: u32, minor: u32) -> Option<KernelFiles<DiskCounters>> {
         let own = format!("/sys/dev/block/{major}:{minor}");
         let mut files = vec![format!("{own}/stat")];
         // The kernel counts flushes for whole disks alone.
         if self.tree.exists(format!("{own}/partition")) {
             files.push(format!("{own}/../stat"));
         }
-        Probe::open(&self.tree, &files)
+        KernelFiles::open(&self.tree, &files)
     }
 
     /// What this process has transferred.
@@ -145,8 +145,8 @@ impl Machine {
 
     /// What this process has transferred, for repeated reading.
     #[must_use]
-    pub fn watch_process_io(&self) -> Option<Probe<ProcessIo>> {
-        Probe::open(&self.tree, &["/proc/self/io".to_owned()])
+    pub fn watch_process_io(&self) -> Option<KernelFiles<ProcessIo>> {
+        KernelFiles::open(&self.tree, &["/proc/self/io".to_owned()])
     }
 
     /// The CPU times of the machine.
@@ -155,10 +155,10 @@ impl Machine {
         self.watch_cpu_times()?.read()
     }
 
-    /// The CPU times of the machine, for repeated reading with [`Probe::refresh`].
+    /// The CPU times of the machine, for repeated reading with [`KernelFiles::refresh`].
     #[must_use]
-    pub fn watch_cpu_times(&self) -> Option<Probe<CpuTimes>> {
-        Probe::open(&self.tree, &["/proc/stat".to_owned()])
+    pub fn watch_cpu_times(&self) -> Option<KernelFiles<CpuTimes>> {
+        KernelFiles::open(&self.tree, &["/proc/stat".to_owned()])
     }
 
     /// How a thread of this process fared with the scheduler.
@@ -169,8 +169,8 @@ impl Machine {
 
     /// How a thread of this process fares, for repeated reading until it ends.
     #[must_use]
-    pub fn watch_thread(&self, tid: u32) -> Option<Probe<ThreadSched>> {
-        Probe::open(&self.tree, &ThreadSched::paths(tid))
+    pub fn watch_thread(&self, tid: u32) -> Option<KernelFiles<ThreadSched>> {
+        KernelFiles::open(&self.tree, &ThreadSched::paths(tid))
     }
 
     /// The stalls of the whole machine.
@@ -181,8 +181,8 @@ impl Machine {
 
     /// The stalls of the whole machine, for repeated reading.
     #[must_use]
-    pub fn watch_pressure(&self) -> Option<Probe<Pressure>> {
-        Probe::open(&self.tree, &Pressure::PATHS.map(str::to_owned))
+    pub fn watch_pressure(&self) -> Option<KernelFiles<Pressure>> {
+        KernelFiles::open(&self.tree, &Pressure::PATHS.map(str::to_owned))
     }
 
     /// How often CPU limits stopped this process's control groups.
@@ -193,9 +193,9 @@ impl Machine {
 
     /// How often CPU limits stop this process's control groups, for repeated reading.
     #[must_use]
-    pub fn watch_throttle(&self) -> Option<Probe<CgroupThrottle>> {
+    pub fn watch_throttle(&self) -> Option<KernelFiles<CgroupThrottle>> {
         let mounts = mount::mounts(&self.tree);
-        Probe::open(
+        KernelFiles::open(
             &self.tree,
             &Groups::new(&self.tree, &mounts).throttle_paths(),
         )
@@ -209,8 +209,8 @@ impl Machine {
 
     /// What the page cache holds and what memory shortage has cost, for repeated reading.
     #[must_use]
-    pub fn watch_memory_pressure(&self) -> Option<Probe<MemoryPressure>> {
-        Probe::open(&self.tree, &MemoryPressure::PATHS.map(str::to_owned))
+    pub fn watch_memory_pressure(&self) -> Option<KernelFiles<MemoryPressure>> {
+        KernelFiles::open(&self.tree, &MemoryPressure::PATHS.map(str::to_owned))
     }
 }
 
@@ -505,11 +505,11 @@ mod tests {
     fn this_thread_and_process_are_seen_working() {
         let machine = Machine::at(Path::new("/"));
         let mut watch = machine.watch_process_io();
-        let before = watch.as_mut().and_then(Probe::read);
+        let before = watch.as_mut().and_then(KernelFiles::read);
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![1; 100_000]).unwrap();
         // Sandboxes may withhold /proc/self/io; where it is given it must move.
-        if let (Some(before), Some(after)) = (before, watch.as_mut().and_then(Probe::read)) {
+        if let (Some(before), Some(after)) = (before, watch.as_mut().and_then(KernelFiles::read)) {
             assert!(after.since(&before).unwrap().wchar >= 100_000);
         }
         let thread = sys::thread_id();

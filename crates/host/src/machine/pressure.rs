@@ -1,6 +1,6 @@
 //! Signs that the machine is short of something.
 
-use super::probe::Reading;
+use super::kernel_files::Reading;
 use super::tree;
 
 /// A share of time in which work stalled for want of one resource.
