@@ -11,6 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use sys::{Clock, VirtualClock};
 use units::Nanos;
+use units::random::Random;
 
 /// How the modelled device behaves; all times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,7 +102,7 @@ pub struct SimEngine {
     /// Operations in service or queued, by their end.
     pending: BinaryHeap<Reverse<(u64, Slot, i64)>>,
     served: u64,
-    state: u64,
+    rng: Random,
 }
 
 impl SimEngine {
@@ -124,25 +125,18 @@ impl SimEngine {
             servers: (0..model.servers).map(|_| Reverse(0)).collect(),
             pending: BinaryHeap::with_capacity(depth as usize),
             served: 0,
-            state: seed,
+            rng: Random::new(seed),
         })
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn next_random(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
     }
 
     fn service_ns(&mut self) -> u64 {
         if !self.model.exponential {
             return self.model.latency_ns;
         }
-        let uniform = ((self.next_random() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        units::lossless::f64_to_u64_saturating(self.model.latency_ns as f64 * -uniform.ln()).max(1)
+        units::lossless::f64_to_u64_saturating(
+            self.model.latency_ns as f64 * self.rng.exponential(),
+        )
+        .max(1)
     }
 
     fn end_of(&self, start: u64, service: u64) -> u64 {

@@ -13,7 +13,7 @@ use std::process::Command;
 const EDGES: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("sys", &[]),
-    ("stats", &[]),
+    ("stats", &["units"]),
     ("workload", &["units"]),
     ("engine", &["units", "sys"]),
     ("record", &["units"]),

@@ -37,13 +37,13 @@ mod observe;
 mod payload;
 mod plan;
 mod ramp;
-mod random;
 mod scenario;
 mod session;
 mod sign;
 mod target;
 mod threshold;
 mod user;
+mod weighted;
 mod wire;
 mod worker;
 

@@ -7,9 +7,9 @@
 //! is found as well as a flipped bit. A store that finds duplicates at any byte offset could still
 //! compress the load: the pool is a few MiB.
 
-use crate::random::{Random, scatter};
 use std::io::IoSlice;
 use units::lossless::{to_u64, to_usize};
+use units::random::{Random, split_mix};
 
 /// Odd, so that no power of two divides its period.
 const POOL_BYTES: usize = (4 << 20) + 61;
@@ -61,11 +61,11 @@ pub(crate) struct Payload {
 
 impl Payload {
     pub(crate) fn new(data: ObjectData, seed: u64) -> Self {
-        let mut random = Random::of(seed, 0xda7a);
+        let mut random = Random::stream(seed, 0xda7a);
         let pool = match data {
             ObjectData::Zeros => vec![0; POOL_BYTES],
             ObjectData::Random => (0..POOL_BYTES / 8 + 1)
-                .flat_map(|_| random.next().to_le_bytes())
+                .flat_map(|_| random.bits().to_le_bytes())
                 .take(POOL_BYTES)
                 .collect(),
             ObjectData::Text => {
@@ -81,7 +81,8 @@ impl Payload {
 
     /// Place in the pool of byte `from` of an object.
     fn place(&self, object: Object, from: u64) -> usize {
-        let start = scatter(self.seed ^ scatter(object.number ^ scatter(u64::from(object.owner))));
+        let start =
+            split_mix(self.seed ^ split_mix(object.number ^ split_mix(u64::from(object.owner))));
         let length = to_u64(self.pool.len());
         to_usize((start % length + from % length) % length)
     }

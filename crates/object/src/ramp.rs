@@ -1,8 +1,8 @@
 //! A number of users, or a rate, over time: straight lines between corners. Time is an argument;
 //! nothing here waits.
 
-use crate::random::Random;
 use units::lossless::f64_to_u64_saturating;
+use units::random::Random;
 
 /// From the value before to `to`, in `for_ns`; a leg without length is a jump.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -322,7 +322,7 @@ mod tests {
                 spacing,
                 worker,
                 workers,
-                Random::of(3, u64::from(worker)),
+                Random::stream(3, u64::from(worker)),
             );
             std::iter::from_fn(move || schedule.next()).collect::<Vec<_>>()
         };
@@ -381,7 +381,7 @@ mod tests {
         fn due_times_rise_and_stay_within_the_course(start in 0.0_f64..500.0, legs in prop::collection::vec((0_u64..3 * S, 0.0_f64..500.0), 1..4), poisson in any::<bool>()) {
             let ramp = Ramp { start, legs: legs.into_iter().map(|(for_ns, to)| Leg { for_ns, to }).collect() };
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
-            let mut schedule = Schedule::new(&ramp, spacing, 0, 1, Random::of(1, 1));
+            let mut schedule = Schedule::new(&ramp, spacing, 0, 1, Random::stream(1, 1));
             let due: Vec<u64> = std::iter::from_fn(|| schedule.next()).collect();
             prop_assert!(due.is_sorted() && due.last().is_none_or(|last| *last <= ramp.total_ns()));
             if !poisson {

@@ -4,16 +4,17 @@ use crate::calls::Call;
 use crate::failure::{Failure, FailureKind, element};
 use crate::habits::About;
 use crate::payload::Object;
-use crate::random::{Random, Weighted};
 use crate::scenario::{
     KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, StepKind, UserStep,
 };
 use crate::session::Session;
+use crate::weighted::Weighted;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use units::random::Random;
 
 /// Objects of one user that are, or may be, on the server.
 #[derive(Debug, Default)]
@@ -518,7 +519,7 @@ mod tests {
             }],
             KeyChoice::Zipf(1.0),
         );
-        let mut random = Random::of(1, 1);
+        let mut random = Random::stream(1, 1);
         let firsts = (0..10_000)
             .filter(|_| set.choose(&mut random).unwrap().number == 0)
             .count() as f64;

@@ -12,7 +12,6 @@ use crate::habits::{Habits, Ledgers, Thread};
 use crate::handoff::{Due, Handoff, Turns};
 use crate::ledger::{Ledger, add};
 use crate::ramp::{Presence, Ramp, Schedule};
-use crate::random::Random;
 use crate::scenario::{Arrivals, Scenario};
 use crate::session::Session;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
@@ -25,6 +24,7 @@ use std::time::Duration;
 use sys::{Clock, MachineClock};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, LocalSet};
+use units::random::Random;
 
 /// How often a thread looks for the end while its users are busy.
 const LOOK: Duration = Duration::from_millis(20);
@@ -134,7 +134,7 @@ pub(crate) fn run(
             let user = User {
                 index: number,
                 session: Session::new(&running.thread, number),
-                random: Random::of(shared.seed, u64::from(number)),
+                random: Random::stream(shared.seed, u64::from(number)),
                 owned: Rc::clone(owned),
                 seeds: Arc::clone(&shared.seeds),
                 choices: Rc::clone(&choices),
@@ -142,7 +142,7 @@ pub(crate) fn run(
             tasks.push(tokio::task::spawn_local(Rc::clone(&running).user(user)));
         }
         if let Arrivals::Open { rate, spacing, .. } = &shared.scenario.arrivals {
-            let random = Random::of(shared.seed ^ 0xa221_7a15, u64::from(index));
+            let random = Random::stream(shared.seed ^ 0xa221_7a15, u64::from(index));
             let schedule = Schedule::new(rate, *spacing, index, shared.threads, random);
             tasks.push(tokio::task::spawn_local(
                 Rc::clone(&running).dispatch(schedule),

@@ -7,11 +7,11 @@ use record::{
     TargetFact, ThresholdResult, Trial,
 };
 use report::html;
-use stats::rng::Rng;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use units::random::Random;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -28,7 +28,7 @@ fn whole(x: f64) -> u64 {
 }
 
 /// Latencies with a tail: normal logarithms, and one in a thousand twenty times as long.
-fn latencies(rng: &mut Rng, median_ns: f64, count: u64) -> Histogram {
+fn latencies(rng: &mut Random, median_ns: f64, count: u64) -> Histogram {
     const DRAWS: u64 = 60;
     let mut out = Histogram::default();
     for draw in 0..DRAWS.min(count) {
@@ -42,7 +42,7 @@ fn latencies(rng: &mut Rng, median_ns: f64, count: u64) -> Histogram {
     out
 }
 
-fn operations(rng: &mut Rng, bytes: u64, median_ns: f64, count: u64) -> Operations {
+fn operations(rng: &mut Random, bytes: u64, median_ns: f64, count: u64) -> Operations {
     let latency = latencies(rng, median_ns, count);
     Operations {
         count: latency.count(),
@@ -57,7 +57,7 @@ fn operations(rng: &mut Rng, bytes: u64, median_ns: f64, count: u64) -> Operatio
 /// One slot: the first seconds are faster, arm 1 stalls for two seconds, and in some blocks of arm
 /// 2 the level drops.
 fn slot(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Record {
-    let mut rng = Rng::of(&[row as u64, arm as u64, u64::from(block)]);
+    let mut rng = Random::of(&[row as u64, arm as u64, u64::from(block)]);
     let bytes = if row.is_multiple_of(3) { 1 << 20 } else { 4096 };
     let level = 3000.0
         * (1.0 + row as f64)
@@ -198,7 +198,7 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
 /// All slots in a random order within their blocks.
 fn experiment(shape: &Shape) -> Vec<Record> {
     let mut out = Vec::new();
-    let mut rng = Rng::new(7);
+    let mut rng = Random::new(7);
     let mut position = 0;
     for block in 0..shape.blocks {
         for row in 0..shape.rows.len() {

@@ -1,16 +1,18 @@
 //! Which block comes next: the blocks of a worker, their order, and how operations are drawn from
 //! them.
 
+#[cfg(test)]
+pub(crate) mod fit;
 pub(crate) mod gaussian;
 pub(crate) mod pareto;
 pub(crate) mod permutation;
-pub(crate) mod rng;
 pub(crate) mod zipf;
 
 pub(crate) use gaussian::Gaussian;
 pub(crate) use pareto::Pareto;
 pub(crate) use permutation::Permutation;
-pub(crate) use rng::Rng;
+pub(crate) use units::random::Random;
+use units::random::split_mix;
 pub(crate) use zipf::Zipf;
 
 /// The blocks of all files in one row, so that a single index names a block.
@@ -151,7 +153,7 @@ impl Rounds {
 
     #[cold]
     fn turn(&mut self) {
-        self.seed = rng::split_mix(self.seed);
+        self.seed = split_mix(self.seed);
         self.order = Permutation::new(self.blocks, self.seed);
         self.next = 0;
     }
@@ -183,7 +185,7 @@ impl Order {
     /// Index of the next block for an operation of `units` blocks; `None` when a complete order is
     /// at its end.
     #[inline]
-    pub(crate) fn next(&mut self, rng: &mut Rng, units: u64) -> Option<u64> {
+    pub(crate) fn next(&mut self, rng: &mut Random, units: u64) -> Option<u64> {
         match self {
             Self::Sequential { share, next } => {
                 if *next >= share.high {
@@ -230,10 +232,22 @@ impl Order {
     }
 }
 
+/// Returns the block of `0..n` that holds `position`, measured in blocks; what lies outside, by
+/// rounding, goes to the nearer end.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast is the floor, and saturates at 0 and above n"
+)]
+pub(crate) fn block_of(position: f64, n: u64) -> u64 {
+    (position as u64).min(n - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Rng;
+    use crate::access::Random;
     use proptest::prelude::*;
 
     #[test]
@@ -255,7 +269,7 @@ mod tests {
                     next: 0,
                     shuffle: shuffle.clone(),
                 };
-                while let Some(index) = order.next(&mut Rng::new(1, 1), 1) {
+                while let Some(index) = order.next(&mut Random::stream(1, 1), 1) {
                     seen[usize::try_from(index).unwrap()] += 1;
                 }
             }
@@ -274,7 +288,7 @@ mod tests {
         };
         let mut round = || -> Vec<u64> {
             (0..1000)
-                .filter_map(|_| order.next(&mut Rng::new(1, 1), 1))
+                .filter_map(|_| order.next(&mut Random::stream(1, 1), 1))
                 .collect()
         };
         let rounds = [round(), round(), round()];
@@ -293,7 +307,7 @@ mod tests {
             next: 7,
         };
         let got: Vec<u64> = (0..5)
-            .filter_map(|_| order.next(&mut Rng::new(1, 1), 1))
+            .filter_map(|_| order.next(&mut Random::stream(1, 1), 1))
             .collect();
         assert_eq!(got, [7, 5, 6, 7, 5]);
     }

@@ -1,7 +1,7 @@
 //! When the next operation is due: pure state, no clock. Times are nanoseconds of the worker's
 //! clock.
 
-use crate::access::Rng;
+use crate::access::Random;
 
 /// Spacing of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ struct OpenLoop {
     fraction: f64,
     tempo: Tempo,
     spacing: Spacing,
-    rng: Rng,
+    rng: Random,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,13 @@ impl Pace {
     /// Starts at intended times whatever happens to earlier operations. The first is due `phase` of
     /// an interval after `start`.
     #[must_use]
-    pub(crate) fn open(start: u64, tempo: Tempo, spacing: Spacing, phase: f64, rng: Rng) -> Self {
+    pub(crate) fn open(
+        start: u64,
+        tempo: Tempo,
+        spacing: Spacing,
+        phase: f64,
+        rng: Random,
+    ) -> Self {
         let mut open = OpenLoop {
             next: start,
             fraction: 0.0,
@@ -212,7 +218,7 @@ impl Thinking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Rng;
+    use crate::access::Random;
     use proptest::prelude::*;
 
     #[test]
@@ -222,7 +228,7 @@ mod tests {
             Tempo::PerOperation(1e9 / 3.0),
             Spacing::Constant,
             0.0,
-            Rng::new(1, 1),
+            Random::stream(1, 1),
         );
         for _ in 0..3_000_000 {
             pace.started(4096);
@@ -243,7 +249,7 @@ mod tests {
             Tempo::PerOperation(2000.0),
             Spacing::Poisson,
             0.0,
-            Rng::new(7, 1),
+            Random::stream(7, 1),
         );
         let n = 2_000_000;
         (0..n).for_each(|_| pace.started(4096));
@@ -264,7 +270,7 @@ mod tests {
             Tempo::PerOperation(1e6),
             Spacing::Constant,
             0.0,
-            Rng::new(1, 1),
+            Random::stream(1, 1),
         );
         let mut late = Vec::new();
         for _ in 0..3 {
@@ -288,7 +294,7 @@ mod tests {
             },
             Spacing::Constant,
             0.0,
-            Rng::new(1, 1),
+            Random::stream(1, 1),
         );
         pace.started(4096);
         assert_eq!(pace.due(0), Due::At(4096));
@@ -332,7 +338,7 @@ mod tests {
         #[test]
         fn never_early_and_never_above_the_rate(gap in 1.0..1e7_f64, poisson in any::<bool>(), steps in prop::collection::vec(0_u64..5_000_000, 1..200)) {
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
-            let mut pace = Pace::open(0, Tempo::PerOperation(gap), spacing, 0.0, Rng::new(3, 1));
+            let mut pace = Pace::open(0, Tempo::PerOperation(gap), spacing, 0.0, Random::stream(3, 1));
             let (mut now, mut started, mut last) = (0, 0_u64, 0);
             for step in steps {
                 now += step;

@@ -1,6 +1,8 @@
 //! What all workers share, and the plan of each.
 
-use crate::access::{Draw, Gaussian, Order, Pareto, Permutation, Rng, Rounds, Share, Space, Zipf};
+use crate::access::{
+    Draw, Gaussian, Order, Pareto, Permutation, Random, Rounds, Share, Space, Zipf,
+};
 use crate::content::{Content, Verified, VerifiedFile};
 use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
@@ -315,7 +317,7 @@ impl Shared {
             Arrival::Constant => Spacing::Constant,
             Arrival::Poisson => Spacing::Poisson,
         };
-        let rng = Rng::new(self.workload.seed, STREAM_PACE + u64::from(worker));
+        let rng = Random::stream(self.workload.seed, STREAM_PACE + u64::from(worker));
         Pace::open(start, tempo, spacing, f64::from(worker) / workers, rng)
     }
 }
@@ -472,7 +474,7 @@ fn order(
         // Within a partition the worker shuffles its own blocks; a shared space is shuffled as a
         // whole and then dealt out.
         let partitioned = workload.files.sharing == FileSharing::Partitioned;
-        let seed = crate::access::rng::split_mix(workload.seed ^ stream);
+        let seed = units::random::split_mix(workload.seed ^ stream);
         let shuffle = match (access.random, partitioned) {
             (false, _) => None,
             (true, false) => Some((Permutation::new(blocks, seed), 0)),
@@ -497,8 +499,7 @@ fn order(
     }
     let n = share.len();
     if access.no_repeat {
-        let seed =
-            crate::access::rng::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
+        let seed = units::random::split_mix(workload.seed ^ (STREAM_ROUNDS + u64::from(worker)));
         return Order::Rounds {
             share,
             rounds: Rounds::new(n, seed),
@@ -514,12 +515,9 @@ fn order(
             access.gaussian.stddev,
         )),
     };
-    let scatter = access.scatter.then(|| {
-        Permutation::new(
-            n,
-            crate::access::rng::split_mix(workload.seed ^ STREAM_SCATTER),
-        )
-    });
+    let scatter = access
+        .scatter
+        .then(|| Permutation::new(n, units::random::split_mix(workload.seed ^ STREAM_SCATTER)));
     Order::Random {
         share,
         draw,

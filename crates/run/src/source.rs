@@ -1,6 +1,6 @@
 //! What the next operation is: kind, place and length, drawn from the plan of one worker.
 
-use crate::access::{Order, Rng, Space};
+use crate::access::{Order, Random, Space};
 use crate::steps::{Between, KindTime, Steps, WritePasses};
 use engine::Op;
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub(crate) struct Source {
     script: Option<Script>,
     passes: Option<Passes>,
     flushes: bool,
-    rng: Rng,
+    rng: Random,
 }
 
 /// Metadata operations one after the other, each on all of its paths.
@@ -166,7 +166,7 @@ impl Source {
             script: None,
             passes: None,
             flushes: plan.flush != FlushEvery::default(),
-            rng: Rng::new(plan.seed, u64::from(plan.worker)),
+            rng: Random::stream(plan.seed, u64::from(plan.worker)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Source {
             let op = match (&self.reads, &self.writes) {
                 (Some(_), None) => Op::Read,
                 (None, Some(_)) => Op::Write,
-                (Some(_), Some(_)) if self.rng.next_u64() < self.read_threshold => Op::Read,
+                (Some(_), Some(_)) if self.rng.bits() < self.read_threshold => Op::Read,
                 (Some(_), Some(_)) => Op::Write,
                 (None, None) => return None,
             };
@@ -321,7 +321,7 @@ impl Source {
         if let [(_, units)] = self.lengths.as_slice() {
             return *units;
         }
-        let draw = self.rng.next_u64();
+        let draw = self.rng.bits();
         let units = self
             .lengths
             .iter()

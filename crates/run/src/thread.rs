@@ -1,6 +1,6 @@
 //! One worker thread: placed, set up, started together with the others, and taken apart.
 
-use crate::access::Rng;
+use crate::access::Random;
 use crate::content::Content;
 use crate::error::RunError;
 use crate::locks::Locks;
@@ -210,7 +210,7 @@ impl WorkerTask {
     ) -> Result<WorkerReport, RunError> {
         let workload = &self.shared.workload;
         let clock = VirtualClock::default();
-        let seed = Rng::new(workload.seed, (5 << 32) + u64::from(self.index)).next_u64();
+        let seed = Random::stream(workload.seed, (5 << 32) + u64::from(self.index)).bits();
         let mut engine = SimEngine::new(
             SimModel::parse(&workload.sim_model)?,
             clock.clone(),

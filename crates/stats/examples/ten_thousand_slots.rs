@@ -5,9 +5,9 @@
     reason = "the verdicts are this program's output"
 )]
 
-use stats::rng::Rng;
 use stats::simulate::{Disturbance, SlotRun, differences, matrix};
 use stats::{Better, BlockRun, Family, Thresholds};
+use units::random::Random;
 
 const ARMS: usize = 8;
 const CONFIGS: usize = 20;
@@ -22,7 +22,7 @@ fn main() {
         PASSES,
         0.15,
         &effects,
-        &mut Rng::new(1),
+        &mut Random::new(1),
     );
     let d: Vec<Vec<f64>> = (1..ARMS)
         .map(|arm| differences(&slots, ARMS, arm))

@@ -38,14 +38,14 @@ pub fn control_p(rows: &[Vec<f64>], looks: Option<&[u32]>) -> f64 {
 mod tests {
     use super::*;
     use crate::LOOKS;
-    use crate::rng::Rng;
+    use units::random::Random;
 
     /// How many of so many experiments with identical baselines fail their control at any look up
     /// to 30 blocks.
     fn failures(rows: usize, experiments: u32, p: impl Fn(&[Vec<f64>], &[u32]) -> f64) -> usize {
         let looks: Vec<u32> = LOOKS.into_iter().take_while(|look| *look <= 30).collect();
         let fails = |number: &u32| {
-            let mut rng = Rng::of(&[41, rows as u64, u64::from(*number)]);
+            let mut rng = Random::of(&[41, rows as u64, u64::from(*number)]);
             let d: Vec<Vec<f64>> = (0..rows)
                 .map(|_| (0..30).map(|_| rng.normal()).collect())
                 .collect();
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_baseline_that_differs_from_itself_is_found_in_one_row_or_in_all() {
-        let mut rng = Rng::new(5);
+        let mut rng = Random::new(5);
         let mut shifted = |by: f64| -> Vec<f64> { (0..30).map(|_| by + rng.normal()).collect() };
         let all: Vec<Vec<f64>> = (0..10).map(|_| shifted(0.7)).collect();
         let mut one: Vec<Vec<f64>> = (0..10).map(|_| shifted(0.0)).collect();

@@ -1,10 +1,10 @@
 use crate::rank_tests::{friedman, mann_whitney};
 use crate::ranks::ranks;
-use crate::rng::Rng;
 use crate::sample::{mean, variance};
 use crate::special::f_upper;
 use crate::trend::{mann_kendall, runs_test, theil_sen_change};
 use std::collections::BTreeMap;
+use units::random::Random;
 
 /// One complete block as it ran.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,7 +203,7 @@ fn predecessor_of_many(blocks: &[BlockRun]) -> Option<f64> {
         .collect();
     let arms = 1 + orders.iter().flatten().copied().max()?;
     let observed = squares_by_predecessor(&orders, &all.ranks, arms);
-    let mut rng = Rng::new(u64::from(REDRAWS));
+    let mut rng = Random::new(u64::from(REDRAWS));
     let mut as_large = 1u32;
     for _ in 0..REDRAWS {
         orders.iter_mut().for_each(|order| rng.shuffle(order));
@@ -242,7 +242,7 @@ mod tests {
         configs: usize,
         passes: usize,
         effects: &[f64],
-        rng: &mut Rng,
+        rng: &mut Random,
     ) -> Vec<BlockRun> {
         let slots = matrix(what, configs, passes, 0.15, effects, rng);
         let block = |b: &[crate::simulate::SlotRun]| BlockRun {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn share(what: Disturbance, flagged: impl Fn(&Drift) -> bool) -> f64 {
-        let mut rng = Rng::of(&[17, what as u64]);
+        let mut rng = Random::of(&[17, what as u64]);
         (0..60)
             .filter(|_| {
                 flagged(&drift(&blocks(
@@ -324,7 +324,7 @@ mod tests {
     fn carry_over_between_two_arms_is_seen_in_90_blocks() {
         // The arm after the other is 8 % slower at CV 5 %: the reference simulation flags 93 % at 5
         // %.
-        let mut rng = Rng::new(23);
+        let mut rng = Random::new(23);
         let flagged = (0..60).filter(|_| {
             let slots = matrix(Disturbance::CarryOver, 1, 90, 0.05, &[0.0, 0.0], &mut rng);
             let blocks: Vec<BlockRun> = slots
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn predecessors_of_identical_slots_are_flagged_at_the_level_of_the_test() {
         for arms in [2, 3, 7] {
-            let mut rng = Rng::of(&[29, arms]);
+            let mut rng = Random::of(&[29, arms]);
             let effects = vec![0.0; usize::try_from(arms).unwrap()];
             let p = (0..400).filter_map(|_| {
                 predecessor_test(&blocks(Disturbance::Quiet, 2, 10, &effects, &mut rng))

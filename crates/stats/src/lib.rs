@@ -49,7 +49,6 @@ mod outliers;
 mod quantile;
 mod rank_tests;
 mod ranks;
-pub mod rng;
 pub mod sample;
 mod schedule;
 mod serial;

@@ -49,7 +49,7 @@ pub fn quantile_has_support(n: u64, q: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use units::random::Random;
 
     #[test]
     fn ranks_are_binomial_quantiles() {
@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn the_interval_covers_the_quantile_of_independent_observations() {
-        let mut rng = Rng::new(11);
+        let mut rng = Random::new(11);
         let covered = (0..1000).filter(|_| {
-            let sample: Vec<f64> = (0..300).map(|_| rng.uniform()).collect();
+            let sample: Vec<f64> = (0..300).map(|_| rng.unit()).collect();
             quantile_estimate(&sample, 0.9, 0.95).unwrap().contains(0.9)
         });
         let covered = covered.count();

@@ -1,4 +1,4 @@
-use crate::rng::Rng;
+use units::random::Random;
 
 /// The shape of an experiment whose order is to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,13 +101,13 @@ impl Design {
 
     fn order_of_arms(&self, stream: &[u64]) -> Vec<usize> {
         let mut arms: Vec<usize> = (0..self.arms_per_block()).collect();
-        Rng::of(stream).shuffle(&mut arms);
+        Random::of(stream).shuffle(&mut arms);
         arms
     }
 
     fn order_of_configs(&self, seed: u64, pass: usize, within: usize) -> Vec<usize> {
         let mut configs: Vec<usize> = (0..self.configs).collect();
-        Rng::of(&[seed, pass as u64, CONFIGS, within as u64]).shuffle(&mut configs);
+        Random::of(&[seed, pass as u64, CONFIGS, within as u64]).shuffle(&mut configs);
         configs
     }
 }

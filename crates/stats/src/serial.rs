@@ -1,6 +1,6 @@
 use crate::ranks::ranks;
-use crate::rng::Rng;
 use crate::sample::{mean, variance};
+use units::random::Random;
 
 /// Below this p, over both tests of [`serial`] together, runs are taken to depend on when they ran.
 pub const SERIAL_ALPHA: f64 = 0.05;
@@ -96,12 +96,12 @@ fn against_redraws(series: &mut [f64], rows: &[Vec<usize>]) -> Serial {
     // Sums of the same terms in another order differ in their last bits.
     const ROUNDING: f64 = 1e-9;
     let (neighbours, trend) = (lag_1(series), slope(series).abs());
-    let mut rng = Rng::new(u64::from(REDRAWS));
+    let mut rng = Random::new(u64::from(REDRAWS));
     let (mut as_alike, mut as_steep) = (1_u32, 1_u32);
     for _ in 0..REDRAWS {
         for row in rows {
             for last in (1..row.len()).rev() {
-                series.swap(row[last], row[rng.below(last + 1)]);
+                series.swap(row[last], row[rng.index(last + 1)]);
             }
         }
         as_alike += u32::from(lag_1(series) >= neighbours - ROUNDING);
@@ -146,9 +146,9 @@ mod tests {
 
     /// The logarithm of the level of the machine in each of `n` slots, and of the mean level of
     /// this shape over a long time.
-    fn levels(shape: &str, n: usize, rng: &mut Rng) -> (Vec<f64>, f64) {
+    fn levels(shape: &str, n: usize, rng: &mut Random) -> (Vec<f64>, f64) {
         const HALF: f64 = -std::f64::consts::LN_2;
-        let slow = |share: f64, rng: &mut Rng| if rng.uniform() < share { HALF } else { 0.0 };
+        let slow = |share: f64, rng: &mut Random| if rng.unit() < share { HALF } else { 0.0 };
         match shape {
             "lognormal" => (
                 (0..n).map(|_| 0.05 * rng.normal()).collect(),
@@ -176,14 +176,14 @@ mod tests {
                 ((0..n).map(step).collect(), 0.5 * SIGMA.powi(2))
             }
             "sticky throttle" => {
-                let mut throttled = rng.uniform() < 0.3;
+                let mut throttled = rng.unit() < 0.3;
                 // A state is left about every twentieth (throttled: every ninth) slot: minutes of a
                 // profile.
                 let step = |_| {
                     throttled = if throttled {
-                        rng.uniform() > 1.0 / 9.0
+                        rng.unit() > 1.0 / 9.0
                     } else {
-                        rng.uniform() < 1.0 / 21.0
+                        rng.unit() < 1.0 / 21.0
                     };
                     if throttled {
                         HALF + 0.02 * rng.normal()
@@ -198,7 +198,7 @@ mod tests {
     }
 
     /// A profile of `rows` rows in passes of random order, its slots in time.
-    fn profile(shape: &str, rows: usize, rng: &mut Rng) -> (Vec<(usize, f64)>, f64) {
+    fn profile(shape: &str, rows: usize, rng: &mut Random) -> (Vec<(usize, f64)>, f64) {
         let (machine, truth) = levels(shape, rows * PASSES, rng);
         let mut order: Vec<usize> = (0..rows).collect();
         let mut out = Vec::new();
@@ -227,7 +227,7 @@ mod tests {
             serial(&falling).unwrap().dependence(),
             Some((Dependence::Trend, 0.002))
         );
-        let mut rng = Rng::new(3);
+        let mut rng = Random::new(3);
         let noise: Vec<(usize, f64)> = (0..48_usize).map(|slot| (slot % 8, rng.normal())).collect();
         assert_eq!(serial(&noise).unwrap().dependence(), None);
     }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn rows_of_other_levels_are_no_dependence() {
         // Each row stands at a level of its own, and rows follow each other in the same order.
-        let mut rng = Rng::new(4);
+        let mut rng = Random::new(4);
         let runs: Vec<(usize, f64)> = (0..48_usize)
             .map(|slot| (slot % 8, 10.0 * (slot % 8) as f64 + rng.normal()))
             .collect();
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_disturbance_that_stays_is_seen_over_rows_where_one_row_cannot_show_it() {
-        let mut rng = Rng::new(5);
+        let mut rng = Random::new(5);
         let mut seen = |rows: usize| {
             let is_seen = |_: &i32| {
                 serial(&profile("AR(1) 0.9", rows, &mut rng).0)
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn independent_runs_are_called_dependent_in_one_of_twenty_at_most() {
-        let mut rng = Rng::new(6);
+        let mut rng = Random::new(6);
         for shape in ["lognormal", "bimodal 20 %", "bimodal 50:50"] {
             let found = (0..400)
                 .filter_map(|_| serial(&profile(shape, 4, &mut rng).0))
@@ -296,7 +296,7 @@ mod tests {
         ];
         let found = SHAPES.map(|shape| {
             let [alone, pooled] = [1, 8].map(|rows| {
-                let mut rng = Rng::new(7);
+                let mut rng = Random::new(7);
                 let mut missed = [0, 0];
                 for _ in 0..DRAWS {
                     let (runs, truth) = profile(shape, rows, &mut rng);

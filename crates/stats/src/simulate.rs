@@ -4,7 +4,7 @@
 //! arm that runs there, except through its true effect (and carry-over), so two arms without effect
 //! are identical in the strictest sense.
 
-use crate::rng::Rng;
+use units::random::Random;
 
 /// What the machine does besides noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn sigma(cv: f64) -> f64 {
 /// without [`Disturbance::CarryOver`] and the decay of [`Disturbance::Sawtooth`], which depend on
 /// the design).
 #[must_use]
-pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng) -> Vec<f64> {
+pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Random) -> Vec<f64> {
     use Disturbance::{
         Autocorrelated, Decline, GrowingNoise, InStepWithBlocks, Outliers, Periodic37, RandomWalk,
         SeedLike, Step,
@@ -78,8 +78,7 @@ pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng)
     let outlier_rate = match_one(what, &[(Outliers, 0.02), (SeedLike, 0.01)]);
     let decline = match_one(what, &[(Decline, 3f64.ln()), (SeedLike, 3f64.ln())]);
     let busy_37 = matches!(what, Periodic37 | SeedLike);
-    let (step_at, step_phase, phase_37) =
-        (0.1 + 0.8 * rng.uniform(), rng.below(block), rng.below(37));
+    let (step_at, step_phase, phase_37) = (0.1 + 0.8 * rng.unit(), rng.index(block), rng.index(37));
     let (mut noise, mut walk) = (rng.normal(), 0.0);
     let mut level = |slot: usize| {
         let t = slot as f64 / last;
@@ -98,7 +97,7 @@ pub fn levels(what: Disturbance, n: usize, block: usize, cv: f64, rng: &mut Rng)
         {
             x += 0.7f64.ln();
         }
-        if outlier_rate > 0.0 && rng.uniform() < outlier_rate {
+        if outlier_rate > 0.0 && rng.unit() < outlier_rate {
             x -= 5f64.ln();
         }
         x
@@ -131,7 +130,7 @@ pub fn matrix(
     passes: usize,
     cv: f64,
     effects: &[f64],
-    rng: &mut Rng,
+    rng: &mut Random,
 ) -> Vec<SlotRun> {
     let arms = effects.len();
     let heaviest = arms - 1;
@@ -184,7 +183,7 @@ pub fn differences(slots: &[SlotRun], arms: usize, arm: usize) -> Vec<f64> {
 /// Block differences of `blocks` randomised pairs of a baseline and an arm with the true log ratio
 /// `effect`.
 #[must_use]
-pub fn pairs(what: Disturbance, blocks: usize, cv: f64, effect: f64, rng: &mut Rng) -> Vec<f64> {
+pub fn pairs(what: Disturbance, blocks: usize, cv: f64, effect: f64, rng: &mut Random) -> Vec<f64> {
     differences(&matrix(what, 1, blocks, cv, &[0.0, effect], rng), 2, 1)
 }
 
@@ -193,7 +192,7 @@ pub type Shape = fn(f64, f64) -> f64;
 
 /// One value a second: `exp(shape + 10 % noise)` with autocorrelation `phi`.
 #[must_use]
-pub fn seconds(length: usize, phi: f64, shape: Shape, rng: &mut Rng) -> Vec<f64> {
+pub fn seconds(length: usize, phi: f64, shape: Shape, rng: &mut Random) -> Vec<f64> {
     let mut noise = rng.normal();
     let mut second = |t: usize| {
         noise = phi * noise + (1.0 - phi * phi).sqrt() * rng.normal();
@@ -209,7 +208,7 @@ mod tests {
 
     #[test]
     fn quiet_pairs_have_the_variance_of_two_runs_and_the_effect_as_mean() {
-        let d = pairs(Disturbance::Quiet, 40_000, 0.15, -0.1, &mut Rng::new(1));
+        let d = pairs(Disturbance::Quiet, 40_000, 0.15, -0.1, &mut Random::new(1));
         assert!(
             (mean(&d) + 0.1).abs() < 0.004
                 && (variance(&d) / (2.0 * sigma(0.15).powi(2)) - 1.0).abs() < 0.04
@@ -218,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_disturbance_moves_what_it_says() {
-        let mut rng = Rng::new(2);
+        let mut rng = Random::new(2);
         let mut run = |what| levels(what, 4000, 7, 0.01, &mut rng);
         let decline = run(Disturbance::Decline);
         assert!((decline[3999] - decline[0] + 3f64.ln()).abs() < 0.1);
@@ -243,7 +242,7 @@ mod tests {
             50,
             1e-9,
             &[0.0; 4],
-            &mut Rng::new(3),
+            &mut Random::new(3),
         );
         for block in slots.chunks_exact(4) {
             let mut arms: Vec<usize> = block.iter().map(|s| s.arm).collect();

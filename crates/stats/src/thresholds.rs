@@ -1,9 +1,9 @@
 //! The p-values that a look must reach, so that all looks together err with probability alpha.
 
-use crate::rng::Rng;
 use crate::signed_rank::SignedRankLaw;
 use crate::special::{normal_quantile, normal_two_sided};
 use crate::spending::{FIRST_LOOK, Spending};
+use units::random::Random;
 
 mod shipped;
 
@@ -274,7 +274,7 @@ impl<'a> NullPaths<'a> {
         let scores = normal_scores(last_ranked);
         let mut keys = Vec::new();
         for path in 0..paths {
-            let mut rng = Rng::of(&[seed, u64::from(path)]);
+            let mut rng = Random::of(&[seed, u64::from(path)]);
             keys.clear();
             let mut walk = (last_ranked, 0.0f64);
             for (look, n) in statistics.iter_mut().zip(looks) {

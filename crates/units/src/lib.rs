@@ -22,6 +22,10 @@
 //! fio's units differ from everybody's (`4KiB` is 4000 bytes by default), so they live apart in
 //! [`fio`] and are used for fio job files alone.
 //!
+//! # Chance
+//! Seeded random numbers stand in [`random`], because engines, loads, orders of experiments and
+//! servers that misbehave all need the same ones.
+//!
 //! # Deliberately absent
 //! No locale, no bits per second, no compound durations (`1m30s`), no arithmetic expressions, and
 //! no serialised units: a record holds bytes, nanoseconds and operations per second as plain
@@ -37,6 +41,7 @@ pub mod lossless;
 mod nanos;
 mod number;
 mod percent;
+pub mod random;
 mod rate;
 
 pub use bytes::Bytes;

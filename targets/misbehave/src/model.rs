@@ -2,6 +2,7 @@
 
 use crate::{Misbehaviour, Stall};
 use units::Nanos;
+use units::random::{split_mix, unit_of};
 
 /// How long requests wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,20 +75,9 @@ enum Draw {
     CorruptAt,
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014), whose output for consecutive states passes BigCrush.
-fn mix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 /// In `[0, 1)`, from 53 bits.
 fn uniform(seed: u64, number: u64, draw: Draw) -> f64 {
-    let bits = mix(mix(mix(seed) ^ number) ^ draw as u64) >> 11;
-    #[allow(clippy::cast_precision_loss, reason = "53 bits fit an f64")]
-    let whole = bits as f64;
-    whole / 9_007_199_254_740_992.0
+    unit_of(split_mix(split_mix(split_mix(seed) ^ number) ^ draw as u64))
 }
 
 impl Delay {

@@ -616,7 +616,7 @@ mod tests {
     use super::*;
     use crate::Metric;
     use record::{Measurements, Operations, SCHEMA, Status, Stopping, Trial};
-    use stats::rng::Rng;
+    use units::random::Random;
 
     fn question() -> Question {
         Question {
@@ -664,7 +664,7 @@ mod tests {
 
     /// Arms with their role and true ratio, measured in randomised blocks with 2 % noise.
     fn experiment(arms: &[(&str, Role, f64)], rows: &[&str], passes: u32) -> Vec<Record> {
-        let mut rng = Rng::new(11);
+        let mut rng = Random::new(11);
         let mut out = Vec::new();
         for block in 0..passes {
             for row in rows {

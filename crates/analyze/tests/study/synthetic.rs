@@ -1,7 +1,7 @@
 //! Records of an experiment with a known truth.
 
 use record::{Histogram, Operations, Record, Role, SCHEMA, Trial};
-use stats::rng::Rng;
+use units::random::Random;
 
 /// How large an experiment is.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) struct Shape {
 /// Randomised blocks on one machine; arm 0 is the baseline, and the last arm does `ratio` times as
 /// much.
 pub(crate) fn experiment(shape: Shape, ratio: f64) -> Vec<Record> {
-    let mut rng = Rng::new(7);
+    let mut rng = Random::new(7);
     let mut slot = 0;
     let mut out = Vec::new();
     for block in 0..shape.blocks {

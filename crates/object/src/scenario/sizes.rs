@@ -2,9 +2,10 @@
 //! `lognormal(64KiB,1.5)` (median, sigma).
 
 use crate::LoadError;
-use crate::random::{Random, Weighted};
+use crate::weighted::Weighted;
 use units::Bytes;
 use units::lossless::f64_to_u64_saturating;
+use units::random::Random;
 
 /// The largest object of S3.
 const MOST_BYTES: u64 = 5 << 40;
@@ -166,7 +167,7 @@ mod tests {
 
     fn draws(text: &str, n: usize) -> Vec<u64> {
         let draw = SizeDraw::new(&ObjectSizes::parse(text).unwrap());
-        let mut random = Random::of(9, 9);
+        let mut random = Random::stream(9, 9);
         (0..n).map(|_| draw.draw(&mut random)).collect()
     }
 

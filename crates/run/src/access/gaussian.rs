@@ -2,7 +2,8 @@
 
 use std::f64::consts::PI;
 
-use super::rng::{Rng, block_of};
+use super::block_of;
+use units::random::Random;
 
 /// Blocks `0..n` under a normal law truncated to the range.
 ///
@@ -65,7 +66,7 @@ impl Gaussian {
 
     /// Draws a block.
     #[inline]
-    pub(crate) fn sample(&self, rng: &mut Rng) -> u64 {
+    pub(crate) fn sample(&self, rng: &mut Random) -> u64 {
         let position = match self.proposal {
             Proposal::Bell => self.draw_from_bell(rng),
             Proposal::Range => self.draw_from_range(rng),
@@ -85,7 +86,7 @@ impl Gaussian {
             / closed_form::bell_area(self.low, self.high)
     }
 
-    fn draw_from_bell(&self, rng: &mut Rng) -> f64 {
+    fn draw_from_bell(&self, rng: &mut Random) -> f64 {
         loop {
             // Compared before it is scaled: a bell much narrower than a block must not round onto
             // the end itself.
@@ -96,7 +97,7 @@ impl Gaussian {
         }
     }
 
-    fn draw_from_range(&self, rng: &mut Rng) -> f64 {
+    fn draw_from_range(&self, rng: &mut Random) -> f64 {
         loop {
             let position = rng.unit() * self.n as f64;
             let z = (position - self.mean) / self.deviation;
@@ -117,7 +118,7 @@ const SURELY_OUTSIDE: f64 = 0.27846;
 ///
 /// Leva, "A Fast Normal Random Number Generator", ACM TOMS 18(4), 1992 (algorithm 712).
 #[inline]
-fn standard_normal(rng: &mut Rng) -> f64 {
+fn standard_normal(rng: &mut Random) -> f64 {
     loop {
         let u = rng.unit_open();
         let v = RATIO_HEIGHT * (rng.unit() - 0.5);
@@ -206,7 +207,7 @@ mod closed_form {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::fit;
+    use super::super::fit;
     use super::closed_form::*;
     use super::*;
 
@@ -231,7 +232,7 @@ mod tests {
 
     fn deviate_from(sampled: &Gaussian, claimed: &Gaussian, draws: usize) -> f64 {
         let edges = edges(claimed);
-        let mut rng = Rng::new(41, claimed.n);
+        let mut rng = Random::stream(41, claimed.n);
         let counts = fit::tally(&edges, draws, || sampled.sample(&mut rng));
         let masses: Vec<f64> = [0]
             .iter()
@@ -263,7 +264,7 @@ mod tests {
         let n = 100;
         for (center, stddev) in [(0.0, 0.3), (0.5, 0.39), (1.0, 0.3), (1.0, 2.0)] {
             let law = Gaussian::new(n, center, stddev);
-            let mut rng = Rng::new(42, 0);
+            let mut rng = Random::stream(42, 0);
             let edges: Vec<u64> = (1..=n).collect();
             let counts = fit::tally(&edges, 200_000, || law.sample(&mut rng));
             for (block, inner) in [(0, 1), (99, 98)] {
@@ -411,7 +412,7 @@ mod tests {
     #[test]
     fn a_bell_narrower_than_a_block_at_the_far_end_still_ends_in_the_last_block() {
         let law = Gaussian::new(1 << 48, 1.0, f64::MIN_POSITIVE);
-        let mut rng = Rng::new(43, 0);
+        let mut rng = Random::stream(43, 0);
         assert!((0..100).all(|_| law.sample(&mut rng) == (1 << 48) - 1));
     }
 

@@ -1,7 +1,8 @@
 //! The Pareto rule of fio's `random_distribution=pareto:h`: share h of the blocks takes share 1 - h
 //! of the accesses.
 
-use super::rng::{Rng, block_of};
+use super::block_of;
+use units::random::Random;
 
 /// Blocks `0..n`, block 0 the hottest for h < 1/2, by the self-similar law that fio calls pareto.
 ///
@@ -38,7 +39,7 @@ impl Pareto {
 
     /// Draws a block.
     #[inline]
-    pub(crate) fn sample(&self, rng: &mut Rng) -> u64 {
+    pub(crate) fn sample(&self, rng: &mut Random) -> u64 {
         block_of(self.n as f64 * rng.unit().powf(self.power), self.n)
     }
 
@@ -52,7 +53,7 @@ impl Pareto {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::fit;
+    use super::super::fit;
     use super::*;
 
     const SHARES: [f64; 8] = [0.01, 0.08, 0.1, 0.2, 0.3, 0.5, 0.8, 0.95];
@@ -60,7 +61,7 @@ mod tests {
 
     fn deviate_from(sampled: &Pareto, claimed: &Pareto) -> f64 {
         let edges = fit::edges(claimed.n);
-        let mut rng = Rng::new(31, claimed.n);
+        let mut rng = Random::stream(31, claimed.n);
         let counts = fit::tally(&edges, 100_000, || sampled.sample(&mut rng));
         let mass = |m: &u64| claimed.mass_of_first(*m);
         let masses: Vec<f64> = [0]
@@ -85,7 +86,7 @@ mod tests {
         ] {
             let law = Pareto::new(n, h);
             assert!((law.mass_of_first(hot) - (1.0 - h)).abs() < 1e-12, "h {h}");
-            let mut rng = Rng::new(32, 0);
+            let mut rng = Random::stream(32, 0);
             let hits = (0..draws).filter(|_| law.sample(&mut rng) < hot).count();
             let (share, error) = (
                 hits as f64 / f64::from(draws),
@@ -151,7 +152,7 @@ mod tests {
                     let mass = law.mass_of_first(block + 1) - law.mass_of_first(block);
                     // Missing it in 30 times the mean wait has probability e^-30.
                     let patience = block_of(30.0 / mass, u64::MAX);
-                    let mut rng = Rng::new(33, n);
+                    let mut rng = Random::stream(33, n);
                     assert!(
                         (0..patience).any(|_| law.sample(&mut rng) == block),
                         "h {h}, n {n}, block {block}"
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn extreme_shares_stay_in_range() {
-        let mut rng = Rng::new(34, 0);
+        let mut rng = Random::stream(34, 0);
         for h in [f64::MIN_POSITIVE, 1e-9, 1.0 - f64::EPSILON] {
             let law = Pareto::new(26_000_000, h);
             assert!(

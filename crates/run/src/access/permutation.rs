@@ -1,7 +1,7 @@
 //! A random order of all blocks that takes no memory: every block exactly once, whatever the size
 //! of the target.
 
-use super::rng::split_mix;
+use units::random::split_mix;
 
 /// Pairs of Feistel rounds. Four rounds of ideal round functions look random (Luby, Rackoff 1988);
 /// the third pair is for round functions that are merely good.
@@ -96,8 +96,9 @@ fn mix(word: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::{Rng, fit};
+    use super::super::fit;
     use super::*;
+    use units::random::Random;
 
     const LARGE: [u64; 6] = [
         1 << 20,
@@ -206,7 +207,7 @@ mod tests {
     fn every_bit_of_the_block_depends_on_every_bit_of_the_place() {
         for bits in [20u32, 25, 48] {
             let order = Permutation::new(1 << bits, 7);
-            let mut rng = Rng::new(51, 0);
+            let mut rng = Random::stream(51, 0);
             let places: Vec<u64> = (0..1000).map(|_| rng.below(1 << bits)).collect();
             for input in 0..bits {
                 let changes: Vec<u64> = places

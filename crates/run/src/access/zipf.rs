@@ -1,6 +1,7 @@
 //! Zipf's law over ranks: rank k is asked for in proportion to k^-theta.
 
-use super::rng::{Rng, block_of};
+use super::block_of;
+use units::random::Random;
 
 /// Terms of the normalising sum that are added one by one before the Euler-Maclaurin expansion
 /// takes over. With 32 the first neglected term stays below 2e-16 for every exponent allowed.
@@ -52,7 +53,7 @@ impl Zipf {
 
     /// Draws a rank.
     #[inline]
-    pub(crate) fn sample(&self, rng: &mut Rng) -> u64 {
+    pub(crate) fn sample(&self, rng: &mut Random) -> u64 {
         if self.theta == 0.0 {
             return rng.below(self.n);
         }
@@ -141,7 +142,7 @@ fn correction(x: f64, theta: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::fit;
+    use super::super::fit;
     use super::*;
 
     const THETAS: [f64; 13] = [
@@ -169,7 +170,7 @@ mod tests {
             .zip(&edges)
             .map(|(&low, &high)| claimed.mass_of_first(high) - claimed.mass_of_first(low))
             .collect();
-        let mut rng = Rng::new(seed, 0);
+        let mut rng = Random::stream(seed, 0);
         fit::deviate(
             &fit::tally(&edges, DRAWS, || sampled.sample(&mut rng)),
             &masses,
@@ -199,7 +200,7 @@ mod tests {
                 let total: f64 = weights.iter().sum();
                 let masses: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
                 let edges: Vec<u64> = (1..=n).collect();
-                let mut rng = Rng::new(21, n);
+                let mut rng = Random::stream(21, n);
                 let deviate =
                     fit::deviate(&fit::tally(&edges, DRAWS, || law.sample(&mut rng)), &masses);
                 assert!(
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn exponent_zero_draws_what_the_uniform_generator_draws() {
         let law = Zipf::new(1_000_003, 0.0);
-        let (mut one, mut other) = (Rng::new(23, 0), Rng::new(23, 0));
+        let (mut one, mut other) = (Random::stream(23, 0), Random::stream(23, 0));
         assert!((0..10_000).all(|_| law.sample(&mut one) == other.below(1_000_003)));
         assert_eq!(law.mass_of_first(500_000), 500_000.0 / 1_000_003.0);
     }
@@ -304,7 +305,7 @@ mod tests {
                 let coldest = 1.0 - law.mass_of_first(n - 1);
                 // Missing it in 30 times the mean wait has probability e^-30.
                 let patience = block_of(30.0 / coldest, u64::MAX);
-                let mut rng = Rng::new(24, n);
+                let mut rng = Random::stream(24, n);
                 assert!(
                     (0..patience).any(|_| law.sample(&mut rng) == n - 1),
                     "theta {theta}, n {n}"

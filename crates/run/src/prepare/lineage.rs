@@ -78,7 +78,7 @@ pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
 /// All writes of one seed share a run id, so that files written by several commands belong
 /// together.
 pub(crate) fn run_id(workload: &Workload) -> u64 {
-    crate::access::rng::split_mix(workload.seed ^ 0xFA74_0000_0000_0001)
+    units::random::split_mix(workload.seed ^ 0xFA74_0000_0000_0001)
 }
 
 impl FileContent {

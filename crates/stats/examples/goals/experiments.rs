@@ -1,13 +1,13 @@
 //! The numeric promises of the statistics as experiments on simulated machines; shared by the tests
 //! and by the table of results.
 
-use stats::rng::Rng;
 use stats::simulate::{Disturbance, Shape, SlotRun, differences, matrix, pairs, seconds, sigma};
 use stats::warm_up::{mser5, regime_change, steady};
 use stats::{
     Better, Family, Thresholds, Verdict, benjamini_hochberg, hodges_lehmann, judge, mde,
     signed_rank,
 };
+use units::random::Random;
 
 pub(crate) const CVS: [f64; 3] = [0.05, 0.15, 0.30];
 pub(crate) const ARMS: usize = 7;
@@ -19,8 +19,8 @@ pub(crate) fn mixed_effects() -> [f64; ARMS] {
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.97f64.ln(), 0.90f64.ln()]
 }
 
-pub(crate) fn stream(experiment: u64, what: Disturbance, cv: f64, further: u64) -> Rng {
-    Rng::of(&[20_260_201, experiment, what as u64, cv.to_bits(), further])
+pub(crate) fn stream(experiment: u64, what: Disturbance, cv: f64, further: u64) -> Random {
+    Random::of(&[20_260_201, experiment, what as u64, cv.to_bits(), further])
 }
 
 fn share(count: usize, all: usize) -> f64 {
@@ -335,7 +335,7 @@ pub(crate) const SHAPES: [(&str, Shape); 7] = [
 
 pub(crate) fn warm_up(shape: Shape, phi: f64, runs: usize) -> WarmUp {
     const LENGTH: usize = 120;
-    let mut rng = Rng::of(&[20_260_201, 10, phi.to_bits()]);
+    let mut rng = Random::of(&[20_260_201, 10, phi.to_bits()]);
     let level = (LENGTH - 30..LENGTH)
         .map(|t| shape(t as f64, LENGTH as f64).exp())
         .sum::<f64>()
