@@ -75,7 +75,7 @@ const RATCHET: [(&str, usize); 44] = [
     ("crates/object/src/http2.rs", 456),
     ("crates/object/src/scenario/read.rs", 404),
     ("crates/object/src/session.rs", 517),
-    ("crates/object/src/user.rs", 469),
+    ("crates/object/src/user.rs", 470),
     ("crates/object/src/worker.rs", 420),
     ("crates/report/src/comparison.rs", 455),
     ("crates/report/src/html/sections.rs", 519),
