@@ -1,225 +1,20 @@
 //! Which operation needs which permission, decided before a request's body is read.
 
+mod operations;
+
+pub(crate) use operations::{OPERATIONS, actions};
+
 use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
 use crate::question::{Question, pairs};
 use crate::storage::{BucketDocument, ObjectStore, StorageError};
 use http::{HeaderMap, HeaderValue};
+use operations::{ADDED, MAKERS, Need, Operation, PARTS};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::{S3Error, S3Result, s3_error};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// What an operation needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Any key.
-    Key,
-    Bucket(Permission),
-    /// A key that may do everything, or one to which a policy gives it.
-    Policy,
-    /// A key that may do everything.
-    Admin,
-}
-
-/// One operation that this server has: its name, what it needs, and the actions by which a bucket
-/// policy may allow it.
-pub(crate) struct Operation {
-    pub(crate) name: &'static str,
-    need: Need,
-    /// All of which are needed.
-    actions: &'static [&'static str],
-    /// The same where the request names a version; empty where it cannot, or where that makes no
-    /// difference.
-    of_version: &'static [&'static str],
-}
-
-const READ: Need = Need::Bucket(Permission::Read);
-const WRITE: Need = Need::Bucket(Permission::Write);
-const LIST: Need = Need::Bucket(Permission::List);
-
-const fn op(name: &'static str, need: Need, actions: &'static [&'static str]) -> Operation {
-    Operation {
-        name,
-        need,
-        actions,
-        of_version: &[],
-    }
-}
-
-impl Operation {
-    const fn of_version(self, of_version: &'static [&'static str]) -> Self {
-        Self { of_version, ..self }
-    }
-}
-
-/// The operations of this server with the actions that AWS documents for them; what is not here
-/// needs an admin key and answers `NotImplemented`.
-pub(crate) const OPERATIONS: [Operation; 60] = [
-    op("GetObject", READ, &["s3:GetObject"]).of_version(&["s3:GetObjectVersion"]),
-    op("PutObject", WRITE, &["s3:PutObject"]),
-    op("HeadObject", READ, &["s3:GetObject"]).of_version(&["s3:GetObjectVersion"]),
-    op("DeleteObject", WRITE, &["s3:DeleteObject"]).of_version(&["s3:DeleteObjectVersion"]),
-    op("ListObjectsV2", LIST, &["s3:ListBucket"]),
-    op("ListObjects", LIST, &["s3:ListBucket"]),
-    op("ListObjectVersions", LIST, &["s3:ListBucketVersions"]),
-    op("DeleteObjects", WRITE, &["s3:DeleteObject"]),
-    op("CopyObject", WRITE, &["s3:PutObject"]),
-    op("PostObject", WRITE, &["s3:PutObject"]),
-    op(
-        "GetObjectAttributes",
-        READ,
-        &["s3:GetObject", "s3:GetObjectAttributes"],
-    )
-    .of_version(&["s3:GetObjectVersion", "s3:GetObjectVersionAttributes"]),
-    op("GetObjectTagging", READ, &["s3:GetObjectTagging"])
-        .of_version(&["s3:GetObjectVersionTagging"]),
-    op("PutObjectTagging", WRITE, &["s3:PutObjectTagging"])
-        .of_version(&["s3:PutObjectVersionTagging"]),
-    op("DeleteObjectTagging", WRITE, &["s3:DeleteObjectTagging"])
-        .of_version(&["s3:DeleteObjectVersionTagging"]),
-    op("GetObjectAcl", READ, &["s3:GetObjectAcl"]).of_version(&["s3:GetObjectVersionAcl"]),
-    op("PutObjectAcl", WRITE, &["s3:PutObjectAcl"]).of_version(&["s3:PutObjectVersionAcl"]),
-    op("CreateMultipartUpload", WRITE, &["s3:PutObject"]),
-    op("UploadPart", WRITE, &["s3:PutObject"]),
-    op("UploadPartCopy", WRITE, &["s3:PutObject"]),
-    op("CompleteMultipartUpload", WRITE, &["s3:PutObject"]),
-    op("AbortMultipartUpload", WRITE, &["s3:AbortMultipartUpload"]),
-    op("ListParts", WRITE, &["s3:ListMultipartUploadParts"]),
-    op(
-        "ListMultipartUploads",
-        LIST,
-        &["s3:ListBucketMultipartUploads"],
-    ),
-    op("ListBuckets", Need::Key, &["s3:ListAllMyBuckets"]),
-    op("HeadBucket", LIST, &["s3:ListBucket"]),
-    op("GetBucketLocation", LIST, &["s3:GetBucketLocation"]),
-    op("CreateBucket", Need::Admin, &["s3:CreateBucket"]),
-    op("DeleteBucket", Need::Admin, &["s3:DeleteBucket"]),
-    op("GetBucketVersioning", LIST, &["s3:GetBucketVersioning"]),
-    op(
-        "PutBucketVersioning",
-        Need::Admin,
-        &["s3:PutBucketVersioning"],
-    ),
-    op("GetBucketTagging", LIST, &["s3:GetBucketTagging"]),
-    op("PutBucketTagging", Need::Admin, &["s3:PutBucketTagging"]),
-    op("DeleteBucketTagging", Need::Admin, &["s3:PutBucketTagging"]),
-    op("GetBucketCors", LIST, &["s3:GetBucketCORS"]),
-    op("PutBucketCors", Need::Admin, &["s3:PutBucketCORS"]),
-    op("DeleteBucketCors", Need::Admin, &["s3:PutBucketCORS"]),
-    op("GetBucketPolicy", Need::Admin, &["s3:GetBucketPolicy"]),
-    op(
-        "GetBucketPolicyStatus",
-        Need::Admin,
-        &["s3:GetBucketPolicyStatus"],
-    ),
-    op("PutBucketPolicy", Need::Admin, &["s3:PutBucketPolicy"]),
-    op(
-        "DeleteBucketPolicy",
-        Need::Admin,
-        &["s3:DeleteBucketPolicy"],
-    ),
-    op(
-        "GetBucketLifecycleConfiguration",
-        LIST,
-        &["s3:GetLifecycleConfiguration"],
-    ),
-    op(
-        "PutBucketLifecycleConfiguration",
-        Need::Admin,
-        &["s3:PutLifecycleConfiguration"],
-    ),
-    op(
-        "DeleteBucketLifecycle",
-        Need::Admin,
-        &["s3:PutLifecycleConfiguration"],
-    ),
-    op(
-        "GetPublicAccessBlock",
-        Need::Admin,
-        &["s3:GetBucketPublicAccessBlock"],
-    ),
-    op(
-        "PutPublicAccessBlock",
-        Need::Admin,
-        &["s3:PutBucketPublicAccessBlock"],
-    ),
-    op(
-        "DeletePublicAccessBlock",
-        Need::Admin,
-        &["s3:PutBucketPublicAccessBlock"],
-    ),
-    op(
-        "GetBucketOwnershipControls",
-        Need::Admin,
-        &["s3:GetBucketOwnershipControls"],
-    ),
-    op(
-        "PutBucketOwnershipControls",
-        Need::Admin,
-        &["s3:PutBucketOwnershipControls"],
-    ),
-    op(
-        "DeleteBucketOwnershipControls",
-        Need::Admin,
-        &["s3:PutBucketOwnershipControls"],
-    ),
-    op("GetBucketAcl", LIST, &["s3:GetBucketAcl"]),
-    op("PutBucketAcl", Need::Admin, &["s3:PutBucketAcl"]),
-    op(
-        "GetBucketEncryption",
-        LIST,
-        &["s3:GetEncryptionConfiguration"],
-    ),
-    op(
-        "GetObjectLockConfiguration",
-        LIST,
-        &["s3:GetBucketObjectLockConfiguration"],
-    ),
-    op(
-        "PutObjectLockConfiguration",
-        Need::Admin,
-        &["s3:PutBucketObjectLockConfiguration"],
-    ),
-    op("GetObjectRetention", READ, &["s3:GetObjectRetention"]),
-    op("PutObjectRetention", WRITE, &["s3:PutObjectRetention"]),
-    op("GetObjectLegalHold", READ, &["s3:GetObjectLegalHold"]),
-    op("PutObjectLegalHold", WRITE, &["s3:PutObjectLegalHold"]),
-    op("GetBucketLogging", LIST, &["s3:GetBucketLogging"]),
-    op(
-        "GetBucketRequestPayment",
-        LIST,
-        &["s3:GetBucketRequestPayment"],
-    ),
-];
-
-/// What is no operation but a part of several.
-const PARTS: [Operation; 1] = [op(
-    "BypassGovernanceRetention",
-    Need::Policy,
-    &["s3:BypassGovernanceRetention"],
-)];
-
-/// What these headers ask for besides the operation, and the action that it takes.
-const ADDED: [(&str, &str); 8] = [
-    ("x-amz-acl", "s3:PutObjectAcl"),
-    ("x-amz-grant-full-control", "s3:PutObjectAcl"),
-    ("x-amz-grant-read", "s3:PutObjectAcl"),
-    ("x-amz-grant-read-acp", "s3:PutObjectAcl"),
-    ("x-amz-grant-write-acp", "s3:PutObjectAcl"),
-    ("x-amz-object-lock-legal-hold", "s3:PutObjectLegalHold"),
-    ("x-amz-object-lock-mode", "s3:PutObjectRetention"),
-    ("x-amz-tagging", "s3:PutObjectTagging"),
-];
-/// The operations whose headers those are.
-const MAKERS: [&str; 4] = [
-    "PutObject",
-    "PostObject",
-    "CopyObject",
-    "CreateMultipartUpload",
-];
 
 /// Where a request leaves which operation it was, for the counters.
 #[derive(Clone)]
@@ -334,11 +129,12 @@ impl Access {
         }
     }
 
-    /// Which of many objects of a bucket this key, or nobody known, may delete; each with whether a
-    /// version of it is named.
-    pub(crate) fn deletable(
+    /// To which of many objects of a bucket this key, or nobody known, may do this; each with
+    /// whether a version of it is named.
+    pub(crate) fn granted(
         &self,
         asker: Option<&str>,
+        operation: &str,
         bucket: &str,
         objects: &[(&str, bool)],
         circumstances: &Circumstances<'_>,
@@ -348,8 +144,7 @@ impl Access {
         }
         let written = self.written(bucket);
         let may = |(key, names_version): &(&str, bool)| {
-            let deed =
-                Deed::new("DeleteObject", Some((bucket, Some(key)))).of_version(*names_version);
+            let deed = Deed::new(operation, Some((bucket, Some(key)))).of_version(*names_version);
             self.grants(&written, asker, deed, circumstances)
         };
         objects.iter().map(may).collect()
@@ -419,13 +214,14 @@ impl Access {
         key: &str,
         circumstances: &Circumstances<'_>,
     ) -> S3Result<()> {
+        // What stands in the query of a request for an object is no parameter of a listing.
+        let listing = Circumstances {
+            query: None,
+            ..*circumstances
+        };
         let may_list = || {
-            self.decide(
-                asker,
-                Deed::new("ListObjectsV2", Some((bucket, None))),
-                circumstances,
-            )
-            .is_ok()
+            let deed = Deed::new("ListObjectsV2", Some((bucket, None)));
+            self.decide(asker, deed, &listing).is_ok()
         };
         if asker.is_some_and(|access| self.keyring.is_admin(access)) || may_list() {
             return Ok(());
@@ -909,15 +705,15 @@ mod tests {
             .unwrap();
         let objects = [("a", false), ("kept/a", false), ("a", true)];
         assert_eq!(
-            access.deletable(None, "open", &objects, &nowhere()),
+            access.granted(None, "DeleteObject", "open", &objects, &nowhere()),
             [true, false, false]
         );
         assert_eq!(
-            access.deletable(Some("root"), "open", &objects, &nowhere()),
+            access.granted(Some("root"), "DeleteObject", "open", &objects, &nowhere()),
             [true; 3]
         );
         assert_eq!(
-            access.deletable(Some("kim"), "mine", &objects, &nowhere()),
+            access.granted(Some("kim"), "DeleteObject", "mine", &objects, &nowhere()),
             [false; 3]
         );
         assert!(

@@ -154,11 +154,7 @@ impl Keyring {
             buckets,
         } in entries
         {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            if !(1..=128).contains(&access.len())
-                || !access.chars().all(plain)
-                || !(8..=128).contains(&secret.len())
-            {
+            if !is_access_key(&access) || !(8..=128).contains(&secret.len()) {
                 return Err(KeyringError::Unusable(access));
             }
             if !admin && buckets.values().all(Vec::is_empty) {
@@ -213,6 +209,12 @@ impl Keyring {
         }
         found
     }
+}
+
+/// Whether a key may have this name.
+pub(crate) fn is_access_key(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=128).contains(&name.len()) && name.chars().all(plain)
 }
 
 /// A message without what stands between its first and its last quote.

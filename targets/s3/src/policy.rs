@@ -3,13 +3,14 @@
 //! `NotAction`, `NotPrincipal`, `NotResource` and conditions that could not be evaluated are
 //! refused when a policy is put: one that is kept is evaluated as a whole.
 
+mod actions;
 mod condition;
 
 #[cfg(test)]
 pub(crate) use condition::nowhere;
 pub(crate) use condition::{Circumstances, Peer};
 
-use crate::keyring::matches;
+use crate::keyring::{Keyring, is_access_key, matches};
 use condition::Condition;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -25,6 +26,10 @@ pub(crate) enum PolicyError {
     Unsupported(&'static str),
     #[error("Policy has invalid resource: {0}")]
     ForeignResource(String),
+    #[error("Policy has invalid action: {0}")]
+    NoAction(String),
+    #[error("Invalid principal in policy: {0} names no key, and would be denied nothing")]
+    NobodyDenied(String),
 }
 
 /// What a policy says of a request.
@@ -115,10 +120,8 @@ enum Effect {
 enum Principal {
     Text(String),
     Texts(Vec<String>),
-    Aws {
-        #[serde(rename = "AWS")]
-        aws: OneOrMany<String>,
-    },
+    /// By what kind of principal they are.
+    Kinds(Pairs<OneOrMany<String>>),
 }
 
 #[derive(Deserialize)]
@@ -139,8 +142,7 @@ struct RawStatement {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct RawPolicy {
-    #[serde(rename = "Version")]
-    _version: Option<String>,
+    version: Option<String>,
     #[serde(rename = "Id")]
     _id: Option<String>,
     statement: OneOrMany<RawStatement>,
@@ -160,13 +162,26 @@ struct Statement {
     conditions: Vec<Condition>,
 }
 
+impl Statement {
+    fn has_variable(&self) -> bool {
+        let is_one = |text: &str| text.contains("${");
+        self.resources.iter().any(|text| is_one(text))
+            || self
+                .conditions
+                .iter()
+                .any(|condition| condition.any_text(is_one))
+    }
+}
+
 /// A policy that can be evaluated.
 pub(crate) struct Policy {
     statements: Vec<Statement>,
 }
 
 /// The versions of the language of policies.
-const VERSIONS: [&str; 2] = ["2008-10-17", "2012-10-17"];
+const VERSIONS: [&str; 2] = ["2008-10-17", WITH_VARIABLES];
+/// The one in which `${…}` stands for something of the request; before it was a text.
+const WITH_VARIABLES: &str = "2012-10-17";
 
 const RESOURCE: &str = "arn:aws:s3:::";
 
@@ -175,19 +190,30 @@ impl Policy {
     pub(crate) fn parse(bucket: &str, text: &[u8]) -> Result<Self, PolicyError> {
         let raw: RawPolicy =
             serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
+        let variables = raw.version.as_deref() == Some(WITH_VARIABLES);
         let statements = raw
             .statement
             .list()
             .into_iter()
-            .map(|raw| Self::statement(bucket, raw));
+            .map(|raw| Self::statement(bucket, raw))
+            .map(|statement| match statement {
+                Ok(statement) if variables && statement.has_variable() => {
+                    Err(PolicyError::Unsupported("A variable (`${…}`)"))
+                }
+                other => other,
+            });
         Ok(Self {
             statements: statements.collect::<Result<_, _>>()?,
         })
     }
 
-    /// Reads a policy that is to be kept. What names nobody and nothing is refused; where such a
-    /// one was kept before, it says nothing.
-    pub(crate) fn parse_new(bucket: &str, text: &[u8]) -> Result<Self, PolicyError> {
+    /// Reads a policy that is to be kept. What names nobody and nothing is refused, and what denies
+    /// something to a key that there is not; where such a one was kept before, it says nothing.
+    pub(crate) fn parse_new(
+        bucket: &str,
+        text: &[u8],
+        keyring: &Keyring,
+    ) -> Result<Self, PolicyError> {
         let policy = Self::parse(bucket, text)?;
         let version: RawVersion =
             serde_json::from_slice(text).map_err(|e| PolicyError::Malformed(e.to_string()))?;
@@ -208,6 +234,21 @@ impl Policy {
         if policy.statements.iter().any(nobody) {
             return wrong("a statement has an empty Principal");
         }
+        for statement in &policy.statements {
+            if statement.actions.is_empty() || statement.resources.is_empty() {
+                return wrong("a statement has no Action or no Resource");
+            }
+            let mut actions = statement.actions.iter();
+            if let Some(action) = actions.find(|action| !actions::is_of_any(action)) {
+                return Err(PolicyError::NoAction(action.clone()));
+            }
+            let nobody = |name: &&String| *name != "*" && keyring.secret_of(key_of(name)).is_none();
+            if statement.effect == Effect::Deny
+                && let Some(nobody) = statement.principals.iter().find(nobody)
+            {
+                return Err(PolicyError::NobodyDenied(nobody.clone()));
+            }
+        }
         Ok(policy)
     }
 
@@ -224,8 +265,22 @@ impl Policy {
         let principals = match raw.principal.ok_or_else(|| missing("Principal"))? {
             Principal::Text(text) => vec![text],
             Principal::Texts(texts) => texts,
-            Principal::Aws { aws } => aws.list(),
+            Principal::Kinds(Pairs(kinds)) => {
+                if kinds.iter().any(|(kind, _)| kind != "AWS") {
+                    return Err(PolicyError::Unsupported("A Principal other than AWS"));
+                }
+                kinds
+                    .into_iter()
+                    .flat_map(|(_, names)| names.list())
+                    .collect()
+            }
         };
+        let nobody = |principal: &&String| !could_be_named(principal);
+        if raw.effect == Effect::Deny
+            && let Some(nobody) = principals.iter().find(nobody)
+        {
+            return Err(PolicyError::NobodyDenied(nobody.clone()));
+        }
         let resources = raw.resource.ok_or_else(|| missing("Resource"))?.list();
         let within = |resource: &String| {
             let name = resource
@@ -309,16 +364,23 @@ impl Policy {
     }
 }
 
+/// Whether some asker could have this name, as [`names`] tells it.
+fn could_be_named(principal: &str) -> bool {
+    principal == "*" || is_access_key(key_of(principal))
+}
+
+/// The key that a principal names if any.
+fn key_of(principal: &str) -> &str {
+    principal
+        .rsplit_once("user/")
+        .map_or(principal, |(_, key)| key)
+}
+
 /// A principal is `*`, an access key, or an ARN that ends in `user/ACCESS-KEY`.
 fn names(principal: &str, asker: Asker<'_>) -> bool {
     match asker {
         _ if principal == "*" => true,
-        Some(key) => {
-            principal == key
-                || principal
-                    .rsplit_once("user/")
-                    .is_some_and(|(_, user)| user == key)
-        }
+        Some(key) => principal == key || key_of(principal) == key,
         None => false,
     }
 }
@@ -331,6 +393,10 @@ mod tests {
         {"Sid":"r","Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":"arn:aws:s3:::b/pub/*"},
         {"Effect":"Deny","Principal":{"AWS":"*"},"Action":"s3:*","Resource":["arn:aws:s3:::b/pub/no*"]},
         {"Effect":"Allow","Principal":{"AWS":["arn:aws:iam::1:user/kim"]},"Action":"s3:Put*","Resource":"arn:aws:s3:::b/*"}]}"#;
+
+    fn kim() -> Keyring {
+        Keyring::single("kim", "kim-secret").unwrap()
+    }
 
     #[test]
     fn a_policy_that_names_nobody_or_nothing_is_not_kept_and_says_nothing_where_it_was() {
@@ -348,10 +414,20 @@ mod tests {
             with("2012-10-17", &statement("\"\"")),
             with("2012-10-17", &statement(r#"{"AWS":[]}"#)),
         ] {
-            assert!(Policy::parse_new("b", text.as_bytes()).is_err(), "{text}");
+            assert!(
+                Policy::parse_new("b", text.as_bytes(), &kim()).is_err(),
+                "{text}"
+            );
             assert!(Policy::parse("b", text.as_bytes()).is_ok(), "{text}");
         }
-        assert!(Policy::parse_new("b", with("2008-10-17", &statement("\"*\"")).as_bytes()).is_ok());
+        assert!(
+            Policy::parse_new(
+                "b",
+                with("2008-10-17", &statement("\"*\"")).as_bytes(),
+                &kim()
+            )
+            .is_ok()
+        );
     }
 
     #[test]
@@ -420,6 +496,104 @@ mod tests {
             error(with(r#","Surprise":1"#, "arn:aws:s3:::b/*")),
             PolicyError::Malformed(_)
         ));
+    }
+
+    #[test]
+    fn a_denial_that_would_keep_nobody_out_of_nothing_is_not_taken() {
+        let parse = |effect: &str, principal: &str, version: &str, rest: &str| {
+            let text = format!(
+                r#"{{{version}"Statement":{{"Effect":"{effect}","Principal":{principal},"Action":"s3:GetObject"{rest}}}}}"#
+            );
+            Policy::parse("b", text.as_bytes()).map(drop)
+        };
+        let all = r#","Resource":"arn:aws:s3:::b/*""#;
+        for (principal, taken) in [
+            (r#""*""#, true),
+            (r#""kim""#, true),
+            (r#"{"AWS":["kim","arn:aws:iam::1:user/lee"]}"#, true),
+            (r#"{"AWS":"arn:aws:iam::1:root"}"#, false),
+            (r#"{"AWS":"arn:aws:iam::1:role/kim"}"#, false),
+            (r#"{"AWS":"arn:aws:iam::*:user/*"}"#, false),
+            (r#"{"AWS":["kim","ki*"]}"#, false),
+            (r#"{"AWS":"kim","CanonicalUser":"c"}"#, false),
+        ] {
+            assert_eq!(
+                parse("Deny", principal, "", all).is_ok(),
+                taken,
+                "{principal}"
+            );
+        }
+        // Whom an ARN allows something that names no key is nobody.
+        assert!(parse("Allow", r#"{"AWS":"arn:aws:iam::1:root"}"#, "", all).is_ok());
+        let new = r#""Version":"2012-10-17","#;
+        for (version, rest, taken) in [
+            (
+                new,
+                r#","Resource":"arn:aws:s3:::b/${aws:username}/*""#,
+                false,
+            ),
+            (
+                new,
+                r#","Resource":"arn:aws:s3:::b/*","Condition":{"StringLike":{"aws:Referer":"${aws:userid}"}}"#,
+                false,
+            ),
+            (
+                "",
+                r#","Resource":"arn:aws:s3:::b/${aws:username}/*""#,
+                true,
+            ),
+            (new, r#","Resource":"arn:aws:s3:::b/$x/*""#, true),
+        ] {
+            assert_eq!(
+                parse("Deny", r#""*""#, version, rest).is_ok(),
+                taken,
+                "{rest}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_policy_names_actions_and_keys_that_there_are() {
+        let parse = |effect: &str, principal: &str, action: &str, resource: &str| {
+            let text = format!(
+                r#"{{"Statement":{{"Effect":"{effect}","Principal":{{"AWS":"{principal}"}},"Action":{action},"Resource":{resource}}}}}"#
+            );
+            Policy::parse_new("b", text.as_bytes(), &kim()).map(drop)
+        };
+        let all = r#""arn:aws:s3:::b/*""#;
+        for action in [
+            r#""s3:getobject""#,
+            r#""*""#,
+            r#""s3:Get*Version""#,
+            r#""s3:ReplicateObject""#,
+        ] {
+            assert_eq!(parse("Deny", "*", action, all), Ok(()), "{action}");
+        }
+        for action in [
+            r#""s3:GetObjects""#,
+            r#"["s3:*","GetObject"]"#,
+            r#""ec2:*""#,
+        ] {
+            assert!(
+                matches!(
+                    parse("Deny", "*", action, all),
+                    Err(PolicyError::NoAction(_))
+                ),
+                "{action}"
+            );
+        }
+        assert!(
+            parse("Deny", "*", "[]", all).is_err() && parse("Deny", "*", r#""*""#, "[]").is_err()
+        );
+        assert_eq!(
+            parse("Deny", "arn:aws:iam::1:user/kim", r#""*""#, all),
+            Ok(())
+        );
+        assert_eq!(
+            parse("Deny", "lee", r#""*""#, all),
+            Err(PolicyError::NobodyDenied("lee".to_owned()))
+        );
+        assert_eq!(parse("Allow", "lee", r#""*""#, all), Ok(()));
     }
 
     #[test]

@@ -275,3 +275,66 @@ fn who_may_delete_may_not_bypass() {
         .ok();
     clerk.send(delete()).ok();
 }
+
+#[test]
+fn a_list_of_deletions_bypasses_governance_where_each_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys.toml");
+    let text = "[[key]]\naccess = \"AKIATEST\"\nsecret = \"test-secret-key\"\nadmin = true\n\
+        [[key]]\naccess = \"clerk\"\nsecret = \"clerk-secret\"\n[key.buckets]\n\"locked\" = [\"read\"]\n";
+    std::fs::write(&keys, text).unwrap();
+    let server = Server::start(&["--memory", "--keys", keys.to_str().unwrap()]);
+    let mut client = server.client();
+    with_lock(&mut client);
+    let kept = put_kept(&mut client, "kept", "GOVERNANCE");
+    let open = put_kept(&mut client, "open", "GOVERNANCE");
+    // The bucket itself is among what is allowed, and not among what is denied.
+    let policy = r#"{"Statement":[{"Effect":"Allow","Principal":{"AWS":"clerk"},"Action":"s3:*","Resource":["arn:aws:s3:::locked","arn:aws:s3:::locked/*"]},
+        {"Effect":"Deny","Principal":"*","Action":"s3:BypassGovernanceRetention","Resource":"arn:aws:s3:::locked/kept*"}]}"#;
+    client
+        .send(Request::new("PUT", "/locked?policy").body(policy))
+        .ok();
+    let list = format!(
+        "<Delete><Object><Key>kept</Key><VersionId>{kept}</VersionId></Object><Object><Key>open</Key><VersionId>{open}</VersionId></Object></Delete>"
+    );
+    let mut clerk = server.client().with("clerk", "clerk-secret");
+    let answer = clerk
+        .send(
+            Request::new("POST", "/locked?delete")
+                .header("x-amz-bypass-governance-retention", "true")
+                .body(list),
+        )
+        .ok();
+    assert_eq!(answer.fields("Code"), ["AccessDenied"], "{}", answer.text());
+    client
+        .call("GET", &format!("/locked/kept?versionId={kept}"))
+        .ok();
+    assert_eq!(
+        client
+            .call("GET", &format!("/locked/open?versionId={open}"))
+            .error()
+            .1,
+        "NoSuchVersion"
+    );
+}
+
+#[test]
+fn a_version_with_an_id_of_another_server_is_one_that_is_not_there() {
+    let server = Server::start(&["--memory"]);
+    let mut client = server.client();
+    client.call("PUT", "/bucket").ok();
+    client.put("/bucket/k", "content").ok();
+    let foreign = "3sL4kqtJlcpXroDTDmJ.rmSpXd3dIbrHY";
+    let of = |method: &str| Request::new(method, &format!("/bucket/k?versionId={foreign}"));
+    assert_eq!(client.send(of("GET")).error().1, "NoSuchVersion");
+    assert_eq!(client.send(of("DELETE")).status, 204);
+    let list =
+        format!("<Delete><Object><Key>k</Key><VersionId>{foreign}</VersionId></Object></Delete>");
+    let answer = client
+        .send(Request::new("POST", "/bucket?delete").body(list))
+        .ok();
+    assert_eq!(answer.fields("VersionId"), [foreign], "{}", answer.text());
+    let missing = Request::new("DELETE", &format!("/missing/k?versionId={foreign}"));
+    assert_eq!(client.send(missing).error().1, "NoSuchBucket");
+    assert_eq!(client.call("GET", "/bucket/k").ok().body, b"content");
+}

@@ -200,6 +200,13 @@ impl Condition {
         }
     }
 
+    /// Whether any of the texts that it compares with is so.
+    pub(super) fn any_text(&self, is_so: impl Fn(&str) -> bool) -> bool {
+        self.wanted
+            .iter()
+            .any(|wanted| matches!(wanted, Wanted::Text(text) if is_so(text)))
+    }
+
     /// Whether it lets in some addresses alone, so that what it allows is not public.
     pub(super) fn confines(&self) -> bool {
         let narrow = |wanted: &Wanted| matches!(wanted, Wanted::Network(_, bits) if *bits > 0);

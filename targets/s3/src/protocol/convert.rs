@@ -75,10 +75,9 @@ pub(crate) fn version(text: Option<&str>) -> S3Result<Option<VersionId>> {
         )),
         Some(text) => match text.parse() {
             Ok(version) => Ok(Some(version)),
-            // It has the form of an id, as other servers give them: no version of ours has it.
-            Err(_) if is_opaque(text) => Err(super::errors::storage_error(
-                &storage::StorageError::NoSuchVersion,
-            )),
+            // It has the form of an id, as other servers give them: no version of ours has it, and
+            // what is asked of it is answered as of any version that is not there.
+            Err(_) if is_opaque(text) => Ok(Some(VersionId::NEVER)),
             Err(_) => Err(s3_error!(InvalidArgument, "Invalid version id specified")),
         },
     }

@@ -76,7 +76,7 @@ impl Protocol {
             ..
         } = asked;
         refuse_unkept!(input);
-        let source = source_object!(input);
+        let mut source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let lock = locks::given_lock!(input)?;
         let bucket = self.check_bucket(&input.bucket)?;
@@ -153,6 +153,9 @@ impl Protocol {
             }
             Some(_) | None => None,
         };
+        if checksums.is_some() {
+            pin(&mut source, &found);
+        }
         let versioned = self.is_versioned(&source.bucket)?;
         let copy = CopyObject {
             source,
@@ -213,11 +216,7 @@ impl Protocol {
                 self.computed(&source, Some(found.version), range.clone(), algorithm)
                     .await?,
             );
-            // What is copied is what was read: an object that was written over in between is not.
-            source
-                .conditions
-                .if_match
-                .get_or_insert_with(|| EtagCondition::OneOf(vec![found.etag.to_string()]));
+            pin(&mut source, &found);
         }
         let versioned = self.is_versioned(&source.bucket)?;
         let copy = CopyPart {
@@ -290,6 +289,14 @@ impl Protocol {
         let computed = hashes.finish(None)?.pop();
         computed.ok_or_else(|| self.refused(StorageError::Closed))
     }
+}
+
+/// What is copied is what was read: an object that was written over in between is not.
+fn pin(source: &mut SourceObject, found: &ObjectVersion) {
+    source
+        .conditions
+        .if_match
+        .get_or_insert_with(|| EtagCondition::OneOf(vec![found.etag.to_string()]));
 }
 
 /// The headers and user metadata of a copy where they are not all the source's.

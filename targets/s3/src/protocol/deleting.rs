@@ -71,15 +71,6 @@ impl Protocol {
         &self,
         asked: Asked<DeleteObjectsInput>,
     ) -> S3Result<DeleteObjectsOutput> {
-        let bypass = {
-            let input = &asked.input;
-            self.bypass(
-                input.bypass_governance_retention,
-                &input.bucket,
-                None,
-                &asked.asking(),
-            )?
-        };
         let Asked {
             input,
             headers,
@@ -90,6 +81,7 @@ impl Protocol {
         let DeleteObjectsInput {
             bucket,
             delete: Delete { objects, quiet },
+            bypass_governance_retention: bypasses,
             ..
         } = input;
         if objects.is_empty() || objects.len() > MOST {
@@ -100,18 +92,23 @@ impl Protocol {
         }
         let versioned = self.check_bucket(&bucket)?.versioning != Versioning::Off;
         let (mut targets, mut named, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-        let asked_for: Vec<(&str, bool)> = objects
-            .iter()
-            .map(|object| (object.key.as_str(), object.version_id.is_some()))
-            .collect();
+        let bypass = if bypasses == Some(true) {
+            Bypass::Governance
+        } else {
+            Bypass::Nothing
+        };
         let circumstances = Circumstances {
             peer,
             query: None,
             headers: &headers,
         };
-        let granted =
-            self.access
-                .deletable(access_key.as_deref(), &bucket, &asked_for, &circumstances);
+        let granted = self.deletable(
+            access_key.as_deref(),
+            &bucket,
+            &objects,
+            bypass,
+            &circumstances,
+        );
         for (object, granted) in objects.into_iter().zip(granted) {
             match target(&object, bypass) {
                 _ if !granted => errors.push(failure(object, &denied())),
@@ -138,6 +135,34 @@ impl Protocol {
             errors: (!errors.is_empty()).then_some(errors),
             request_charged: None,
         })
+    }
+
+    /// Which of these the asker may delete, and may so delete.
+    fn deletable(
+        &self,
+        asker: Option<&str>,
+        bucket: &str,
+        objects: &[ObjectIdentifier],
+        bypass: Bypass,
+        circumstances: &Circumstances<'_>,
+    ) -> Vec<bool> {
+        let asked_for: Vec<(&str, bool)> = objects
+            .iter()
+            .map(|object| (object.key.as_str(), object.version_id.is_some()))
+            .collect();
+        let may = |operation| {
+            self.access
+                .granted(asker, operation, bucket, &asked_for, circumstances)
+        };
+        let mut granted = may("DeleteObject");
+        if bypass == Bypass::Governance {
+            let may_bypass = may("BypassGovernanceRetention");
+            granted
+                .iter_mut()
+                .zip(may_bypass)
+                .for_each(|(granted, too)| *granted &= too);
+        }
+        granted
     }
 
     fn one(&self, outcome: StorageResult<Deleted>) -> S3Result<Deleted> {

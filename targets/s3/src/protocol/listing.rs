@@ -3,8 +3,8 @@
 use super::convert::{self, invalid_argument, url_encoded};
 use super::{Asked, Protocol};
 use crate::storage::{
-    ListQuery, ListedObject, ObjectEntry, ObjectPage, StorageResult, VersionEntry, VersionPage,
-    VersionQuery,
+    ListQuery, ListedObject, ObjectEntry, ObjectPage, StorageError, StorageResult, VersionEntry,
+    VersionId, VersionPage, VersionQuery,
 };
 use base64_simd::URL_SAFE_NO_PAD;
 use s3s::dto::{
@@ -230,7 +230,11 @@ impl Protocol {
             prefix: input.prefix.clone().unwrap_or_default(),
             delimiter: delimiter(input.delimiter.as_ref()),
             key_marker,
-            version_marker: convert::version(version_marker)?,
+            version_marker: match convert::version(version_marker)? {
+                // There is no place after it.
+                Some(VersionId::NEVER) => return Err(self.refused(StorageError::NoSuchVersion)),
+                marker => marker,
+            },
             max,
         };
         let owner = convert::owner(&self.check_bucket(&input.bucket)?.owner);

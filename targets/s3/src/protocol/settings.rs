@@ -4,7 +4,7 @@
 use super::{Asked, Protocol, convert, tags};
 use crate::documents;
 use crate::lifecycle;
-use crate::policy::{Policy, PolicyError};
+use crate::policy::Policy;
 use crate::storage::{BucketDocument, Versioning};
 use s3s::dto::*;
 use s3s::{S3Error, S3Result, s3_error};
@@ -232,8 +232,8 @@ impl Protocol {
             return Err(s3_error!(InvalidArgument, "A policy has at most 20 KiB"));
         }
         self.check_bucket(&bucket)?;
-        let refused = |error: PolicyError| s3_error!(MalformedPolicy, "{error}");
-        let policy = Policy::parse_new(&bucket, text.as_bytes()).map_err(refused)?;
+        let policy = Policy::parse_new(&bucket, text.as_bytes(), &self.access.keyring)
+            .map_err(|error| s3_error!(MalformedPolicy, "{error}"))?;
         let block = self.kept(&bucket, BucketDocument::PublicAccessBlock)?;
         if policy.is_public()
             && block.is_some_and(|block| documents::blocks_public_policies(&block))

@@ -33,6 +33,11 @@ pub enum VersionId {
     Numbered(u64),
 }
 
+impl VersionId {
+    /// A version that nothing ever has.
+    pub const NEVER: Self = Self::Numbered(u64::MAX);
+}
+
 impl fmt::Display for VersionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
