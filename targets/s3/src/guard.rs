@@ -1,13 +1,16 @@
 //! What the protocol library does not look at in a body: whether chunks end with their last one,
-//! and whether a document is what its `Content-MD5` and checksum say.
+//! whether a document is what its `Content-MD5` and checksum say, and, where nobody signed,
+//! whether the body is what `x-amz-content-sha256` says.
 
-use crate::protocol::{Hashes, content_md5, given_in};
+use crate::protocol::{Hashes, content_md5, content_sha256_mismatch, given_in, invalid_argument};
 use crate::question::Question;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use http_body::{Body, Frame, SizeHint};
 use md5::{Digest as _, Md5};
 use s3s::{S3Error, S3Result, StdError, s3_error};
+use sha2::Sha256;
+use std::fmt::Write as _;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -94,10 +97,14 @@ impl Found {
     /// What was wrong with the body, once.
     pub(crate) fn take(self) -> Option<S3Error> {
         let found = self.0.get()?;
-        Some(S3Error::with_message(
+        let mut error = S3Error::with_message(
             found.code().clone(),
             found.message().unwrap_or_default().to_owned(),
-        ))
+        );
+        if let Some(status) = found.status_code() {
+            error.set_status_code(status);
+        }
+        Some(error)
     }
 }
 
@@ -108,11 +115,15 @@ struct Document {
     md5: Option<([u8; 16], Md5)>,
 }
 
+/// What a payload should be, in digits, and what it is so far.
+type Payload = (String, Sha256);
+
 /// A body that is looked at while it passes.
 pub(crate) struct Guard<B> {
     inner: B,
     chunks: Option<Chunks>,
     document: Option<Document>,
+    payload: Option<Payload>,
     found: Found,
     done: bool,
 }
@@ -131,15 +142,49 @@ fn is_chunked(headers: &HeaderMap) -> bool {
         .is_some_and(|value| value.as_bytes().starts_with(b"STREAMING-"))
 }
 
+/// What a body without a signature is compared with; the protocol library compares signed ones.
+/// Errors: `NotImplemented` for chunks, which the library takes apart for who signs alone;
+/// `InvalidArgument`.
+fn payload(headers: &HeaderMap) -> S3Result<Option<Payload>> {
+    let Some(said) = headers.get("x-amz-content-sha256") else {
+        return Ok(None);
+    };
+    if headers.contains_key(header::AUTHORIZATION) || said == "UNSIGNED-PAYLOAD" {
+        return Ok(None);
+    }
+    if is_chunked(headers) {
+        return Err(s3_error!(
+            NotImplemented,
+            "A body in chunks (aws-chunked) is implemented for requests with a signed header alone"
+        ));
+    }
+    match said.to_str() {
+        Ok(text) if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Ok(Some((text.to_ascii_lowercase(), Sha256::new())))
+        }
+        Ok(_) | Err(_) => Err(invalid_argument(
+            "x-amz-content-sha256 must be UNSIGNED-PAYLOAD or a valid sha256 value.",
+        )),
+    }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
 impl<B> Guard<B> {
-    /// `None` where there is nothing to look at. Errors: `InvalidDigest`, `InvalidRequest` for what
-    /// could not be compared.
+    /// `None` where there is nothing to look at. Errors: `InvalidDigest`, `InvalidRequest`,
+    /// `InvalidArgument` and `NotImplemented` for what could not be compared.
     pub(crate) fn new(
         inner: impl FnOnce() -> B,
         headers: &HeaderMap,
         question: Question,
         found: &Found,
     ) -> S3Result<Option<Self>> {
+        let payload = payload(headers)?;
         let chunks = is_chunked(headers).then(Chunks::new);
         let mut document = None;
         if chunks.is_none() && question.operation.is_some_and(is_document) {
@@ -156,13 +201,14 @@ impl<B> Guard<B> {
                 });
             }
         }
-        if chunks.is_none() && document.is_none() {
+        if chunks.is_none() && document.is_none() && payload.is_none() {
             return Ok(None);
         }
         Ok(Some(Self {
             inner: inner(),
             chunks,
             document,
+            payload,
             found: found.clone(),
             done: false,
         }))
@@ -191,6 +237,9 @@ impl<B> Guard<B> {
                 md5.update(bytes);
             }
         }
+        if let Some((_, payload)) = &mut self.payload {
+            payload.update(bytes);
+        }
     }
 
     /// What is wrong with the whole.
@@ -204,6 +253,13 @@ impl<B> Guard<B> {
             .is_some_and(|chunks| !matches!(chunks, Chunks::Last | Chunks::Malformed))
         {
             return Err("the body ended before its last chunk".into());
+        }
+        if let Some((wanted, payload)) = self.payload.take()
+            && wanted != digits(&payload.finalize())
+        {
+            // There is one body, which ends once.
+            let _ = self.found.0.set(content_sha256_mismatch());
+            return Err("the body is not what its x-amz-content-sha256 says".into());
         }
         let Some(Document { hashes, md5 }) = self.document.take() else {
             return Ok(());

@@ -13,7 +13,6 @@ fn is_understood(text: &str) -> bool {
         return false;
     };
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (first, last) = (first.trim_matches(' '), last.trim_matches(' '));
     match (number(first), number(last)) {
         (true, true) => {
             let plain = |text: &str| text.trim_start_matches('0').to_owned();
@@ -80,6 +79,9 @@ mod tests {
             "0-1",
             "bytes=10-9",
             "bytes=+1-2",
+            "bytes= -1",
+            "bytes=0 - 1",
+            "bytes=1- ",
         ] {
             assert!(!is_understood(text), "{text}");
         }

@@ -1,6 +1,6 @@
 //! Requests that the server must not take for others, and what nobody signed or was allowed.
 
-use super::client::{Answer, Client, Request, Server};
+use super::client::{Answer, Client, Request, Server, sha256};
 use super::memory;
 
 fn denied(answer: &Answer) -> bool {
@@ -440,5 +440,44 @@ fn a_document_is_what_its_digests_say() {
         } else {
             client.call("GET", "/bucket/k").ok();
         }
+    }
+}
+
+#[test]
+fn what_nobody_signed_is_kept_as_it_was_sent_or_not_at_all() {
+    let (_server, mut client) = memory();
+    let open = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:PutObject","Resource":"arn:aws:s3:::bucket/*"}}"#;
+    client.put("/bucket?policy", open).ok();
+    let put = |hash: &str, body: &str| {
+        Request::new("PUT", "/bucket/k")
+            .header("x-amz-content-sha256", hash)
+            .body(body)
+    };
+    let chunks = "5\r\nhello\r\n0\r\n\r\n";
+    for (hash, body, error) in [
+        (
+            "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+            chunks,
+            (501, "NotImplemented"),
+        ),
+        (
+            &*sha256(b"other"),
+            "hello",
+            (400, "XAmzContentSHA256Mismatch"),
+        ),
+        (&*sha256(b"other"), "", (400, "XAmzContentSHA256Mismatch")),
+        ("hello", "hello", (400, "InvalidArgument")),
+    ] {
+        let request = put(hash, body).header("x-amz-decoded-content-length", "5");
+        assert_eq!(
+            client.try_send(&request).unwrap().error(),
+            (error.0, error.1.to_owned()),
+            "{hash}"
+        );
+        assert_eq!(client.call("GET", "/bucket/k").status, 404, "{hash}");
+    }
+    for hash in [&*sha256(b"hello"), "UNSIGNED-PAYLOAD"] {
+        client.try_send(&put(hash, "hello")).unwrap().ok();
+        assert_eq!(client.call("GET", "/bucket/k").ok().body, b"hello");
     }
 }

@@ -182,7 +182,7 @@ fn a_form_that_its_policy_does_not_allow_leaves_nothing() {
         (
             signed(
                 &client,
-                r#"["starts-with","$key",""],["eq","$x-amz-copy-source","/b/k"]"#,
+                r#"{"bucket":"bucket"},["starts-with","$key",""],["eq","$x-amz-copy-source","/b/k"]"#,
                 &[("key", "form/k"), ("x-amz-copy-source", "/b/k")],
             ),
             501,

@@ -10,6 +10,9 @@ use std::ops::RangeInclusive;
 /// Fields that need no condition, besides those that begin with `x-ignore-`.
 const EXEMPT: [&str; 3] = ["policy", "x-amz-signature", "file"];
 
+/// What the address of a form gives, and no field of it.
+const BUCKET: &str = "bucket";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operator {
     Equals,
@@ -158,8 +161,8 @@ impl FormPolicy {
         Ok(())
     }
 
-    /// Whether these fields are what the policy demands; the bucket is the one of the address.
-    /// Errors: `AccessDenied`.
+    /// Whether these fields are what the policy demands. The bucket is the one of the address, and
+    /// a policy holds for those that it has a condition for. Errors: `AccessDenied`.
     pub(crate) fn check(
         &self,
         bucket: &str,
@@ -169,16 +172,19 @@ impl FormPolicy {
         if now_ms >= self.expires_ms {
             return Err(expired());
         }
+        let field = |name: &str| {
+            let mut fields = fields.iter();
+            fields.find_map(|(field, value)| (field == name).then_some(value.as_str()))
+        };
+        if field(BUCKET).is_some_and(|named| named != bucket) {
+            return Err(refused("the field bucket is not the bucket of the address"));
+        }
         for condition in &self.conditions {
-            let given = |name: &str| match fields.iter().find(|(field, _)| field == name) {
-                Some((_, value)) => Some(value.as_str()),
-                None if name == "bucket" => Some(bucket),
-                None => None,
+            let given = |name: &str| match name {
+                BUCKET => bucket,
+                name => field(name).unwrap_or_default(),
             };
-            let value = condition
-                .field
-                .as_deref()
-                .map(|name| given(name).unwrap_or_default());
+            let value = condition.field.as_deref().map(given);
             if !value.is_some_and(|value| condition.holds(value)) {
                 return Err(refused(&format!(
                     "Policy Condition failed: {}",
@@ -192,11 +198,9 @@ impl FormPolicy {
                 .any(|condition| condition.field.as_deref() == Some(name))
         };
         let free = |name: &str| EXEMPT.contains(&name) || name.starts_with("x-ignore-");
-        match fields
-            .iter()
-            .find(|(name, _)| !free(name) && !covered(name))
-        {
-            Some((name, _)) => Err(refused(&format!("Extra input fields: {name}"))),
+        let mut names = fields.iter().map(|(name, _)| name.as_str()).chain([BUCKET]);
+        match names.find(|name| !free(name) && !covered(name)) {
+            Some(name) => Err(refused(&format!("Extra input fields: {name}"))),
             None => Ok(()),
         }
     }
@@ -320,8 +324,30 @@ mod tests {
     }
 
     #[test]
+    fn the_bucket_is_the_one_of_the_address_whatever_the_form_says() {
+        let of_b = policy(r#"{"bucket":"b"},{"key":"k"}"#).unwrap();
+        let key = ("key", "k");
+        let denied = Some("AccessDenied".to_owned());
+        for (address, given, outcome) in [
+            ("b", &[key][..], None),
+            ("b", &[key, ("bucket", "b")], None),
+            ("other", &[key], denied.clone()),
+            ("other", &[key, ("bucket", "b")], denied.clone()),
+            ("b", &[key, ("bucket", "other")], denied.clone()),
+        ] {
+            assert_eq!(
+                code(of_b.check(address, &fields(given), 0)),
+                outcome,
+                "{address} {given:?}"
+            );
+        }
+        let of_any = policy(r#"{"key":"k"}"#).unwrap();
+        assert_eq!(code(of_any.check("b", &fields(&[key]), 0)), denied);
+    }
+
+    #[test]
     fn a_content_type_is_a_list_of_which_each_begins_so() {
-        let policy = policy(r#"["starts-with","$Content-Type","text/"]"#).unwrap();
+        let policy = policy(r#"{"bucket":"b"},["starts-with","$Content-Type","text/"]"#).unwrap();
         let check = |value| code(policy.check("b", &fields(&[("content-type", value)]), 0));
         assert_eq!(
             (check("text/a, text/b"), check("text/a, image/b")),
