@@ -20,6 +20,7 @@ mod outflow;
 mod reading;
 mod settings;
 mod tags;
+mod undone;
 
 pub(crate) use checksums::{Hashes, content_md5, given_in};
 pub(crate) use convert::{invalid_argument, milliseconds, timestamp, url_encoded};

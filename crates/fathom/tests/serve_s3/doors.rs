@@ -481,3 +481,52 @@ fn what_nobody_signed_is_kept_as_it_was_sent_or_not_at_all() {
         assert_eq!(client.call("GET", "/bucket/k").ok().body, b"hello");
     }
 }
+
+#[test]
+fn a_header_that_asks_for_what_is_not_done_is_refused_by_name() {
+    let (_server, mut client) = memory();
+    client.put("/bucket/k", "content").ok();
+    let upload = client
+        .call("POST", "/bucket/m?uploads")
+        .ok()
+        .fields("UploadId")[0]
+        .clone();
+    for (name, value) in [
+        ("x-amz-server-side-encryption-customer-key", "k"),
+        ("x-amz-server-side-encryption-context", "e30="),
+        ("x-amz-server-side-encryption-bucket-key-enabled", "true"),
+        ("x-amz-rename-source", "/bucket/k"),
+        ("x-amz-write-offset-bytes", "7"),
+        ("x-amz-grant-read", "id=somebody"),
+        ("if-none-match", "\"etag\""),
+    ] {
+        let code = if name.contains("grant") {
+            "AccessControlListNotSupported"
+        } else {
+            "NotImplemented"
+        };
+        for (path, copies) in [
+            ("/bucket/k".to_owned(), false),
+            ("/bucket/copy".to_owned(), true),
+            (format!("/bucket/m?partNumber=1&uploadId={upload}"), false),
+        ] {
+            if name == "if-none-match" && path != "/bucket/k" {
+                continue;
+            }
+            let mut request = Request::new("PUT", &path).header(name, value);
+            if copies {
+                request = request.header("x-amz-copy-source", "/bucket/k");
+            } else {
+                request = request.body("other");
+            }
+            assert_eq!(client.send(request).error().1, code, "{name} {path}");
+        }
+    }
+    assert_eq!(client.call("GET", "/bucket/k").ok().body, b"content");
+    assert_eq!(client.call("GET", "/bucket/copy").status, 404);
+    let bucket = Request::new("PUT", "/granted").header("x-amz-grant-write", "id=somebody");
+    assert_eq!(
+        client.send(bucket).error().1,
+        "AccessControlListNotSupported"
+    );
+}

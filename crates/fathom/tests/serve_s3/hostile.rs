@@ -355,8 +355,8 @@ fn a_policy_decides_by_its_conditions_and_what_it_could_not_decide_by_is_refused
     assert_eq!(client.try_send(&from_page).unwrap().status, 200);
     for (condition, says) in [
         (
-            r#"{"NumericLessThan":{"s3:max-keys":"10"}}"#,
-            "NumericLessThan is no operator",
+            r#"{"DateLessThan":{"aws:CurrentTime":"2030-01-01"}}"#,
+            "DateLessThan is no operator",
         ),
         (
             r#"{"StringEquals":{"aws:userid":"x"}}"#,

@@ -8,6 +8,7 @@ use super::PolicyError;
 use crate::keyring::matches;
 use http::HeaderMap;
 use std::borrow::Cow;
+use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::net::IpAddr;
 
 /// From where a request comes.
@@ -33,13 +34,17 @@ enum Key {
     Header(&'static str),
 }
 
-const KEYS: [(&str, Key); 11] = [
+/// The key whose values are numbers.
+const MAX_KEYS: Key = Key::Query("max-keys");
+
+const KEYS: [(&str, Key); 12] = [
     ("aws:SourceIp", Key::SourceIp),
     ("aws:SecureTransport", Key::SecureTransport),
     ("aws:Referer", Key::Header("referer")),
     ("aws:UserAgent", Key::Header("user-agent")),
     ("s3:prefix", Key::Query("prefix")),
     ("s3:delimiter", Key::Query("delimiter")),
+    ("s3:max-keys", MAX_KEYS),
     ("s3:x-amz-acl", Key::Header("x-amz-acl")),
     (
         "s3:x-amz-content-sha256",
@@ -68,10 +73,14 @@ enum Test {
     Like,
     Address,
     Truth,
+    /// The order in which the number of a request stands to the one that is wanted, and another.
+    Number(Ordering, Ordering),
+    /// Whether the request has no such key.
+    Absence,
 }
 
 /// Each operator, its test, and whether it negates it.
-const OPERATORS: [(&str, Test, bool); 9] = [
+const OPERATORS: [(&str, Test, bool); 16] = [
     ("StringEquals", Test::Equals, false),
     ("StringNotEquals", Test::Equals, true),
     ("StringEqualsIgnoreCase", Test::EqualsIgnoringCase, false),
@@ -81,6 +90,17 @@ const OPERATORS: [(&str, Test, bool); 9] = [
     ("IpAddress", Test::Address, false),
     ("NotIpAddress", Test::Address, true),
     ("Bool", Test::Truth, false),
+    ("NumericEquals", Test::Number(Equal, Equal), false),
+    ("NumericNotEquals", Test::Number(Equal, Equal), true),
+    ("NumericLessThan", Test::Number(Less, Less), false),
+    ("NumericLessThanEquals", Test::Number(Less, Equal), false),
+    ("NumericGreaterThan", Test::Number(Greater, Greater), false),
+    (
+        "NumericGreaterThanEquals",
+        Test::Number(Greater, Equal),
+        false,
+    ),
+    ("Null", Test::Absence, false),
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -89,6 +109,14 @@ enum Wanted {
     /// An address and how many of its first bits count.
     Network(IpAddr, u32),
     Truth(bool),
+    Number(i64),
+}
+
+/// What a request has for a key.
+enum Has<'a> {
+    Address(IpAddr),
+    Truth(bool),
+    Text(Cow<'a, str>),
 }
 
 /// One operator on one key.
@@ -133,8 +161,10 @@ impl Condition {
             Test::Address => key == Key::SourceIp,
             Test::Truth => key == Key::SecureTransport,
             Test::Equals | Test::EqualsIgnoringCase | Test::Like => {
-                !matches!(key, Key::SourceIp | Key::SecureTransport)
+                !matches!(key, Key::SourceIp | Key::SecureTransport | MAX_KEYS)
             }
+            Test::Number(..) => key == MAX_KEYS,
+            Test::Absence => !if_exists,
         };
         if !fits {
             return Err(refused(format!("{operator} does not apply to that key")));
@@ -146,7 +176,12 @@ impl Condition {
             Test::Equals | Test::EqualsIgnoringCase | Test::Like => Ok(Wanted::Text(text.clone())),
             Test::Address => network(text)
                 .ok_or_else(|| refused(format!("{text} is no address such as 192.0.2.0/24"))),
-            Test::Truth => text
+            Test::Number(..) => text
+                .parse()
+                .ok()
+                .map(Wanted::Number)
+                .ok_or_else(|| refused(format!("{text} is no whole number"))),
+            Test::Truth | Test::Absence => text
                 .parse()
                 .ok()
                 .map(Wanted::Truth)
@@ -164,38 +199,15 @@ impl Condition {
 
     /// Whether a request for this action is as it must be.
     pub(super) fn holds(&self, action: &str, circumstances: &Circumstances<'_>) -> bool {
-        let met = match self.key {
-            Key::SourceIp => circumstances.peer.map(|peer| {
-                self.wanted
-                    .iter()
-                    .any(|wanted| wanted.includes(peer.address.to_canonical()))
-            }),
-            Key::SecureTransport => circumstances
-                .peer
-                .map(|peer| self.wanted.contains(&Wanted::Truth(peer.tls))),
-            Key::Query(name) => {
-                let listed = LISTINGS.contains(&action);
-                let value = circumstances
-                    .query
-                    .filter(|_| listed)
-                    .and_then(|query| parameter(query, name));
-                value.map(|value| {
-                    self.wanted
-                        .iter()
-                        .any(|wanted| wanted.is(self.test, &value))
-                })
+        let has = self.key.of(action, circumstances);
+        if self.test == Test::Absence {
+            return self.wanted.contains(&Wanted::Truth(has.is_none()));
+        }
+        match has {
+            Some(has) => {
+                let met = self.wanted.iter().any(|wanted| wanted.is(self.test, &has));
+                met != self.negates
             }
-            Key::Header(name) => {
-                let value = circumstances.headers.get(name);
-                value.map(|value| {
-                    self.wanted.iter().any(|wanted| {
-                        wanted.is(self.test, &String::from_utf8_lossy(value.as_bytes()))
-                    })
-                })
-            }
-        };
-        match met {
-            Some(met) => met != self.negates,
             None => self.negates || self.if_exists,
         }
     }
@@ -217,14 +229,45 @@ impl Condition {
     }
 }
 
+impl Key {
+    /// What a request for this action has for it.
+    fn of<'a>(self, action: &str, circumstances: &Circumstances<'a>) -> Option<Has<'a>> {
+        let peer = circumstances.peer;
+        match self {
+            Self::SourceIp => peer.map(|peer| Has::Address(peer.address.to_canonical())),
+            Self::SecureTransport => peer.map(|peer| Has::Truth(peer.tls)),
+            Self::Query(name) => {
+                let listed = LISTINGS.contains(&action);
+                let query = circumstances.query.filter(|_| listed)?;
+                parameter(query, name).map(Has::Text)
+            }
+            Self::Header(name) => {
+                let value = circumstances.headers.get(name)?;
+                Some(Has::Text(String::from_utf8_lossy(value.as_bytes())))
+            }
+        }
+    }
+}
+
 impl Wanted {
-    fn is(&self, test: Test, value: &str) -> bool {
-        match (self, test) {
-            (Self::Text(text), Test::Like) => matches(text, value),
-            (Self::Text(text), Test::EqualsIgnoringCase) => text.eq_ignore_ascii_case(value),
-            (Self::Text(text), Test::Equals) => text == value,
-            (Self::Text(_), Test::Address | Test::Truth)
-            | (Self::Network(..) | Self::Truth(_), _) => false,
+    fn is(&self, test: Test, has: &Has<'_>) -> bool {
+        match (self, has) {
+            (Self::Text(wanted), Has::Text(text)) => match test {
+                Test::Like => matches(wanted, text),
+                Test::EqualsIgnoringCase => wanted.eq_ignore_ascii_case(text),
+                Test::Equals => wanted == text,
+                Test::Address | Test::Truth | Test::Number(..) | Test::Absence => false,
+            },
+            (Self::Number(wanted), Has::Text(text)) => match (test, text.parse::<i64>()) {
+                (Test::Number(one, other), Ok(number)) => {
+                    let order = number.cmp(wanted);
+                    order == one || order == other
+                }
+                (_, _) => false,
+            },
+            (Self::Network(..), Has::Address(address)) => self.includes(*address),
+            (Self::Truth(wanted), Has::Truth(truth)) => wanted == truth,
+            (_, _) => false,
         }
     }
 
@@ -413,6 +456,42 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_compared_and_absence_is_told() {
+        let asked = |query: &'static str| Circumstances {
+            query: Some(query),
+            ..nowhere()
+        };
+        let holds = |operator: &str, query: &'static str| {
+            condition(operator, "s3:max-keys", &["10"])
+                .unwrap()
+                .holds("s3:ListBucket", &asked(query))
+        };
+        for (operator, nine, ten, eleven) in [
+            ("NumericEquals", false, true, false),
+            ("NumericNotEquals", true, false, true),
+            ("NumericLessThan", true, false, false),
+            ("NumericLessThanEquals", true, true, false),
+            ("NumericGreaterThan", false, false, true),
+            ("NumericGreaterThanEquals", false, true, true),
+        ] {
+            let found =
+                ["max-keys=9", "max-keys=10", "max-keys=11"].map(|query| holds(operator, query));
+            assert_eq!(found, [nine, ten, eleven], "{operator}");
+            assert_eq!(
+                holds(operator, ""),
+                operator == "NumericNotEquals",
+                "{operator}"
+            );
+        }
+        assert!(holds("NumericLessThanIfExists", ""));
+        for (wanted, with, without) in [("true", false, true), ("false", true, false)] {
+            let null = condition("Null", "s3:prefix", &[wanted]).unwrap();
+            assert_eq!(null.holds("s3:ListBucket", &asked("prefix=")), with);
+            assert_eq!(null.holds("s3:ListBucket", &asked("")), without);
+        }
+    }
+
+    #[test]
     fn headers_are_compared_as_text() {
         let headers = HeaderMap::from_iter([(
             header::REFERER,
@@ -438,11 +517,15 @@ mod tests {
     fn what_could_not_be_evaluated_is_refused_by_name() {
         for (operator, key, value, says) in [
             (
-                "NumericLessThan",
+                "DateLessThan",
                 "s3:max-keys",
                 "10",
-                "NumericLessThan is no operator",
+                "DateLessThan is no operator",
             ),
+            ("NumericEquals", "s3:prefix", "1", "does not apply"),
+            ("StringEquals", "s3:max-keys", "1", "does not apply"),
+            ("NumericEquals", "s3:max-keys", "1.5", "no whole number"),
+            ("NullIfExists", "s3:prefix", "true", "does not apply"),
             ("StringEquals", "aws:userid", "x", "aws:userid is no key"),
             ("StringEquals", "aws:SourceIp", "10.0.0.1", "does not apply"),
             (

@@ -1,7 +1,7 @@
 //! Buckets themselves.
 
 use super::errors::malformed_xml;
-use super::{Asked, Protocol, convert, tags};
+use super::{Asked, Protocol, convert, tags, undone};
 use crate::documents;
 use crate::storage::{BucketDocument, BucketLock, NewBucket, StorageError, Tags};
 use s3s::dto::*;
@@ -117,6 +117,7 @@ impl Protocol {
             input,
             access_key,
             bucket_configuration,
+            headers,
             ..
         } = asked;
         if input.bucket == crate::front::OWN_PAGES {
@@ -125,7 +126,7 @@ impl Protocol {
                 "This server's own pages have the name of that bucket"
             ));
         }
-        convert::check_acl(input.acl.as_ref().map(|acl| acl.as_str()))?;
+        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
         let named = input
             .create_bucket_configuration
             .and_then(|given| given.location_constraint);

@@ -114,6 +114,21 @@ pub(crate) fn conditions(
     }
 }
 
+/// The conditions of a write. Errors: `NotImplemented` for those that no write of S3 has.
+pub(crate) fn write_conditions(
+    if_match: Option<&ETagCondition>,
+    if_none_match: Option<&ETagCondition>,
+) -> S3Result<Conditions> {
+    let of_another = if_none_match.is_some_and(|none| none.as_etag().is_some());
+    if of_another || (if_match.is_some() && if_none_match.is_some()) {
+        return Err(s3_error!(
+            NotImplemented,
+            "A write may have If-Match with an ETag or If-None-Match with *, not both and no other"
+        ));
+    }
+    Ok(conditions(if_match, if_none_match))
+}
+
 pub(crate) fn source_conditions(
     if_match: Option<&ETagCondition>,
     if_none_match: Option<&ETagCondition>,
@@ -156,34 +171,6 @@ macro_rules! given_headers {
     };
 }
 pub(crate) use given_headers;
-
-/// Refuses what would have to be ignored: encryption, of which this server has none, and grants.
-macro_rules! refuse_unkept {
-    ($input:expr) => {{
-        if $input.server_side_encryption.is_some()
-            || $input.sse_customer_algorithm.is_some()
-            || $input.ssekms_key_id.is_some()
-        {
-            return Err(s3s::s3_error!(
-                NotImplemented,
-                "Server-side encryption is not implemented"
-            ));
-        }
-        $crate::protocol::convert::check_acl($input.acl.as_ref().map(|acl| acl.as_str()))?;
-    }};
-}
-pub(crate) use refuse_unkept;
-
-/// Whether a canned ACL says what is so anyway: the bucket's owner owns all.
-pub(crate) fn check_acl(acl: Option<&str>) -> S3Result<()> {
-    match acl {
-        None | Some("private" | "bucket-owner-full-control" | "bucket-owner-read") => Ok(()),
-        Some(_) => Err(s3_error!(
-            AccessControlListNotSupported,
-            "The bucket does not allow ACLs; use a bucket policy"
-        )),
-    }
-}
 
 impl GivenHeaders<'_> {
     pub(crate) fn kept(&self) -> S3Result<Headers> {

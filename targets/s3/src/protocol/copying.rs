@@ -1,8 +1,8 @@
 //! Copies of objects, whole or as parts.
 
 use super::checksums::{Hashes, set_checksums};
-use super::convert::{self, given_headers, refuse_unkept};
-use super::{Asked, Protocol, locks, tags};
+use super::convert::{self, given_headers};
+use super::{Asked, Protocol, locks, tags, undone};
 use crate::access::Deed;
 use crate::policy::Circumstances;
 use crate::storage::{
@@ -75,7 +75,7 @@ impl Protocol {
             headers,
             ..
         } = asked;
-        refuse_unkept!(input);
+        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
         let mut source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let lock = locks::given_lock!(input)?;
@@ -193,6 +193,7 @@ impl Protocol {
             headers,
             ..
         } = asked;
+        undone::check(&headers, None)?;
         let mut source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);

@@ -1,11 +1,11 @@
 //! Multipart uploads.
 
 use super::checksums::{self, Hashes, given_checksums, set_checksums};
-use super::convert::{self, given_headers, refuse_unkept};
+use super::convert::{self, given_headers};
 use super::intake::{Intake, Upload, receive};
 use super::listing::{Encoding, delimiter, page_size};
 use super::objects::{check_length, trailer};
-use super::{Answered, Asked, Protocol, locks, tags};
+use super::{Answered, Asked, Protocol, locks, tags, undone};
 use crate::storage::{
     Checksum, ChecksumAlgorithm, ChecksumKind, Complete, Content, NewMultipart, ObjectVersion,
     PartFinish, PartQuery, PartRef, StorageError, UploadEntry, UploadQuery, UploadedPart,
@@ -33,9 +33,10 @@ impl Protocol {
         let Asked {
             mut input,
             access_key,
+            headers,
             ..
         } = asked;
-        refuse_unkept!(input);
+        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
         let content = Content {
             headers: given_headers!(input).kept()?,
             user: convert::user_metadata(input.metadata.take())?,
@@ -87,12 +88,7 @@ impl Protocol {
             trailers,
             ..
         } = asked;
-        if input.sse_customer_algorithm.is_some() {
-            return Err(s3_error!(
-                NotImplemented,
-                "Server-side encryption is not implemented"
-            ));
-        }
+        undone::check(&headers, None)?;
         check_length(input.content_length)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
         let upload = self.stored(self.store.begin_part(
@@ -194,7 +190,10 @@ impl Protocol {
         let complete = Complete {
             parts,
             checksums,
-            conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
+            conditions: convert::write_conditions(
+                input.if_match.as_ref(),
+                input.if_none_match.as_ref(),
+            )?,
             expected_size: input.mpu_object_size.map(object_size).transpose()?,
         };
         let versioning = self.check_bucket(&input.bucket)?.versioning;

@@ -1,9 +1,9 @@
 //! Putting objects, and what is said of them besides their bytes.
 
 use super::checksums::{self, Hashes, set_checksums};
-use super::convert::{self, given_headers, refuse_unkept};
+use super::convert::{self, given_headers};
 use super::intake::{Intake, Upload, receive};
-use super::{Answered, Asked, Protocol, locks, tags};
+use super::{Answered, Asked, Protocol, locks, tags, undone};
 use crate::lifecycle;
 use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
@@ -50,10 +50,10 @@ macro_rules! announced {
         };
         let finish = PutFinish {
             content,
-            conditions: convert::conditions(
+            conditions: convert::write_conditions(
                 $input.if_match.as_ref(),
                 $input.if_none_match.as_ref(),
-            ),
+            )?,
             expected_md5: checksums::content_md5($input.content_md5.as_deref())?,
         };
         (hashes, finish)
@@ -122,10 +122,7 @@ impl Protocol {
             trailers,
             ..
         } = asked;
-        refuse_unkept!(input);
-        if input.write_offset_bytes.is_some() {
-            return Err(s3_error!(NotImplemented, "Appending is not implemented"));
-        }
+        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
         check_length(input.content_length)?;
         let announced = announced!(input, headers, checksums::given_in(&headers)?);
         let (made, versioning) = self

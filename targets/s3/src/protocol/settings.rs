@@ -1,7 +1,7 @@
 //! What a bucket is told of itself: versioning, tags, CORS, policy, lifecycle, and the read-outs
 //! that clients expect.
 
-use super::{Asked, Protocol, convert, tags};
+use super::{Asked, Protocol, convert, tags, undone};
 use crate::documents;
 use crate::lifecycle;
 use crate::policy::Policy;
@@ -49,7 +49,7 @@ fn check_grants(
     {
         return Ok(());
     }
-    convert::check_acl(canned.or(Some("a list of grants")))
+    undone::check_acl(canned.or(Some("a list of grants")))
 }
 
 impl Protocol {
