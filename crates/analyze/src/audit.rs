@@ -55,7 +55,8 @@ mod volatile_writes;
 mod warm_up_in_data;
 mod working_set;
 
-pub use percentile_from_few_samples::{SHOWN_PERCENTILES, percentile_has_support};
+pub use percentile_from_few_samples::SHOWN_PERCENTILES;
+use record::percentile_has_support;
 pub use rule::{Rule, explain, rules};
 pub use set::{Located, audit};
 

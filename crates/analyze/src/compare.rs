@@ -9,7 +9,6 @@
 mod accused;
 mod arms;
 mod differences;
-mod metric;
 mod pairs;
 mod subject;
 mod windows;
@@ -19,12 +18,11 @@ pub use arms::{ArmComparison, ArmsComparison, ControlCheck, NoExperiment, compar
 pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,
 };
-pub use metric::Metric;
 pub(crate) use subject::is_storage_compared;
 
 use crate::Located;
 use pairs::{Block, matched};
-use record::{Record, Status, Stopping};
+use record::{Preference, Quantity, Record, Status, Stopping};
 use stats::{
     Better, Estimate, Reason, Thresholds, Verdict, aliased_with_order, effect, fisher_exact, judge,
     outlying,
@@ -34,7 +32,7 @@ use std::collections::BTreeSet;
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    pub metric: Metric,
+    pub metric: Quantity,
     /// Differences below this ratio do not matter, 0.05 for 5 %.
     pub margin: f64,
     /// Options that are meant to differ between the two sides.
@@ -175,7 +173,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
 fn set_aside<'a>(
     rows: impl Iterator<Item = &'a str>,
     records: &[&Record],
-    metric: &Metric,
+    metric: &Quantity,
 ) -> BTreeSet<&'a str> {
     let lacks = |row: &&str| {
         !records
@@ -191,7 +189,7 @@ fn set_aside<'a>(
     }
 }
 
-fn said_of_aside(row: &str, metric: &Metric) -> String {
+fn said_of_aside(row: &str, metric: &Quantity) -> String {
     format!(
         "row {row}: it has no operations of the kind {}",
         metric.kind().unwrap_or_default()
@@ -453,7 +451,7 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         .map(|(base, candidate)| candidate - base)
         .collect();
     let estimate = effect(&differences, how.level);
-    let better = if question.metric.higher_is_better() {
+    let better = if question.metric.better() == Preference::Higher {
         Better::Higher
     } else {
         Better::Lower
@@ -462,6 +460,7 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         .invalid
         .clone()
         .or_else(|| (values.len() < blocks.len()).then(|| without_metric(blocks, question)))
+        .or_else(|| (question.metric.better() == Preference::Unsaid).then(|| undirected(question)))
         .or_else(|| {
             (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks {
                 n: differences.len(),
@@ -488,6 +487,13 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         differences,
         sensitivity,
     }
+}
+
+fn undirected(question: &Question) -> Reason {
+    Reason::Audit(format!(
+        "nobody says whether more or less of {} is better; say --better higher or --better lower",
+        question.metric
+    ))
 }
 
 fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {
@@ -618,7 +624,7 @@ mod tests {
 
     fn question() -> Question {
         Question {
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             margin: 0.05,
             factors: BTreeSet::new(),
         }
@@ -895,7 +901,7 @@ mod tests {
             side.append(&mut writes);
         }
         let of = |metric: &str| Question {
-            metric: Metric::parse(metric).unwrap(),
+            metric: Quantity::parse(metric).unwrap(),
             ..question()
         };
         let found = compare(&base, &candidate, &of("write.rate"));

@@ -75,11 +75,7 @@ impl<'a> Effective<'a> {
     /// How long was measured, in nanoseconds: as the clock says, else as was asked.
     #[must_use]
     pub fn measured_ns(self) -> Option<u64> {
-        let asked = || Nanos::parse(self.text("duration")?).ok().map(|time| time.0);
-        Some(self.0.elapsed_ns)
-            .filter(|ns| *ns > 0)
-            .or_else(asked)
-            .filter(|ns| *ns > 0)
+        self.0.measured_ns()
     }
 
     /// Whether operations start by a schedule rather than when another ends.

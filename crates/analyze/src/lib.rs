@@ -13,18 +13,17 @@ mod audit;
 mod circumstances;
 mod compare;
 mod effective;
-mod figures;
 mod finding;
 mod identity;
 mod study;
 
-pub use audit::{
-    Located, Rule, SHOWN_PERCENTILES, audit, explain, percentile_has_support, rules, self_check,
-};
+use record::figures;
+
+pub use audit::{Located, Rule, SHOWN_PERCENTILES, audit, explain, rules, self_check};
 pub use compare::{
     ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow,
-    Metric, NoExperiment, Question, RowComparison, Sensitivity, compare, compare_arms,
-    compare_audited, environment_differences, factors_between, workload_differences,
+    NoExperiment, Question, RowComparison, Sensitivity, compare, compare_arms, compare_audited,
+    environment_differences, factors_between, workload_differences,
 };
 pub use effective::Effective;
 pub use finding::{Finding, Severity};

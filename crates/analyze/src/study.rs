@@ -5,8 +5,8 @@
 //! is not the same work: where records of one name did different work, the row is divided. The
 //! order is that of the plan or of the records, never that of the results.
 
-use crate::{Metric, RowComparison, Severity};
-use record::{Record, Role, Status};
+use crate::{RowComparison, Severity};
+use record::{Quantity, Record, Role, Status};
 use stats::{BlockRun, Dependence, Drift, Estimate};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -33,7 +33,7 @@ pub struct StudyOptions {
     /// The arm that the others are compared with; else the one whose role it is, else the first.
     pub baseline: Option<String>,
     /// What is compared.
-    pub metric: Metric,
+    pub metric: Quantity,
     /// Differences below this ratio do not matter, 0.05 for 5 %.
     pub margin: f64,
     /// Options that are meant to differ between arms, beyond those in which arms of one plan
@@ -46,7 +46,7 @@ impl Default for StudyOptions {
         Self {
             labels: Vec::new(),
             baseline: None,
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             margin: 0.05,
             factors: BTreeSet::new(),
         }
@@ -62,7 +62,7 @@ pub struct Study {
     /// Index of the arm that the others are compared with; `None` with fewer than two arms.
     pub baseline: Option<usize>,
     /// What is compared, and the ratio below which a difference does not matter.
-    pub metric: Metric,
+    pub metric: Quantity,
     pub margin: f64,
     /// By arm, over all rows together, where the arms of one experiment of several rows are judged
     /// as one family.
@@ -127,11 +127,11 @@ pub struct Cell {
 impl Cell {
     /// The figure of a kind of operation; of the metric's own kind where it has one.
     #[must_use]
-    pub fn figure(&self, kind: &str, metric: &Metric) -> Option<&Figure> {
+    pub fn figure(&self, kind: &str, metric: &Quantity) -> Option<&Figure> {
         let (kind, metric) = (metric.kind().unwrap_or(kind), metric.of_any_kind());
         self.figures
             .iter()
-            .find(|figure| figure.kind == kind && figure.metric == *metric)
+            .find(|figure| figure.kind == kind && figure.metric == metric)
     }
 }
 
@@ -140,8 +140,8 @@ impl Cell {
 pub struct Figure {
     /// `read`, `write`, …, or `all`.
     pub kind: String,
-    /// [`Metric::LatencyPercentile`] of 100 is the maximum.
-    pub metric: Metric,
+    /// [`Quantity::LatencyPercentile`] of 100 is the maximum.
+    pub metric: Quantity,
     /// Blocks, numbered from 0 over all plans of the cell, and their values in the unit of the
     /// metric: ns, bytes or operations a second.
     pub values: Vec<(u32, f64)>,
@@ -402,7 +402,7 @@ fn study_row(
     row: &rows::Row<'_>,
     baseline: Option<usize>,
     verdicts: &[comparisons::Verdicts],
-    metric: &Metric,
+    metric: &Quantity,
 ) -> StudyRow {
     let operations = cells::kinds(row.slots.iter().flatten().map(|slot| slot.record));
     let both = |arm: usize| {
@@ -436,7 +436,7 @@ fn study_row(
 }
 
 /// Diagnoses the blocks that every arm of the row completed in one experiment.
-fn row_drift(row: &rows::Row<'_>, metric: &Metric) -> Option<Drift> {
+fn row_drift(row: &rows::Row<'_>, metric: &Quantity) -> Option<Drift> {
     let arms: Vec<(usize, &Vec<rows::Slot<'_>>)> = row
         .slots
         .iter()
@@ -458,6 +458,7 @@ fn row_drift(row: &rows::Row<'_>, metric: &Metric) -> Option<Drift> {
         for slot in *slots {
             if let Some(value) = metric
                 .of(slot.record)
+                .known()
                 .filter(|value| value.is_finite() && *value > 0.0)
             {
                 blocks

@@ -7,8 +7,8 @@
 #[path = "study/synthetic.rs"]
 mod synthetic;
 
-use analyze::{Metric, StudyOptions, study};
-use record::{Record, Status};
+use analyze::{StudyOptions, study};
+use record::{Quantity, Record, Status};
 use stats::Verdict;
 use std::collections::BTreeMap;
 use synthetic::{Shape, experiment};
@@ -102,7 +102,7 @@ fn a_tenth_more_is_found_and_equal_arms_are_not_told_apart() {
 fn the_interval_of_a_level_holds_the_truth() {
     let found = study(&experiment(SMALL, 1.0), &options());
     for cell in found.rows.iter().flat_map(|row| row.cells.iter().flatten()) {
-        let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
+        let rate = cell.figure("read", &Quantity::named("iops")).unwrap();
         let estimate = rate.interval().unwrap();
         assert!(
             estimate.contains(20_000.0) && estimate.half_width() < 400.0,

@@ -11,7 +11,7 @@ mod subject;
 use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::{path, switch};
-use analyze::{Metric, Question, compare_arms, compare_audited};
+use analyze::{Question, compare_arms, compare_audited};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use files::VerdictFiles;
@@ -67,13 +67,7 @@ pub(crate) fn command() -> Command {
         .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
         .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))
         .arg(Arg::new("size").long("size").value_name("SIZE").requires("profile").help("With --profile: bytes of the file on every target"))
-        .arg(
-            Arg::new("metric")
-                .long("metric")
-                .value_name("NAME")
-                .default_value("iops")
-                .help("iops, throughput, mean, p50, p99, p99.9, cpu; of one kind of operation: read.p99, write.rate, get.p99, fsync.mean"),
-        )
+        .args(crate::metric::arguments())
         .arg(
             Arg::new("fail-on")
                 .long("fail-on")
@@ -223,9 +217,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 
 fn question(matches: &ArgMatches) -> Result<Question> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
-    let metric = text("metric");
-    let metric = Metric::parse(&metric)
-        .ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
+    let metric = crate::metric::asked(matches)?;
     let margin = Percent::parse(&text("margin"))
         .map_err(|e| Usage(format!("--margin: {e}")))?
         .0

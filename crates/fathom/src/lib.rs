@@ -13,6 +13,7 @@ mod import;
 mod live;
 mod load;
 mod man;
+mod metric;
 mod metrics;
 mod output;
 mod profile;

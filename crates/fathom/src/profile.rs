@@ -176,7 +176,7 @@ fn request(matches: &ArgMatches) -> Result<ProfileRequest> {
         effort,
         budget,
         passes: matches.get_one::<u32>("passes").copied(),
-        size: size.map_err(|source| SpecError::Quantity {
+        size: size.map_err(|source| SpecError::Expected {
             key: "size".into(),
             source,
         })?,

@@ -5,7 +5,7 @@ use crate::exit::Usage;
 use crate::output::tell;
 use crate::records;
 use crate::written::{self, STUDY, force};
-use analyze::{Metric, Study, StudyOptions, study};
+use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
@@ -47,13 +47,7 @@ pub(crate) fn command() -> Command {
                 .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: Markdown on standard output]"),
         )
         .arg(Arg::new("baseline").long("baseline").value_name("NAME").help("The arm that the others are compared with"))
-        .arg(
-            Arg::new("metric")
-                .long("metric")
-                .value_name("NAME")
-                .default_value("iops")
-                .help("What is compared: iops, throughput, mean, p50, p99, p99.9, cpu; of one kind of operation: read.p99, put.rate"),
-        )
+        .args(crate::metric::arguments())
         .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
         .arg(
             Arg::new("factor")
@@ -127,9 +121,7 @@ fn form(file: &Path) -> Result<Form> {
 
 fn options(matches: &ArgMatches) -> Result<StudyOptions> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
-    let metric = text("metric");
-    let metric = Metric::parse(&metric)
-        .ok_or_else(|| Usage(format!("--metric {metric:?} is not {}", Metric::FORMS)))?;
+    let metric = crate::metric::asked(matches)?;
     let margin = Percent::parse(&text("margin"))
         .map_err(|e| Usage(format!("--margin: {e}")))?
         .0

@@ -336,7 +336,7 @@ pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
         .get_one::<String>(key)
         .map(|text| {
             Nanos::parse(text).map_err(|source| {
-                SpecError::Quantity {
+                SpecError::Expected {
                     key: key.into(),
                     source,
                 }

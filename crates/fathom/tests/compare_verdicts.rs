@@ -269,7 +269,9 @@ fn one_kind_of_operation_is_compared_and_one_that_is_not_there_refused() {
     assert_ends(
         &fathom(&["compare", &records, "--metric", "read.cpu"]),
         2,
-        &["--metric \"read.cpu\" is not iops"],
+        &[
+            "--metric \"read.cpu\": \"cpu\" is no metric; metrics are throughput, iops or rate, mean",
+        ],
     );
     // The report compares by the same measures.
     assert_ends(

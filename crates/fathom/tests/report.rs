@@ -392,7 +392,7 @@ fn the_object_store_study_stands_side_by_side_row_by_row() {
             lines[0],
             [
                 "Operation",
-                "Metric",
+                "Quantity",
                 "Windows",
                 "Linux",
                 "Linux against Windows"

@@ -3,6 +3,7 @@
 
 use crate::Record;
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 use units::lossless::u64_to_f64;
 
 /// When one kind of operation went on; times from the start of the measured time.
@@ -75,6 +76,18 @@ impl Record {
             _ => 0,
         };
         Some(all).filter(|ns| *ns > 0)
+    }
+
+    /// How long was measured, in nanoseconds: as the clock says, else as was asked.
+    #[must_use]
+    pub fn measured_ns(&self) -> Option<u64> {
+        let asked = || {
+            Nanos::parse(self.effective.get("duration")?)
+                .ok()
+                .map(|time| time.0)
+        };
+        let measured = Some(self.elapsed_ns).filter(|ns| *ns > 0);
+        measured.or_else(asked).filter(|ns| *ns > 0)
     }
 
     /// Operations of all kinds a second of the time that they share; `None` where they share none.

@@ -10,11 +10,13 @@
 mod accounts;
 mod course;
 mod environment;
+pub mod figures;
 mod histogram;
 mod live;
 mod load;
 mod measurements;
 mod plan;
+mod quantity;
 mod record;
 mod store;
 mod summary;
@@ -35,6 +37,10 @@ pub use load::{
 };
 pub use measurements::{Measurements, Operations};
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
+pub use quantity::{
+    NoQuantity, Part, Preference, Quantity, QuantityValue, Shown, Times, forms,
+    percentile_has_support,
+};
 pub use record::{
     Calibration, Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount,
     LoopAccount, MachineAccount, Outcome, PaceAccount, ProcessAccount, Record, Repeat, Residency,

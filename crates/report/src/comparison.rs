@@ -2,11 +2,12 @@
 
 use analyze::{
     ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
-    RowComparison,
+    Question, RowComparison,
 };
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use units::Unit;
 
 /// Below this p the machine's behaviour over the blocks is said (trust, section 3.9).
 const DRIFT_ALPHA: f64 = 0.01;
@@ -29,7 +30,7 @@ pub fn comparison_text(
     );
     for row in &found.rows {
         out.push('\n');
-        row_text(&mut out, row, found.question.margin);
+        row_text(&mut out, row, &found.question);
     }
     if found.rows.is_empty() && found.lone_rows.is_empty() {
         out.push_str("\nnothing to compare: no record ended well\n");
@@ -78,7 +79,7 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
         question.metric.name(),
         percent(question.margin)
     );
-    row_text(out, &of.pooled, question.margin);
+    row_text(out, &of.pooled, question);
     if let Some(p) = of.depends_on_row.filter(|p| *p < ROW_ALPHA) {
         let _infallible = writeln!(
             out,
@@ -89,21 +90,22 @@ fn candidate_text(out: &mut String, base: &str, of: &ArmComparison) {
         of.comparison
             .rows
             .iter()
-            .for_each(|row| row_text(out, row, question.margin));
+            .for_each(|row| row_text(out, row, question));
     }
     differences_text(out, &of.comparison);
     out.push('\n');
 }
 
-fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
-    let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, margin));
+fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
+    let (unit, margin) = (question.metric.unit(), question.margin);
+    let _infallible = writeln!(out, "{}\n  {}", row.row, sentence(row, unit, margin));
     let is_said = matches!(row.verdict, Verdict::Invalid(Reason::NotDrawnByLot { .. }));
     if let (Some(base), Some(candidate), false) = (row.base, row.candidate, is_said) {
         let _infallible = writeln!(
             out,
             "  medians {} and {} over {} blocks",
-            figure(base),
-            figure(candidate),
+            unit.number(base),
+            unit.number(candidate),
             row.blocks
         );
     }
@@ -130,7 +132,7 @@ fn row_text(out: &mut String, row: &RowComparison, margin: f64) {
             out,
             "  {noun} {} {these} out; without: {}",
             numbers.join(", "),
-            sentence(&rest, margin)
+            sentence(&rest, unit, margin)
         );
     }
     if row.unused_blocks > 0 {
@@ -314,8 +316,8 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
 /// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned
 /// end.
 #[must_use]
-pub fn sentence(row: &RowComparison, margin: f64) -> String {
-    let verdict = verdict(row, margin);
+pub fn sentence(row: &RowComparison, unit: Unit, margin: f64) -> String {
+    let verdict = verdict(row, unit, margin);
     match (&row.verdict, row.interrupted) {
         (Verdict::Invalid(_), _) | (_, None) => verdict,
         (_, Some(Interrupted { complete, planned })) => {
@@ -326,10 +328,10 @@ pub fn sentence(row: &RowComparison, margin: f64) -> String {
     }
 }
 
-fn verdict(row: &RowComparison, margin: f64) -> String {
+fn verdict(row: &RowComparison, unit: Unit, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
-        Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, *windows),
+        Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, unit, *windows),
         Verdict::Invalid(reason) => format!("No verdict: {}", reason_text(reason)),
         Verdict::Equivalent { different: true } => {
             format!(
@@ -369,9 +371,9 @@ const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the erro
 
 /// What is left to say of runs whose order nobody drew: where both sides lie, and in how few
 /// stretches of time.
-fn undrawn(row: &RowComparison, [of_base, of_candidate]: [usize; 2]) -> String {
+fn undrawn(row: &RowComparison, unit: Unit, [of_base, of_candidate]: [usize; 2]) -> String {
     let levels = row.base.zip(row.candidate).map(|(base, candidate)| {
-        let (base_text, candidate_text, ratio) = (figure(base), figure(candidate), candidate / base);
+        let (base_text, candidate_text, ratio) = (unit.number(base), unit.number(candidate), candidate / base);
         format!(" Medians {base_text} and {candidate_text}, a ratio of {ratio:.3}, over {of_base} and {of_candidate} windows of time.")
     });
     format!(
@@ -449,14 +451,11 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-fn figure(value: f64) -> String {
-    units::format_count(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analyze::{ControlCheck, Finding, Metric, Question, Sensitivity, Severity};
+    use analyze::{ControlCheck, Finding, Sensitivity, Severity};
+    use record::Quantity;
     use stats::Method;
 
     fn row(verdict: Verdict) -> RowComparison {
@@ -485,11 +484,19 @@ mod tests {
     #[test]
     fn verdicts_are_sentences_with_their_interval() {
         assert_eq!(
-            sentence(&row(Verdict::Faster { by_margin: true }), 0.05),
+            sentence(
+                &row(Verdict::Faster { by_margin: true }),
+                Unit::PerSecond,
+                0.05
+            ),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks."
         );
         assert_eq!(
-            sentence(&row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })), 0.05),
+            sentence(
+                &row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })),
+                Unit::PerSecond,
+                0.05
+            ),
             "No verdict: 1 complete pair; an interval needs 6"
         );
         let mut less = row(Verdict::Slower { by_margin: true });
@@ -497,9 +504,9 @@ mod tests {
             .iter_mut()
             .for_each(|effect| *effect = effect.negated());
         assert!(
-            sentence(&less, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
+            sentence(&less, Unit::PerSecond, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
             "{}",
-            sentence(&less, 0.05)
+            sentence(&less, Unit::PerSecond, 0.05)
         );
         let mut broken = row(Verdict::Faster { by_margin: true });
         broken.interrupted = Some(Interrupted {
@@ -507,13 +514,13 @@ mod tests {
             planned: 60,
         });
         assert_eq!(
-            sentence(&broken, 0.05),
+            sentence(&broken, Unit::PerSecond, 0.05),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks. Interrupted after 13 of 60 planned blocks: judged as what may stop at a look."
         );
         let mut undrawn = row(Verdict::Invalid(Reason::NotDrawnByLot { windows: [2, 3] }));
         undrawn.effect = None;
         assert_eq!(
-            sentence(&undrawn, 0.05),
+            sentence(&undrawn, Unit::PerSecond, 0.05),
             "No verdict: the order was not drawn by lot: nothing bounds the error. Medians 1.00K and 1.08K, a ratio of 1.083, over 2 and 3 windows of time. For a verdict: fathom compare --run"
         );
         let unsure = sentence(
@@ -521,6 +528,7 @@ mod tests {
                 mde: 0.1_f64.ln_1p(),
                 more: None,
             }),
+            Unit::PerSecond,
             0.05,
         );
         assert!(
@@ -543,7 +551,7 @@ mod tests {
 
     fn question() -> Question {
         Question {
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             margin: 0.05,
             factors: BTreeSet::new(),
         }
@@ -679,7 +687,7 @@ warning[y]: said
             ..effect
         });
         assert_eq!(
-            sentence(&unsure, 0.05),
+            sentence(&unsure, Unit::PerSecond, 0.05),
             "Cannot tell: +8.3 % [no interval yet], 12 blocks."
         );
     }

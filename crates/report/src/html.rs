@@ -18,8 +18,8 @@ mod traces;
 mod words;
 
 use crate::plot::{escape, key};
-use analyze::{Metric, Study, StudyRow};
-use record::{Record, Role};
+use analyze::{Study, StudyRow};
+use record::{Quantity, Record, Role};
 use std::fmt::Write as _;
 
 /// The name that a study gives to all kinds of operations together.
@@ -107,7 +107,7 @@ fn write_header(out: &mut String, study: &Study, records: &[Record], contents: &
             out,
             "<p>Compared with the baseline {} by {}; differences below {} do not matter.</p>",
             words::name(&baseline.name),
-            escape(&words::title(&study.metric)),
+            escape(&study.metric.title()),
             words::percent(study.margin)
         );
     }
@@ -156,7 +156,7 @@ fn write_tools(out: &mut String, study: &Study) {
     out.push_str("<input type=\"search\" id=\"filter\" placeholder=\"Filter rows\" aria-label=\"Show only rows whose name contains\">\n");
     let metrics = rows::metrics_with_figures(study);
     if metrics.len() > 1 {
-        out.push_str("<fieldset><legend>Metric</legend>");
+        out.push_str("<fieldset><legend>Quantity</legend>");
         let first = metrics
             .iter()
             .position(|metric| *metric == study.metric)
@@ -167,7 +167,7 @@ fn write_tools(out: &mut String, study: &Study) {
                 "<label><input type=\"radio\" name=\"metric\" value=\"{}\"{}> {}</label>",
                 words::id(metric),
                 if index == first { " checked" } else { "" },
-                escape(&words::title(metric))
+                escape(&metric.title())
             );
         }
         out.push_str("</fieldset>\n");
@@ -226,7 +226,7 @@ fn role(study: &Study, arm: usize) -> &'static str {
 
 /// All kinds of operations together where they are counted together, else the first kind that has
 /// the metric.
-fn leading_kind<'a>(row: &'a StudyRow, metric: &Metric) -> Option<&'a str> {
+fn leading_kind<'a>(row: &'a StudyRow, metric: &Quantity) -> Option<&'a str> {
     let has = |kind: &&String| {
         row.cells.iter().flatten().any(|cell| {
             cell.figure(kind, metric)
@@ -238,12 +238,6 @@ fn leading_kind<'a>(row: &'a StudyRow, metric: &Metric) -> Option<&'a str> {
 }
 
 /// Metrics that have an interval plot of their own.
-fn plotted() -> [Metric; 5] {
-    [
-        Metric::BytesPerSecond,
-        Metric::OperationsPerSecond,
-        Metric::MeanLatency,
-        Metric::LatencyPercentile(99.0),
-        Metric::CpuPerOperation,
-    ]
+fn plotted() -> [Quantity; 5] {
+    ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named)
 }

@@ -5,11 +5,10 @@
 
 use crate::load::is_told_apart;
 use crate::sentence;
-use analyze::{Cell, Fact, Figure, GroupedFinding, Metric, Study, StudyRow};
+use analyze::{Cell, Fact, Figure, GroupedFinding, Study, StudyRow};
+use record::Quantity;
 use stats::Method;
 use std::collections::BTreeSet;
-use units::lossless::f64_to_u64_saturating;
-use units::{ByteRate, Nanos, format_count};
 
 mod bounds;
 mod csv;
@@ -17,7 +16,6 @@ mod json;
 mod markdown;
 
 pub(crate) use bounds::{bounds_text, method as bounds_method, span_text, why as why_range};
-pub(crate) use csv::names as metric_names;
 pub use csv::study_csv;
 pub use json::study_json;
 pub(crate) use markdown::escaped;
@@ -57,31 +55,6 @@ struct Line<'a> {
     cell: Option<&'a Cell>,
     kind: &'a str,
     is_load: bool,
-}
-
-/// A value of a metric with its unit.
-pub(crate) fn value_text(metric: &Metric, value: f64) -> String {
-    match metric {
-        Metric::BytesPerSecond => ByteRate(value).to_string(),
-        Metric::OperationsPerSecond => format_count(value),
-        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => {
-            Nanos(f64_to_u64_saturating(value.round())).to_string()
-        }
-        Metric::OfKind(_, metric) => value_text(metric, value),
-    }
-}
-
-/// A short name of a metric, as a heading.
-pub(crate) fn metric_name(metric: &Metric) -> String {
-    match metric {
-        Metric::BytesPerSecond => "Bandwidth".to_owned(),
-        Metric::OperationsPerSecond => "IOPS".to_owned(),
-        Metric::MeanLatency => "Mean latency".to_owned(),
-        Metric::LatencyPercentile(100.0) => "Max latency".to_owned(),
-        Metric::LatencyPercentile(percent) => format!("p{percent} latency"),
-        Metric::CpuPerOperation => "CPU/op".to_owned(),
-        Metric::OfKind(kind, metric) => format!("{} of {kind}", metric_name(metric)),
-    }
 }
 
 /// The arms side by side in one row.
@@ -154,12 +127,12 @@ pub(crate) fn one_arm_table(study: &Study) -> Table {
     reason = "to be divided when it is changed next"
 )]
 fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
-    let figure = |line: &Line<'_>, metric: &Metric| {
+    let figure = |line: &Line<'_>, metric: &Quantity| {
         line.cell
             .and_then(|cell| cell.figure(line.kind, metric))
             .cloned()
     };
-    let is_known = |metric: &Metric| {
+    let is_known = |metric: &Quantity| {
         lines
             .iter()
             .any(|line| figure(line, metric).is_some_and(|figure| figure.point.is_some()))
@@ -177,12 +150,12 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
         .map(|heading| (*heading).to_owned())
         .collect();
     for metric in &columns {
-        header.push(metric_name(metric));
+        header.push(metric.title());
         if *metric == measure {
             header.push(format!(
                 "{} ({})",
                 bounds::heading(measured().map(|(_, figure)| figure)),
-                metric_name(metric)
+                metric.title()
             ));
         }
     }
@@ -197,7 +170,7 @@ fn table(study: &Study, headings: &[&str], lines: &[Line<'_>]) -> Table {
                 figure
                     .as_ref()
                     .and_then(|figure| figure.point)
-                    .map_or_else(|| NOTHING.into(), |point| value_text(metric, point)),
+                    .map_or_else(|| NOTHING.into(), |point| metric.unit().number(point)),
             );
             if *metric == measure {
                 cells.push(
@@ -242,43 +215,34 @@ fn is_load(row: &StudyRow) -> bool {
 
 /// The columns of a table: always those of the usual comparison table; percentiles instead of a
 /// mean that nobody knows, and of loads.
-fn columns(is_known: impl Fn(&Metric) -> bool, is_load: bool) -> Vec<Metric> {
-    let mut out = vec![
-        Metric::BytesPerSecond,
-        Metric::OperationsPerSecond,
-        Metric::MeanLatency,
-    ];
-    let tails: &[f64] = match (is_load, is_known(&Metric::MeanLatency)) {
-        (true, _) => &[50.0, 95.0, 99.0, 100.0],
-        (false, true) => &[99.0],
-        (false, false) => &[50.0, 95.0, 99.0, 99.9, 100.0],
+fn columns(is_known: impl Fn(&Quantity) -> bool, is_load: bool) -> Vec<Quantity> {
+    let mut out: Vec<Quantity> = ["throughput", "iops", "mean"].map(Quantity::named).into();
+    let tails: &[&str] = match (is_load, is_known(&Quantity::named("mean"))) {
+        (true, _) => &["p50", "p95", "p99", "max"],
+        (false, true) => &["p99"],
+        (false, false) => &["p50", "p95", "p99", "p99.9", "max"],
     };
-    let percentiles: Vec<Metric> = tails
+    let percentiles: Vec<Quantity> = tails
         .iter()
-        .map(|percent| Metric::LatencyPercentile(*percent))
+        .map(|name| Quantity::named(name))
         .filter(&is_known)
         .collect();
-    if !percentiles.is_empty() && !is_known(&Metric::MeanLatency) {
+    if !percentiles.is_empty() && !is_known(&Quantity::named("mean")) {
         out.pop();
     }
     out.extend(percentiles);
-    out.extend(Some(Metric::CpuPerOperation).filter(is_known));
+    out.extend(Some(Quantity::named("cpu/op")).filter(is_known));
     out
 }
 
 /// The metric whose interval is shown: what is compared, else the first that is known.
-fn interval_metric(study: &Study, is_known: impl Fn(&Metric) -> bool) -> Metric {
-    let others = [
-        Metric::OperationsPerSecond,
-        Metric::BytesPerSecond,
-        Metric::MeanLatency,
-        Metric::LatencyPercentile(50.0),
-    ];
+fn interval_metric(study: &Study, is_known: impl Fn(&Quantity) -> bool) -> Quantity {
+    let others = ["iops", "throughput", "mean", "p50"].map(Quantity::named);
     let candidates = std::iter::once(study.metric.clone()).chain(others);
     candidates
         .into_iter()
         .find(is_known)
-        .unwrap_or(Metric::OperationsPerSecond)
+        .unwrap_or(Quantity::named("iops"))
 }
 
 fn interval_cell(figure: &Figure) -> String {
@@ -317,7 +281,7 @@ pub(crate) fn verdicts(study: &Study, row: &StudyRow) -> Vec<(Vec<String>, Strin
         let Some(comparison) = comparison else {
             continue;
         };
-        let text = sentence(comparison, study.margin);
+        let text = sentence(comparison, study.metric.unit(), study.margin);
         match out.iter_mut().find(|(_, known)| *known == text) {
             Some((arms, _)) => arms.push(arm.name.clone()),
             None => out.push((vec![arm.name.clone()], text)),
@@ -333,7 +297,7 @@ pub(crate) fn overall(study: &Study) -> Vec<String> {
         Some(format!(
             "{} over all rows: {}",
             arm.name,
-            sentence(found.as_ref()?, study.margin)
+            sentence(found.as_ref()?, study.metric.unit(), study.margin)
         ))
     })
     .collect()
@@ -363,7 +327,7 @@ pub(crate) fn only_verdict(study: &Study) -> Option<String> {
         .rows
         .iter()
         .flat_map(|row| row.comparisons.iter().flatten())
-        .map(|comparison| sentence(comparison, study.margin))
+        .map(|comparison| sentence(comparison, study.metric.unit(), study.margin))
         .collect();
     let first = all.first()?;
     (all.len() > 1 && all.iter().all(|text| text == first)).then(|| first.clone())

@@ -277,7 +277,8 @@ fn differences(comparison: &Comparison) -> [(&'static str, &[Disagreement]); 3] 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analyze::{ArmComparison, Finding, Metric, Severity};
+    use analyze::{ArmComparison, Finding, Severity};
+    use record::Quantity;
     use stats::{Estimate, Method, Reason};
     use std::collections::BTreeSet;
 
@@ -306,7 +307,7 @@ mod tests {
 
     fn question() -> Question {
         Question {
-            metric: Metric::parse("get.p99").unwrap(),
+            metric: Quantity::parse("get.p99").unwrap(),
             margin: 0.05,
             factors: BTreeSet::new(),
         }

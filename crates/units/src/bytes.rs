@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Quantity, UnitError, excerpt};
+use crate::error::{Expected, UnitError, excerpt};
 use crate::lossless::u64_to_f64;
 use crate::number::{Decimal, scaled, split};
 
@@ -35,8 +35,8 @@ impl Bytes {
     /// powers of 1000; `KB` and `mB` and their like are refused, since they are written for
     /// both. A fraction must come out at a whole number of bytes.
     pub fn parse(text: &str) -> Result<Bytes, UnitError> {
-        let (number, unit) = split(text, Quantity::Size)?;
-        in_bytes(&number, unit, text.trim(), Quantity::Size).map(Bytes)
+        let (number, unit) = split(text, Expected::Size)?;
+        in_bytes(&number, unit, text.trim(), Expected::Size).map(Bytes)
     }
 
     /// A text that [`Bytes::parse`] reads back as the same value: a whole number of the largest
@@ -83,7 +83,7 @@ pub(crate) fn in_bytes(
     number: &Decimal<'_>,
     unit: &str,
     text: &str,
-    what: Quantity,
+    what: Expected,
 ) -> Result<u64, UnitError> {
     match multiplier(unit) {
         Multiplier::Known(scale) => number.times_exactly(scale, text, what),

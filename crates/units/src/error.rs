@@ -8,7 +8,7 @@ pub enum UnitError {
     #[error("nothing was given where {what} is needed; write for example {}", what.example())]
     Empty {
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Write it in the shape of the quantity.
     #[error("`{read}` is not {what}: expected {}; write for example {}", what.shape(), what.example())]
@@ -16,7 +16,7 @@ pub enum UnitError {
         /// The text that was read, shortened if it is long.
         read: String,
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Drop the minus sign.
     #[error("`{read}` is negative and {what} cannot be; write for example {}", what.example())]
@@ -24,7 +24,7 @@ pub enum UnitError {
         /// The text that was read, shortened if it is long.
         read: String,
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Use a unit that exists.
     #[error("`{read}` ends in `{unit}`, which is no unit of {what} ({}); write for example {}", what.units(), what.example())]
@@ -34,7 +34,7 @@ pub enum UnitError {
         /// The part of it that was taken for the unit.
         unit: String,
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Choose between the two meanings.
     #[error(
@@ -54,7 +54,7 @@ pub enum UnitError {
         /// The text that was read, shortened if it is long.
         read: String,
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Stay inside the limits.
     #[error("`{read}` is outside the limits of {what} ({}); write for example {}", what.limits(), what.example())]
@@ -62,7 +62,7 @@ pub enum UnitError {
         /// The text that was read, shortened if it is long.
         read: String,
         /// What was asked for.
-        what: Quantity,
+        what: Expected,
     },
     /// Turn the range around.
     #[error("the range `{part}` in `{read}` runs downwards; write it as {upwards}")]
@@ -75,7 +75,7 @@ pub enum UnitError {
         upwards: String,
     },
     /// Name each id once.
-    #[error("`{read}` names {id} more than once, and each id counts once; write for example {}", Quantity::IdList.example())]
+    #[error("`{read}` names {id} more than once, and each id counts once; write for example {}", Expected::IdList.example())]
     Duplicate {
         /// The text that was read, shortened if it is long.
         read: String,
@@ -86,7 +86,7 @@ pub enum UnitError {
 
 /// What a text was expected to be; the source of the wording of [`UnitError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Quantity {
+pub enum Expected {
     /// A [`Bytes`](crate::Bytes).
     Size,
     /// A [`Nanos`](crate::Nanos).
@@ -196,19 +196,19 @@ const FIO_KB_BASE: Wording = Wording {
     example: "kb_base=1024",
 };
 
-impl Quantity {
+impl Expected {
     fn wording(self) -> Wording {
         match self {
-            Quantity::Size => SIZE,
-            Quantity::Duration => DURATION,
-            Quantity::Rate => RATE,
-            Quantity::ByteRate => BYTE_RATE,
-            Quantity::Percent => PERCENT,
-            Quantity::IdList => ID_LIST,
-            Quantity::FioSize => FIO_SIZE,
-            Quantity::FioTime => FIO_TIME,
-            Quantity::FioRange => FIO_RANGE,
-            Quantity::FioKbBase => FIO_KB_BASE,
+            Expected::Size => SIZE,
+            Expected::Duration => DURATION,
+            Expected::Rate => RATE,
+            Expected::ByteRate => BYTE_RATE,
+            Expected::Percent => PERCENT,
+            Expected::IdList => ID_LIST,
+            Expected::FioSize => FIO_SIZE,
+            Expected::FioTime => FIO_TIME,
+            Expected::FioRange => FIO_RANGE,
+            Expected::FioKbBase => FIO_KB_BASE,
         }
     }
 
@@ -269,7 +269,7 @@ impl Quantity {
     }
 }
 
-impl fmt::Display for Quantity {
+impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.wording().noun)
     }
@@ -306,17 +306,17 @@ pub(crate) fn kind_of(error: &UnitError) -> String {
 mod tests {
     use super::*;
 
-    const ALL: [Quantity; 10] = [
-        Quantity::Size,
-        Quantity::Duration,
-        Quantity::Rate,
-        Quantity::ByteRate,
-        Quantity::Percent,
-        Quantity::IdList,
-        Quantity::FioSize,
-        Quantity::FioTime,
-        Quantity::FioRange,
-        Quantity::FioKbBase,
+    const ALL: [Expected; 10] = [
+        Expected::Size,
+        Expected::Duration,
+        Expected::Rate,
+        Expected::ByteRate,
+        Expected::Percent,
+        Expected::IdList,
+        Expected::FioSize,
+        Expected::FioTime,
+        Expected::FioRange,
+        Expected::FioKbBase,
     ];
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_long_or_binary_text_is_shown_short_and_on_one_line() {
-        let text = Quantity::Size.malformed(&"x\n".repeat(1000)).to_string();
+        let text = Expected::Size.malformed(&"x\n".repeat(1000)).to_string();
         assert!(text.chars().count() < 250, "{text}");
         assert!(!text.contains('\n'), "{text}");
         assert!(text.contains("x\\nx\\n") && text.contains('…'), "{text}");

@@ -8,7 +8,7 @@
 //! after `0x…`) is an error here, since a job must be read as fio reads it or not at all.
 //! Arithmetic in parentheses is absent.
 
-use crate::error::{Quantity, UnitError};
+use crate::error::{Expected, UnitError};
 
 /// A size in a fio job: absolute, or relative to the file or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,10 +42,10 @@ pub struct FioRange {
 /// Reads one size as fio does under `kb_base`, which is 1024 or 1000; the space around it is
 /// ignored.
 pub fn size(text: &str, kb_base: u32) -> Result<FioSize, UnitError> {
-    size_of(text.trim(), kb_base, Quantity::FioSize)
+    size_of(text.trim(), kb_base, Expected::FioSize)
 }
 
-fn size_of(text: &str, kb_base: u32, what: Quantity) -> Result<FioSize, UnitError> {
+fn size_of(text: &str, kb_base: u32, what: Expected) -> Result<FioSize, UnitError> {
     let units = Units::of(kb_base)?;
     let (number, unit) = whole(text, what)?;
     if unit == "%" {
@@ -80,7 +80,7 @@ impl Units {
                 plain: 1000,
                 ib: 1024,
             }),
-            _ => Err(Quantity::FioKbBase.out_of_range(&kb_base.to_string())),
+            _ => Err(Expected::FioKbBase.out_of_range(&kb_base.to_string())),
         }
     }
 
@@ -105,7 +105,7 @@ impl Units {
 /// Reads a time as fio does, in microseconds; a bare number is in `default_unit`, the space around
 /// it is ignored.
 pub fn time(text: &str, default_unit: FioTimeUnit) -> Result<u64, UnitError> {
-    let what = Quantity::FioTime;
+    let what = Expected::FioTime;
     let text = text.trim();
     let (number, unit) = whole(text, what)?;
     let micros: u64 = match unit.to_ascii_lowercase().as_str() {
@@ -135,7 +135,7 @@ pub fn ranges(text: &str, kb_base: u32) -> Result<Vec<FioRange>, UnitError> {
     let text = text.trim();
     if text.is_empty() {
         return Err(UnitError::Empty {
-            what: Quantity::FioRange,
+            what: Expected::FioRange,
         });
     }
     text.split([',', '/'])
@@ -144,13 +144,13 @@ pub fn ranges(text: &str, kb_base: u32) -> Result<Vec<FioRange>, UnitError> {
 }
 
 fn range(part: &str, text: &str, kb_base: u32) -> Result<FioRange, UnitError> {
-    let malformed = || Quantity::FioRange.malformed(text);
+    let malformed = || Expected::FioRange.malformed(text);
     let (low_text, high_text) = part
         .split_once('-')
         .or_else(|| part.split_once(':'))
         .ok_or_else(malformed)?;
     let (low_text, high_text) = (low_text.trim(), high_text.trim());
-    let end = |end: &str| match size_of(end, kb_base, Quantity::FioRange)? {
+    let end = |end: &str| match size_of(end, kb_base, Expected::FioRange)? {
         FioSize::Bytes(bytes) => Ok(bytes),
         FioSize::Percent(_) => Err(malformed()),
     };
@@ -165,7 +165,7 @@ fn range(part: &str, text: &str, kb_base: u32) -> Result<FioRange, UnitError> {
 }
 
 /// The whole number that `text` starts with, decimal or `0x`, and what follows it.
-fn whole(text: &str, what: Quantity) -> Result<(u64, &str), UnitError> {
+fn whole(text: &str, what: Expected) -> Result<(u64, &str), UnitError> {
     if text.is_empty() {
         return Err(UnitError::Empty { what });
     }

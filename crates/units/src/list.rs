@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Quantity, UnitError, excerpt};
+use crate::error::{Expected, UnitError, excerpt};
 use crate::lossless::to_u64;
 
 /// Ids of processors or memory nodes in the order in which they were written; serialised as a list
@@ -24,18 +24,18 @@ impl IdList {
         let text = text.trim();
         if text.is_empty() {
             return Err(UnitError::Empty {
-                what: Quantity::IdList,
+                what: Expected::IdList,
             });
         }
         if text.starts_with('-') {
-            return Err(Quantity::IdList.negative(text));
+            return Err(Expected::IdList.negative(text));
         }
         let mut ids = Vec::new();
         let mut seen = BTreeSet::new();
         for part in text.split(',') {
             let (low, high) = ends(part, text)?;
             if to_u64(ids.len()) + u64::from(high - low) >= MOST_IDS {
-                return Err(Quantity::IdList.out_of_range(text));
+                return Err(Expected::IdList.out_of_range(text));
             }
             for id in low..=high {
                 if !seen.insert(id) {
@@ -73,13 +73,13 @@ fn ends(part: &str, text: &str) -> Result<(u32, u32), UnitError> {
 fn id(digits: &str, text: &str) -> Result<u32, UnitError> {
     let digits = digits.trim();
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Quantity::IdList.malformed(text));
+        return Err(Expected::IdList.malformed(text));
     }
     // Digits alone fail to parse only by being too large.
     digits
         .parse()
         .ok()
-        .ok_or_else(|| Quantity::IdList.out_of_range(text))
+        .ok_or_else(|| Expected::IdList.out_of_range(text))
 }
 
 /// Ascending neighbours folded into ranges, the order kept: `0,2,4-7`; `none` for an empty list.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Quantity, UnitError};
+use crate::error::{Expected, UnitError};
 use crate::lossless::{f64_to_u64_saturating, u64_to_f64};
 use crate::number::{significant_trimmed, split};
 
@@ -43,7 +43,7 @@ impl Nanos {
     /// Units are `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, `h` and `d`, in lower case. A
     /// fraction must come out at a whole number of nanoseconds.
     pub fn parse(text: &str) -> Result<Nanos, UnitError> {
-        let what = Quantity::Duration;
+        let what = Expected::Duration;
         let (number, unit) = split(text, what)?;
         let scale = match unit {
             "ns" => 1,

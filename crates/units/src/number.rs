@@ -1,5 +1,5 @@
 use crate::UnitError;
-use crate::error::Quantity;
+use crate::error::Expected;
 use crate::lossless::{to_usize, u64_to_f64};
 
 /// A decimal number as it was written: never converted to binary floating point unless the caller
@@ -10,7 +10,7 @@ pub(crate) struct Decimal<'a> {
 }
 
 /// Splits `read` into a number and whatever follows it, the space around both removed.
-pub(crate) fn split(read: &str, what: Quantity) -> Result<(Decimal<'_>, &str), UnitError> {
+pub(crate) fn split(read: &str, what: Expected) -> Result<(Decimal<'_>, &str), UnitError> {
     let text = read.trim();
     if text.is_empty() {
         return Err(UnitError::Empty { what });
@@ -84,7 +84,7 @@ impl Decimal<'_> {
         &self,
         unit: u64,
         read: &str,
-        what: Quantity,
+        what: Expected,
     ) -> Result<u64, UnitError> {
         self.times(unit).map_err(|inexact| match inexact {
             Inexact::NotWhole => what.not_whole(read.trim()),
@@ -190,7 +190,7 @@ mod tests {
             let fraction = fraction / 10u64.pow(zeros) * 10u64.pow(zeros);
             let text = format!("{whole}.{fraction:012}");
             let scaled = (u128::from(whole) * u128::from(digits) + u128::from(fraction)) * u128::from(unit);
-            let (number, rest) = split(&text, Quantity::Size).unwrap();
+            let (number, rest) = split(&text, Expected::Size).unwrap();
             prop_assert_eq!(rest, "");
             match number.times(unit) {
                 Ok(product) => prop_assert_eq!(u128::from(product) * u128::from(digits), scaled),

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Quantity, UnitError};
+use crate::error::{Expected, UnitError};
 use crate::number::split;
 
 /// A share in percent, 0 to 100 when parsed; serialised as a plain number.
@@ -13,7 +13,7 @@ pub struct Percent(pub f64);
 impl Percent {
     /// Reads a percentage from 0 to 100, such as `70`, `70%` or `12.5 %`.
     pub fn parse(text: &str) -> Result<Percent, UnitError> {
-        let what = Quantity::Percent;
+        let what = Expected::Percent;
         let (number, unit) = split(text, what)?;
         if !matches!(unit, "" | "%") {
             return Err(what.unknown_unit(text.trim(), unit));

@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::{BINARY_NAMES, in_bytes};
-use crate::error::{Quantity, UnitError};
+use crate::error::{Expected, UnitError};
 use crate::lossless::u64_to_f64;
 use crate::number::{scaled, split};
 
@@ -17,7 +17,7 @@ impl Rate {
     ///
     /// `k`, `m` and `g`, in either case, are powers of 1000: a rate counts operations, not bytes.
     pub fn parse(text: &str) -> Result<Rate, UnitError> {
-        let what = Quantity::Rate;
+        let what = Expected::Rate;
         let (number, unit) = split(text, what)?;
         let power = match without_per_second(unit) {
             "" => 0,
@@ -51,12 +51,12 @@ pub struct ByteRate(pub f64);
 impl ByteRate {
     /// Reads a size as [`Bytes::parse`](crate::Bytes::parse) does, with or without `/s`.
     pub fn parse(text: &str) -> Result<ByteRate, UnitError> {
-        let (number, unit) = split(text, Quantity::ByteRate)?;
+        let (number, unit) = split(text, Expected::ByteRate)?;
         let bytes = in_bytes(
             &number,
             without_per_second(unit),
             text.trim(),
-            Quantity::ByteRate,
+            Expected::ByteRate,
         )?;
         Ok(ByteRate(u64_to_f64(bytes)))
     }

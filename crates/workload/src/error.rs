@@ -4,7 +4,7 @@ use units::UnitError;
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     #[error("--{key}: {source}")]
-    Quantity { key: String, source: UnitError },
+    Expected { key: String, source: UnitError },
     #[error("--{key}: {value:?} is not one of {allowed}")]
     NotOneOf {
         key: String,

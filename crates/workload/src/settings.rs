@@ -102,7 +102,7 @@ pub fn shown(workload: &Workload) -> Vec<(&'static str, String)> {
 }
 
 fn quantity<T>(key: &str, parsed: Result<T, UnitError>) -> Result<T, SpecError> {
-    parsed.map_err(|source| SpecError::Quantity {
+    parsed.map_err(|source| SpecError::Expected {
         key: key.into(),
         source,
     })

@@ -4,7 +4,7 @@ use super::some;
 use crate::audit::rule::{Check, Rule};
 use crate::figures::{Figures, figures};
 use crate::{Effective, Finding, Severity};
-use record::Record;
+use record::{Record, percentile_has_support};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -24,16 +24,6 @@ What to do: run longer, or quote the highest percentile that has ten samples abo
 
 /// The percentiles that reports show unless told otherwise.
 pub const SHOWN_PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-/// With fewer samples above a percentile the next outlier moves it.
-const LEAST_ABOVE: f64 = 10.0;
-
-/// Whether at least ten of `count` samples lie above the percentile `percent` (0 to 100).
-#[must_use]
-pub fn percentile_has_support(count: u64, percent: f64) -> bool {
-    // 100 - 99.9 is not exact in binary.
-    count as f64 * (100.0 - percent) / 100.0 >= LEAST_ABOVE - 1e-6
-}
-
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     if Effective::of(record).is_start_of_command() {
         return Vec::new();

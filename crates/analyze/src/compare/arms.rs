@@ -614,13 +614,12 @@ fn looks_until(passes: usize) -> Vec<usize> {
 mod tests {
     use super::super::Interrupted;
     use super::*;
-    use crate::Metric;
-    use record::{Measurements, Operations, SCHEMA, Status, Stopping, Trial};
+    use record::{Measurements, Operations, Quantity, SCHEMA, Status, Stopping, Trial};
     use units::random::Random;
 
     fn question() -> Question {
         Question {
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             margin: 0.05,
             factors: BTreeSet::from(["engine".to_owned()]),
         }

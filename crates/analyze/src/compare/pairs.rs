@@ -1,7 +1,6 @@
 //! Which records belong together.
 
-use crate::Metric;
-use record::{Record, Status};
+use record::{Quantity, Record, Status};
 use std::collections::BTreeMap;
 
 /// One slot of each side, measured under the same circumstances.
@@ -16,7 +15,7 @@ pub(super) struct Block<'a> {
 impl Block<'_> {
     /// Logarithms of the metric of the baseline (the mean of both, where it ran twice) and of the
     /// candidate; `None` where one has none.
-    pub(super) fn values(&self, metric: &Metric) -> Option<(f64, f64)> {
+    pub(super) fn values(&self, metric: &Quantity) -> Option<(f64, f64)> {
         let base = logarithm(self.base, metric)?;
         let base = match self.control {
             Some(control) => 0.5 * (base + logarithm(control, metric)?),
@@ -27,9 +26,10 @@ impl Block<'_> {
 }
 
 /// The logarithm of a record's metric, if it has one above zero.
-pub(super) fn logarithm(record: &Record, metric: &Metric) -> Option<f64> {
+pub(super) fn logarithm(record: &Record, metric: &Quantity) -> Option<f64> {
     metric
         .of(record)
+        .known()
         .filter(|value| *value > 0.0)
         .map(f64::ln)
         .filter(|log| log.is_finite())

@@ -53,13 +53,13 @@ pub(super) fn undrawn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Metric, compare};
-    use record::{Measurements, Operations};
+    use crate::compare;
+    use record::{Measurements, Operations, Quantity};
     use std::collections::BTreeSet;
 
     fn question() -> Question {
         Question {
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             margin: 0.05,
             factors: BTreeSet::new(),
         }

@@ -3,7 +3,7 @@
 use super::cells::ALL;
 use super::rows::{Row, Slot};
 use super::{Bounds, Figure, Range, StudyRow};
-use crate::Metric;
+use record::Quantity;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use units::Nanos;
@@ -58,8 +58,8 @@ fn figures_mut(rows: &mut [StudyRow], arm: usize) -> impl Iterator<Item = &mut F
         .flat_map(|cell| &mut cell.figures)
 }
 
-fn metrics_with_intervals(rows: &[StudyRow], arm: usize) -> Vec<Metric> {
-    let mut out: Vec<Metric> = Vec::new();
+fn metrics_with_intervals(rows: &[StudyRow], arm: usize) -> Vec<Quantity> {
+    let mut out: Vec<Quantity> = Vec::new();
     for figure in rows
         .iter()
         .filter_map(|row| row.cells.get(arm)?.as_ref())
@@ -74,7 +74,7 @@ fn metrics_with_intervals(rows: &[StudyRow], arm: usize) -> Vec<Metric> {
 
 /// One kind of operation of each row, in the order in time: kinds of one run are no runs that
 /// follow each other.
-fn in_time(rows: &[Row<'_>], out: &[StudyRow], arm: usize, metric: &Metric) -> Vec<(usize, f64)> {
+fn in_time(rows: &[Row<'_>], out: &[StudyRow], arm: usize, metric: &Quantity) -> Vec<(usize, f64)> {
     let mut runs = Vec::new();
     for (index, (row, study_row)) in rows.iter().zip(out).enumerate() {
         let Some((cell, slots)) = study_row
@@ -123,8 +123,8 @@ fn in_time(rows: &[Row<'_>], out: &[StudyRow], arm: usize, metric: &Metric) -> V
 #[cfg(test)]
 mod tests {
     use crate::audit::example::sound;
-    use crate::{Metric, StudyOptions, study};
-    use record::Record;
+    use crate::{StudyOptions, study};
+    use record::{Quantity, Record};
     use stats::Dependence;
     use units::Nanos;
 
@@ -152,7 +152,7 @@ mod tests {
         let found = study(&records, &StudyOptions::default());
         assert_eq!(found.rows.len(), 4);
         for cell in found.rows.iter().flat_map(|row| row.cells.iter().flatten()) {
-            let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
+            let rate = cell.figure("read", &Quantity::named("iops")).unwrap();
             let range = rate.range().unwrap();
             let least = rate
                 .values
@@ -175,7 +175,7 @@ mod tests {
         let found = study(&records, &StudyOptions::default());
         let cell = found.rows[0].cells[0].as_ref().unwrap();
         assert!(
-            cell.figure("read", &Metric::OperationsPerSecond)
+            cell.figure("read", &Quantity::named("iops"))
                 .unwrap()
                 .interval()
                 .is_some()

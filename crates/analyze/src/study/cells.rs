@@ -3,37 +3,14 @@
 
 use super::rows::Slot;
 use super::{Bounds, Cell, Figure, bounds};
-use crate::Metric;
-use crate::audit::percentile_has_support;
 use crate::figures::{figures, of_kind, sum_of_transfers};
-use record::{Histogram, Record};
+use record::{Quantity, QuantityValue, Record};
 use stats::{Estimate, FEWEST_BLOCKS, effect, hodges_lehmann};
 
 /// All kinds of operations together.
 pub(super) const ALL: &str = "all";
 /// Level of the interval of a level.
 const LEVEL: f64 = 0.95;
-const METRICS: [Metric; 9] = [
-    Metric::BytesPerSecond,
-    Metric::OperationsPerSecond,
-    Metric::MeanLatency,
-    Metric::LatencyPercentile(50.0),
-    Metric::LatencyPercentile(95.0),
-    Metric::LatencyPercentile(99.0),
-    Metric::LatencyPercentile(99.9),
-    Metric::LatencyPercentile(100.0),
-    Metric::CpuPerOperation,
-];
-
-/// A metric of one record.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Reading {
-    Value(f64),
-    /// A percentile that fewer than ten operations lie above.
-    TooFew,
-    Unknown,
-}
-
 /// The kinds of operations of the records, [`ALL`] last where they are counted together.
 pub(super) fn kinds<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
@@ -76,126 +53,52 @@ pub(super) fn cell(slots: &[Slot<'_>], kinds: &[String]) -> Option<Cell> {
 }
 
 fn figures_of(slots: &[Slot<'_>], kind: &str) -> Vec<Figure> {
-    let readings: Vec<[Reading; METRICS.len()]> = slots
-        .iter()
-        .map(|slot| readings(slot.record, kind))
-        .collect();
-    let of = |(at, metric): (usize, Metric)| {
-        let column: Vec<(u32, Reading)> = slots
+    let of = |metric: Quantity| {
+        let column: Vec<(u32, QuantityValue)> = slots
             .iter()
-            .zip(&readings)
-            .map(|(slot, row)| (slot.block, row[at]))
+            .map(|slot| (slot.block, value(slot.record, kind, &metric)))
             .collect();
         figure(kind, metric, &column)
     };
-    METRICS.into_iter().enumerate().filter_map(of).collect()
+    Quantity::in_studies().into_iter().filter_map(of).collect()
 }
 
-fn readings(record: &Record, kind: &str) -> [Reading; METRICS.len()] {
-    if kind == ALL {
-        return if record.operations.kinds().count() > 1 {
-            of_counters(record)
-        } else {
-            of_sums(record)
-        };
-    }
-    let Some(figures) = of_kind(record, kind) else {
-        return [Reading::Unknown; METRICS.len()];
+/// What a table shows of a kind of operation, or of all of them.
+fn value(record: &Record, kind: &str, metric: &Quantity) -> QuantityValue {
+    let counted = record.operations.kinds().count();
+    let is_known = match (kind, metric.is_of_operations()) {
+        // Kinds that follow each other have no latency in common, and what a source says of
+        // several is not added up.
+        (ALL, true) if metric.is_of_times() => counted > 1 && record.spans.len() < 2,
+        (ALL, _) => true,
+        (_, true) => of_kind(record, kind).is_some(),
+        // The process has no account by kind.
+        (_, false) => !has_all(record) && figures(record).count() == 1,
     };
-    let is_only = !has_all(record) && self::figures(record).count() == 1;
-    METRICS.map(|metric| match metric {
-        Metric::BytesPerSecond => known(figures.bytes_per_second().filter(|rate| *rate > 0.0)),
-        Metric::OperationsPerSecond => known(figures.per_second()),
-        Metric::MeanLatency => known(figures.mean_ns()),
-        Metric::LatencyPercentile(100.0) => known(
-            figures
-                .percentile_ns(100.0)
-                .or_else(|| record.summaries.get(kind)?.max_ns),
-        ),
-        Metric::LatencyPercentile(percent) => {
-            let enough = figures
-                .samples()
-                .is_none_or(|samples| percentile_has_support(samples, percent));
-            supported(figures.percentile_ns(percent), enough)
+    if !is_known {
+        return QuantityValue::Unknown;
+    }
+    let of = match kind {
+        ALL => metric.clone(),
+        kind => metric.of_kind(kind),
+    };
+    match of.of(record) {
+        // Operations that move no bytes have no bandwidth.
+        QuantityValue::Known(0.0) if metric.is("throughput") => QuantityValue::Unknown,
+        value @ (QuantityValue::Known(_) | QuantityValue::TooFew(_) | QuantityValue::Unknown) => {
+            value
         }
-        Metric::CpuPerOperation => known(cpu(record, figures.count()).filter(|_| is_only)),
-        Metric::OfKind(..) => Reading::Unknown,
-    })
-}
-
-/// Every kind that we counted, together.
-fn of_counters(record: &Record) -> [Reading; METRICS.len()] {
-    let sum = record.operations.together();
-    // Kinds that follow each other have neither a rate nor a latency in common.
-    let rate = |amount: u64| {
-        record
-            .elapsed_of_all()
-            .map(|ns| amount as f64 * 1e9 / ns as f64)
-    };
-    let none = Histogram::default();
-    let latency: &Histogram = if record.spans.len() > 1 {
-        &none
-    } else {
-        &sum.latency
-    };
-    METRICS.map(|metric| match metric {
-        Metric::BytesPerSecond => known(rate(sum.bytes).filter(|rate| *rate > 0.0)),
-        Metric::OperationsPerSecond => known(rate(sum.count)),
-        Metric::MeanLatency => known(latency.mean()),
-        Metric::LatencyPercentile(percent) => supported(
-            latency.quantile(percent / 100.0),
-            percent >= 100.0 || percentile_has_support(latency.count(), percent),
-        ),
-        Metric::CpuPerOperation => known(cpu(record, Some(sum.count))),
-        Metric::OfKind(..) => Reading::Unknown,
-    })
-}
-
-/// The rates of reads and writes that a source states; their latencies together are not known.
-fn of_sums(record: &Record) -> [Reading; METRICS.len()] {
-    METRICS.map(|metric| match metric {
-        Metric::BytesPerSecond => known(sum_of_transfers(record, |f| f.bytes_per_second())),
-        Metric::OperationsPerSecond => known(sum_of_transfers(record, |f| f.per_second())),
-        Metric::CpuPerOperation => known(cpu(record, Some(record.operations.count()))),
-        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::OfKind(..) => Reading::Unknown,
-    })
-}
-
-fn cpu(record: &Record, operations: Option<u64>) -> Option<f64> {
-    let (used, count) = (
-        record.process.user_ns + record.process.system_ns,
-        operations?,
-    );
-    (used > 0 && count > 0).then(|| used as f64 / count as f64)
-}
-
-fn known(value: Option<f64>) -> Reading {
-    value
-        .filter(|value| value.is_finite() && *value >= 0.0)
-        .map_or(Reading::Unknown, Reading::Value)
-}
-
-fn supported(value: Option<f64>, enough: bool) -> Reading {
-    match known(value) {
-        Reading::Value(_) if !enough => Reading::TooFew,
-        same @ (Reading::Value(_) | Reading::TooFew | Reading::Unknown) => same,
     }
 }
 
-fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figure> {
+fn figure(kind: &str, metric: Quantity, column: &[(u32, QuantityValue)]) -> Option<Figure> {
     let values: Vec<(u32, f64)> = column
         .iter()
-        .filter_map(|(block, reading)| {
-            if let Reading::Value(value) = reading {
-                Some((*block, *value))
-            } else {
-                None
-            }
-        })
+        .filter_map(|(block, reading)| Some((*block, reading.known()?)))
         .collect();
     let too_few = column
         .iter()
-        .filter(|(_, reading)| *reading == Reading::TooFew)
+        .filter(|(_, reading)| matches!(reading, QuantityValue::TooFew(_)))
         .count();
     if values.is_empty() && too_few == 0 {
         return None;
@@ -211,10 +114,7 @@ fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figur
                 column.len()
             )
         };
-        notes.push(format!(
-            "too few operations for {}{some}",
-            short_name(&metric)
-        ));
+        notes.push(format!("too few operations for {}{some}", metric.key()));
     } else if values.len() < column.len() {
         notes.push(format!(
             "known of {} of {} blocks",
@@ -233,20 +133,9 @@ fn figure(kind: &str, metric: Metric, column: &[(u32, Reading)]) -> Option<Figur
     })
 }
 
-fn short_name(metric: &Metric) -> String {
-    match metric {
-        Metric::LatencyPercentile(percent) => format!("p{percent}"),
-        Metric::OperationsPerSecond
-        | Metric::BytesPerSecond
-        | Metric::MeanLatency
-        | Metric::CpuPerOperation
-        | Metric::OfKind(..) => metric.name(),
-    }
-}
-
 /// The level behind values of blocks, in their own unit. On logarithms, as noise and drift
 /// multiply.
-fn level(metric: &Metric, values: &[f64]) -> (Option<f64>, Option<Estimate>, Vec<String>) {
+fn level(metric: &Quantity, values: &[f64]) -> (Option<f64>, Option<Estimate>, Vec<String>) {
     let mut notes = Vec::new();
     match values.len() {
         0 => return (None, None, notes),
@@ -255,7 +144,7 @@ fn level(metric: &Metric, values: &[f64]) -> (Option<f64>, Option<Estimate>, Vec
         n @ 5..FEWEST_BLOCKS => notes.push(format!("n = {n}: parametric interval")),
         FEWEST_BLOCKS.. => {}
     }
-    if *metric == Metric::LatencyPercentile(100.0) {
+    if metric.is("max") {
         // The longest of more operations is longer: maxima of blocks have no common level.
         return (values.iter().copied().reduce(f64::max), None, notes);
     }
@@ -329,7 +218,7 @@ mod tests {
             (6, true, None),
         ] {
             let cell = cell_of(&repeated(n));
-            let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
+            let rate = cell.figure("read", &Quantity::named("iops")).unwrap();
             assert_eq!(
                 (rate.bounds.is_some(), rate.note.as_deref()),
                 (has, note),
@@ -363,16 +252,16 @@ mod tests {
                 "{value:?}, not {expected}"
             )
         };
-        near(point("read", Metric::OperationsPerSecond), 10_000.0);
-        near(point("write", Metric::OperationsPerSecond), 5000.0);
-        near(point(ALL, Metric::OperationsPerSecond), 15_000.0);
+        near(point("read", Quantity::named("iops")), 10_000.0);
+        near(point("write", Quantity::named("iops")), 5000.0);
+        near(point(ALL, Quantity::named("iops")), 15_000.0);
         near(
-            point(ALL, Metric::MeanLatency),
+            point(ALL, Quantity::named("mean")),
             (2.0 * 3_200_000.0 + 100_000.0) / 3.0,
         );
-        near(point(ALL, Metric::CpuPerOperation), 1000.0);
+        near(point(ALL, Quantity::named("cpu/op")), 1000.0);
         assert_eq!(
-            point("read", Metric::CpuPerOperation),
+            point("read", Quantity::named("cpu/op")),
             None,
             "the process has no account by kind"
         );
@@ -384,15 +273,13 @@ mod tests {
         record.operations = record::Measurements::default();
         record.operations.insert("read", blocks(500, 1000));
         let cell = cell_of(&[record]);
-        let tail = cell
-            .figure("read", &Metric::LatencyPercentile(99.0))
-            .unwrap();
+        let tail = cell.figure("read", &Quantity::named("p99")).unwrap();
         assert_eq!(
             (tail.point, tail.note.as_deref()),
             (None, Some("too few operations for p99"))
         );
         assert!(
-            cell.figure("read", &Metric::LatencyPercentile(50.0))
+            cell.figure("read", &Quantity::named("p50"))
                 .unwrap()
                 .point
                 .is_some()
@@ -404,9 +291,7 @@ mod tests {
         let mut records = repeated(8);
         records[3].operations.insert("read", blocks(1, 77_000_000));
         let cell = cell_of(&records);
-        let largest = cell
-            .figure("read", &Metric::LatencyPercentile(100.0))
-            .unwrap();
+        let largest = cell.figure("read", &Quantity::named("max")).unwrap();
         assert_eq!(
             (largest.point, largest.bounds, largest.values.len()),
             (Some(77_000_000.0), None, 8)
@@ -420,7 +305,7 @@ mod tests {
         records[2].operations.insert("read", blocks(0, 1));
         records[2].operations.insert("fsync", blocks(1, 1));
         let cell = cell_of(&records);
-        let rate = cell.figure("read", &Metric::OperationsPerSecond).unwrap();
+        let rate = cell.figure("read", &Quantity::named("iops")).unwrap();
         assert_eq!((rate.values[2].1, rate.bounds), (0.0, None));
         assert_eq!(
             rate.note.as_deref(),
@@ -439,7 +324,7 @@ mod tests {
             },
         );
         let cell = cell_of(&[record]);
-        let shown: Vec<(&Metric, Option<f64>)> = cell
+        let shown: Vec<(&Quantity, Option<f64>)> = cell
             .figures
             .iter()
             .map(|figure| (&figure.metric, figure.point))

@@ -197,7 +197,7 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
 /// The question as the plan keeps it.
 pub(super) fn planned(question: &Question) -> PlannedQuestion {
     PlannedQuestion {
-        metric: question.metric.name(),
+        metric: question.metric.key(),
         margin: question.margin,
     }
 }

@@ -1,9 +1,8 @@
 //! The kinds of operations that a metric may be about.
 
 use crate::exit::Usage;
-use analyze::Metric;
 use lab::Plan;
-use record::Record;
+use record::{Quantity, Record};
 use std::collections::BTreeSet;
 use workload::Workload;
 
@@ -11,7 +10,7 @@ use workload::Workload;
 ///
 /// # Errors
 /// The kinds that there are.
-pub(super) fn check_records(metric: &Metric, records: &[&Record]) -> Result<(), Usage> {
+pub(super) fn check_records(metric: &Quantity, records: &[&Record]) -> Result<(), Usage> {
     let counted = records
         .iter()
         .flat_map(|record| record.operations.kinds().map(|(kind, _)| kind));
@@ -27,7 +26,7 @@ pub(super) fn check_records(metric: &Metric, records: &[&Record]) -> Result<(), 
 ///
 /// # Errors
 /// The kinds that there will be.
-pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
+pub(super) fn check_plan(metric: &Quantity, plan: &Plan) -> Result<(), Usage> {
     let everything: BTreeSet<&str> = plan
         .rows
         .iter()
@@ -37,7 +36,7 @@ pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
     check(metric, &everything, "the sides have")?;
     for row in &plan.rows {
         let of_row: BTreeSet<&str> = row.workloads.iter().flat_map(kinds).collect();
-        if metric.kind().is_none_or(|kind| !of_row.contains(kind)) {
+        if metric.operation().is_none_or(|kind| !of_row.contains(kind)) {
             continue;
         }
         for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
@@ -56,8 +55,8 @@ pub(super) fn check_plan(metric: &Metric, plan: &Plan) -> Result<(), Usage> {
     Ok(())
 }
 
-fn check(metric: &Metric, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usage> {
-    let Some(kind) = metric.kind().filter(|kind| !kinds.contains(kind)) else {
+fn check(metric: &Quantity, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usage> {
+    let Some(kind) = metric.operation().filter(|kind| !kinds.contains(kind)) else {
         return Ok(());
     };
     let known = kinds.iter().copied().collect::<Vec<_>>().join(", ");
@@ -99,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_kind_that_nobody_counts_is_refused_with_those_that_there_are() {
-        let metric = Metric::parse("put.p99").unwrap();
+        let metric = Quantity::parse("put.p99").unwrap();
         let mut record = Record::default();
         record.operations.insert("get", Operations::default());
         assert_eq!(
@@ -108,7 +107,7 @@ mod tests {
         );
         record.operations.insert("put", Operations::default());
         assert!(check_records(&metric, &[&record]).is_ok());
-        assert!(check_records(&Metric::MeanLatency, &[]).is_ok());
+        assert!(check_records(&Quantity::named("mean"), &[]).is_ok());
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn request(matches: &ArgMatches, candidates: usize) -> Result<ProfileRequest> {
             None
         },
         passes: Some(passes),
-        size: size.map_err(|source| SpecError::Quantity {
+        size: size.map_err(|source| SpecError::Expected {
             key: "size".into(),
             source,
         })?,

@@ -1,8 +1,8 @@
 //! The summary of a load that people read: what was done, rates, latencies, the parts of requests,
 //! thresholds, errors, cost, findings.
 
-use analyze::{Finding, SHOWN_PERCENTILES, percentile_has_support};
-use record::{Histogram, LoadAccount, Operations, Record, Status};
+use analyze::{Finding, SHOWN_PERCENTILES};
+use record::{Histogram, LoadAccount, Operations, Record, Status, percentile_has_support};
 use report::Page;
 use units::{ByteRate, Bytes, Nanos, Rate, format_count, lossless};
 

@@ -3,8 +3,8 @@
 use super::words;
 use crate::load::{self, ArrivalCurve, Titled};
 use crate::plot::{self, KneeLine, KneePoint, escape};
-use analyze::{Study, StudyRow, percentile_has_support};
-use record::Record;
+use analyze::{Study, StudyRow};
+use record::{Record, percentile_has_support};
 use std::fmt::Write as _;
 
 /// Longer tables than this are folded at first, but for the leading one.

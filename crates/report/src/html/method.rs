@@ -72,7 +72,7 @@ fn sentences(study: &Study) -> Vec<String> {
         out.push(format!(
             "Comparisons are by {}, in logarithms of ratios block by block; differences below {} do not matter. Nothing is dropped as an outlier, nothing is \
              corrected for drift, and nothing is sorted by result.",
-            escape(&words::title(&study.metric)),
+            escape(&study.metric.title()),
             words::percent(study.margin)
         ));
     }

@@ -3,7 +3,8 @@
 use super::rows::NOTHING;
 use super::{ALL, leading_kind, role, words};
 use crate::plot::escape;
-use analyze::{Metric, Study, StudyRow};
+use analyze::{Study, StudyRow};
+use record::Quantity;
 use std::fmt::Write as _;
 
 /// Of one arm every row with its levels; of several the level of the baseline, and every other
@@ -18,25 +19,18 @@ pub(super) fn section(study: &Study) -> Option<String> {
 }
 
 /// What a reader looks for first.
-const LEADING: [Metric; 6] = [
-    Metric::BytesPerSecond,
-    Metric::OperationsPerSecond,
-    Metric::MeanLatency,
-    Metric::LatencyPercentile(50.0),
-    Metric::LatencyPercentile(99.0),
-    Metric::CpuPerOperation,
-];
+const LEADING: [&str; 6] = ["throughput", "iops", "mean", "p50", "p99", "cpu/op"];
 
 fn levels(study: &Study) -> String {
     let mut out = "<section id=\"overview\">\n<h2>Overview</h2>\n<div class=\"scroll\"><table id=\"table-overview\"><thead><tr>\
                    <th scope=\"col\">Row</th><th scope=\"col\">Operation</th>"
         .to_owned();
-    for metric in &LEADING {
+    for metric in &LEADING.map(Quantity::named) {
         let _infallible = write!(
             out,
             "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
             words::id(metric),
-            escape(&words::title(metric))
+            escape(&metric.title())
         );
     }
     out.push_str("</tr></thead><tbody>\n");
@@ -49,7 +43,7 @@ fn levels(study: &Study) -> String {
                 words::name(kind)
             );
             let cell = row.cells.first().and_then(Option::as_ref);
-            for metric in &LEADING {
+            for metric in &LEADING.map(Quantity::named) {
                 let figure = cell.and_then(|cell| cell.figure(kind, metric));
                 let text = figure.map_or_else(
                     || NOTHING.to_owned(),
@@ -72,7 +66,7 @@ fn changes(study: &Study) -> String {
     let mut out = format!(
         "<section id=\"overview\">\n<h2>Overview</h2>\n<p>{}; of the baseline the level, of the others the change against it with its interval. \
          ▲ faster, ▼ slower, ≈ equivalent, ? cannot tell, ✕ no verdict.</p>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>",
-        escape(&words::title(&study.metric))
+        escape(&study.metric.title())
     );
     for (index, arm) in study.arms.iter().enumerate() {
         let _infallible = write!(
@@ -129,7 +123,7 @@ fn cell(study: &Study, row: &StudyRow, arm: usize) -> String {
 
 /// The compared metric over all kinds of operations, or of one kind, which is named where it is not
 /// the only one.
-fn level(row: &StudyRow, arm: usize, metric: &Metric) -> Option<String> {
+fn level(row: &StudyRow, arm: usize, metric: &Quantity) -> Option<String> {
     let kind = leading_kind(row, metric)?;
     let figure = row.cells.get(arm)?.as_ref()?.figure(kind, metric)?;
     let of = if kind == ALL || row.operations.len() == 1 {
@@ -139,5 +133,5 @@ fn level(row: &StudyRow, arm: usize, metric: &Metric) -> Option<String> {
     };
     figure
         .point
-        .map(|point| format!("{}{of}", words::unit(metric).text(point)))
+        .map(|point| format!("{}{of}", metric.unit().text(point)))
 }

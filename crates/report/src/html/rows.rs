@@ -5,8 +5,8 @@ use crate::load::is_told_apart;
 use crate::plot::{IntervalLine, Reference, Unit, escape, intervals, key};
 use crate::sentence;
 use crate::study::span_text;
-use analyze::{Cell, Fact, Figure, Metric, Study, StudyRow};
-use record::Record;
+use analyze::{Cell, Fact, Figure, Study, StudyRow};
+use record::{Quantity, Record};
 use std::fmt::Write as _;
 
 pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
@@ -24,7 +24,7 @@ pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
 }
 
 /// The metrics with a plot of their own of which some record says something.
-pub(super) fn metrics_with_figures(study: &Study) -> Vec<Metric> {
+pub(super) fn metrics_with_figures(study: &Study) -> Vec<Quantity> {
     let figures = || {
         study
             .rows
@@ -81,35 +81,23 @@ fn write_verdicts(out: &mut String, study: &Study, row: &StudyRow) {
             out,
             "<li data-arm=\"{arm}\"><span class=\"sign\">{sign}</span> {}: {}</li>",
             words::name(name),
-            escape(&sentence(comparison, study.margin))
+            escape(&sentence(comparison, study.metric.unit(), study.margin))
         );
     }
     out.push_str("</ul>\n");
 }
 
-/// Rates, then latencies from the mean to the maximum, then cost.
-fn place(metric: &Metric) -> (u8, f64) {
-    match metric {
-        Metric::BytesPerSecond => (0, 0.0),
-        Metric::OperationsPerSecond => (1, 0.0),
-        Metric::MeanLatency => (2, 0.0),
-        Metric::LatencyPercentile(percent) => (3, *percent),
-        Metric::CpuPerOperation => (4, 0.0),
-        Metric::OfKind(_, metric) => place(metric),
-    }
-}
-
 /// Metrics of which any arm has a figure here.
-fn metrics(row: &StudyRow) -> Vec<Metric> {
-    let mut out: Vec<Metric> = Vec::new();
+fn metrics(row: &StudyRow) -> Vec<Quantity> {
+    let mut out: Vec<Quantity> = Vec::new();
     for figure in row.cells.iter().flatten().flat_map(|cell| &cell.figures) {
         if !out.contains(&figure.metric) {
             out.push(figure.metric.clone());
         }
     }
     out.sort_by(|a, b| {
-        place(a)
-            .partial_cmp(&place(b))
+        a.place()
+            .partial_cmp(&b.place())
             .unwrap_or(std::cmp::Ordering::Equal)
     });
     out
@@ -131,7 +119,7 @@ fn write_table(out: &mut String, study: &Study, row: &StudyRow, index: usize) {
             out,
             "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
             words::id(metric),
-            escape(&words::title(metric))
+            escape(&metric.title())
         );
     }
     out.push_str("</tr></thead><tbody>\n");
@@ -208,7 +196,7 @@ fn blocks(cell: &Cell) -> String {
 
 /// Point and interval, and with `notes` what is to be said of this figure beyond `common`.
 pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) -> String {
-    let unit = words::unit(&figure.metric);
+    let unit = figure.metric.unit();
     let point = figure
         .point
         .map_or_else(|| NOTHING.to_owned(), |point| escape(&unit.text(point)));
@@ -227,17 +215,18 @@ pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) ->
 }
 
 /// Rates and CPU over everything where that has one, latencies by kind: a mixed latency is neither.
-fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Metric) -> Vec<&'a str> {
+fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Quantity) -> Vec<&'a str> {
     let known = |cell: &Cell| {
         cell.figure(ALL, metric)
             .is_some_and(|figure| figure.point.is_some())
     };
     let has_all = row.cells.iter().flatten().any(known);
-    let wanted = |kind: &&str| match metric.of_any_kind() {
-        Metric::OperationsPerSecond | Metric::BytesPerSecond | Metric::CpuPerOperation => {
+    let wanted = |kind: &&str| {
+        if metric.is_of_times() {
+            *kind != ALL
+        } else {
             !has_all || *kind == ALL
         }
-        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::OfKind(..) => *kind != ALL,
     };
     row.operations
         .iter()
@@ -246,8 +235,8 @@ fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Metric) -> Vec<&'a str> {
         .collect()
 }
 
-fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Option<String> {
-    let unit = words::unit(metric);
+fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Option<String> {
+    let unit = metric.unit();
     let figure = |cell: &Option<Cell>| cell.as_ref()?.figure(kind, metric).cloned();
     let line = |(arm, cell): (usize, &Option<Cell>)| {
         let figure = figure(cell)?;
@@ -279,10 +268,10 @@ fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Option<
     } else {
         String::new()
     };
-    let heading = format!("{}{kind}", escape(&words::title(metric)));
+    let heading = format!("{}{kind}", escape(&metric.title()));
     let label = format!(
         "{} of each arm in {} with intervals",
-        words::title(metric),
+        metric.title(),
         row.name
     );
     let plot = intervals(&label, "", unit, &lines, &Reference { at, band: None })?;
@@ -315,7 +304,7 @@ fn changes(study: &Study, row: &StudyRow) -> Option<String> {
         at: Some(0.0),
         band: Some((1.0 / (1.0 + study.margin) - 1.0, study.margin)),
     };
-    let metric = words::title(&study.metric);
+    let metric = study.metric.title();
     let label = format!(
         "Change of {metric} of each arm against the baseline in {} with intervals",
         row.name

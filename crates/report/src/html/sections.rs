@@ -4,8 +4,8 @@ use super::{ALL, leading_kind, legend, load, traces, words};
 use crate::plot::{
     self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, Unit, escape,
 };
-use analyze::{Curve, Effective, Metric, Study, StudyRow};
-use record::Record;
+use analyze::{Curve, Effective, Study, StudyRow};
+use record::{Quantity, Record};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -162,7 +162,7 @@ fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) ->
 }
 
 /// Bytes for large blocks and where bytes are compared, operations otherwise.
-fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Metric {
+fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Quantity {
     let sizes = row
         .cells
         .iter()
@@ -177,10 +177,10 @@ fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Metric {
         .flatten()
         .flat_map(|cell| traces::of(cell, records))
         .any(|record| Effective::of(record).block_bytes().is_some());
-    if study.metric == Metric::BytesPerSecond || (large && known) {
-        Metric::BytesPerSecond
+    if study.metric == Quantity::named("throughput") || (large && known) {
+        Quantity::named("throughput")
     } else {
-        Metric::OperationsPerSecond
+        Quantity::named("iops")
     }
 }
 
@@ -212,11 +212,11 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Str
         return String::new();
     }
     let cut = stats::warm_up::frozen_cut(&cuts);
-    let label = format!("{} over time in {}", words::title(&metric), row.name);
+    let label = format!("{} over time in {}", metric.title(), row.name);
     let plot = plot::series(
         &label,
-        words::unit(&metric),
-        &words::title(&metric),
+        metric.unit(),
+        &metric.title(),
         &lines,
         Some(cut as f64 * 1e9),
     );
@@ -275,10 +275,10 @@ fn depths(study: &Study) -> String {
     let mut out = String::new();
     for name in order {
         let curves = &by_name[name];
-        let throughput = lines(study, curves, &Metric::OperationsPerSecond);
+        let throughput = lines(study, curves, &Quantity::named("iops"));
         let latency: Vec<DepthLine> = [
-            (Metric::MeanLatency, false),
-            (Metric::LatencyPercentile(99.0), true),
+            (Quantity::named("mean"), false),
+            (Quantity::named("p99"), true),
         ]
         .into_iter()
         .flat_map(|(metric, secondary)| {
@@ -321,7 +321,7 @@ fn depths(study: &Study) -> String {
     out
 }
 
-fn lines(study: &Study, curves: &[&Curve], metric: &Metric) -> Vec<DepthLine> {
+fn lines(study: &Study, curves: &[&Curve], metric: &Quantity) -> Vec<DepthLine> {
     let point = |arm: usize, depth: u64, row: usize| {
         let row = study.rows.get(row)?;
         let kind = leading_kind(row, metric)?;
@@ -334,7 +334,7 @@ fn lines(study: &Study, curves: &[&Curve], metric: &Metric) -> Vec<DepthLine> {
     };
     let line = |curve: &&Curve| DepthLine {
         arm: curve.arm,
-        name: format!("{}, {}", arm_name(study, curve.arm), words::title(metric)),
+        name: format!("{}, {}", arm_name(study, curve.arm), metric.title()),
         secondary: false,
         points: curve
             .points
@@ -367,17 +367,8 @@ fn drifts(study: &Study, row: &StudyRow, index: usize) -> String {
         })
     };
     let lines: Vec<DriftLine> = row.cells.iter().enumerate().filter_map(line).collect();
-    let label = format!(
-        "{} block by block in {}",
-        words::title(&study.metric),
-        row.name
-    );
-    let Some(plot) = plot::drift(
-        &label,
-        words::unit(&study.metric),
-        &words::title(&study.metric),
-        &lines,
-    ) else {
+    let label = format!("{} block by block in {}", study.metric.title(), row.name);
+    let Some(plot) = plot::drift(&label, study.metric.unit(), &study.metric.title(), &lines) else {
         return String::new();
     };
     let notes = row.drift.as_ref().map(drift_note).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! What the records of one cell say together, for plots: thinned, never one plot a record.
 
 use crate::plot::{Regime, Sample};
-use analyze::{Cell, Metric};
-use record::{Coverage, Histogram, Interval, Record};
+use analyze::Cell;
+use record::{Coverage, Histogram, Interval, Quantity, Record};
 use stats::warm_up::{RegimeChange, Steadiness, mser5, regime_change, steady};
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
@@ -33,14 +33,13 @@ fn intervals(record: &Record) -> impl Iterator<Item = &Interval> {
 }
 
 /// Bytes or operations a second in each interval of each record, each from its own start.
-pub(super) fn samples(records: &[&Record], metric: &Metric) -> Vec<Sample> {
-    let amount = |interval: &Interval| match metric.of_any_kind() {
-        Metric::BytesPerSecond => interval.operations.bytes(),
-        Metric::OperationsPerSecond
-        | Metric::MeanLatency
-        | Metric::LatencyPercentile(_)
-        | Metric::CpuPerOperation
-        | Metric::OfKind(..) => interval.operations.count(),
+pub(super) fn samples(records: &[&Record], metric: &Quantity) -> Vec<Sample> {
+    let amount = |interval: &Interval| {
+        if metric.is("throughput") {
+            interval.operations.bytes()
+        } else {
+            interval.operations.count()
+        }
     };
     let sample = |interval: &Interval| Sample {
         start_ns: interval.start_ns,
@@ -252,7 +251,7 @@ mod tests {
             end_ns: SECOND + 1000,
             ..Interval::default()
         });
-        let found = samples(&[&record], &Metric::OperationsPerSecond);
+        let found = samples(&[&record], &Quantity::named("iops"));
         assert_eq!((found.len(), found[0].value), (10, 100.0));
     }
 

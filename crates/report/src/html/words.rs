@@ -1,34 +1,12 @@
 //! How figures, metrics and verdicts are put into words.
 
 use crate::plot::{Unit, escape};
-use analyze::{Bounds, Figure, Metric};
+use analyze::{Bounds, Figure};
+use record::Quantity;
 use stats::{Estimate, Verdict};
 
-/// The unit of a metric.
-pub(super) fn unit(metric: &Metric) -> Unit {
-    match metric {
-        Metric::OperationsPerSecond => Unit::PerSecond,
-        Metric::BytesPerSecond => Unit::BytesPerSecond,
-        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => Unit::Time,
-        Metric::OfKind(_, metric) => unit(metric),
-    }
-}
-
-/// The heading of a metric.
-pub(super) fn title(metric: &Metric) -> String {
-    match metric {
-        Metric::OperationsPerSecond => "IOPS".into(),
-        Metric::BytesPerSecond => "Bandwidth".into(),
-        Metric::MeanLatency => "Mean latency".into(),
-        Metric::LatencyPercentile(percent) if *percent >= 100.0 => "Maximum".into(),
-        Metric::LatencyPercentile(percent) => format!("p{percent}"),
-        Metric::CpuPerOperation => "CPU/op".into(),
-        Metric::OfKind(kind, metric) => format!("{} of {kind}", title(metric)),
-    }
-}
-
 /// A name of a metric for attributes.
-pub(super) fn id(metric: &Metric) -> String {
+pub(super) fn id(metric: &Quantity) -> String {
     metric.of_any_kind().key()
 }
 
@@ -88,7 +66,7 @@ pub(super) fn bounded(estimate: &Estimate) -> Option<(f64, f64)> {
 
 /// Interval or range of a figure as text; a range says that it is one.
 pub(super) fn around(figure: &Figure) -> Option<String> {
-    let text = between(unit(&figure.metric), figure.point?, ends(figure)?);
+    let text = between(figure.metric.unit(), figure.point?, ends(figure)?);
     Some(if figure.range().is_some() {
         format!("range {text}")
     } else {

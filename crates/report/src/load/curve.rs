@@ -4,8 +4,8 @@
 use super::{Titled, success_text, value_text};
 use crate::plot::Unit;
 use crate::study::{NOTHING, Table};
-use analyze::{Study, percentile_has_support};
-use record::{Histogram, Record};
+use analyze::Study;
+use record::{Histogram, Record, percentile_has_support};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
 

@@ -1,8 +1,7 @@
 //! The numbers that only a load has, of one record.
 
 use crate::plot::Unit;
-use analyze::percentile_has_support;
-use record::{Histogram, LoadAccount, Record, Summary};
+use record::{Histogram, LoadAccount, Record, Summary, percentile_has_support};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
 

@@ -8,9 +8,9 @@
 use super::readings::{ALL, Gathered, ITERATION, PARTS, REQUESTS, gathered, is_aside};
 use super::{Titled, of, value_text};
 use crate::plot::Unit;
-use crate::study::{NOTHING, Table, metric_name};
-use analyze::{Cell, Effective, Metric, Study, StudyRow};
-use record::Record;
+use crate::study::{NOTHING, Table};
+use analyze::{Cell, Effective, Study, StudyRow};
+use record::{Quantity, Record};
 use stats::Verdict;
 use units::{Bytes, lossless::f64_to_u64_saturating};
 
@@ -18,14 +18,7 @@ use units::{Bytes, lossless::f64_to_u64_saturating};
 const SAME_SIZE: f64 = 0.02;
 const ONE_RUN: &str = "One run a side: no verdict.";
 /// What is compared of each kind of operation.
-const METRICS: [Metric; 6] = [
-    Metric::LatencyPercentile(50.0),
-    Metric::LatencyPercentile(95.0),
-    Metric::LatencyPercentile(99.0),
-    Metric::LatencyPercentile(100.0),
-    Metric::BytesPerSecond,
-    Metric::OperationsPerSecond,
-];
+const METRICS: [&str; 6] = ["p50", "p95", "p99", "max", "throughput", "iops"];
 
 /// One number of one arm, over its blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +28,7 @@ struct Level {
 }
 
 impl Level {
-    fn of_figure(cell: &Cell, kind: &str, metric: &Metric) -> Self {
+    fn of_figure(cell: &Cell, kind: &str, metric: &Quantity) -> Self {
         cell.figure(kind, metric)
             .map_or_else(Self::default, |figure| Self {
                 point: figure.point,
@@ -211,20 +204,11 @@ fn three_digits(value: f64) -> String {
 }
 
 /// What a heading calls a metric of a load.
-fn name(metric: &Metric) -> String {
-    if *metric == Metric::OperationsPerSecond {
+fn name(metric: &Quantity) -> String {
+    if metric.is("iops") {
         "Operations/s".to_owned()
     } else {
-        metric_name(metric)
-    }
-}
-
-fn unit(metric: &Metric) -> Unit {
-    match metric {
-        Metric::OperationsPerSecond => Unit::PerSecond,
-        Metric::BytesPerSecond => Unit::BytesPerSecond,
-        Metric::MeanLatency | Metric::LatencyPercentile(_) | Metric::CpuPerOperation => Unit::Time,
-        Metric::OfKind(_, metric) => unit(metric),
+        metric.title()
     }
 }
 
@@ -233,7 +217,7 @@ fn no_reason(_: usize, _: usize) -> Option<String> {
 }
 
 /// By arm, a figure of the study.
-fn figures(study: &Study, row: &StudyRow, kind: &str, metric: &Metric) -> Vec<Level> {
+fn figures(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Vec<Level> {
     (0..study.arms.len())
         .map(|arm| {
             row.cells[arm]
@@ -284,18 +268,18 @@ fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, Unit
 /// One scenario: of each kind of operation latencies, throughput, rate, and what was counted.
 pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
     let readings = all_readings(study, row, records);
-    let mut sides = Sides::new(study, &["Operation", "Metric"]);
+    let mut sides = Sides::new(study, &["Operation", "Quantity"]);
     for kind in row
         .operations
         .iter()
         .filter(|kind| !is_aside(kind) || *kind == REQUESTS)
     {
-        for metric in &METRICS {
+        for metric in &METRICS.map(Quantity::named) {
             let apart = |base, arm| other_sizes(row, records, kind, metric, base, arm);
             sides.push(
                 &[kind, &name(metric)],
                 row,
-                unit(metric),
+                metric.unit(),
                 &figures(study, row, kind, metric),
                 apart,
             );
@@ -329,11 +313,11 @@ fn other_sizes(
     row: &StudyRow,
     records: &[Record],
     kind: &str,
-    metric: &Metric,
+    metric: &Quantity,
     base: usize,
     arm: usize,
 ) -> Option<String> {
-    if *metric != Metric::BytesPerSecond || kind == ALL {
+    if !metric.is("throughput") || kind == ALL {
         return None;
     }
     let size = |arm: usize| {
@@ -384,7 +368,7 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
         .find(|kind| !is_aside(kind))
         .map_or(ALL, String::as_str);
     let operation = if together { ALL } else { only };
-    let mut sides = Sides::new(study, &["Metric"]);
+    let mut sides = Sides::new(study, &["Quantity"]);
     for part in ["duration", "waiting", "receiving", "sending", "connecting"] {
         let name = format!("{part} p95");
         sides.push(
@@ -401,7 +385,7 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
 /// Users, iterations and cost: of one arm its values, of several side by side.
 pub(super) fn conduct(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
     let readings = all_readings(study, row, records);
-    let mut sides = Sides::new(study, &["Metric"]);
+    let mut sides = Sides::new(study, &["Quantity"]);
     for name in CONDUCT {
         let Some((_, (unit, _))) = readings
             .iter()
@@ -452,7 +436,7 @@ const CONDUCT: [&str; 23] = [
 
 /// The p95 of every operation of every scenario.
 pub(super) fn overview(study: &Study, rows: &[&StudyRow]) -> Titled {
-    let p95 = Metric::LatencyPercentile(95.0);
+    let p95 = Quantity::named("p95");
     let mut sides = Sides::new(study, &["Scenario", "Operation"]);
     for row in rows {
         for kind in row.operations.iter().filter(|kind| !is_aside(kind)) {
@@ -470,7 +454,7 @@ pub(super) fn overview(study: &Study, rows: &[&StudyRow]) -> Titled {
 
 /// The throughput of every operation of every scenario.
 pub(super) fn throughput(study: &Study, rows: &[&StudyRow], records: &[Record]) -> Titled {
-    let metric = Metric::BytesPerSecond;
+    let metric = Quantity::named("throughput");
     let mut sides = Sides::new(study, &["Scenario", "Operation"]);
     for row in rows {
         for kind in row.operations.iter().filter(|kind| !is_aside(kind)) {
@@ -546,7 +530,7 @@ mod tests {
             found.table.lines[0],
             [
                 "Operation",
-                "Metric",
+                "Quantity",
                 "before",
                 "after",
                 "after against before"

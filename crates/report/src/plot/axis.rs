@@ -1,59 +1,32 @@
 //! One axis: a range of values, where they lie, and which of them are written.
 
-use units::lossless::f64_to_u64_saturating;
-use units::{ByteRate, Bytes, Nanos, Rate};
+pub(crate) use units::Unit;
 
-/// What a number counts, which decides how it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    PerSecond,
-    BytesPerSecond,
-    /// Nanoseconds.
-    Time,
-    Bytes,
-    /// A ratio minus one, with its sign.
-    Change,
-    Whole,
+/// The value at a tick: without zeros that say nothing.
+fn tick_text(unit: Unit, value: f64) -> String {
+    if value == 0.0 && unit != Unit::Change {
+        return "0".to_owned();
+    }
+    let text = unit.text(value);
+    let (number, name) = text.split_once(' ').unwrap_or((&text, ""));
+    let number = if unit == Unit::Change && value == 0.0 {
+        "0"
+    } else {
+        trimmed(number)
+    };
+    if name.is_empty() {
+        number.to_owned()
+    } else {
+        format!("{number} {name}")
+    }
 }
 
-impl Unit {
-    /// The value for people.
-    pub(crate) fn text(self, value: f64) -> String {
-        match self {
-            Self::PerSecond => Rate(value).to_string(),
-            Self::BytesPerSecond => ByteRate(value).to_string(),
-            Self::Time if value < 100.0 => format!("{} ns", trimmed(&format!("{value:.1}"))),
-            Self::Time => Nanos(f64_to_u64_saturating(value.round())).to_string(),
-            Self::Bytes => Bytes(f64_to_u64_saturating(value.round())).to_string(),
-            Self::Change => format!("{:+.1} %", 100.0 * value).replace("-0.0 %", "+0.0 %"),
-            Self::Whole => units::format_count(value),
-        }
-    }
-
-    /// The value at a tick: without zeros that say nothing.
-    fn tick(self, value: f64) -> String {
-        if value == 0.0 && self != Self::Change {
-            return "0".to_owned();
-        }
-        let text = self.text(value);
-        let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-        let number = if self == Self::Change && value == 0.0 {
-            "0"
-        } else {
-            trimmed(number)
-        };
-        if unit.is_empty() {
-            number.to_owned()
-        } else {
-            format!("{number} {unit}")
-        }
-    }
-
-    /// Powers of this make round numbers of this unit.
-    fn base(self) -> f64 {
-        match self {
-            Self::BytesPerSecond | Self::Bytes => 1024.0,
-            Self::PerSecond | Self::Time | Self::Change | Self::Whole => 1000.0,
+/// Powers of this make round numbers of a unit.
+fn base(unit: Unit) -> f64 {
+    match unit {
+        Unit::BytesPerSecond | Unit::Bytes => 1024.0,
+        Unit::PerSecond | Unit::Time | Unit::Percent | Unit::Change | Unit::Whole | Unit::Ratio => {
+            1000.0
         }
     }
 }
@@ -128,7 +101,7 @@ impl Axis {
         let ticks = (0..16_u32)
             .map(|index| (first + f64::from(index)) * step)
             .take_while(|tick| *tick <= high + 1e-9 * step)
-            .map(|tick| (tick, unit.tick(tick)))
+            .map(|tick| (tick, tick_text(unit, tick)))
             .collect();
         Self {
             title: title.to_owned(),
@@ -169,7 +142,7 @@ impl Axis {
         let ticks = all
             .into_iter()
             .filter(|tick| (from..=to).contains(tick))
-            .map(|tick| (tick, unit.tick(tick)))
+            .map(|tick| (tick, tick_text(unit, tick)))
             .collect();
         Self {
             title: title.to_owned(),
@@ -218,7 +191,7 @@ fn round_step(unit: Unit, rough: f64, most: f64) -> f64 {
             .find(|step| *step >= rough)
             .unwrap_or(rough);
     }
-    let base = unit.base();
+    let base = base(unit);
     let prefix = if base > 1000.0 && most >= 1.0 {
         base.powf((most.ln() / base.ln()).floor())
     } else {

@@ -1,15 +1,15 @@
 //! What stands around a level, and of which runs it speaks: an interval of six runs is no promise
 //! of what the storage gives at another time.
 
-use super::value_text;
-use analyze::{Bounds, Cell, Figure, Metric, Study};
+use analyze::{Bounds, Cell, Figure, Study};
+use record::Quantity;
 use stats::Dependence;
 use std::collections::BTreeSet;
 use units::Nanos;
 
 /// `[9.9K, 10.1K]`; bounds that rounding would blur by how far they reach: `±0.30 %`. A range says
 /// that it is one.
-pub(crate) fn bounds_text(metric: &Metric, point: f64, bounds: &Bounds) -> String {
+pub(crate) fn bounds_text(metric: &Quantity, point: f64, bounds: &Bounds) -> String {
     const NARROW: f64 = 0.02;
     let (low, high) = bounds.ends();
     let reach = (high - point).max(point - low);
@@ -18,8 +18,8 @@ pub(crate) fn bounds_text(metric: &Metric, point: f64, bounds: &Bounds) -> Strin
     } else {
         format!(
             "[{}, {}]",
-            value_text(metric, low),
-            value_text(metric, high)
+            metric.unit().number(low),
+            metric.unit().number(high)
         )
     };
     match bounds {
@@ -164,7 +164,7 @@ mod tests {
     fn cell(bounds: Bounds, span: Option<Nanos>) -> Cell {
         let figure = Figure {
             kind: "read".into(),
-            metric: Metric::OperationsPerSecond,
+            metric: Quantity::named("iops"),
             values: (0..6).map(|block| (block, 20_000.0)).collect(),
             point: Some(20_000.0),
             bounds: Some(bounds),
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn bounds_that_rounding_would_blur_say_how_far_they_reach() {
-        let rate = Metric::OperationsPerSecond;
+        let rate = Quantity::named("iops");
         let narrow = Estimate {
             low: 19_999.0,
             high: 20_001.0,

@@ -5,9 +5,8 @@
 
 use crate::csv::push_row;
 use crate::load::readings;
-use crate::plot::Unit;
 use crate::sentence;
-use analyze::{Bounds, Cell, Figure, Metric, RowComparison, Study};
+use analyze::{Bounds, Cell, Figure, RowComparison, Study};
 use record::Record;
 
 /// With what the header begins in every version.
@@ -69,7 +68,7 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
             push(
                 &reading.operation,
                 &reading.name,
-                unit_name(reading.unit),
+                reading.unit.name(),
                 reading.value,
                 &record.id,
             );
@@ -96,18 +95,6 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
     }
     out
 }
-
-/// A unit for machines.
-pub(super) fn unit_name(unit: Unit) -> &'static str {
-    match unit {
-        Unit::PerSecond => "1/s",
-        Unit::BytesPerSecond => "bytes/s",
-        Unit::Time => "ns",
-        Unit::Bytes => "bytes",
-        Unit::Change | Unit::Whole => "1",
-    }
-}
-
 fn effect_cells_of_none() -> Vec<String> {
     vec![String::new(); 6]
 }
@@ -118,12 +105,11 @@ pub(super) fn is_study_csv(text: &str) -> bool {
 }
 
 fn figure_cells(figure: &Figure) -> Vec<String> {
-    let (name, unit) = names(&figure.metric);
     let ends = figure.bounds.as_ref().map(Bounds::ends);
     vec![
         figure.kind.clone(),
-        name,
-        unit.to_owned(),
+        figure.metric.column(),
+        figure.metric.unit().name().to_owned(),
         figure.values.len().to_string(),
         number(figure.point),
         number(ends.map(|(low, _)| low)),
@@ -177,24 +163,8 @@ fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String
         percent(|effect| effect.low),
         percent(|effect| effect.high),
         comparison.blocks.to_string(),
-        sentence(comparison, study.margin),
+        sentence(comparison, study.metric.unit(), study.margin),
     ]
-}
-
-/// A metric's name and unit for machines.
-pub(crate) fn names(metric: &Metric) -> (String, &'static str) {
-    match metric {
-        Metric::BytesPerSecond => ("bandwidth".into(), "bytes/s"),
-        Metric::OperationsPerSecond => ("operations".into(), "1/s"),
-        Metric::MeanLatency => ("latency mean".into(), "ns"),
-        Metric::LatencyPercentile(100.0) => ("latency max".into(), "ns"),
-        Metric::LatencyPercentile(percent) => (format!("latency p{percent}"), "ns"),
-        Metric::CpuPerOperation => ("cpu per operation".into(), "ns"),
-        Metric::OfKind(kind, metric) => {
-            let (name, unit) = names(metric);
-            (format!("{kind} {name}"), unit)
-        }
-    }
 }
 
 fn number(value: Option<f64>) -> String {

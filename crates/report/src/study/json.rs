@@ -1,7 +1,6 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
 //! what is not known is null.
 
-use super::csv::{names, unit_name};
 use crate::load::readings;
 use crate::sentence;
 use crate::verdicts::verdict_fields;
@@ -47,13 +46,12 @@ pub fn study_json(study: &Study, records: &[Record]) -> String {
             Some((arm.name.clone(), comparison_value(study, found.as_ref()?)))
         })
         .collect();
-    let (metric, unit) = names(&study.metric);
     let whole = json!({
         "fathom_report": FORM,
         "records": study.records,
         "arms": arms,
         "baseline": study.baseline.map(|baseline| &study.arms[baseline].name),
-        "compared": { "metric": metric, "unit": unit, "margin": study.margin },
+        "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit().name(), "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
         "rows": study.rows.iter().map(|row| row_value(study, row, records)).collect::<Vec<_>>(),
@@ -123,9 +121,8 @@ fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
 
 fn figures(cell: &Cell) -> Vec<Value> {
     let one = |figure: &Figure| {
-        let (metric, unit) = names(&figure.metric);
         json!({
-            "operation": figure.kind, "metric": metric, "unit": unit, "value": figure.point,
+            "operation": figure.kind, "quantity": figure.metric.key(), "metric": figure.metric.column(), "unit": figure.metric.unit().name(), "value": figure.point,
             "estimate": figure.interval().map(estimate), "range": figure.range().map(range), "note": figure.note,
             "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
         })
@@ -139,7 +136,7 @@ fn loads(cell: &Cell, records: &[Record]) -> Vec<Value> {
         let record = records.get(*index)?;
         let found: Vec<Value> = readings(record)
             .into_iter()
-            .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": unit_name(r.unit), "value": r.value }))
+            .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": r.unit.name(), "value": r.value }))
             .collect();
         let thresholds = record.load.as_ref().map(|load| &load.thresholds);
         (!found.is_empty())
@@ -165,7 +162,7 @@ fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {
         json!({ "percent": percent(effect.point), "low": percent(effect.low), "high": percent(effect.high), "level": effect.level, "n": effect.n })
     });
     json!({
-        "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.margin),
-        "judged": verdict_fields(comparison, study.margin),
+        "effect": effect, "pairs": comparison.blocks, "verdict": sentence(comparison, study.metric.unit(), study.margin),
+        "quantity": study.metric.key(), "judged": verdict_fields(comparison, study.metric.unit(), study.margin),
     })
 }

@@ -3,8 +3,8 @@
 use super::TerminalOptions;
 use super::page::{Page, grouped, time};
 use crate::per_second;
-use analyze::{SHOWN_PERCENTILES, percentile_has_support};
-use record::{Histogram, Operations, Record};
+use analyze::SHOWN_PERCENTILES;
+use record::{Histogram, Operations, Record, percentile_has_support};
 use units::{ByteRate, Bytes, Nanos, format_count};
 
 const STAR: &str = "* fewer than 10 operations were slower than this percentile";

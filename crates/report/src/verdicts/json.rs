@@ -4,8 +4,10 @@
 use super::{ArmEntries, Entry, Verdicts, differences, grouped, word};
 use crate::comparison::{reason_kind, reason_text, sentence};
 use analyze::{Disagreement, RowComparison};
+use record::Preference;
 use serde_json::{Map, Value, json};
 use stats::{Estimate, Method, Verdict};
+use units::Unit;
 
 /// The version of the form below.
 const FORM: u32 = 1;
@@ -15,7 +17,6 @@ const MARK: &str = "fathom_verdicts";
 #[must_use]
 pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
     let metric = &verdicts.question.metric;
-    let (_, unit) = crate::study::metric_names(metric);
     let outcome = verdicts.outcome();
     let entries: Vec<Value> = verdicts
         .arms
@@ -40,8 +41,12 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
         "fail_on": verdicts.gate.words(),
         "baseline": verdicts.base,
         "metric": {
-            "key": metric.key(), "name": metric.name(), "unit": unit,
-            "better": if metric.higher_is_better() { "higher" } else { "lower" },
+            "key": metric.key(), "name": metric.name(), "unit": metric.unit().name(),
+            "better": match metric.better() {
+                Preference::Higher => "higher",
+                Preference::Lower => "lower",
+                Preference::Unsaid => "unsaid",
+            },
         },
         "margin_percent": 100.0 * verdicts.margin(),
         "verdicts": entries,
@@ -85,7 +90,11 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
         "is_over_all_rows": entry.is_over_all_rows,
         "outcome": verdicts.judge(entry).word(),
     });
-    let found = verdict_fields(entry.found, verdicts.margin());
+    let found = verdict_fields(
+        entry.found,
+        verdicts.question.metric.unit(),
+        verdicts.margin(),
+    );
     value
         .as_object_mut()
         .expect("the value was made an object")
@@ -94,7 +103,7 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
 }
 
 /// What a verdict says, as data: the same in every form that is JSON.
-pub(crate) fn verdict_fields(found: &RowComparison, margin: f64) -> Map<String, Value> {
+pub(crate) fn verdict_fields(found: &RowComparison, unit: Unit, margin: f64) -> Map<String, Value> {
     let (mut beyond, mut reason, mut seen, mut more) =
         (Value::Null, Value::Null, Value::Null, Value::Null);
     match &found.verdict {
@@ -127,7 +136,7 @@ pub(crate) fn verdict_fields(found: &RowComparison, margin: f64) -> Map<String, 
         ("reason", reason),
         ("would_have_seen_percent", seen),
         ("more_blocks", more),
-        ("sentence", sentence(found, margin).into()),
+        ("sentence", sentence(found, unit, margin).into()),
     ];
     fields
         .into_iter()
@@ -176,7 +185,7 @@ mod tests {
         );
         assert_eq!(
             value["metric"],
-            json!({ "key": "get.p99", "name": "get: p99 latency in ns", "unit": "ns", "better": "lower" })
+            json!({ "key": "get.p99", "name": "get: p99 latency", "unit": "ns", "better": "lower" })
         );
         let words: Vec<&str> = value["verdicts"]
             .as_array()

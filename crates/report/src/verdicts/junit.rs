@@ -59,7 +59,14 @@ fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number
             verdicts,
             arm,
             entry,
-            (verdict, &sentence(entry.found, verdicts.margin())),
+            (
+                verdict,
+                &sentence(
+                    entry.found,
+                    verdicts.question.metric.unit(),
+                    verdicts.margin(),
+                ),
+            ),
         );
     }
     for lone in &arm.comparison.lone_rows {

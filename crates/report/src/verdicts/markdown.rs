@@ -3,7 +3,7 @@
 
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, grouped};
 use crate::comparison::{leading_facts, sentence};
-use crate::study::{escaped, value_text};
+use crate::study::escaped;
 use analyze::Disagreement;
 use stats::Verdict;
 use std::fmt::Write as _;
@@ -137,7 +137,11 @@ fn in_words(verdicts: &Verdicts<'_>, entry: &Entry<'_>) -> String {
     format!(
         "- {}: {}\n",
         escaped(&entry.found.row),
-        escaped(&sentence(entry.found, verdicts.margin()))
+        escaped(&sentence(
+            entry.found,
+            verdicts.question.metric.unit(),
+            verdicts.margin()
+        ))
     )
 }
 
@@ -159,7 +163,7 @@ fn line(out: &mut String, verdicts: &Verdicts<'_>, entry: &Entry<'_>) {
     let median = |value: Option<f64>| {
         value.map_or_else(
             || "-".to_owned(),
-            |value| value_text(&verdicts.question.metric, value),
+            |value| verdicts.question.metric.unit().number(value),
         )
     };
     let _infallible = writeln!(
@@ -234,7 +238,7 @@ mod tests {
         <!-- fathom verdicts -->
         ## ⚠️ Storage comparison: no verdict
 
-        Get: p99 latency in ns, each with a\|&lt;b&gt;. Differences below 5.0 % do not matter.
+        Get: p99 latency, each with a\|&lt;b&gt;. Differences below 5.0 % do not matter.
 
         ### new against a\|&lt;b&gt;
 

@@ -74,7 +74,7 @@ pub(super) fn show_paths(paths: &[PathBuf]) -> Option<String> {
 /// `STEP/LENGTH`.
 pub(super) fn regions(key: &str, text: &str) -> Result<Regions, SpecError> {
     let bytes = |part: &str| {
-        Bytes::parse(part).map_err(|source| SpecError::Quantity {
+        Bytes::parse(part).map_err(|source| SpecError::Expected {
             key: key.into(),
             source,
         })
@@ -111,7 +111,7 @@ pub(super) fn block_sizes(key: &str, text: &str) -> Result<BlockSizes, SpecError
     let mut sizes = Vec::new();
     for part in text.split(':') {
         let (size, weight) = part.split_once('/').unwrap_or((part, "100"));
-        let size = Bytes::parse(size).map_err(|source| SpecError::Quantity {
+        let size = Bytes::parse(size).map_err(|source| SpecError::Expected {
             key: key.into(),
             source,
         })?;

@@ -1,16 +1,17 @@
 //! The figures of one kind of operation, whoever gives them: our counters, or what a foreign source
 //! says.
 
-use crate::Effective;
-use record::{Operations, Record, Summary};
+use crate::quantity::Times;
+use crate::{Operations, Record, Summary};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use units::lossless::f64_to_u64_saturating;
 
 /// What is known of one kind of operation of a record. Where our counters and a summary are both
 /// there, the counters answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures<'a> {
-    pub(crate) kind: &'a str,
+pub struct Figures<'a> {
+    pub kind: &'a str,
     operations: Option<&'a Operations>,
     summary: Option<&'a Summary>,
     measured_ns: u64,
@@ -19,7 +20,7 @@ pub(crate) struct Figures<'a> {
 }
 
 /// The figures of every kind that has a count, a rate or a latency, by the name of the kind.
-pub(crate) fn figures(record: &Record) -> impl Iterator<Item = Figures<'_>> {
+pub fn figures(record: &Record) -> impl Iterator<Item = Figures<'_>> {
     let kinds: BTreeSet<&str> = record
         .operations
         .kinds()
@@ -33,13 +34,11 @@ pub(crate) fn figures(record: &Record) -> impl Iterator<Item = Figures<'_>> {
 }
 
 /// The figures of one kind, if the record has it.
-pub(crate) fn of_kind<'a>(record: &'a Record, kind: &'a str) -> Option<Figures<'a>> {
+pub fn of_kind<'a>(record: &'a Record, kind: &'a str) -> Option<Figures<'a>> {
     let (operations, summary) = (record.operations.kind(kind), record.summaries.get(kind));
     operations.is_some().then_some(()).or(summary.map(|_| ()))?;
     let own = record.spans.get(kind).map(|span| span.elapsed_ns);
-    let measured_ns = own
-        .or_else(|| Effective::of(record).measured_ns())
-        .unwrap_or(0);
+    let measured_ns = own.or_else(|| record.measured_ns()).unwrap_or(0);
     Some(Figures {
         kind,
         operations,
@@ -50,12 +49,12 @@ pub(crate) fn of_kind<'a>(record: &'a Record, kind: &'a str) -> Option<Figures<'
 }
 
 /// The figures of reads and writes.
-pub(crate) fn transfers(record: &Record) -> impl Iterator<Item = Figures<'_>> {
+pub fn transfers(record: &Record) -> impl Iterator<Item = Figures<'_>> {
     figures(record).filter(|figures| matches!(figures.kind, "read" | "write"))
 }
 
 /// The sum of a figure over reads and writes; `None` if no kind, or not every kind, has it.
-pub(crate) fn sum_of_transfers(
+pub fn sum_of_transfers(
     record: &Record,
     figure: impl Fn(&Figures<'_>) -> Option<f64>,
 ) -> Option<f64> {
@@ -88,32 +87,32 @@ impl<'a> Figures<'a> {
     }
 
     /// Whether our counters answer.
-    pub(crate) fn is_counted(&self) -> bool {
+    pub fn is_counted(&self) -> bool {
         self.operations.is_some()
     }
 
     /// Operations that succeeded.
-    pub(crate) fn count(&self) -> Option<u64> {
+    pub fn count(&self) -> Option<u64> {
         self.operations
             .map(|o| o.count)
             .or_else(|| self.summary?.count)
             .or(self.shared)
     }
 
-    pub(crate) fn bytes(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         self.operations
             .map(|o| o.bytes)
             .or_else(|| self.summary?.bytes)
     }
 
-    pub(crate) fn errors(&self) -> Option<u64> {
+    pub fn errors(&self) -> Option<u64> {
         self.operations
             .map(|o| o.errors)
             .or_else(|| self.summary?.errors)
     }
 
     /// Operations a second: as counted, else as the source says.
-    pub(crate) fn per_second(&self) -> Option<f64> {
+    pub fn per_second(&self) -> Option<f64> {
         let counted = self.operations.and_then(|o| self.over_time(o.count));
         counted
             .or_else(|| self.stated_per_second())
@@ -121,7 +120,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Bytes a second: as counted, else as the source says.
-    pub(crate) fn bytes_per_second(&self) -> Option<f64> {
+    pub fn bytes_per_second(&self) -> Option<f64> {
         let counted = self.operations.and_then(|o| self.over_time(o.bytes));
         counted
             .or_else(|| self.stated_bytes_per_second())
@@ -129,12 +128,12 @@ impl<'a> Figures<'a> {
     }
 
     /// The time over which the rates of this kind are.
-    pub(crate) fn measured_ns(&self) -> Option<u64> {
+    pub fn measured_ns(&self) -> Option<u64> {
         Some(self.measured_ns).filter(|ns| *ns > 0)
     }
 
     /// Operations a second, whether they succeeded or failed: what kept the target busy.
-    pub(crate) fn tried_per_second(&self) -> Option<f64> {
+    pub fn tried_per_second(&self) -> Option<f64> {
         let rate = self.per_second()?;
         let both = self
             .count()
@@ -150,80 +149,74 @@ impl<'a> Figures<'a> {
     }
 
     /// Operations a second as a foreign source says them.
-    pub(crate) fn stated_per_second(&self) -> Option<f64> {
+    pub fn stated_per_second(&self) -> Option<f64> {
         self.summary?
             .per_second
             .filter(|rate| rate.is_finite() && *rate > 0.0)
     }
 
     /// Bytes a second as a foreign source says them.
-    pub(crate) fn stated_bytes_per_second(&self) -> Option<f64> {
+    pub fn stated_bytes_per_second(&self) -> Option<f64> {
         self.summary?
             .bytes_per_second
             .filter(|rate| rate.is_finite() && *rate > 0.0)
     }
 
-    /// Mean latency in nanoseconds.
-    pub(crate) fn mean_ns(&self) -> Option<f64> {
+    /// The latencies.
+    #[must_use]
+    pub fn times(&self) -> Times<'a> {
         let counted = self
             .operations
-            .and_then(|o| o.latency.mean())
-            .or_else(|| self.summary?.latency.as_ref()?.mean());
-        counted
-            .or_else(|| self.summary?.mean_ns)
-            .filter(|mean| mean.is_finite() && *mean >= 0.0)
+            .map(|o| &o.latency)
+            .filter(|h| !h.is_empty());
+        let histogram = counted.or_else(|| self.summary?.latency.as_ref());
+        Times {
+            histogram: histogram.map(Cow::Borrowed),
+            summary: self.summary,
+            samples: self
+                .summary
+                .and_then(|s| s.samples)
+                .or_else(|| self.samples()),
+        }
+    }
+
+    /// Mean latency in nanoseconds.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        let mean = self.times().mean().known();
+        mean.filter(|mean| mean.is_finite() && *mean >= 0.0)
     }
 
     /// Mean time from issue to end, in nanoseconds: in a closed loop the latency.
-    pub(crate) fn mean_service_ns(&self) -> Option<f64> {
+    pub fn mean_service_ns(&self) -> Option<f64> {
         self.operations
             .and_then(|o| o.service.as_ref()?.mean())
             .or_else(|| self.mean_ns())
     }
 
     /// A percentile (0 to 100) of the latency in nanoseconds, where histogram or source have it.
-    pub(crate) fn percentile_ns(&self, percent: f64) -> Option<f64> {
-        let histogram = self
-            .operations
-            .map(|o| &o.latency)
-            .filter(|h| !h.is_empty())
-            .or_else(|| self.summary?.latency.as_ref());
-        let counted = histogram.and_then(|histogram| histogram.quantile(percent / 100.0));
-        counted.or_else(|| {
-            self.summary?
-                .percentiles_ns
-                .get(&percent.to_string())
-                .copied()
-        })
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
+        self.times()
+            .percentile(&percent.to_string())
+            .of_any_support()
     }
 
     /// The longest latency in nanoseconds.
-    pub(crate) fn max_ns(&self) -> Option<f64> {
-        let histogram = self
-            .operations
-            .map(|o| &o.latency)
-            .filter(|h| !h.is_empty())
-            .or_else(|| self.summary?.latency.as_ref());
-        histogram
-            .and_then(|histogram| histogram.max())
-            .map(|ns| ns as f64)
-            .or_else(|| self.summary?.max_ns)
+    #[must_use]
+    pub fn max_ns(&self) -> Option<f64> {
+        self.times().max().known()
     }
 
     /// How many latencies there are, where they are counted apart from operations.
-    pub(crate) fn latencies(&self) -> Option<u64> {
-        let histogram = self
-            .operations
-            .map(|o| &o.latency)
-            .filter(|h| !h.is_empty())
-            .or_else(|| self.summary?.latency.as_ref());
-        histogram
-            .map(record::Histogram::count)
-            .or_else(|| self.summary?.samples)
+    #[must_use]
+    pub fn latencies(&self) -> Option<u64> {
+        let histogram = self.times().histogram.map(|histogram| histogram.count());
+        histogram.or_else(|| self.summary?.samples)
     }
 
     /// The percentiles that a foreign source shows.
-    pub(crate) fn stated_percentiles(&self) -> Vec<f64> {
+    pub fn stated_percentiles(&self) -> Vec<f64> {
         let texts = self
             .summary
             .into_iter()
@@ -237,7 +230,7 @@ impl<'a> Figures<'a> {
     }
 
     /// How many latencies stand behind the percentiles.
-    pub(crate) fn samples(&self) -> Option<u64> {
+    pub fn samples(&self) -> Option<u64> {
         self.operations
             .map(|o| o.count)
             .or_else(|| self.summary?.samples)
@@ -245,7 +238,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Mean bytes of one operation: from amounts, else from rates.
-    pub(crate) fn bytes_each(&self) -> Option<f64> {
+    pub fn bytes_each(&self) -> Option<f64> {
         let quotient = |bytes: f64, count: f64| (count > 0.0 && bytes > 0.0).then(|| bytes / count);
         let amounts = self
             .bytes()
@@ -255,12 +248,12 @@ impl<'a> Figures<'a> {
     }
 
     /// What the source says besides, and our counters where both are of the same operations.
-    pub(crate) fn both(&self) -> Option<(&'a Operations, &'a Summary)> {
+    pub fn both(&self) -> Option<(&'a Operations, &'a Summary)> {
         self.operations.zip(self.summary)
     }
 
     /// Other numbers of the source, by its own names.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
+    pub fn others(&self) -> impl Iterator<Item = (&'a str, f64)> + use<'a> {
         self.summary.into_iter().flat_map(|summary| {
             summary
                 .figures
@@ -270,7 +263,7 @@ impl<'a> Figures<'a> {
     }
 
     /// What the source prints, by the name of the figure.
-    pub(crate) fn as_written(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    pub fn as_written(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         self.summary.into_iter().flat_map(|summary| {
             summary
                 .as_written
@@ -283,7 +276,20 @@ impl<'a> Figures<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::example::{SECOND, blocks};
+    use crate::Histogram;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn blocks(count: u64, latency_ns: u64) -> Operations {
+        let mut latency = Histogram::default();
+        latency.record_many(latency_ns, count);
+        Operations {
+            count,
+            bytes: count * 4096,
+            latency,
+            ..Operations::default()
+        }
+    }
 
     fn quoted(summary: Summary) -> Record {
         Record {
