@@ -460,7 +460,7 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         .invalid
         .clone()
         .or_else(|| (values.len() < blocks.len()).then(|| without_metric(blocks, question)))
-        .or_else(|| (question.metric.better() == Preference::Unsaid).then(|| undirected(question)))
+        .or_else(|| accused::undirected(&question.metric))
         .or_else(|| {
             (differences.len() < stats::FEWEST_BLOCKS).then_some(Reason::TooFewBlocks {
                 n: differences.len(),
@@ -487,13 +487,6 @@ fn judged(name: &str, blocks: &[Block<'_>], how: &Judgement, question: &Question
         differences,
         sensitivity,
     }
-}
-
-fn undirected(question: &Question) -> Reason {
-    Reason::Audit(format!(
-        "nobody says whether more or less of {} is better; say --better higher or --better lower",
-        question.metric
-    ))
 }
 
 fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {

@@ -456,11 +456,7 @@ fn row_drift(row: &rows::Row<'_>, metric: &Quantity) -> Option<Drift> {
     let mut blocks: BTreeMap<u32, Vec<(&rows::Slot<'_>, usize, f64)>> = BTreeMap::new();
     for (arm, slots) in &arms {
         for slot in *slots {
-            if let Some(value) = metric
-                .of(slot.record)
-                .known()
-                .filter(|value| value.is_finite() && *value > 0.0)
-            {
+            if let Some(value) = metric.of(slot.record).known().filter(|value| *value > 0.0) {
                 blocks
                     .entry(slot.block)
                     .or_default()

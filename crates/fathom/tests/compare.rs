@@ -627,7 +627,7 @@ fn a_metric_that_a_side_does_not_have_is_no_zero() {
     assert_ends(
         &fathom(&["compare", &sides[0], &sides[1], "--metric", "cpu"]),
         4,
-        &["10 of 10 blocks have no CPU ns an operation"],
+        &["10 of 10 blocks have no CPU time an operation"],
     );
     assert_ends(
         &fathom(&["compare", &sides[0], &sides[1], "--metric", "p99.9999"]),
@@ -637,7 +637,7 @@ fn a_metric_that_a_side_does_not_have_is_no_zero() {
     assert_ends(
         &fathom(&["compare", &sides[0], &sides[1], "--metric", "speed"]),
         2,
-        &["--metric \"speed\" is not"],
+        &["--metric \"speed\": \"speed\" is no metric"],
     );
     assert_ends(
         &fathom(&["compare", &sides[0], &sides[1], "--margin", "0"]),
@@ -916,7 +916,7 @@ fn the_plan_is_the_first_line_and_every_verb_knows_it() {
         "\"most_passes\":12",
         "\"seed\":1",
         "\"margin\":0.05",
-        "operations a second",
+        "\"metric\":\"iops\"",
     ] {
         assert!(
             lines[0].contains(fact),

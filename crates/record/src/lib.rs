@@ -38,7 +38,7 @@ pub use load::{
 pub use measurements::{Measurements, Operations};
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{
-    NoQuantity, Part, Preference, Quantity, QuantityValue, Shown, Times, forms,
+    NoQuantity, Preference, Quantity, QuantityValue, RequestPart, Shown, Times, forms,
     percentile_has_support,
 };
 pub use record::{

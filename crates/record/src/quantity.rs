@@ -7,171 +7,40 @@
 //! `server.cpu/op`, stands alone. The measures are the rows of one table; everything that shows,
 //! compares or limits a number takes its name, unit and better direction from there.
 
+mod grammar;
 mod sources;
 mod table;
+mod value;
 
 use crate::Record;
 use sources::{Counts, times};
 use std::fmt;
 use table::{Measure, Source, TABLE};
-use units::Unit;
+use units::ValueUnit;
 
+pub use grammar::forms;
 pub use sources::{Times, percentile_has_support};
+pub use value::{NoQuantity, Preference, QuantityValue, RequestPart, Shown};
 
 /// Whole turns of users.
 const ITERATION: &str = "iteration";
 /// How much later than intended the generator itself began.
 const LATENESS: &str = "lateness";
-/// What a number stated by a source begins with.
-const STATED: &str = "value:";
 
 /// One number of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
     kind: Option<String>,
-    part: Option<Part>,
+    part: Option<RequestPart>,
     measure: &'static Measure,
     /// The percentage of a percentile, the name of a stated number; else empty.
     parameter: String,
     preference: Preference,
 }
 
-/// What a record says of a quantity.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum QuantityValue {
-    Known(f64),
-    /// A percentile that fewer than ten operations lie above, and what they give.
-    TooFew(f64),
-    Unknown,
-}
-
-/// Which values of a quantity are wished for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preference {
-    Higher,
-    Lower,
-    /// The number is somebody else's, or says what was asked.
-    Unsaid,
-}
-
-/// Where a quantity stands without being asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
-    /// Among the figures of every study.
-    InStudies,
-    /// Among what is told of loads.
-    OfLoads,
-    WhenAsked,
-}
-
-/// A part of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    Connecting,
-    Sending,
-    Waiting,
-    Receiving,
-    /// The whole of it, from its issue.
-    Duration,
-}
-
-/// A text that names no quantity.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{why}")]
-pub struct NoQuantity {
-    why: String,
-}
-
-impl Part {
-    /// In the order of a request's life, the whole last.
-    pub const ALL: [Self; 5] = [
-        Self::Connecting,
-        Self::Sending,
-        Self::Waiting,
-        Self::Receiving,
-        Self::Duration,
-    ];
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connecting => "connecting",
-            Self::Sending => "sending",
-            Self::Waiting => "waiting",
-            Self::Receiving => "receiving",
-            Self::Duration => "duration",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|part| part.name() == name)
-    }
-}
-
-impl QuantityValue {
-    /// The value, where the record supports it.
-    #[must_use]
-    pub fn known(self) -> Option<f64> {
-        match self {
-            Self::Known(value) => Some(value),
-            Self::TooFew(_) | Self::Unknown => None,
-        }
-    }
-
-    /// The value, however few operations it is of.
-    #[must_use]
-    pub fn of_any_support(self) -> Option<f64> {
-        match self {
-            Self::Known(value) | Self::TooFew(value) => Some(value),
-            Self::Unknown => None,
-        }
-    }
-
-    fn of(value: Option<f64>) -> Self {
-        value.map_or(Self::Unknown, Self::Known)
-    }
-}
-
 impl Quantity {
     /// The percentiles that studies show of every kind of operation.
     const STUDIED_PERCENTILES: [&str; 4] = ["50", "95", "99", "99.9"];
-
-    /// Reads the name of a quantity.
-    ///
-    /// # Errors
-    /// The text names none.
-    pub fn parse(text: &str) -> Result<Self, NoQuantity> {
-        let refused = |why: String| NoQuantity { why };
-        let stated = text.split_once(STATED).filter(|(_, name)| !name.is_empty());
-        if let Some(((subject, name), measure)) = stated.zip(table::value()) {
-            let (kind, part) = subject_of(subject)?;
-            return Ok(Self {
-                kind,
-                part,
-                parameter: name.to_owned(),
-                ..Self::of_all(measure)
-            });
-        }
-        if let Some(measure) = table::of_record(text) {
-            return Ok(Self::of_all(measure));
-        }
-        let (subject, measure, parameter) = table::suffix(text).ok_or_else(|| {
-            let word = text.rsplit('.').next().unwrap_or(text);
-            refused(format!("{word:?} is no metric; metrics are {}", forms()))
-        })?;
-        let (kind, part) = subject_of(subject)?;
-        let has_times_alone =
-            part.is_some() || matches!(kind.as_deref(), Some(ITERATION | LATENESS));
-        if has_times_alone && !measure.is_of_times() {
-            return Err(refused("phases and iterations have times only".to_owned()));
-        }
-        Ok(Self {
-            kind,
-            part,
-            parameter,
-            ..Self::of_all(measure)
-        })
-    }
 
     /// The quantity of a name that stands in the program.
     ///
@@ -321,7 +190,7 @@ impl Quantity {
     }
 
     #[must_use]
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> ValueUnit {
         self.measure.unit
     }
 
@@ -357,7 +226,7 @@ impl Quantity {
     /// Whether it is a number of operations, of which there are none where there was nothing.
     #[must_use]
     pub fn counts(&self) -> bool {
-        matches!(self.measure.source, Source::Counts(_)) && self.measure.unit != Unit::Percent
+        matches!(self.measure.source, Source::Counts(_)) && self.measure.unit != ValueUnit::Percent
     }
 
     /// The same as a share of all operations, where there is such a measure.
@@ -365,7 +234,7 @@ impl Quantity {
     pub fn as_share(&self) -> Option<Self> {
         let name = format!("{}/op", self.measure.name);
         let measure = TABLE.iter().find(|measure| measure.name == name)?;
-        (measure.unit == Unit::Percent).then(|| Self {
+        (measure.unit == ValueUnit::Percent).then(|| Self {
             measure,
             preference: measure.better,
             ..self.clone()
@@ -421,47 +290,6 @@ impl Quantity {
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.key())
-    }
-}
-
-/// Every name of a measure, for help and refusals.
-#[must_use]
-pub fn forms() -> String {
-    let names = TABLE.iter().map(|measure| {
-        let name = measure
-            .name
-            .replace("p{}", "p50 to p100")
-            .replace("{}", "NAME");
-        std::iter::once(name)
-            .chain(measure.aliases.iter().map(|alias| (*alias).to_owned()))
-            .collect::<Vec<_>>()
-            .join(" or ")
-    });
-    names.collect::<Vec<_>>().join(", ")
-}
-
-/// Kind and part of what stands before a measure: nothing, or words that each end with a dot.
-fn subject_of(text: &str) -> Result<(Option<String>, Option<Part>), NoQuantity> {
-    let refused = |why: String| NoQuantity { why };
-    if text.is_empty() {
-        return Ok((None, None));
-    }
-    let mut words: Vec<&str> = text.strip_suffix('.').unwrap_or(text).split('.').collect();
-    let part = words.last().and_then(|word| Part::named(word));
-    if part.is_some() {
-        words.pop();
-    }
-    let kind = words.pop();
-    if !words.is_empty() {
-        return Err(refused("too many dots".to_owned()));
-    }
-    let is_word = |kind: &str| {
-        let mut letters = kind.chars();
-        !kind.is_empty() && letters.all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '_'))
-    };
-    match kind.filter(|kind| !is_word(kind)) {
-        Some(kind) => Err(refused(format!("{kind:?} is no kind of operation"))),
-        None => Ok((kind.map(str::to_owned), part)),
     }
 }
 

@@ -7,7 +7,7 @@ use analyze::{
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use units::Unit;
+use units::ValueUnit;
 
 /// Below this p the machine's behaviour over the blocks is said (trust, section 3.9).
 const DRIFT_ALPHA: f64 = 0.01;
@@ -316,7 +316,7 @@ fn list(out: &mut String, title: &str, differences: &[analyze::Disagreement]) {
 /// The verdict as a sentence (trust, section 3.8), and whether the experiment came to its planned
 /// end.
 #[must_use]
-pub fn sentence(row: &RowComparison, unit: Unit, margin: f64) -> String {
+pub fn sentence(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
     let verdict = verdict(row, unit, margin);
     match (&row.verdict, row.interrupted) {
         (Verdict::Invalid(_), _) | (_, None) => verdict,
@@ -328,7 +328,7 @@ pub fn sentence(row: &RowComparison, unit: Unit, margin: f64) -> String {
     }
 }
 
-fn verdict(row: &RowComparison, unit: Unit, margin: f64) -> String {
+fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
         Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, unit, *windows),
@@ -371,7 +371,7 @@ const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the erro
 
 /// What is left to say of runs whose order nobody drew: where both sides lie, and in how few
 /// stretches of time.
-fn undrawn(row: &RowComparison, unit: Unit, [of_base, of_candidate]: [usize; 2]) -> String {
+fn undrawn(row: &RowComparison, unit: ValueUnit, [of_base, of_candidate]: [usize; 2]) -> String {
     let levels = row.base.zip(row.candidate).map(|(base, candidate)| {
         let (base_text, candidate_text, ratio) = (unit.number(base), unit.number(candidate), candidate / base);
         format!(" Medians {base_text} and {candidate_text}, a ratio of {ratio:.3}, over {of_base} and {of_candidate} windows of time.")
@@ -486,7 +486,7 @@ mod tests {
         assert_eq!(
             sentence(
                 &row(Verdict::Faster { by_margin: true }),
-                Unit::PerSecond,
+                ValueUnit::PerSecond,
                 0.05
             ),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks."
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(
             sentence(
                 &row(Verdict::Invalid(Reason::TooFewBlocks { n: 1 })),
-                Unit::PerSecond,
+                ValueUnit::PerSecond,
                 0.05
             ),
             "No verdict: 1 complete pair; an interval needs 6"
@@ -504,9 +504,10 @@ mod tests {
             .iter_mut()
             .for_each(|effect| *effect = effect.negated());
         assert!(
-            sentence(&less, Unit::PerSecond, 0.05).starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
+            sentence(&less, ValueUnit::PerSecond, 0.05)
+                .starts_with("Slower by 7.7 % [5.3 to 10.1], 12"),
             "{}",
-            sentence(&less, Unit::PerSecond, 0.05)
+            sentence(&less, ValueUnit::PerSecond, 0.05)
         );
         let mut broken = row(Verdict::Faster { by_margin: true });
         broken.interrupted = Some(Interrupted {
@@ -514,13 +515,13 @@ mod tests {
             planned: 60,
         });
         assert_eq!(
-            sentence(&broken, Unit::PerSecond, 0.05),
+            sentence(&broken, ValueUnit::PerSecond, 0.05),
             "Faster by 8.3 % [5.6 to 11.2], 12 blocks. Interrupted after 13 of 60 planned blocks: judged as what may stop at a look."
         );
         let mut undrawn = row(Verdict::Invalid(Reason::NotDrawnByLot { windows: [2, 3] }));
         undrawn.effect = None;
         assert_eq!(
-            sentence(&undrawn, Unit::PerSecond, 0.05),
+            sentence(&undrawn, ValueUnit::PerSecond, 0.05),
             "No verdict: the order was not drawn by lot: nothing bounds the error. Medians 1.00K and 1.08K, a ratio of 1.083, over 2 and 3 windows of time. For a verdict: fathom compare --run"
         );
         let unsure = sentence(
@@ -528,7 +529,7 @@ mod tests {
                 mde: 0.1_f64.ln_1p(),
                 more: None,
             }),
-            Unit::PerSecond,
+            ValueUnit::PerSecond,
             0.05,
         );
         assert!(
@@ -687,7 +688,7 @@ warning[y]: said
             ..effect
         });
         assert_eq!(
-            sentence(&unsure, Unit::PerSecond, 0.05),
+            sentence(&unsure, ValueUnit::PerSecond, 0.05),
             "Cannot tell: +8.3 % [no interval yet], 12 blocks."
         );
     }

@@ -5,7 +5,7 @@
 //! are the study's own figures; what only a load has is read from its records here. A failure is
 //! always shown as a number, beside a success that is not rounded to all of it.
 
-use crate::plot::Unit;
+use crate::plot::ValueUnit;
 use crate::study::Table;
 use analyze::{Cell, Study, StudyRow};
 use record::Record;
@@ -141,7 +141,7 @@ pub(crate) fn success_text(succeeded: u64, failed: u64) -> String {
 }
 
 /// A value with its unit, or that nobody knows it.
-fn value_text(unit: Unit, value: Option<f64>) -> String {
+fn value_text(unit: ValueUnit, value: Option<f64>) -> String {
     value.map_or_else(
         || crate::study::NOTHING.to_owned(),
         |value| unit.text(value),

@@ -19,7 +19,7 @@ mod latency;
 mod series;
 mod svg;
 
-pub(crate) use axis::Unit;
+pub(crate) use axis::ValueUnit;
 pub(crate) use depth::{DepthLine, DepthPoint, depth};
 pub(crate) use drift::{DriftLine, drift};
 pub(crate) use heat::{LEVELS, access_map, latency_map};

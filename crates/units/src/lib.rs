@@ -3,7 +3,7 @@
 //! A size that is read one way by the flag parser and another way by a job file is a benchmark of
 //! something else, and nobody notices. Every text that stands for a quantity is therefore read here
 //! and every quantity is written here: [`Bytes`], [`Nanos`], [`Rate`], [`ByteRate`], [`Percent`]
-//! and [`IdList`]; and numbers of which only the [`Unit`] is known.
+//! and [`IdList`]; and numbers of which only the [`ValueUnit`] is known.
 //!
 //! # What holds
 //! * One text has one meaning. `4k`, `4K`, `4Ki`, `4kb` and `4KiB` are 4096 bytes; `4kB` and `4MB`,
@@ -51,4 +51,4 @@ pub use list::IdList;
 pub use nanos::Nanos;
 pub use percent::Percent;
 pub use rate::{ByteRate, Rate, format_count};
-pub use unit::Unit;
+pub use unit::ValueUnit;

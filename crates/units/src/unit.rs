@@ -5,7 +5,7 @@ use crate::{ByteRate, Bytes, Nanos, Percent, Rate, format_count};
 
 /// The unit of a number that is kept as a plain floating point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Operations a second.
     PerSecond,
     BytesPerSecond,
@@ -22,7 +22,7 @@ pub enum Unit {
     Ratio,
 }
 
-impl Unit {
+impl ValueUnit {
     /// The value for people.
     #[must_use]
     pub fn text(self, value: f64) -> String {
@@ -121,43 +121,43 @@ mod tests {
     #[test]
     fn a_value_is_written_with_its_unit() {
         for (unit, value, text) in [
-            (Unit::PerSecond, 363_000.0, "363 K/s"),
-            (Unit::BytesPerSecond, 1_048_576.0, "1.00 MiB/s"),
-            (Unit::Time, 57.31, "57.3 ns"),
-            (Unit::Time, 90.0, "90 ns"),
-            (Unit::Time, 110_000.4, "110 µs"),
-            (Unit::Bytes, 4096.0, "4 KiB"),
-            (Unit::Percent, 99.999, "over 99.99%"),
-            (Unit::Percent, 0.001, "under 0.01%"),
-            (Unit::Change, 0.083, "+8.3 %"),
-            (Unit::Whole, 3014.0, "3.01K"),
-            (Unit::Ratio, 1.5, "1.50"),
+            (ValueUnit::PerSecond, 363_000.0, "363 K/s"),
+            (ValueUnit::BytesPerSecond, 1_048_576.0, "1.00 MiB/s"),
+            (ValueUnit::Time, 57.31, "57.3 ns"),
+            (ValueUnit::Time, 90.0, "90 ns"),
+            (ValueUnit::Time, 110_000.4, "110 µs"),
+            (ValueUnit::Bytes, 4096.0, "4 KiB"),
+            (ValueUnit::Percent, 99.999, "over 99.99%"),
+            (ValueUnit::Percent, 0.001, "under 0.01%"),
+            (ValueUnit::Change, 0.083, "+8.3 %"),
+            (ValueUnit::Whole, 3014.0, "3.01K"),
+            (ValueUnit::Ratio, 1.5, "1.50"),
         ] {
             assert_eq!(unit.text(value), text);
         }
-        assert_eq!(Unit::PerSecond.number(363_000.0), "363K");
-        assert_eq!(Unit::Time.number(90.0), "90 ns");
+        assert_eq!(ValueUnit::PerSecond.number(363_000.0), "363K");
+        assert_eq!(ValueUnit::Time.number(90.0), "90 ns");
     }
 
     #[test]
     fn a_value_is_read_in_its_unit_alone() {
         for (unit, text, value) in [
-            (Unit::PerSecond, "10k/s", Ok(10_000.0)),
-            (Unit::Time, "50ms", Ok(50_000_000.0)),
+            (ValueUnit::PerSecond, "10k/s", Ok(10_000.0)),
+            (ValueUnit::Time, "50ms", Ok(50_000_000.0)),
             (
-                Unit::Time,
+                ValueUnit::Time,
                 "50",
                 Err("\"50\" has no unit; write 50ms or 0.05s".to_owned()),
             ),
-            (Unit::Bytes, " 4KiB", Ok(4096.0)),
-            (Unit::Percent, "1%", Ok(1.0)),
-            (Unit::Whole, "7", Ok(7.0)),
+            (ValueUnit::Bytes, " 4KiB", Ok(4096.0)),
+            (ValueUnit::Percent, "1%", Ok(1.0)),
+            (ValueUnit::Whole, "7", Ok(7.0)),
             (
-                Unit::Whole,
+                ValueUnit::Whole,
                 "7%",
                 Err("\"7%\" is no whole number".to_owned()),
             ),
-            (Unit::Ratio, "1.5", Ok(1.5)),
+            (ValueUnit::Ratio, "1.5", Ok(1.5)),
         ] {
             assert_eq!(unit.parse(text), value, "{text}");
         }

@@ -2,6 +2,7 @@
 
 use super::{Question, RowComparison};
 use crate::{Located, Severity};
+use record::{Preference, Quantity};
 use stats::{Reason, Verdict};
 
 /// Rules of the audit that a comparison answers itself, by blocks and with the level that its looks
@@ -15,6 +16,15 @@ const ANSWERED: [&str; 5] = [
 ];
 /// Also answered where options were declared to be what is compared.
 const ANSWERED_BY_FACTORS: &str = "size_mix";
+
+/// Why numbers of which nobody says what is better have no verdict.
+pub(super) fn undirected(metric: &Quantity) -> Option<Reason> {
+    (metric.better() == Preference::Unsaid).then(|| {
+        Reason::Audit(format!(
+            "nobody says whether more or less of {metric} is better; say --better higher or --better lower"
+        ))
+    })
+}
 
 /// What the audit says of records that are compared and the comparison does not answer itself, but
 /// for notes.

@@ -1,6 +1,6 @@
 //! Where the values of measures come from: counters, times, accounts, and what other tools state.
 
-use super::{ITERATION, LATENESS, Part, QuantityValue};
+use super::{ITERATION, LATENESS, QuantityValue, RequestPart};
 use crate::figures::{figures, of_kind, sum_of_transfers};
 use crate::{Histogram, LoadAccount, Operations, Record, RequestPhases, Summary};
 use std::borrow::Cow;
@@ -167,7 +167,7 @@ impl<'a> Times<'a> {
 pub(super) fn times<'a>(
     record: &'a Record,
     kind: Option<&'a str>,
-    part: Option<Part>,
+    part: Option<RequestPart>,
 ) -> Times<'a> {
     let load = record.load.as_ref();
     let told = |name: &str| {
@@ -210,10 +210,10 @@ fn of_all(record: &Record) -> Times<'_> {
 }
 
 /// The times of a part of requests, of one kind or of all of them.
-fn of_part(record: &Record, kind: Option<&str>, part: Part) -> Histogram {
+fn of_part(record: &Record, kind: Option<&str>, part: RequestPart) -> Histogram {
     let is_meant = |name: &str| kind.is_none_or(|kind| kind == name);
     let mut sum = Histogram::default();
-    if part == Part::Duration {
+    if part == RequestPart::Duration {
         // In an open loop the latency holds a wait that is no part of the request.
         let whole = |operations: &Operations| {
             operations
@@ -233,12 +233,12 @@ fn of_part(record: &Record, kind: Option<&str>, part: Part) -> Histogram {
     sum
 }
 
-fn of_phase(phases: &RequestPhases, part: Part) -> &Histogram {
+fn of_phase(phases: &RequestPhases, part: RequestPart) -> &Histogram {
     match part {
-        Part::Connecting => &phases.connecting,
-        Part::Sending => &phases.sending,
-        Part::Waiting => &phases.waiting,
-        Part::Receiving | Part::Duration => &phases.receiving,
+        RequestPart::Connecting => &phases.connecting,
+        RequestPart::Sending => &phases.sending,
+        RequestPart::Waiting => &phases.waiting,
+        RequestPart::Receiving | RequestPart::Duration => &phases.receiving,
     }
 }
 

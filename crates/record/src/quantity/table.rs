@@ -5,7 +5,9 @@ use super::{Preference, QuantityValue, Shown};
 use crate::Record;
 use Preference::{Higher, Lower, Unsaid};
 use Source::{Counts as Counted, Record as Whole, Stated, Times as Timed};
-use units::Unit::{self, Bytes, BytesPerSecond, PerSecond, Percent, Ratio, Time, Whole as Number};
+use units::ValueUnit::{
+    self, Bytes, BytesPerSecond, PerSecond, Percent, Ratio, Time, Whole as Number,
+};
 
 /// How a measure is named and shown, and where its value comes from. `{}` stands for the parameter.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub(super) struct Measure {
     pub(super) column: &'static str,
     /// Its name in a sentence.
     pub(super) words: &'static str,
-    pub(super) unit: Unit,
+    pub(super) unit: ValueUnit,
     pub(super) better: Preference,
     pub(super) shown: Shown,
     /// Whether it says how many operations failed, or did not.
@@ -96,7 +98,7 @@ impl Measure {
 const fn row(
     name: &'static str,
     title: &'static str,
-    unit: Unit,
+    unit: ValueUnit,
     better: Preference,
     source: Source,
 ) -> Measure {
@@ -352,51 +354,3 @@ pub(super) static TABLE: &[Measure] = &[
     .of_loads(),
     row("value:{}", "{}", Number, Unsaid, Stated(sources::stated)),
 ];
-
-/// What a source states under a name.
-pub(super) fn value() -> Option<&'static Measure> {
-    TABLE.iter().find(|measure| measure.name == "value:{}")
-}
-
-/// The measure that stands alone under this name.
-pub(super) fn of_record(text: &str) -> Option<&'static Measure> {
-    TABLE
-        .iter()
-        .filter(|measure| measure.is_of_record())
-        .find(|measure| measure.name == text || measure.aliases.contains(&text))
-}
-
-/// What stands before the name of a measure with the dot between them, the measure, and its
-/// parameter. The dot of `p99.9` divides nothing.
-pub(super) fn suffix(text: &str) -> Option<(&str, &'static Measure, String)> {
-    let before = |name: &str| {
-        let rest = text.strip_suffix(name)?;
-        (rest.is_empty() || rest.ends_with('.')).then_some(rest)
-    };
-    let alike = |word: &str| before(word).map(str::len);
-    let plain = TABLE
-        .iter()
-        .filter(|measure| !measure.is_of_record() && !measure.has_parameter())
-        .find_map(|measure| {
-            let mut names = std::iter::once(&measure.name).chain(measure.aliases);
-            names.find_map(|name| Some((before(name)?, measure, String::new())))
-        });
-    let percentile = TABLE.iter().find(|measure| measure.name == "p{}")?;
-    let middle = ["median", "med"].into_iter().find_map(alike);
-    plain.or_else(|| {
-        let (at, percent) = match middle {
-            Some(at) => (at, 50.0),
-            None => {
-                let at = text.rfind(".p").map_or(0, |at| at + 1);
-                let percent = text[at..].strip_prefix('p')?.parse().ok();
-                (at, percent.filter(|p: &f64| (0.0..=100.0).contains(p))?)
-            }
-        };
-        let rest = &text[..at];
-        if percent < 100.0 {
-            return Some((rest, percentile, percent.to_string()));
-        }
-        let max = TABLE.iter().find(|measure| measure.name == "max")?;
-        Some((rest, max, String::new()))
-    })
-}

@@ -105,7 +105,7 @@ fn cell(study: &Study, row: &StudyRow, arm: usize) -> String {
     match &comparison.effect {
         Some(effect) => {
             let (point, interval) = words::change(effect);
-            let unit = crate::plot::Unit::Change;
+            let unit = crate::plot::ValueUnit::Change;
             let between = interval
                 .map(|bounds| format!("<small>{}</small>", words::between(unit, point, bounds)))
                 .unwrap_or_default();

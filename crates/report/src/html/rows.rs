@@ -2,7 +2,7 @@
 
 use super::{ALL, environment, load, plotted, role, words};
 use crate::load::is_told_apart;
-use crate::plot::{IntervalLine, Reference, Unit, escape, intervals, key};
+use crate::plot::{IntervalLine, Reference, ValueUnit, escape, intervals, key};
 use crate::sentence;
 use crate::study::span_text;
 use analyze::{Cell, Fact, Figure, Study, StudyRow};
@@ -312,7 +312,7 @@ fn changes(study: &Study, row: &StudyRow) -> Option<String> {
     let plot = intervals(
         &label,
         "change against the baseline",
-        Unit::Change,
+        ValueUnit::Change,
         &lines,
         &reference,
     )?;

@@ -2,7 +2,7 @@
 
 use super::{ALL, leading_kind, legend, load, traces, words};
 use crate::plot::{
-    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, Unit, escape,
+    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, ValueUnit, escape,
 };
 use analyze::{Curve, Effective, Study, StudyRow};
 use record::{Quantity, Record};
@@ -291,7 +291,7 @@ fn depths(study: &Study) -> String {
             (
                 plot::depth(
                     &format!("IOPS by queue depth of {name}"),
-                    Unit::PerSecond,
+                    ValueUnit::PerSecond,
                     "IOPS",
                     &throughput,
                 ),
@@ -300,7 +300,7 @@ fn depths(study: &Study) -> String {
             (
                 plot::depth(
                     &format!("Latency by queue depth of {name}"),
-                    Unit::Time,
+                    ValueUnit::Time,
                     "latency, mean and p99",
                     &latency,
                 ),
@@ -387,7 +387,7 @@ fn drift_note(drift: &stats::Drift) -> String {
         };
         said.push(format!(
             "{} over the run (Theil–Sen){portable}",
-            Unit::Change.text(change.exp_m1())
+            ValueUnit::Change.text(change.exp_m1())
         ));
     }
     let tests = [

@@ -1,6 +1,6 @@
 //! How figures, metrics and verdicts are put into words.
 
-use crate::plot::{Unit, escape};
+use crate::plot::{ValueUnit, escape};
 use analyze::{Bounds, Figure};
 use record::Quantity;
 use stats::{Estimate, Verdict};
@@ -75,7 +75,7 @@ pub(super) fn around(figure: &Figure) -> Option<String> {
 }
 
 /// An interval as text; a unit that the point already names is not said again.
-pub(super) fn between(unit: Unit, point: f64, (low, high): (f64, f64)) -> String {
+pub(super) fn between(unit: ValueUnit, point: f64, (low, high): (f64, f64)) -> String {
     let texts = [point, low, high].map(|value| unit.text(value));
     let [(_, unit_of_point), (low, unit_of_low), (high, unit_of_high)] = texts
         .each_ref()
@@ -98,10 +98,10 @@ pub(super) fn change(effect: &Estimate) -> (f64, Option<(f64, f64)>) {
 /// A change with its interval: `+8.3 % [+5.6, +11.2]`.
 pub(super) fn change_text(effect: &Estimate) -> String {
     let (point, interval) = change(effect);
-    let text = Unit::Change.text(point);
+    let text = ValueUnit::Change.text(point);
     interval.map_or_else(
         || text.clone(),
-        |bounds| format!("{text} {}", between(Unit::Change, point, bounds)),
+        |bounds| format!("{text} {}", between(ValueUnit::Change, point, bounds)),
     )
 }
 
@@ -124,11 +124,15 @@ mod tests {
     fn an_interval_names_its_unit_only_where_the_point_does_not() {
         let mib = 1024.0 * 1024.0;
         assert_eq!(
-            between(Unit::BytesPerSecond, 100.0 * mib, (90.0 * mib, 110.0 * mib)),
+            between(
+                ValueUnit::BytesPerSecond,
+                100.0 * mib,
+                (90.0 * mib, 110.0 * mib)
+            ),
             "[90.0, 110]"
         );
         assert_eq!(
-            between(Unit::Time, 1_000_000.0, (900_000.0, 1_100_000.0)),
+            between(ValueUnit::Time, 1_000_000.0, (900_000.0, 1_100_000.0)),
             "[900 µs, 1.1 ms]"
         );
     }

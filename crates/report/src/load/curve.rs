@@ -2,7 +2,7 @@
 //! held.
 
 use super::{Titled, success_text, value_text};
-use crate::plot::Unit;
+use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
 use analyze::Study;
 use record::{Histogram, Record, percentile_has_support};
@@ -138,7 +138,7 @@ fn point(record: &Record) -> Option<ArrivalPoint> {
 
 /// What the curve says of the knee, in one sentence.
 pub(crate) fn knee_text(curve: &ArrivalCurve) -> String {
-    let rate = |rate: f64| Unit::PerSecond.text(rate);
+    let rate = |rate: f64| ValueUnit::PerSecond.text(rate);
     match (curve.knee, curve.least_broken) {
         (Some(knee), Some(broken)) => {
             format!(
@@ -179,16 +179,16 @@ pub(crate) fn curve_table(study: &Study, curve: &ArrivalCurve) -> Titled {
         let at = |percent: f64| {
             let enough = percentile_has_support(point.latency.count(), percent);
             value_text(
-                Unit::Time,
+                ValueUnit::Time,
                 point.latency.quantile(percent / 100.0).filter(|_| enough),
             )
         };
         lines.push(vec![
-            Unit::PerSecond.text(point.rate),
-            Unit::PerSecond.text(point.achieved),
+            ValueUnit::PerSecond.text(point.rate),
+            ValueUnit::PerSecond.text(point.achieved),
             at(50.0),
             at(curve.tail),
-            value_text(Unit::Time, point.latency.max().map(u64_to_f64)),
+            value_text(ValueUnit::Time, point.latency.max().map(u64_to_f64)),
             point.unsent.to_string(),
             point.failed.to_string(),
             success_text(point.succeeded, point.failed),

@@ -1,6 +1,6 @@
 //! The numbers that only a load has, of one record.
 
-use crate::plot::Unit;
+use crate::plot::ValueUnit;
 use record::{Histogram, LoadAccount, Record, Summary, percentile_has_support};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -25,7 +25,7 @@ pub(crate) struct Reading {
     /// A kind of operation, `all`, or empty for what the load has as a whole.
     pub(crate) operation: String,
     pub(crate) name: String,
-    pub(crate) unit: Unit,
+    pub(crate) unit: ValueUnit,
     pub(crate) value: f64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn readings(record: &Record) -> Vec<Reading> {
                         &mut out,
                         &kind,
                         &format!("{part} n"),
-                        Unit::Whole,
+                        ValueUnit::Whole,
                         u64_to_f64(histogram.count()),
                     );
                 }
@@ -71,7 +71,7 @@ pub(crate) fn readings(record: &Record) -> Vec<Reading> {
     out
 }
 
-fn push(out: &mut Vec<Reading>, operation: &str, name: &str, unit: Unit, value: f64) {
+fn push(out: &mut Vec<Reading>, operation: &str, name: &str, unit: ValueUnit, value: f64) {
     if value.is_finite() {
         out.push(Reading {
             operation: operation.to_owned(),
@@ -92,7 +92,7 @@ fn percentiles(out: &mut Vec<Reading>, operation: &str, name: &str, histogram: &
                 out,
                 operation,
                 &format!("{name} p{percent}"),
-                Unit::Time,
+                ValueUnit::Time,
                 ns,
             );
         }
@@ -108,18 +108,24 @@ fn counted(out: &mut Vec<Reading>, record: &Record) {
             out,
             kind,
             "succeeded",
-            Unit::Whole,
+            ValueUnit::Whole,
             u64_to_f64(operations.count),
         );
         push(
             out,
             kind,
             "failed",
-            Unit::Whole,
+            ValueUnit::Whole,
             u64_to_f64(operations.errors),
         );
         if operations.bytes > 0 {
-            push(out, kind, "data", Unit::Bytes, u64_to_f64(operations.bytes));
+            push(
+                out,
+                kind,
+                "data",
+                ValueUnit::Bytes,
+                u64_to_f64(operations.bytes),
+            );
         }
     }
 }
@@ -173,10 +179,10 @@ fn conduct(out: &mut Vec<Reading>, record: &Record, load: &LoadAccount) {
     };
     let seen = |n: u64| Some(u64_to_f64(n)).filter(|n| *n > 0.0);
     let elapsed = seen(record.elapsed_ns);
-    whole("users asked", Unit::Whole, option("users"));
+    whole("users asked", ValueUnit::Whole, option("users"));
     whole(
         "users there, mean",
-        Unit::Whole,
+        ValueUnit::Whole,
         option("users").and_then(|_| users(record, load)),
     );
     let waiting = if option("users").is_some() {
@@ -186,50 +192,62 @@ fn conduct(out: &mut Vec<Reading>, record: &Record, load: &LoadAccount) {
     };
     whole(
         waiting,
-        Unit::Whole,
+        ValueUnit::Whole,
         elapsed.map(|ns| record.generator.in_flight_ns as f64 / ns),
     );
-    whole("iterations", Unit::Whole, seen(load.iterations.count()));
+    whole(
+        "iterations",
+        ValueUnit::Whole,
+        seen(load.iterations.count()),
+    );
     whole(
         "turns with nothing to act on",
-        Unit::Whole,
+        ValueUnit::Whole,
         seen(load.skipped),
     );
     if let Some(pace) = &record.pace {
-        whole("arrivals asked", Unit::PerSecond, pace.asked_per_second);
+        whole(
+            "arrivals asked",
+            ValueUnit::PerSecond,
+            pace.asked_per_second,
+        );
         whole(
             "arrivals begun",
-            Unit::PerSecond,
+            ValueUnit::PerSecond,
             Some(pace.achieved_per_second),
         );
         whole(
             "due and never begun",
-            Unit::Whole,
+            ValueUnit::Whole,
             Some(u64_to_f64(pace.unsent)),
         );
         whole(
             "due while every connection waited",
-            Unit::Whole,
+            ValueUnit::Whole,
             Some(u64_to_f64(load.queued)),
         );
     }
     whole(
         "connections opened",
-        Unit::Whole,
+        ValueUnit::Whole,
         Some(u64_to_f64(load.connections_opened)),
     );
     whole(
         "connections refused",
-        Unit::Whole,
+        ValueUnit::Whole,
         seen(load.connections_failed),
     );
-    whole("retries", Unit::Whole, seen(load.retries));
-    whole("objects left behind", Unit::Whole, seen(load.left_behind));
+    whole("retries", ValueUnit::Whole, seen(load.retries));
+    whole(
+        "objects left behind",
+        ValueUnit::Whole,
+        seen(load.left_behind),
+    );
     let each = |ns: Option<u64>| Some(u64_to_f64(ns?) / seen(record.operations.count())?);
     let used = |user: u64, system: u64| Some(user.saturating_add(system)).filter(|ns| *ns > 0);
     whole(
         "client CPU an operation",
-        Unit::Time,
+        ValueUnit::Time,
         each(used(record.process.user_ns, record.process.system_ns)),
     );
     let server = load
@@ -238,12 +256,12 @@ fn conduct(out: &mut Vec<Reading>, record: &Record, load: &LoadAccount) {
         .and_then(|server| server.user_ns.zip(server.system_ns));
     whole(
         "server CPU an operation",
-        Unit::Time,
+        ValueUnit::Time,
         each(server.map(|(user, system)| user.saturating_add(system))),
     );
     whole(
         "signing a request",
-        Unit::Time,
+        ValueUnit::Time,
         seen(load.signing.requests).map(|n| u64_to_f64(load.signing.total_ns) / n),
     );
     percentiles(out, "", ITERATION, &load.iterations);
@@ -286,7 +304,7 @@ fn told(out: &mut Vec<Reading>, record: &Record) {
                 out,
                 "",
                 "iterations",
-                Unit::Whole,
+                ValueUnit::Whole,
                 summary.count.map_or(f64::NAN, u64_to_f64),
             );
         } else if !is_aside(kind) || kind == REQUESTS {
@@ -307,7 +325,7 @@ fn percentiles_told(out: &mut Vec<Reading>, operation: &str, name: &str, summary
                 out,
                 operation,
                 &format!("{name} p{percent}"),
-                Unit::Time,
+                ValueUnit::Time,
                 ns,
             );
         }
@@ -325,9 +343,9 @@ fn amounts_told(out: &mut Vec<Reading>, kind: &str, summary: &Summary) {
             value.map_or(f64::NAN, u64_to_f64),
         )
     };
-    one("succeeded", Unit::Whole, summary.count);
-    one("failed", Unit::Whole, summary.errors);
-    one("data", Unit::Bytes, summary.bytes);
+    one("succeeded", ValueUnit::Whole, summary.count);
+    one("failed", ValueUnit::Whole, summary.errors);
+    one("data", ValueUnit::Bytes, summary.bytes);
     if !is_aside(kind) {
         // Shares are of something else, and everything else that a source counts of an operation is
         // a number of things.
@@ -336,13 +354,19 @@ fn amounts_told(out: &mut Vec<Reading>, kind: &str, summary: &Summary) {
             .iter()
             .filter(|(name, _)| !name.ends_with("percent"));
         counts.for_each(|(name, value)| {
-            push(out, operation, &name.replace('_', " "), Unit::Whole, *value)
+            push(
+                out,
+                operation,
+                &name.replace('_', " "),
+                ValueUnit::Whole,
+                *value,
+            )
         });
     }
 }
 
 /// Every reading of records under its operation and name, one value a record.
-pub(super) type Gathered = BTreeMap<(String, String), (Unit, Vec<Option<f64>>)>;
+pub(super) type Gathered = BTreeMap<(String, String), (ValueUnit, Vec<Option<f64>>)>;
 
 pub(super) fn gathered(records: &[&Record]) -> Gathered {
     let mut out = Gathered::new();

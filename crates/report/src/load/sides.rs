@@ -7,7 +7,7 @@
 
 use super::readings::{ALL, Gathered, ITERATION, PARTS, REQUESTS, gathered, is_aside};
 use super::{Titled, of, value_text};
-use crate::plot::Unit;
+use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
 use analyze::{Cell, Effective, Study, StudyRow};
 use record::{Quantity, Record};
@@ -99,7 +99,7 @@ impl<'a> Sides<'a> {
         &mut self,
         labels: &[&str],
         row: &StudyRow,
-        unit: Unit,
+        unit: ValueUnit,
         levels: &[Level],
         apart: impl Fn(usize, usize) -> Option<String>,
     ) {
@@ -251,8 +251,8 @@ fn levels(row: &StudyRow, readings: &[Gathered], operation: &str, name: &str) ->
 }
 
 /// Names and units of readings of one kind of operation.
-fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, Unit)> {
-    let mut out: Vec<(&str, Unit)> = Vec::new();
+fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, ValueUnit)> {
+    let mut out: Vec<(&str, ValueUnit)> = Vec::new();
     for ((_, name), (unit, _)) in readings
         .iter()
         .flatten()
@@ -301,7 +301,7 @@ pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Tit
     sides.push(
         &["", "iterations"],
         row,
-        Unit::Whole,
+        ValueUnit::Whole,
         &levels(row, &readings, "", "iterations"),
         no_reason,
     );
@@ -374,7 +374,7 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
         sides.push(
             &[&name],
             row,
-            Unit::Time,
+            ValueUnit::Time,
             &levels(row, &readings, operation, &name),
             no_reason,
         );
@@ -395,7 +395,7 @@ pub(super) fn conduct(study: &Study, row: &StudyRow, records: &[Record]) -> Titl
             continue;
         };
         // A number of users or connections is a setting, or follows from one.
-        let apart = |_, _| (*unit != Unit::Time).then(|| NOTHING.to_owned());
+        let apart = |_, _| (*unit != ValueUnit::Time).then(|| NOTHING.to_owned());
         sides.push(
             &[name],
             row,
@@ -443,7 +443,7 @@ pub(super) fn overview(study: &Study, rows: &[&StudyRow]) -> Titled {
             sides.push(
                 &[&row.name, kind],
                 row,
-                Unit::Time,
+                ValueUnit::Time,
                 &figures(study, row, kind, &p95),
                 no_reason,
             );
@@ -462,7 +462,7 @@ pub(super) fn throughput(study: &Study, rows: &[&StudyRow], records: &[Record]) 
             sides.push(
                 &[&row.name, kind],
                 row,
-                Unit::BytesPerSecond,
+                ValueUnit::BytesPerSecond,
                 &figures(study, row, kind, &metric),
                 apart,
             );
@@ -480,7 +480,7 @@ pub(super) fn iterations(study: &Study, rows: &[&StudyRow], records: &[Record]) 
         sides.push(
             &[&row.name],
             row,
-            Unit::Time,
+            ValueUnit::Time,
             &levels(row, &readings, "", &name),
             no_reason,
         );

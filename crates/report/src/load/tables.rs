@@ -3,7 +3,7 @@
 
 use super::readings::{ALL, Gathered, PARTS, PERCENTILES, gathered, is_aside};
 use super::{Titled, measured, success_text, value_text};
-use crate::plot::Unit;
+use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
 use analyze::{Study, StudyRow};
 use record::Record;
@@ -132,8 +132,11 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
                 let n = sum(readings, kind, &format!("{part} n"));
                 if cells.iter().any(Option::is_some) {
                     let n = n.map_or_else(|| NOTHING.to_owned(), |n| n.to_string());
-                    let cells = std::iter::once(n)
-                        .chain(cells.into_iter().map(|cell| value_text(Unit::Time, cell)));
+                    let cells = std::iter::once(n).chain(
+                        cells
+                            .into_iter()
+                            .map(|cell| value_text(ValueUnit::Time, cell)),
+                    );
                     out.table.lines.push(line(study, &[kind, part], arm, cells));
                 }
             }

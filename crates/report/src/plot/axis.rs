@@ -1,15 +1,15 @@
 //! One axis: a range of values, where they lie, and which of them are written.
 
-pub(crate) use units::Unit;
+pub(crate) use units::ValueUnit;
 
 /// The value at a tick: without zeros that say nothing.
-fn tick_text(unit: Unit, value: f64) -> String {
-    if value == 0.0 && unit != Unit::Change {
+fn tick_text(unit: ValueUnit, value: f64) -> String {
+    if value == 0.0 && unit != ValueUnit::Change {
         return "0".to_owned();
     }
     let text = unit.text(value);
     let (number, name) = text.split_once(' ').unwrap_or((&text, ""));
-    let number = if unit == Unit::Change && value == 0.0 {
+    let number = if unit == ValueUnit::Change && value == 0.0 {
         "0"
     } else {
         trimmed(number)
@@ -22,12 +22,15 @@ fn tick_text(unit: Unit, value: f64) -> String {
 }
 
 /// Powers of this make round numbers of a unit.
-fn base(unit: Unit) -> f64 {
+fn base(unit: ValueUnit) -> f64 {
     match unit {
-        Unit::BytesPerSecond | Unit::Bytes => 1024.0,
-        Unit::PerSecond | Unit::Time | Unit::Percent | Unit::Change | Unit::Whole | Unit::Ratio => {
-            1000.0
-        }
+        ValueUnit::BytesPerSecond | ValueUnit::Bytes => 1024.0,
+        ValueUnit::PerSecond
+        | ValueUnit::Time
+        | ValueUnit::Percent
+        | ValueUnit::Change
+        | ValueUnit::Whole
+        | ValueUnit::Ratio => 1000.0,
     }
 }
 
@@ -76,7 +79,7 @@ pub(super) fn with_room(low: f64, high: f64) -> (f64, f64) {
 
 impl Axis {
     /// From zero to a round number at or above `most`.
-    pub(super) fn from_zero(title: &str, unit: Unit, most: f64) -> Self {
+    pub(super) fn from_zero(title: &str, unit: ValueUnit, most: f64) -> Self {
         let most = if most > 0.0 && most.is_finite() {
             most
         } else {
@@ -87,7 +90,7 @@ impl Axis {
     }
 
     /// From `low` to `high`, evenly; an empty range is widened.
-    pub(super) fn linear(title: &str, unit: Unit, low: f64, high: f64) -> Self {
+    pub(super) fn linear(title: &str, unit: ValueUnit, low: f64, high: f64) -> Self {
         let (low, high) = if high > low {
             (low, high)
         } else {
@@ -113,7 +116,7 @@ impl Axis {
     }
 
     /// By ratio, from and to round numbers around a range of positive values.
-    pub(super) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Self {
+    pub(super) fn log(title: &str, unit: ValueUnit, low: f64, high: f64) -> Self {
         let low = low.max(1e-9);
         let high = high.max(low * 1.5);
         let decades = (high / low).log10();
@@ -179,9 +182,9 @@ impl Axis {
 
 /// A round step of at least about `rough`: 1, 2 or 5 of a power of ten of the prefix that serves
 /// `most`, or of a clock's units.
-fn round_step(unit: Unit, rough: f64, most: f64) -> f64 {
+fn round_step(unit: ValueUnit, rough: f64, most: f64) -> f64 {
     const SECOND: f64 = 1e9;
-    if unit == Unit::Time && rough >= 10.0 * SECOND {
+    if unit == ValueUnit::Time && rough >= 10.0 * SECOND {
         let clock = [
             15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0, 86_400.0,
         ];
@@ -204,7 +207,7 @@ fn round_step(unit: Unit, rough: f64, most: f64) -> f64 {
         .map(|n| n * power)
         .find(|step| *step >= rough * 0.999_999)
         .unwrap_or(10.0 * power);
-    let step = if unit == Unit::Whole {
+    let step = if unit == ValueUnit::Whole {
         step.max(1.0)
     } else {
         step
@@ -224,26 +227,26 @@ mod tests {
     #[test]
     fn ticks_are_round_in_their_unit() {
         assert_eq!(
-            labels(&Axis::from_zero("", Unit::PerSecond, 38_400.0)),
+            labels(&Axis::from_zero("", ValueUnit::PerSecond, 38_400.0)),
             ["0", "10 K/s", "20 K/s", "30 K/s", "40 K/s"]
         );
         let gib = 1024.0_f64.powi(3);
         assert_eq!(
-            labels(&Axis::from_zero("", Unit::BytesPerSecond, 3.1 * gib)),
+            labels(&Axis::from_zero("", ValueUnit::BytesPerSecond, 3.1 * gib)),
             ["0", "1 GiB/s", "2 GiB/s", "3 GiB/s", "4 GiB/s"]
         );
         assert_eq!(
-            labels(&Axis::from_zero("", Unit::Time, 60e9)),
+            labels(&Axis::from_zero("", ValueUnit::Time, 60e9)),
             ["0", "15 s", "30 s", "45 s", "1 min"]
         );
         assert_eq!(
-            labels(&Axis::log("", Unit::Time, 90_000.0, 12_000_000.0)),
+            labels(&Axis::log("", ValueUnit::Time, 90_000.0, 12_000_000.0)),
             [
                 "30 µs", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms"
             ]
         );
         assert_eq!(
-            labels(&Axis::linear("", Unit::Change, -0.1, 0.1)),
+            labels(&Axis::linear("", ValueUnit::Change, -0.1, 0.1)),
             ["-10 %", "-5 %", "0 %", "+5 %", "+10 %"]
         );
     }
@@ -253,7 +256,7 @@ mod tests {
         fn every_value_of_the_range_lies_on_the_axis_and_ticks_are_few(low in 1e-3_f64..1e15, factor in 1.0_f64..1e9, share in 0.0_f64..1.0) {
             let high = low * factor;
             let value = low + (high - low) * share;
-            for unit in [Unit::PerSecond, Unit::BytesPerSecond, Unit::Time, Unit::Whole] {
+            for unit in [ValueUnit::PerSecond, ValueUnit::BytesPerSecond, ValueUnit::Time, ValueUnit::Whole] {
                 for axis in [Axis::from_zero("", unit, high), Axis::linear("", unit, low, high), Axis::log("", unit, low, high)] {
                     prop_assert!((0.0..=1.0).contains(&axis.share(value)));
                     prop_assert!(axis.share(low) <= axis.share(value) + 1e-9 && axis.share(value) <= axis.share(high) + 1e-9);

@@ -1,6 +1,6 @@
 //! What a deeper queue brings: a figure against the queue depth.
 
-use super::axis::{Axis, Unit, range};
+use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{At, escape, look, marker};
 use std::fmt::Write as _;
@@ -26,7 +26,12 @@ pub(crate) struct DepthLine {
 
 /// A figure against the queue depth, depths by powers of two; latencies by ratio, throughput from
 /// zero. `None` without a point.
-pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -> Option<String> {
+pub(crate) fn depth(
+    label: &str,
+    unit: ValueUnit,
+    title: &str,
+    lines: &[DepthLine],
+) -> Option<String> {
     let all = || {
         lines
             .iter()
@@ -40,7 +45,7 @@ pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -
         })
     };
     let (low, high) = range(all().flat_map(ends))?;
-    let y = if unit == Unit::Time && low > 0.0 {
+    let y = if unit == ValueUnit::Time && low > 0.0 {
         Axis::log(title, unit, low, high)
     } else {
         Axis::from_zero(title, unit, high)
@@ -71,7 +76,7 @@ pub(crate) fn depth(label: &str, unit: Unit, title: &str, lines: &[DepthLine]) -
     Some(frame.finish(label))
 }
 
-fn write_line(frame: &mut Frame, line: &DepthLine, unit: Unit) {
+fn write_line(frame: &mut Frame, line: &DepthLine, unit: ValueUnit) {
     let points: Vec<&DepthPoint> = line
         .points
         .iter()
@@ -135,7 +140,7 @@ mod tests {
             secondary: false,
             points: [1.0, 2.0, 4.0, 8.0].map(point).into(),
         };
-        let svg = depth("l", Unit::PerSecond, "t", &[line]).unwrap();
+        let svg = depth("l", ValueUnit::PerSecond, "t", &[line]).unwrap();
         let at: Vec<f64> = svg
             .split("class=\"axis\" d=\"M")
             .skip(2)
@@ -161,6 +166,6 @@ mod tests {
                 interval: None,
             }],
         };
-        assert_eq!(depth("l", Unit::PerSecond, "t", &[line]), None);
+        assert_eq!(depth("l", ValueUnit::PerSecond, "t", &[line]), None);
     }
 }

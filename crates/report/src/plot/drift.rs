@@ -1,6 +1,6 @@
 //! The level of each arm, block by block in the order of time: what the machine did besides.
 
-use super::axis::{Axis, Unit, range, with_room};
+use super::axis::{Axis, ValueUnit, range, with_room};
 use super::frame::Frame;
 use super::svg::{escape, look, marker};
 use std::fmt::Write as _;
@@ -15,7 +15,12 @@ pub(crate) struct DriftLine {
 }
 
 /// Levels by block; `None` below two blocks.
-pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -> Option<String> {
+pub(crate) fn drift(
+    label: &str,
+    unit: ValueUnit,
+    title: &str,
+    lines: &[DriftLine],
+) -> Option<String> {
     let all = || {
         lines
             .iter()
@@ -34,7 +39,7 @@ pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -
         Axis::from_zero(title, unit, high)
     };
     let mut frame = Frame::new(
-        Axis::linear("block", Unit::Whole, first - 0.3, last + 0.3),
+        Axis::linear("block", ValueUnit::Whole, first - 0.3, last + 0.3),
         y,
     );
     for line in lines {
@@ -43,7 +48,7 @@ pub(crate) fn drift(label: &str, unit: Unit, title: &str, lines: &[DriftLine]) -
     Some(frame.finish(label))
 }
 
-fn write_line(frame: &mut Frame, line: &DriftLine, unit: Unit) {
+fn write_line(frame: &mut Frame, line: &DriftLine, unit: ValueUnit) {
     let levels: Vec<&(f64, f64)> = line
         .levels
         .iter()
@@ -87,7 +92,7 @@ mod tests {
                 .map(|b| (f64::from(b), 100.0 + f64::from(b)))
                 .collect(),
         };
-        let svg = drift("l", Unit::PerSecond, "t", &[line(10)]).unwrap();
+        let svg = drift("l", ValueUnit::PerSecond, "t", &[line(10)]).unwrap();
         let marks = svg
             .split("class=\"dot\" d=\"")
             .nth(1)
@@ -97,6 +102,6 @@ mod tests {
             .unwrap();
         assert_eq!(marks.matches('z').count(), 10);
         assert!(svg.contains(">10<") || svg.contains(">8<"), "{svg}");
-        assert_eq!(drift("l", Unit::PerSecond, "t", &[line(1)]), None);
+        assert_eq!(drift("l", ValueUnit::PerSecond, "t", &[line(1)]), None);
     }
 }

@@ -158,7 +158,7 @@ pub(super) fn write_x_ticks(
 
 #[cfg(test)]
 mod tests {
-    use super::super::axis::Unit;
+    use super::super::axis::ValueUnit;
     use super::*;
 
     #[test]
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn a_value_outside_its_axis_is_drawn_at_its_edge() {
         let frame = Frame::new(
-            Axis::from_zero("x", Unit::Whole, 10.0),
-            Axis::from_zero("y", Unit::PerSecond, 10.0),
+            Axis::from_zero("x", ValueUnit::Whole, 10.0),
+            Axis::from_zero("y", ValueUnit::PerSecond, 10.0),
         );
         assert!(
             (frame.at_y(1e9) - frame.top).abs() < 1e-9

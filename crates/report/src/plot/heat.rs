@@ -1,6 +1,6 @@
 //! Heat maps: latency over time, and accesses by place.
 
-use super::axis::{Axis, Unit, range};
+use super::axis::{Axis, ValueUnit, range};
 use super::frame::{Frame, open, write_x_ticks};
 use super::svg::At;
 use record::Histogram;
@@ -33,8 +33,8 @@ pub(crate) fn latency_map(label: &str, end_ns: f64, columns: &[Histogram]) -> Op
     });
     let (low, high) = range(ends.map(|ns| ns.max(1.0)))?;
     let mut frame = Frame::new(
-        Axis::linear("time", Unit::Time, 0.0, end_ns),
-        Axis::log("latency", Unit::Time, low, high),
+        Axis::linear("time", ValueUnit::Time, 0.0, end_ns),
+        Axis::log("latency", ValueUnit::Time, low, high),
     );
     let rows = ((high / low).log2() * PER_OCTAVE)
         .clamp(6.0, MOST_ROWS)
@@ -114,7 +114,7 @@ pub(crate) fn access_map(label: &str, bytes: u64, buckets: &[u64]) -> Option<Str
     if most == 0 {
         return None;
     }
-    let axis = Axis::linear("place", Unit::Bytes, 0.0, u64_to_f64(bytes));
+    let axis = Axis::linear("place", ValueUnit::Bytes, 0.0, u64_to_f64(bytes));
     let at = |share: f64| EDGE + share * (WIDTH - 2.0 * EDGE);
     let mut out = open(WIDTH, 66.0, label);
     let step = |uses: u64| {

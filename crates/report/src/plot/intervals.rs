@@ -1,6 +1,6 @@
 //! One line an arm: a point and its interval, against a reference.
 
-use super::axis::{Axis, Unit, range, with_room};
+use super::axis::{Axis, ValueUnit, range, with_room};
 use super::frame::{open, write_x_ticks};
 use super::svg::{At, escape, look, marker, shortened, width_of};
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub(crate) struct Reference {
 pub(crate) fn intervals(
     label: &str,
     title: &str,
-    unit: Unit,
+    unit: ValueUnit,
     lines: &[IntervalLine],
     reference: &Reference,
 ) -> Option<String> {
@@ -90,7 +90,12 @@ pub(crate) fn intervals(
     Some(out)
 }
 
-fn axis(title: &str, unit: Unit, lines: &[&IntervalLine], reference: &Reference) -> Option<Axis> {
+fn axis(
+    title: &str,
+    unit: ValueUnit,
+    lines: &[&IntervalLine],
+    reference: &Reference,
+) -> Option<Axis> {
     let ends = lines.iter().flat_map(|line| {
         line.interval
             .map_or([line.point; 2], |(low, high)| [low, high])
@@ -105,7 +110,7 @@ fn axis(title: &str, unit: Unit, lines: &[&IntervalLine], reference: &Reference)
     );
     let least = range(lines.iter().map(|line| line.point))?.0;
     let (low, high) = range(shown)?;
-    if unit == Unit::Change {
+    if unit == ValueUnit::Change {
         let edge = 0.08 * (high - low).max(0.01);
         return Some(Axis::linear(title, unit, low - edge, high + edge));
     }
@@ -177,7 +182,7 @@ mod tests {
             name: format!("arm {arm}"),
             point,
             interval,
-            text: Unit::PerSecond.text(point),
+            text: ValueUnit::PerSecond.text(point),
         }
     }
 
@@ -186,7 +191,7 @@ mod tests {
         let svg = intervals(
             "l",
             "t",
-            Unit::PerSecond,
+            ValueUnit::PerSecond,
             &[line(0, 100.0, Some((90.0, 110.0))), line(1, 105.0, None)],
             &Reference::default(),
         );
@@ -209,7 +214,7 @@ mod tests {
         let svg = intervals(
             "l",
             "t",
-            Unit::Change,
+            ValueUnit::Change,
             &[line(1, 0.1, Some((0.08, 0.12)))],
             &reference,
         )
@@ -225,7 +230,7 @@ mod tests {
         let svg = intervals(
             "l",
             "t",
-            Unit::Time,
+            ValueUnit::Time,
             &[
                 line(0, 430.0, None),
                 line(1, 1300.0, None),
@@ -255,7 +260,7 @@ mod tests {
             intervals(
                 "l",
                 "t",
-                Unit::PerSecond,
+                ValueUnit::PerSecond,
                 &[line(0, f64::NAN, None)],
                 &Reference::default()
             ),
@@ -265,7 +270,7 @@ mod tests {
             intervals(
                 "l",
                 "t",
-                Unit::Change,
+                ValueUnit::Change,
                 &[],
                 &Reference {
                     at: Some(0.0),

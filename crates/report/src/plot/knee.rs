@@ -1,6 +1,6 @@
 //! What a rate of arrivals does to latency, and the rate from which on it does not hold.
 
-use super::axis::{Axis, Unit, range};
+use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{At, escape, look, marker, width_of};
 use std::fmt::Write as _;
@@ -44,8 +44,8 @@ pub(crate) fn knee(label: &str, lines: &[KneeLine]) -> Option<String> {
     )?;
     let (low, high) = range(all().map(|point| point.latency))?;
     let mut frame = Frame::new(
-        Axis::log("arrivals a second", Unit::PerSecond, slow, fast),
-        Axis::log("latency", Unit::Time, low, high),
+        Axis::log("arrivals a second", ValueUnit::PerSecond, slow, fast),
+        Axis::log("latency", ValueUnit::Time, low, high),
     );
     let mut written = frame.top + 10.0;
     for line in lines {
@@ -80,8 +80,8 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
             r#"<path class="dot{class}" d="{}"><title>{} at {}: {}, {word}</title></path>"#,
             marker(line.arm, x, y, 4.0),
             escape(&line.name),
-            Unit::PerSecond.text(point.rate),
-            Unit::Time.text(point.latency)
+            ValueUnit::PerSecond.text(point.rate),
+            ValueUnit::Time.text(point.latency)
         );
     }
     frame.body.push_str(&out);
@@ -91,7 +91,7 @@ fn write_line(frame: &mut Frame, line: &KneeLine, points: &[&KneePoint]) {
 /// A line down at the knee, and its rate beside it, on the side that has room.
 fn write_knee(frame: &mut Frame, line: &KneeLine, rate: f64, y: f64) {
     let x = frame.at_x(rate);
-    let text = format!("knee: {}", Unit::PerSecond.text(rate));
+    let text = format!("knee: {}", ValueUnit::PerSecond.text(rate));
     let (at, anchor) = if x - frame.left > width_of(&text) + 8.0 {
         (x - 5.0, "end")
     } else {

@@ -1,6 +1,6 @@
 //! Latency by percentile: the tail gets as much room as the rest.
 
-use super::axis::{Axis, Unit, range};
+use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{escape, look, marker};
 use record::Histogram;
@@ -92,7 +92,7 @@ pub(crate) fn latency(label: &str, lines: &[LatencyLine<'_>]) -> Option<String> 
         .collect();
     let mut frame = Frame::new(
         Axis::with_ticks("percentile", FIRST_PLACE, last, ticks),
-        Axis::log("latency", Unit::Time, low, high),
+        Axis::log("latency", ValueUnit::Time, low, high),
     );
     // The same places for every curve, from the left: the longest has them all.
     let most = curves
@@ -116,7 +116,10 @@ pub(crate) fn latency(label: &str, lines: &[LatencyLine<'_>]) -> Option<String> 
 fn write_curve(frame: &mut Frame, line: &LatencyLine<'_>, points: &[(f64, f64)]) {
     let place = |point: &(f64, f64)| (frame.at_x(point.0), frame.at_y(point.1));
     let path = Frame::path(points.iter().map(place));
-    let texts: Vec<String> = points.iter().map(|(_, ns)| Unit::Time.text(*ns)).collect();
+    let texts: Vec<String> = points
+        .iter()
+        .map(|(_, ns)| ValueUnit::Time.text(*ns))
+        .collect();
     let last = points.last().map(place).unwrap_or_default();
     let _infallible = write!(
         frame.body,

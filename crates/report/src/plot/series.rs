@@ -3,7 +3,7 @@
 //! A long series is thinned to columns: the line is the median of what falls into a column, the
 //! band behind it runs from the least to the greatest, so that no stall is thinned away.
 
-use super::axis::{Axis, Unit, range};
+use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{At, escape, look, marker};
 use std::fmt::Write as _;
@@ -93,7 +93,7 @@ pub(crate) fn columns(samples: &[Sample], most: u32) -> Vec<Column> {
 /// Rates over time; `warm_up_ns` is the one cut of all arms. `None` if no arm has a value.
 pub(crate) fn series(
     label: &str,
-    unit: Unit,
+    unit: ValueUnit,
     title: &str,
     lines: &[SeriesLine],
     warm_up_ns: Option<f64>,
@@ -107,7 +107,7 @@ pub(crate) fn series(
         .fold(0.0, f64::max);
     let end = range(all().map(|column| column.time_ns))?.1 + half_column;
     let mut frame = Frame::new(
-        Axis::linear("time", Unit::Time, 0.0, end),
+        Axis::linear("time", ValueUnit::Time, 0.0, end),
         Axis::from_zero(title, unit, most),
     );
     if let Some(cut) = warm_up_ns.filter(|cut| *cut > 0.0) {
@@ -137,7 +137,7 @@ fn write_warm_up(frame: &mut Frame, cut: f64) {
         At(bottom),
         At(right.min(frame.right - 110.0) + 4.0),
         At(bottom - 6.0),
-        escape(&Unit::Time.text(cut))
+        escape(&ValueUnit::Time.text(cut))
     );
 }
 
@@ -163,7 +163,7 @@ fn write_band(frame: &mut Frame, line: &SeriesLine) {
     );
 }
 
-fn write_line(frame: &mut Frame, line: &SeriesLine, unit: Unit) {
+fn write_line(frame: &mut Frame, line: &SeriesLine, unit: ValueUnit) {
     let path = Frame::path(
         line.columns
             .iter()
@@ -213,12 +213,12 @@ fn write_line(frame: &mut Frame, line: &SeriesLine, unit: Unit) {
 fn times(columns: &[Column]) -> String {
     columns
         .iter()
-        .map(|column| Unit::Time.text(column.time_ns))
+        .map(|column| ValueUnit::Time.text(column.time_ns))
         .collect::<Vec<_>>()
         .join("|")
 }
 
-fn values(columns: &[Column], unit: Unit) -> String {
+fn values(columns: &[Column], unit: ValueUnit) -> String {
     let text = |column: &Column| {
         let middle = unit.text(column.middle);
         if column.low < 0.98 * column.middle || column.high > 1.02 * column.middle {
@@ -260,8 +260,8 @@ fn write_stalls(frame: &mut Frame, line: &SeriesLine) {
             At(x - 4.0),
             At(y - 4.0),
             escape(&line.name),
-            escape(&Unit::Time.text(end - start)),
-            escape(&Unit::Time.text(start))
+            escape(&ValueUnit::Time.text(end - start)),
+            escape(&ValueUnit::Time.text(start))
         );
     }
 }
@@ -286,7 +286,7 @@ fn write_regime(frame: &mut Frame, line: &SeriesLine) {
         if x > 360.0 { "end" } else { "start" },
         regime.ratio,
         escape(&line.name),
-        escape(&Unit::Time.text(regime.time_ns)),
+        escape(&ValueUnit::Time.text(regime.time_ns)),
         regime.ratio
     );
 }
@@ -331,7 +331,7 @@ mod tests {
             ),
             (120, 1)
         );
-        let svg = series("l", Unit::PerSecond, "t", &[line(thin)], None).unwrap();
+        let svg = series("l", ValueUnit::PerSecond, "t", &[line(thin)], None).unwrap();
         assert_eq!(svg.matches(r#"class="stall""#).count(), 1);
     }
 
@@ -355,7 +355,7 @@ mod tests {
             }),
             ..line(columns(&of(&[4.0, 4.0, 2.0, 2.0]), 9))
         };
-        let svg = series("l", Unit::PerSecond, "t", &[with], Some(1e9)).unwrap();
+        let svg = series("l", ValueUnit::PerSecond, "t", &[with], Some(1e9)).unwrap();
         assert!(
             svg.contains("warm-up to 1 s") && svg.contains("level ×0.50"),
             "{svg}"
@@ -388,7 +388,7 @@ mod tests {
             []
         );
         assert_eq!(
-            series("l", Unit::PerSecond, "t", &[line(vec![])], None),
+            series("l", ValueUnit::PerSecond, "t", &[line(vec![])], None),
             None
         );
     }

@@ -7,7 +7,7 @@ use analyze::{Disagreement, RowComparison};
 use record::Preference;
 use serde_json::{Map, Value, json};
 use stats::{Estimate, Method, Verdict};
-use units::Unit;
+use units::ValueUnit;
 
 /// The version of the form below.
 const FORM: u32 = 1;
@@ -103,7 +103,11 @@ fn entry_value(verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, entry: &Entry<'_>)
 }
 
 /// What a verdict says, as data: the same in every form that is JSON.
-pub(crate) fn verdict_fields(found: &RowComparison, unit: Unit, margin: f64) -> Map<String, Value> {
+pub(crate) fn verdict_fields(
+    found: &RowComparison,
+    unit: ValueUnit,
+    margin: f64,
+) -> Map<String, Value> {
     let (mut beyond, mut reason, mut seen, mut more) =
         (Value::Null, Value::Null, Value::Null, Value::Null);
     match &found.verdict {
