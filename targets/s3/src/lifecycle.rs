@@ -507,7 +507,8 @@ fn sweep_uploads(
 mod tests {
     use super::*;
     use crate::storage::{
-        Content, NewBucket, NewMultipart, PutFinish, StorageOptions, Versioning, open_memory,
+        BucketLock, Content, DefaultRetention, NewBucket, NewMultipart, PutFinish, RetentionMode,
+        RetentionPeriod, StorageOptions, Versioning, open_memory,
     };
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -644,6 +645,32 @@ mod tests {
         assert_eq!(world.at_day(9).versions, 1);
         assert!(world.has("k"));
         assert_eq!(world.at_day(99).versions, 0);
+    }
+
+    #[test]
+    fn a_version_that_is_locked_goes_once_it_no_longer_is() {
+        let world = world(
+            "<Filter/><Expiration><Days>1</Days></Expiration><NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>",
+        );
+        let default = DefaultRetention {
+            mode: RetentionMode::Governance,
+            period: RetentionPeriod::Days(10),
+        };
+        world.store.set_versioning("b", Versioning::On).unwrap();
+        world
+            .store
+            .set_bucket_lock(
+                "b",
+                BucketLock {
+                    default: Some(default),
+                },
+            )
+            .unwrap();
+        world.put("k", &[]);
+        // A marker hides it, which takes nothing away.
+        assert_eq!(world.at_day(2).expired, 1);
+        assert_eq!(world.at_day(9).versions, 0);
+        assert_eq!(world.at_day(11).versions, 1);
     }
 
     #[test]

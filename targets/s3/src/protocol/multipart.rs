@@ -517,11 +517,10 @@ fn part_ref(part: CompletedPart) -> S3Result<PartRef> {
             "The XML you provided was not well-formed or did not validate against our published schema"
         )
     };
+    let number = u32::try_from(part.part_number.ok_or_else(malformed)?);
+    let negative = "PartNumber must be an integer between 1 and 10000";
     Ok(PartRef {
-        number: part
-            .part_number
-            .and_then(|number| u32::try_from(number).ok())
-            .ok_or_else(malformed)?,
+        number: number.or(Err(convert::invalid_argument(negative)))?,
         etag: part.e_tag.ok_or_else(malformed)?.value().to_owned(),
         checksums: given.into_iter().map(checksum).collect(),
     })

@@ -156,9 +156,9 @@ impl Protocol {
         asked: Asked<GetObjectAttributesInput>,
     ) -> S3Result<GetObjectAttributesOutput> {
         let input = asked.input;
+        let versioned = self.is_versioned(&input.bucket)?;
         check_attributes(&input.object_attributes)?;
         let version = convert::version(input.version_id.as_deref())?;
-        let versioned = self.is_versioned(&input.bucket)?;
         let found = self.found(
             self.store.head(&input.bucket, &input.key, version),
             version.is_none(),
