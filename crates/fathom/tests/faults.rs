@@ -413,6 +413,74 @@ fn every_pass_of_writes_is_read_back_and_leaves_other_bytes_than_the_last() {
 }
 
 #[test]
+fn a_verified_file_that_lost_its_end_is_refused_and_not_filled_again() {
+    let ground = Ground::new();
+    let run = |file: &'static str, more: &[&'static str]| {
+        ground.fathom(&[&["run", file, "--verify", "--file-size", "256K"], more].concat())
+    };
+    let cut = |file: &'static str, bytes| {
+        let file = fs::File::options().write(true).open(ground.path(file));
+        file.unwrap().set_len(bytes).unwrap();
+    };
+    for file in ["emptied", "cut"] {
+        run(file, &["--write-percent", "100", "--duration", "0s"]).expect(0);
+    }
+    cut("emptied", 0);
+    cut("cut", 65_536);
+    for mix in ["100", "50"] {
+        for (file, has) in [("emptied", "has 0"), ("cut", "has 65536")] {
+            let run = ["run", file, "--verify", "--file-size", "256K"];
+            let refusal = ground.refused(&[&run[..], &["--read-percent", mix]].concat());
+            let said =
+                format!("{file} had 262144 bytes when Fathom's last run on it ended, and {has}");
+            assert!(refusal.starts_with(&said), "{refusal}");
+        }
+    }
+    assert_eq!(ground.read("emptied").len(), 0);
+    let left = ["run", "cut", "--verify", "--run-until-complete"];
+    ground
+        .fathom(&[&left[..], &["--file-size", "65536"]].concat())
+        .expect(0);
+    // What is filled as a whole is one write, and is found as such.
+    run("emptied", &["--refill", "--run-until-complete"]).expect(0);
+    run("emptied", &["--run-until-complete"]).expect(0);
+}
+
+#[test]
+fn rewrites_of_a_mixed_run_and_of_random_writes_leave_other_bytes() {
+    let ground = Ground::new();
+    let numbers = || -> Vec<u64> {
+        ground
+            .read("f")
+            .chunks(4096)
+            .map(|block| u64::from_le_bytes(block[40..48].try_into().unwrap()))
+            .collect()
+    };
+    let run = ["run", "f", "--verify", "--file-size", "16K", "--random"];
+    let mix: &[&str] = &["--read-percent", "50"];
+    let writes: &[&str] = &["--write-percent", "100", "--verify-when", "later"];
+    for what in [mix, writes] {
+        ground
+            .fathom(&[&run[..], &["--refill", "--total-bytes", "64K"]].concat())
+            .expect(0);
+        let before = numbers();
+        ground
+            .fathom(&[&run[..], &["--total-bytes", "4M"], what].concat())
+            .expect(0);
+        // Four blocks, each written some hundred times.
+        let after = numbers();
+        let least = before.iter().max().unwrap() + 50;
+        assert!(
+            after.iter().all(|number| *number > least),
+            "{before:?} {after:?}"
+        );
+        ground
+            .fathom(&["run", "f", "--verify", "--run-until-complete"])
+            .expect(0);
+    }
+}
+
+#[test]
 fn a_signal_ends_all_phases_that_would_follow() {
     let ground = Ground::new();
     ground.write(

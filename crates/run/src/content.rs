@@ -4,19 +4,34 @@ use crate::access::Space;
 use crate::data::Filler;
 use crate::heat::{Bitmap, Heat};
 use crate::source::Drawn;
-use crate::verify::{BlockAddress, Expected, ExpectedRun, Mismatch, Tearing, Verifier};
+use crate::verify::{
+    BlockAddress, BlockState, Expected, ExpectedRun, MayHold, Mismatch, NUMBERS, Rewrites, Tearing,
+    Verifier,
+};
 use engine::{Op, Slot};
 
 /// Verified content of one worker.
 pub(crate) struct Verified<'a> {
     /// By the worker's file index.
     pub(crate) files: Vec<VerifiedFile>,
-    /// Blocks that this run has written, of all workers; `None` if the run writes nothing.
-    pub(crate) written: Option<&'a Bitmap>,
+    pub(crate) own: OwnWrites<'a>,
     /// What each slot's read must find, decided when it was issued.
     pub(crate) expected: Vec<Expected>,
+    /// What each block of each slot's read was when it was issued, where rewrites are numbered.
+    pub(crate) found: Vec<BlockState>,
     /// Passes of writes before the present one: each pass writes a generation of its own.
     pub(crate) passes: u64,
+}
+
+/// What is known of the writes of this run, of all workers.
+#[derive(Clone, Copy)]
+pub(crate) enum OwnWrites<'a> {
+    /// The run does not read what it writes, or its pattern knows no writes.
+    Unknown,
+    /// Each pass writes each block once; a bit says that it did.
+    ByPass(&'a Bitmap),
+    /// Each write of a block has a number of its own.
+    Numbered(&'a Rewrites),
 }
 
 /// One file of a verified run.
@@ -46,6 +61,29 @@ impl Lineage {
         Self {
             writing: self.writing + passes,
             ..self
+        }
+    }
+
+    /// The generations of the writes of this run with these numbers.
+    fn numbered(&self, number: u16) -> u64 {
+        self.writing.saturating_add(u64::from(number) - 1)
+    }
+
+    fn expected_of(&self, may: MayHold) -> Expected {
+        let own = |oldest, newest, tearing| Expected {
+            oldest: self.numbered(oldest),
+            newest: self.numbered(newest),
+            run: ExpectedRun::This(self.writing_run),
+            tearing,
+        };
+        match may {
+            MayHold::Earlier => self.expected(&Overlap::ReadOnly),
+            MayHold::Anything => Expected {
+                newest: self.newest.max(self.numbered(NUMBERS)),
+                ..self.expected(&Overlap::MayBeInFlight)
+            },
+            MayHold::One { number } => own(number, number, Tearing::Fault),
+            MayHold::OneOf { oldest, newest } => own(oldest, newest, Tearing::Allowed),
         }
     }
 
@@ -136,17 +174,9 @@ impl<'a> Content<'a> {
 
     /// Fills the buffer of a write.
     #[inline]
-    pub(crate) fn prepare(&mut self, buffer: &mut [u8], _slot: Slot, drawn: &Drawn) {
+    pub(crate) fn prepare(&mut self, buffer: &mut [u8], drawn: &Drawn) {
         if let Some(verified) = &self.verified {
-            let file = &verified.files[drawn.file as usize];
-            file.verifier.fill(
-                buffer,
-                BlockAddress {
-                    file: file.id,
-                    offset: drawn.offset,
-                },
-                file.lineage.after(verified.passes).writing,
-            );
+            verified.fill(buffer, self.space, self.unit_bytes, drawn);
         } else if let Some(filler) = &mut self.fresh {
             filler.fill_fresh(buffer);
         }
@@ -164,12 +194,21 @@ impl<'a> Content<'a> {
         let Some(verified) = &mut self.verified else {
             return;
         };
-        let overlap = match verified.written {
-            None => Overlap::ReadOnly,
-            Some(written) if blocks_of(self.space, drawn).all(|block| written.is_set(block)) => {
+        let blocks = blocks_of(self.space, drawn);
+        let overlap = match verified.own {
+            OwnWrites::Unknown => Overlap::ReadOnly,
+            OwnWrites::Numbered(rewrites) => {
+                let most = verified.found.len() / verified.expected.len();
+                let states = &mut verified.found[slot as usize * most..][..most];
+                for (state, block) in states.iter_mut().zip(blocks) {
+                    *state = rewrites.state(block);
+                }
+                return;
+            }
+            OwnWrites::ByPass(written) if blocks.clone().all(|block| written.is_set(block)) => {
                 Overlap::WrittenHere
             }
-            Some(_) => Overlap::MayBeInFlight,
+            OwnWrites::ByPass(_) => Overlap::MayBeInFlight,
         };
         verified.expected[slot as usize] = verified.files[drawn.file as usize]
             .lineage
@@ -193,21 +232,88 @@ impl<'a> Content<'a> {
         }
         let verified = self.verified.as_ref()?;
         if drawn.op == Op::Read {
-            let file = &verified.files[drawn.file as usize];
-            let at = BlockAddress {
-                file: file.id,
-                offset: drawn.offset,
-            };
-            return Some(file.verifier.check(
+            return Some(verified.check(
                 &buffer[..drawn.len as usize],
-                at,
-                verified.expected[slot as usize],
+                slot,
+                drawn,
+                blocks_of(self.space, drawn),
+                self.unit_bytes,
             ));
         }
-        if let Some(written) = verified.written.filter(|_| drawn.op == Op::Write) {
-            blocks_of(self.space, drawn).for_each(|block| written.set(block));
+        if drawn.op == Op::Write {
+            let blocks = blocks_of(self.space, drawn);
+            match verified.own {
+                OwnWrites::Unknown => {}
+                OwnWrites::ByPass(written) => blocks.for_each(|block| written.set(block)),
+                OwnWrites::Numbered(rewrites) => rewrites.end(blocks),
+            }
         }
         None
+    }
+
+    /// An operation failed.
+    #[cold]
+    pub(crate) fn failed(&mut self, drawn: &Drawn) {
+        if let Some(verified) = &self.verified
+            && let OwnWrites::Numbered(rewrites) = verified.own
+            && drawn.op == Op::Write
+        {
+            rewrites.fail(blocks_of(self.space, drawn));
+        }
+    }
+}
+
+impl Verified<'_> {
+    /// Fills a write. Where rewrites are numbered, each block of the space has a number and a
+    /// header of its own, whatever the length of the write.
+    fn fill(&self, buffer: &mut [u8], space: &Space, unit_bytes: u32, drawn: &Drawn) {
+        let file = &self.files[drawn.file as usize];
+        let at = |offset| BlockAddress {
+            file: file.id,
+            offset,
+        };
+        let OwnWrites::Numbered(rewrites) = self.own else {
+            let generation = file.lineage.after(self.passes).writing;
+            file.verifier.fill(buffer, at(drawn.offset), generation);
+            return;
+        };
+        let mut offset = drawn.offset;
+        for (part, block) in buffer
+            .chunks_mut(unit_bytes as usize)
+            .zip(blocks_of(space, drawn))
+        {
+            let generation = file.lineage.numbered(rewrites.begin(block));
+            file.verifier.fill(part, at(offset), generation);
+            offset += part.len() as u64;
+        }
+    }
+
+    fn check(
+        &self,
+        content: &[u8],
+        slot: Slot,
+        drawn: &Drawn,
+        blocks: std::ops::Range<u64>,
+        unit_bytes: u32,
+    ) -> Result<(), Mismatch> {
+        let file = &self.files[drawn.file as usize];
+        let at = |offset| BlockAddress {
+            file: file.id,
+            offset,
+        };
+        let OwnWrites::Numbered(rewrites) = self.own else {
+            let expected = self.expected[slot as usize];
+            return file.verifier.check(content, at(drawn.offset), expected);
+        };
+        let most = self.found.len() / self.expected.len();
+        let begun = &self.found[slot as usize * most..];
+        let mut offset = drawn.offset;
+        for ((part, block), begun) in content.chunks(unit_bytes as usize).zip(blocks).zip(begun) {
+            let expected = file.lineage.expected_of(begun.until(rewrites.state(block)));
+            file.verifier.check(part, at(offset), expected)?;
+            offset += part.len() as u64;
+        }
+        Ok(())
     }
 }
 

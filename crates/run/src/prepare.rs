@@ -10,9 +10,8 @@ mod seal;
 mod space;
 mod undo;
 
-use fill::fill_file;
 use fill_plan::{FillPlan, Present, fill_plan};
-pub(crate) use lineage::{FileContent, data_fill, pattern_label, verify_pattern};
+pub(crate) use lineage::{FileContent, data_fill, numbers_rewrites, pattern_label, verify_pattern};
 pub(crate) use seal::{leave_unsealed, seal};
 
 use crate::error::RunError;
@@ -197,7 +196,7 @@ struct FilePlan {
     bytes: u64,
     content: FileContent,
     fill: FillPlan,
-    will_be_written: bool,
+    access: Access,
     /// What it will take from the file system's free space.
     new_bytes: u64,
 }
@@ -318,7 +317,7 @@ fn plan(index: u32, spec: &FileSpec, resolved: &Resolved) -> Result<FilePlan, Ru
         bytes,
         content,
         fill,
-        will_be_written,
+        access,
         new_bytes,
     })
 }
@@ -384,10 +383,6 @@ fn device_bytes(file: &File, path: &Path) -> Result<u64, RunError> {
     }
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 fn make_ready(
     plan: FilePlan,
     workload: &Workload,
@@ -403,9 +398,10 @@ fn make_ready(
         bytes,
         mut content,
         fill,
-        will_be_written,
+        access,
         ..
     } = plan;
+    let will_be_written = access == Access::Write;
     let mut written = 0;
     let file = Arc::new(open_approved(&path, &approval, will_be_written)?);
     let facts = file
@@ -414,11 +410,6 @@ fn make_ready(
     if will_be_written && approval.is_new() {
         undo.made(&path, FileId::of(&facts));
     }
-    let access = if will_be_written {
-        Access::Write
-    } else {
-        Access::Read
-    };
     let announced = if is_device {
         None
     } else {
@@ -435,21 +426,13 @@ fn make_ready(
             size_file(&file, &path, bytes, workload)?;
         }
         if fill != FillPlan::Nothing {
-            let ranges = if fill == FillPlan::Whole {
-                vec![(0, bytes)]
-            } else {
-                fill::holes(&file, bytes)
+            let lacking = fill::Lacking {
+                file: &file,
+                path: &path,
+                index,
+                bytes,
             };
-            written = fill_file(
-                &file,
-                &path,
-                &ranges,
-                content.filler(workload, index, fill == FillPlan::Whole)?,
-                tell,
-            )?;
-            file.sync_all()
-                .map_err(RunError::io("cannot sync", &path))?;
-            content.filled(workload, fill == FillPlan::Whole || written == bytes);
+            written = lacking.fill(fill, workload, &mut content, tell)?;
         }
         let keeps_content = fill != FillPlan::Nothing
             || file
@@ -460,23 +443,16 @@ fn make_ready(
             .filter(|_| keeps_content)
             .for_each(|unsealed| unsealed.now_holds(&content));
     }
-    let referent = Referent::of(&facts);
     let is_asked = use_of(workload).reads && !is_device;
-    let hole_bytes = is_asked.then(|| {
-        fill::holes(&file, bytes)
-            .iter()
-            .map(|(start, end)| end - start)
-            .sum()
-    });
     Ok((
         ReadyFile {
             path,
             bytes,
             owner,
-            hole_bytes,
+            hole_bytes: is_asked.then(|| fill::hole_bytes(&file, bytes)),
             content,
             approval,
-            referent,
+            referent: Referent::of(&facts),
             file,
             unsealed,
             announced,

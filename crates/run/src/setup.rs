@@ -1,25 +1,29 @@
 //! What all workers share, and the plan of each.
 
+mod checks;
+
 use crate::access::{
     Draw, Gaussian, Order, Pareto, Permutation, Random, Rounds, Share, Space, Zipf,
 };
-use crate::content::{Content, Verified, VerifiedFile};
+use crate::content::{Content, OwnWrites, Verified, VerifiedFile};
 use crate::data::{DataSpec, Filler};
 use crate::error::RunError;
 use crate::heat::{Bitmap, Heat};
 use crate::pace::{Pace, Spacing, Tempo, ThinkTime};
-use crate::prepare::{FileContent, Prepared, ReadyFile, Use, data_fill, use_of, verify_pattern};
+use crate::prepare::{
+    FileContent, Prepared, ReadyFile, data_fill, numbers_rewrites, use_of, verify_pattern,
+};
 use crate::resolve::Resolved;
 use crate::safety::Referent;
 use crate::source::{FlushEvery, Source, SourcePlan};
 use crate::steps::{Meeting, Steps};
-use crate::verify::{Expected, Verifier, self_check};
+use crate::verify::{BlockState, Expected, Rewrites, Verifier};
 use engine::Op;
 use record::LiveCounters;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workload::{Arrival, Distribution, EngineName, FileSharing, MetaOp, VerifyPattern, Workload};
+use workload::{Arrival, Distribution, EngineName, FileSharing, MetaOp, Workload};
 
 /// Shared by all workers of a run.
 pub(crate) struct Shared {
@@ -39,7 +43,10 @@ pub(crate) struct Group {
     pub(crate) files: Vec<GroupFile>,
     pub(crate) space: Space,
     pub(crate) heat: Option<Heat>,
+    /// What passes have written.
     written: Option<Bitmap>,
+    /// What is not written in passes, and more than once.
+    rewrites: Option<Rewrites>,
 }
 
 pub(crate) struct GroupFile {
@@ -60,44 +67,14 @@ const STREAM_ROUNDS: u64 = 5 << 32;
 impl Shared {
     /// # Errors
     /// The verification of this workload could not fail, or blocks are too few for the workers.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub(crate) fn new(resolved: &Resolved, prepared: &Prepared) -> Result<Arc<Self>, RunError> {
         let workload = &resolved.effective;
-        if workload.verify.on {
-            let block = units::lossless::to_usize(workload.blocks.smallest().0);
-            self_check(
-                verify_pattern(workload.verify.pattern),
-                workload.seed,
-                block,
-            )
-            .map_err(|e| {
-                RunError::Unsuitable(format!("the verification failed its self-check: {e}"))
-            })?;
-        }
+        checks::check_verifier(workload)?;
         let io = use_of(workload);
-        let groups = groups(workload, prepared, io);
+        let groups = groups(workload, prepared);
         for (index, group) in groups.iter().enumerate() {
-            let workers = if groups.len() > 1 {
-                1
-            } else {
-                u64::from(workload.threads)
-            };
-            if workload.files.meta.is_empty()
-                && group.space.blocks() < workers
-                && (workload.files.sharing == FileSharing::Partitioned || workload.stop.complete)
-            {
-                return Err(RunError::Unsuitable(format!(
-                    "{} blocks of {} are fewer than the {workers} workers that would share them (group {index}); lower --threads or raise --file-size",
-                    group.space.blocks(),
-                    workload.blocks.smallest()
-                )));
-            }
-        }
-        for (index, group) in groups.iter().enumerate() {
-            check_regions(workload, group.space.blocks(), index)?;
+            checks::check_shares(workload, group.space.blocks(), groups.len(), index)?;
+            checks::check_regions(workload, group.space.blocks(), index)?;
         }
         let open = workload.pace.rate_iops.is_some() || workload.pace.rate_bytes.is_some();
         let flush = &workload.durability;
@@ -250,14 +227,25 @@ impl Shared {
         let workload = &self.workload;
         let (group, _, _) = self.group_of(worker);
         let unit = u32::try_from(workload.blocks.smallest().0).unwrap_or(u32::MAX);
+        let units = workload
+            .blocks
+            .largest()
+            .0
+            .div_ceil(workload.blocks.smallest().0);
+        let found = units::lossless::to_usize(units) * workload.queue_depth as usize;
         let verified = workload.verify.on.then(|| Verified {
             files: group
                 .files
                 .iter()
                 .filter_map(|file| file.verified)
                 .collect(),
-            written: group.written.as_ref(),
+            own: match (&group.written, &group.rewrites) {
+                (Some(written), _) => OwnWrites::ByPass(written),
+                (None, Some(rewrites)) => OwnWrites::Numbered(rewrites),
+                (None, None) => OwnWrites::Unknown,
+            },
             expected: vec![Expected::any_write(); workload.queue_depth as usize],
+            found: vec![BlockState::default(); found],
             passes: 0,
         });
         let io = use_of(workload);
@@ -322,18 +310,6 @@ impl Shared {
     }
 }
 
-/// Every worker must have a block of its region.
-fn check_regions(workload: &Workload, blocks: u64, group: usize) -> Result<(), RunError> {
-    let empty = (0..workload.threads)
-        .find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
-    match empty {
-        None => Ok(()),
-        Some(worker) => Err(RunError::Unsuitable(format!(
-            "the region of worker {worker} lies behind the end of the target (group {group}); lower --threads or the step of --worker-regions"
-        ))),
-    }
-}
-
 /// Metadata operations in the order they were asked for.
 pub(crate) fn script(meta: &[MetaOp]) -> Vec<Op> {
     let op = |meta: &MetaOp| match meta {
@@ -347,14 +323,10 @@ pub(crate) fn script(meta: &[MetaOp]) -> Vec<Op> {
     meta.iter().map(op).collect()
 }
 
-fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
+fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
     let unit = workload.blocks.smallest().0;
     let group = |files: Vec<(u32, &ReadyFile)>, bytes: &[u64]| {
         let space = Space::new(bytes, workload.files.offset.0, unit);
-        let tracks_writes = workload.verify.on
-            && io.writes
-            && (io.reads || workload.reads_back())
-            && workload.verify.pattern == VerifyPattern::Header;
         let files = files
             .into_iter()
             .map(|(id, ready)| group_file(workload, id, ready))
@@ -364,7 +336,8 @@ fn groups(workload: &Workload, prepared: &Prepared, io: Use) -> Vec<Group> {
                 .heat
                 .on
                 .then(|| Heat::new(space.blocks(), unit, workload.heat.buckets)),
-            written: tracks_writes.then(|| Bitmap::new(space.blocks())),
+            written: workload.reads_back().then(|| Bitmap::new(space.blocks())),
+            rewrites: numbers_rewrites(workload).then(|| Rewrites::new(space.blocks())),
             files,
             space,
         }

@@ -13,11 +13,13 @@ mod header;
 mod judge;
 mod log;
 mod mismatch;
+mod rewrites;
 mod self_check;
 
 pub(crate) use header::{HEADER_UNIT, fill_header};
 pub(crate) use log::FailureLog;
 pub(crate) use mismatch::{Mismatch, MismatchClass, MismatchKind, Version};
+pub(crate) use rewrites::{BlockState, MayHold, NUMBERS, Rewrites};
 pub(crate) use self_check::self_check;
 
 use crate::data::{Fill, fill_addressed, scramble};

@@ -340,11 +340,8 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
             self.bytes_left = self.bytes_left.saturating_sub(u64::from(drawn.len));
         }
         if drawn.op == Op::Write {
-            self.plan.content.prepare(
-                &mut self.engine.buffer(slot)[..drawn.len as usize],
-                slot,
-                &drawn,
-            );
+            let buffer = &mut self.engine.buffer(slot)[..drawn.len as usize];
+            self.plan.content.prepare(buffer, &drawn);
         } else if drawn.op == Op::Read {
             self.plan.content.expect(slot, &drawn);
         }
@@ -475,6 +472,7 @@ impl<'a, 'p, E: Engine, C: Clock> Loop<'a, 'p, E, C> {
 
     fn fail(&mut self, drawn: Drawn, result: i64) {
         self.counters.kind(drawn.op as usize).failed();
+        self.plan.content.failed(&drawn);
         self.tally.failed(Failure {
             op: drawn.op,
             file: drawn.file,

@@ -6,9 +6,10 @@ mod bench;
 mod nbd_server;
 
 use bench::{Options, Way, attempt, context, directory, measured, ways_to_a_file, workload};
-use nbd_server::NbdServer;
+use nbd_server::{NbdServer, Writes};
 use record::{Measurements, Operations, Record};
 use run::{NoWatch, execute};
+use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
@@ -404,6 +405,62 @@ fn mixed_verified_runs_have_no_failures() {
             );
         }
     }
+}
+
+/// What a verified run finds on a server that forgets writes, of blocks that were all written
+/// before: failures by kind, and how many writes were forgotten.
+fn found_where_writes_are_lost(
+    writes: Writes,
+    options: Options<'_>,
+) -> (BTreeMap<String, u64>, u64) {
+    let dir = directory();
+    let path = zeros(&dir, "export", 1 << 20);
+    let server = NbdServer::that_does(writes, &path);
+    let url = Path::new(&server.url);
+    let on_it = |options: &[Options<'_>]| {
+        let mut workload = workload(Some(url), options);
+        workload.files.allow_destroy = vec![url.into()];
+        attempt(&workload).unwrap()
+    };
+    assert_eq!(on_it(&[NBD.options, WRITE_ALL]).outcome.exit_code, 0);
+    let record = on_it(&[NBD.options, &[("verify", "true")], options]);
+    (
+        record.verification.unwrap().by_kind,
+        server.books.forgotten.load(SeqCst),
+    )
+}
+
+#[test]
+fn a_rewrite_that_is_lost_within_a_mixed_run_is_found_as_stale() {
+    let options: Options<'_> = &[
+        ("read-percent", "70"),
+        ("random", "true"),
+        ("total-bytes", "64m"),
+    ];
+    let forgets = |first| Writes::ForgetsAfter { first, every: 50 };
+    let (found, forgotten) = found_where_writes_are_lost(forgets(2000), options);
+    assert!(forgotten > 10, "{forgotten}");
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["stale"]);
+    let (found, forgotten) = found_where_writes_are_lost(forgets(u64::MAX), options);
+    assert_eq!((found.len(), forgotten), (0, 0), "nothing is lost");
+}
+
+#[test]
+fn a_write_that_is_lost_in_a_later_pass_is_found_as_stale() {
+    let only = |first| Writes::ForgetsAfter {
+        first,
+        every: u64::MAX,
+    };
+    // A pass writes 256 blocks.
+    let (found, forgotten) = found_where_writes_are_lost(
+        only(300),
+        &[
+            ("read-percent", "0"),
+            ("verify-when", "passes"),
+            ("duration", "2s"),
+        ],
+    );
+    assert_eq!((found.get("stale"), forgotten), (Some(&1), 1), "{found:?}");
 }
 
 #[test]

@@ -20,6 +20,30 @@ pub(crate) struct Books {
     pub(crate) read_bytes: AtomicU64,
     pub(crate) written_bytes: AtomicU64,
     pub(crate) flushes: AtomicU64,
+    /// Writes that were answered and not done.
+    pub(crate) forgotten: AtomicU64,
+}
+
+/// Which writes a server does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Writes {
+    All,
+    /// This one of a connection, and each further one at this distance, is answered and not done.
+    ForgetsAfter {
+        first: u64,
+        every: u64,
+    },
+}
+
+impl Writes {
+    fn forgets(self, number: u64) -> bool {
+        match self {
+            Self::All => false,
+            Self::ForgetsAfter { first, every } => {
+                number >= first && (number - first).is_multiple_of(every)
+            }
+        }
+    }
 }
 
 /// A server that listens until the process ends.
@@ -31,6 +55,10 @@ pub(crate) struct NbdServer {
 impl NbdServer {
     /// Serves the file at `path`, as long as it is, on a socket beside it.
     pub(crate) fn over(path: &Path) -> Self {
+        Self::that_does(Writes::All, path)
+    }
+
+    pub(crate) fn that_does(writes: Writes, path: &Path) -> Self {
         let socket = path.with_extension("sock");
         let listener = UnixListener::bind(&socket).unwrap();
         let file = Arc::new(
@@ -47,7 +75,7 @@ impl NbdServer {
                 let (file, books) = (Arc::clone(&file), Arc::clone(&seen));
                 // A client that hangs up ends its connection; whether it should have is judged by
                 // the test.
-                std::thread::spawn(move || drop(serve(stream, &file, &books)));
+                std::thread::spawn(move || drop(serve(stream, &file, &books, writes)));
             }
         });
         Self {
@@ -57,8 +85,9 @@ impl NbdServer {
     }
 }
 
-fn serve(mut stream: UnixStream, file: &File, books: &Books) -> io::Result<()> {
+fn serve(mut stream: UnixStream, file: &File, books: &Books, writes: Writes) -> io::Result<()> {
     shake_hands(&mut stream, file.metadata()?.len())?;
+    let mut written = 0;
     loop {
         let request: [u8; 28] = exactly(&mut stream)?;
         let kind = u16::from_be_bytes([request[6], request[7]]);
@@ -71,7 +100,12 @@ fn serve(mut stream: UnixStream, file: &File, books: &Books) -> io::Result<()> {
             }
             1 => {
                 stream.read_exact(&mut data)?;
-                file.write_all_at(&data, offset)?;
+                if writes.forgets(written) {
+                    books.forgotten.fetch_add(1, SeqCst);
+                } else {
+                    file.write_all_at(&data, offset)?;
+                }
+                written += 1;
                 books.written_bytes.fetch_add(data.len() as u64, SeqCst);
                 data.clear();
             }

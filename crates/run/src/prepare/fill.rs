@@ -1,9 +1,12 @@
 //! Writing files before a run, so that reads meet data.
 
+use super::FileContent;
+use super::fill_plan::FillPlan;
 use crate::error::RunError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use workload::Workload;
 
 const CHUNK: usize = 1 << 20;
 
@@ -14,7 +17,7 @@ pub(crate) type FillChunk<'a> = Box<dyn FnMut(&mut [u8], u64) + 'a>;
 ///
 /// # Errors
 /// The disk refuses, or a signal came.
-pub(crate) fn fill_file(
+fn fill_file(
     file: &File,
     path: &Path,
     ranges: &[(u64, u64)],
@@ -50,6 +53,41 @@ fn go_on() -> Result<(), RunError> {
     })
 }
 
+/// A file that lacks data.
+pub(super) struct Lacking<'a> {
+    pub(super) file: &'a File,
+    pub(super) path: &'a Path,
+    /// Index in the layout.
+    pub(super) index: u32,
+    pub(super) bytes: u64,
+}
+
+impl Lacking<'_> {
+    /// Writes what is missing and returns how many bytes that were.
+    pub(super) fn fill(
+        &self,
+        plan: FillPlan,
+        workload: &Workload,
+        content: &mut FileContent,
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<u64, RunError> {
+        let ranges = if plan == FillPlan::Whole {
+            vec![(0, self.bytes)]
+        } else {
+            holes(self.file, self.bytes)
+        };
+        // A file without data is filled as a whole, and all of it is one write.
+        let is_whole = ranges.iter().map(|(start, end)| end - start).sum::<u64>() == self.bytes;
+        let filler = content.filler(workload, self.index, is_whole)?;
+        let written = fill_file(self.file, self.path, &ranges, filler, tell)?;
+        self.file
+            .sync_all()
+            .map_err(RunError::io("cannot sync", self.path))?;
+        content.filled(workload, is_whole);
+        Ok(written)
+    }
+}
+
 /// Parts of the first `bytes` bytes of a file that hold no data: holes, unwritten extents, and what
 /// lies beyond its end. A file system that cannot tell has none.
 #[must_use]
@@ -75,6 +113,14 @@ pub(crate) fn holes(file: &File, bytes: u64) -> Vec<(u64, u64)> {
         out.push((len, bytes));
     }
     out
+}
+
+/// Bytes in [`holes`].
+pub(super) fn hole_bytes(file: &File, bytes: u64) -> u64 {
+    holes(file, bytes)
+        .iter()
+        .map(|(start, end)| end - start)
+        .sum()
 }
 
 /// Reads a file once, so that the page cache holds what it can.

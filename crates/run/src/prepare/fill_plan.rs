@@ -56,6 +56,7 @@ pub(super) fn fill_plan(
         }
         return Ok(FillPlan::Whole);
     }
+    check_nothing_lost(spec, workload, present, bytes, content)?;
     let missing = missing_bytes(present, bytes);
     // A verifying read is to find what is missing, not to put it there.
     if missing == 0 || (workload.verify.on && !io.writes && present.bytes >= bytes) {
@@ -91,10 +92,31 @@ pub(super) fn fill_plan(
 }
 
 fn missing_bytes(present: &Present<'_>, bytes: u64) -> u64 {
-    present.file.map_or(bytes, |file| {
-        fill::holes(file, bytes)
-            .iter()
-            .map(|(start, end)| end - start)
-            .sum()
-    })
+    present
+        .file
+        .map_or(bytes, |file| fill::hole_bytes(file, bytes))
+}
+
+/// What a verified file has lost at its end is for the reader to hear, not to be written again
+/// before anybody looks.
+fn check_nothing_lost(
+    spec: &FileSpec,
+    workload: &Workload,
+    present: &Present<'_>,
+    bytes: u64,
+    content: &FileContent,
+) -> Result<(), RunError> {
+    let had = content.bytes_held(workload).unwrap_or(0);
+    if !workload.verify.on || present.bytes >= had.min(bytes) {
+        return Ok(());
+    }
+    let shorter = match present.bytes {
+        0 => String::new(),
+        has => format!("verify what is left with --file-size {has}, or "),
+    };
+    Err(RunError::Unsuitable(format!(
+        "{} had {had} bytes when Fathom's last run on it ended, and has {}: what is missing cannot be verified, and to write it again would hide that it was lost; {shorter}write all of it anew with --refill",
+        spec.path.display(),
+        present.bytes
+    )))
 }

@@ -8,7 +8,7 @@ use crate::error::RunError;
 use crate::probe::RealProbe;
 use crate::safety::{Mark, Stale, read_mark};
 use crate::steps::WritePasses;
-use crate::verify::{BlockAddress, Pattern, Verifier};
+use crate::verify::{BlockAddress, NUMBERS, Pattern, Verifier};
 use std::fs::File;
 use std::path::Path;
 use workload::{DataPattern, VerifyPattern, Workload};
@@ -75,6 +75,17 @@ pub(crate) fn data_fill(pattern: DataPattern) -> Fill {
     }
 }
 
+/// Whether each write of a block has a generation of its own. Where every block is written once, or
+/// once a pass, the run or the pass has one.
+pub(crate) fn numbers_rewrites(workload: &Workload) -> bool {
+    let io = super::use_of(workload);
+    workload.verify.on
+        && workload.verify.pattern == VerifyPattern::Header
+        && io.writes
+        && !workload.reads_back()
+        && (io.reads || !workload.stop.complete)
+}
+
 /// All writes of one seed share a run id, so that files written by several commands belong
 /// together.
 pub(crate) fn run_id(workload: &Workload) -> u64 {
@@ -123,6 +134,13 @@ impl FileContent {
     /// Whether every block holds what this workload verifies.
     pub(crate) fn holds(&self, workload: &Workload) -> bool {
         self.pattern.as_deref() == Some(pattern_label(workload).as_str())
+    }
+
+    /// How long the file was when its last run ended, if every block held what this workload
+    /// verifies.
+    pub(super) fn bytes_held(&self, workload: &Workload) -> Option<u64> {
+        let mark = self.mark.as_ref().filter(|_| self.holds(workload));
+        mark.map(|mark| mark.size_bytes)
     }
 
     /// Whether it is certain that some block does not hold what this workload verifies, so that a
@@ -270,7 +288,11 @@ impl FileContent {
         let lineage = self.lineage_for(workload);
         let run_id = lineage.writing_run;
         let generation = |passes: u64| lineage.writing + passes.saturating_sub(1);
-        let newest = generation(passes.begun);
+        let newest = if numbers_rewrites(workload) {
+            lineage.writing + u64::from(NUMBERS) - 1
+        } else {
+            generation(passes.begun)
+        };
         if completed {
             self.pattern = Some(pattern_label(workload));
             self.lineage = Some(KnownLineage {

@@ -189,6 +189,15 @@ pub enum MarkError {
     NoName { path: PathBuf },
 }
 
+impl MarkError {
+    fn io(path: &Path) -> impl Fn(io::Error) -> Self + Copy + '_ {
+        |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Sidecar {
     #[serde(flatten)]
@@ -203,10 +212,7 @@ struct Sidecar {
 /// Reads the mark of an open regular file; `None` for a file that Fathom did not make. Beside
 /// `path` a sidecar may lie.
 pub fn read_mark(file: &File, path: &Path, probe: &dyn Probe) -> Result<Option<Mark>, MarkError> {
-    let io_error = |source| MarkError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io_error = MarkError::io(path);
     match probe.read_xattr(file, XATTR) {
         Ok(Some(value)) => return decode_mark(path, &value).map(Some),
         Ok(None) => {}
@@ -228,10 +234,7 @@ pub fn write_mark(
     mark: &Mark,
     probe: &dyn Probe,
 ) -> Result<MarkPlace, MarkError> {
-    let io_error = |source| MarkError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io_error = MarkError::io(path);
     match probe.write_xattr(file, XATTR, &encode(mark)) {
         Ok(()) => return Ok(MarkPlace::Xattr),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
@@ -253,10 +256,7 @@ pub fn write_mark(
     if !is_free_or_ours(&place)? {
         return Err(MarkError::SidecarTaken { path: place });
     }
-    replace(&place, &encode(&sidecar)).map_err(|source| MarkError::Io {
-        path: place.clone(),
-        source,
-    })?;
+    replace(&place, &encode(&sidecar)).map_err(MarkError::io(&place))?;
     Ok(MarkPlace::Sidecar(place))
 }
 
@@ -267,14 +267,10 @@ pub fn seal_mark(
     mark: &Mark,
     probe: &dyn Probe,
 ) -> Result<MarkPlace, MarkError> {
-    let facts = || {
-        file.metadata().map_err(|source| MarkError::Io {
-            path: path.to_owned(),
-            source,
-        })
-    };
+    let facts = || file.metadata().map_err(MarkError::io(path));
     let before = facts()?;
     let sealed = |changed| Mark {
+        size_bytes: mark.size_bytes.min(before.len()),
         modified: Some(modification(&before)),
         changed,
         ..mark.clone()
@@ -313,10 +309,7 @@ pub(super) fn remove_sidecar(path: &Path, of: FileId) -> Result<(), MarkError> {
             ino: found.ino,
         } == of
     }) {
-        fs::remove_file(&place).map_err(|source| MarkError::Io {
-            path: place,
-            source,
-        })?;
+        fs::remove_file(&place).map_err(MarkError::io(&place))?;
     }
     Ok(())
 }
@@ -345,10 +338,7 @@ fn birth(metadata: &Metadata) -> Option<Stamp> {
 }
 
 fn resolve(path: &Path) -> Result<PathBuf, MarkError> {
-    fs::canonicalize(path).map_err(|source| MarkError::Io {
-        path: path.to_owned(),
-        source,
-    })
+    fs::canonicalize(path).map_err(MarkError::io(path))
 }
 
 fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
@@ -363,10 +353,7 @@ fn sidecar_path(path: &Path) -> Result<PathBuf, MarkError> {
 
 /// `None` where there is no sidecar; anything else there than a small regular file is an error.
 fn read_sidecar(place: &Path) -> Result<Option<Sidecar>, MarkError> {
-    let io_error = |source| MarkError::Io {
-        path: place.to_owned(),
-        source,
-    };
+    let io_error = MarkError::io(place);
     match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MARK_BYTES => {
             let bytes = fs::read(place).map_err(io_error)?;

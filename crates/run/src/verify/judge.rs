@@ -9,7 +9,7 @@ use crate::data::{Fill, first_difference, is_all, matches_addressed, within};
 pub(super) const SHORTEST_HOLE: usize = 16;
 /// Where more generations than this may be in a block, a mixture is looked for among the oldest,
 /// the newest and those beside it.
-const MOST_GENERATIONS: u64 = 16;
+const MOST_GENERATIONS: u64 = 1 << 16;
 
 pub(super) fn check_addressed(
     buf: &[u8],

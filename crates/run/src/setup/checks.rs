@@ -1,0 +1,59 @@
+//! What must hold before workers are made: the verifier finds faults, and each worker has blocks.
+
+use super::region;
+use crate::error::RunError;
+use crate::prepare::verify_pattern;
+use crate::verify::self_check;
+use workload::{FileSharing, Workload};
+
+/// Verification that could not fail proves nothing.
+pub(super) fn check_verifier(workload: &Workload) -> Result<(), RunError> {
+    if !workload.verify.on {
+        return Ok(());
+    }
+    let block = units::lossless::to_usize(workload.blocks.smallest().0);
+    self_check(
+        verify_pattern(workload.verify.pattern),
+        workload.seed,
+        block,
+    )
+    .map_err(|e| RunError::Unsuitable(format!("the verification failed its self-check: {e}")))
+}
+
+/// Every worker must have a block of what is dealt out.
+pub(super) fn check_shares(
+    workload: &Workload,
+    blocks: u64,
+    groups: usize,
+    group: usize,
+) -> Result<(), RunError> {
+    let workers = if groups > 1 {
+        1
+    } else {
+        u64::from(workload.threads)
+    };
+    let is_dealt_out = workload.files.sharing == FileSharing::Partitioned || workload.stop.complete;
+    if !workload.files.meta.is_empty() || blocks >= workers || !is_dealt_out {
+        return Ok(());
+    }
+    Err(RunError::Unsuitable(format!(
+        "{blocks} blocks of {} are fewer than the {workers} workers that would share them (group {group}); lower --threads or raise --file-size",
+        workload.blocks.smallest()
+    )))
+}
+
+/// Every worker must have a block of its region.
+pub(super) fn check_regions(
+    workload: &Workload,
+    blocks: u64,
+    group: usize,
+) -> Result<(), RunError> {
+    let empty = (0..workload.threads)
+        .find(|place| region(workload, blocks, *place).is_some_and(|region| region.len() == 0));
+    match empty {
+        None => Ok(()),
+        Some(worker) => Err(RunError::Unsuitable(format!(
+            "the region of worker {worker} lies behind the end of the target (group {group}); lower --threads or the step of --worker-regions"
+        ))),
+    }
+}
