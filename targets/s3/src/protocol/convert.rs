@@ -114,21 +114,6 @@ pub(crate) fn conditions(
     }
 }
 
-/// The conditions of a write. Errors: `NotImplemented` for those that no write of S3 has.
-pub(crate) fn write_conditions(
-    if_match: Option<&ETagCondition>,
-    if_none_match: Option<&ETagCondition>,
-) -> S3Result<Conditions> {
-    let of_another = if_none_match.is_some_and(|none| none.as_etag().is_some());
-    if of_another || (if_match.is_some() && if_none_match.is_some()) {
-        return Err(s3_error!(
-            NotImplemented,
-            "A write may have If-Match with an ETag or If-None-Match with *, not both and no other"
-        ));
-    }
-    Ok(conditions(if_match, if_none_match))
-}
-
 pub(crate) fn source_conditions(
     if_match: Option<&ETagCondition>,
     if_none_match: Option<&ETagCondition>,

@@ -190,10 +190,7 @@ impl Protocol {
         let complete = Complete {
             parts,
             checksums,
-            conditions: convert::write_conditions(
-                input.if_match.as_ref(),
-                input.if_none_match.as_ref(),
-            )?,
+            conditions: convert::conditions(input.if_match.as_ref(), input.if_none_match.as_ref()),
             expected_size: input.mpu_object_size.map(object_size).transpose()?,
         };
         let versioning = self.check_bucket(&input.bucket)?.versioning;

@@ -50,10 +50,10 @@ macro_rules! announced {
         };
         let finish = PutFinish {
             content,
-            conditions: convert::write_conditions(
+            conditions: convert::conditions(
                 $input.if_match.as_ref(),
                 $input.if_none_match.as_ref(),
-            )?,
+            ),
             expected_md5: checksums::content_md5($input.content_md5.as_deref())?,
         };
         (hashes, finish)
