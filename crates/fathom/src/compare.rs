@@ -3,7 +3,7 @@
 mod experiment;
 pub(crate) mod factors;
 mod files;
-mod kinds;
+pub(crate) mod kinds;
 mod profile;
 mod sides;
 mod subject;

@@ -1,5 +1,6 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
+use crate::compare::kinds::kinds;
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -7,8 +8,9 @@ use crate::output::{Output, tell};
 use crate::{context, fio, flags};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use record::Record;
+use record::{Record, Threshold};
 use run::{Context, dry_run, execute, files_of, unstarted};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
@@ -50,6 +52,13 @@ pub(crate) fn command(name: &'static str) -> Command {
             "Check everything, show what would happen, and touch nothing",
         ))
         .arg(
+            Arg::new("threshold")
+                .long("threshold")
+                .value_name("CONDITION")
+                .action(ArgAction::Append)
+                .help("read.p99<5ms, iops>=10k, throughput>1GiB/s, cpu/op<10us, …: held against every record; a miss is exit code 3"),
+        )
+        .arg(
             Arg::new("fio-arguments")
                 .last(true)
                 .num_args(0..)
@@ -86,6 +95,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         mut output,
         job,
     } = asked(matches, output)?;
+    let thresholds = thresholds(matches, &stages)?;
     sys::catch_signals();
     let targets: Vec<PathBuf> = stages
         .iter()
@@ -115,6 +125,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
                         .cloned(),
                 );
             }
+            record.hold_against(&thresholds);
             saved = saved.and_then(|()| output.save(&record));
             records.push(record);
         }
@@ -124,7 +135,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         if sys::caught_signal().is_some()
             || records
                 .last()
-                .is_some_and(|record: &Record| record.outcome.exit_code != 0)
+                .is_some_and(|record: &Record| ![0, MISSED].contains(&record.outcome.exit_code))
         {
             break;
         }
@@ -136,6 +147,28 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .map(|record| record.outcome.exit_code)
         .max()
         .unwrap_or(0))
+}
+
+/// The exit code of a record that missed a threshold, after which other stages still run.
+const MISSED: i32 = 3;
+
+/// The thresholds that were asked for; each is of something that a phase does.
+fn thresholds(matches: &ArgMatches, stages: &[Stage]) -> Result<Vec<Threshold>> {
+    let phases = || stages.iter().flat_map(|stage| &stage.0);
+    let done: BTreeSet<&str> = phases().flat_map(|phase| kinds(&phase.workload)).collect();
+    let texts = matches.try_get_many::<String>("threshold").ok().flatten();
+    let read = |text: &String| -> Result<Threshold> {
+        let threshold = Threshold::parse(text).map_err(|error| Usage(error.to_string()))?;
+        match threshold.quantity().operation() {
+            Some(kind) if !done.contains(kind) => Err(Usage(format!(
+                "threshold {text:?}: the run has no operations of the kind {kind:?}; the kinds there are {}",
+                done.iter().copied().collect::<Vec<_>>().join(", ")
+            ))
+            .into()),
+            Some(_) | None => Ok(threshold),
+        }
+    };
+    texts.into_iter().flatten().map(read).collect()
 }
 
 /// A trial that failed before its clock started is a record too; a command that cannot work is

@@ -523,6 +523,7 @@ fn load(host: &str, ns: u64, failed: u64) -> Record {
                 threshold: "put.p95<10ms".into(),
                 holds: ns < 10_000_000,
                 measured: "measured".into(),
+                ..ThresholdResult::default()
             }],
             ..LoadAccount::default()
         }),

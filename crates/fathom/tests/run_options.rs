@@ -1075,3 +1075,30 @@ fn every_kind_of_metadata_operation_has_a_time_and_a_rate_of_its_own() {
     assert_ne!(of("create")[1], of("unlink")[1]);
     assert!(!text.contains("working_set"), "{text}");
 }
+
+#[test]
+fn a_threshold_that_is_missed_is_exit_code_3_and_stands_in_the_record() {
+    let place = Place::new();
+    let sim = "f --engine sim --sim-model latency=100us --duration 200ms --file-size 1M";
+    for (threshold, code, said) in [
+        ("read.p50<10ms", 0, "threshold     met read.p50<10ms: "),
+        ("iops>=10M", 3, "1 of 1 thresholds missed"),
+        (
+            "write.p99<1s",
+            2,
+            "no operations of the kind \"write\"; the kinds there are read",
+        ),
+        ("speed>1", 2, "\"speed\" is no metric"),
+    ] {
+        let ran = place.iopulse(&format!("{sim} --threshold {threshold}"));
+        let text = format!("{}{}", ran.said, ran.complained);
+        assert!(
+            ran.code == Some(code) && text.contains(said),
+            "{threshold}: {code} {text}"
+        );
+        if let Some(record) = ran.record {
+            let [result] = record.thresholds().try_into().unwrap();
+            assert_eq!((result.holds, record.outcome.exit_code), (code == 0, code));
+        }
+    }
+}

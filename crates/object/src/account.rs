@@ -235,9 +235,7 @@ fn judge(plan: &LoadPlan, record: &mut Record, panics: &[String], signal: Option
     } else {
         Outcome::default()
     };
-    if let Some(load) = &mut record.load {
-        load.thresholds = results;
-    }
+    record.thresholds = results;
 }
 
 fn load_account(

@@ -61,4 +61,4 @@ pub use scenario::{
 };
 pub use sign::Credentials;
 pub use target::LoadTarget;
-pub use threshold::Threshold;
+pub use threshold::threshold;

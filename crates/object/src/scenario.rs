@@ -16,7 +16,7 @@ pub(crate) use sizes::SizeDraw;
 
 use crate::payload::ObjectData;
 use crate::ramp::{Ramp, Spacing};
-use crate::threshold::Threshold;
+use record::Threshold;
 
 /// A whole load.
 #[derive(Clone, Debug, PartialEq)]

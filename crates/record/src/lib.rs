@@ -20,6 +20,7 @@ mod quantity;
 mod record;
 mod store;
 mod summary;
+mod threshold;
 mod trial;
 
 pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
@@ -33,7 +34,7 @@ pub use histogram::{BUCKETS, Histogram, LiveHistogram, bucket_edges, bucket_of};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
-    SigningCost, StepResult, ThresholdResult,
+    SigningCost, StepResult,
 };
 pub use measurements::{Measurements, Operations};
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
@@ -48,4 +49,5 @@ pub use record::{
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};
+pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, Stopping, Trial};

@@ -1,6 +1,6 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
-use crate::{Histogram, Measurements, Record};
+use crate::{Histogram, Measurements, Record, ThresholdResult};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,6 +45,8 @@ pub struct LoadAccount {
     pub left_behind: u64,
     /// Multipart uploads that the load began and that nobody could abort.
     pub uploads_left_behind: u64,
+    /// As records had them before every record could have some: [`Record::thresholds`] has both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerAccount>,
@@ -91,28 +93,6 @@ pub struct SigningCost {
     pub total_ns: u64,
 }
 
-/// A threshold and what was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ThresholdResult {
-    /// As it was written.
-    pub threshold: String,
-    pub holds: bool,
-    /// What was measured, and by how much it missed, for people.
-    pub measured: String,
-}
-
-impl ThresholdResult {
-    /// Whether it limits failures, so that it says which are tolerable: those on `errors` and on
-    /// `success` do.
-    #[must_use]
-    pub fn limits_failures(&self) -> bool {
-        ["errors", "success"]
-            .iter()
-            .any(|measure| self.threshold.contains(measure))
-    }
-}
-
 /// How a step at an arrival rate went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepResult {
@@ -127,14 +107,16 @@ impl Record {
     /// How a load at an arrival rate went; `None` of any other record.
     #[must_use]
     pub fn step_result(&self) -> Option<StepResult> {
-        let (load, pace) = (self.load.as_ref()?, self.pace.as_ref()?);
+        self.load.as_ref()?;
+        let pace = self.pace.as_ref()?;
         let (count, errors) = (self.operations.count(), self.operations.errors());
         let rate_kept = pace.keeps(pace.asked_per_second?, count.saturating_add(errors));
-        let fails = errors > 0 && !load.thresholds.iter().any(ThresholdResult::limits_failures);
+        let thresholds = self.thresholds();
+        let fails = errors > 0 && !thresholds.iter().any(ThresholdResult::limits_failures);
         Some(StepResult {
             rate_kept,
             fails,
-            holds: rate_kept && !fails && load.thresholds.iter().all(|result| result.holds),
+            holds: rate_kept && !fails && thresholds.iter().all(|result| result.holds),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage,
-    Summary, Trial, WorkerAccount,
+    Summary, ThresholdResult, Trial, WorkerAccount,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +62,9 @@ pub struct Record {
     pub stops: Vec<Stoppage>,
     pub errors: Vec<ErrorCount>,
     pub outcome: Outcome,
+    /// What it was to keep, and whether it did; [`Record::thresholds`] judges them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdResult>,
     /// Place in an experiment; `None` for a run on its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,

@@ -199,11 +199,13 @@ pub(crate) mod example {
                         threshold: "get.p95<1s".into(),
                         holds: true,
                         measured: "80 ms".into(),
+                        ..ThresholdResult::default()
                     },
                     ThresholdResult {
                         threshold: "put.p95<10ms".into(),
                         holds: false,
                         measured: "80 ms, 70 ms above the limit".into(),
+                        ..ThresholdResult::default()
                     },
                 ],
                 ..LoadAccount::default()
@@ -256,6 +258,7 @@ pub(crate) mod example {
             threshold: "p99<50ms".into(),
             holds,
             measured: "x".into(),
+            ..ThresholdResult::default()
         }];
         record
     }

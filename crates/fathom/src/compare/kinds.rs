@@ -67,7 +67,7 @@ fn check(metric: &Quantity, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usa
 }
 
 /// What a workload will do.
-fn kinds(workload: &Workload) -> BTreeSet<&str> {
+pub(crate) fn kinds(workload: &Workload) -> BTreeSet<&str> {
     if !workload.files.meta.is_empty() {
         return workload
             .files

@@ -5,8 +5,8 @@ use super::{Load, options, usage};
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::ArgMatches;
-use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing, Threshold};
-use record::{Record, SearchAccount, SearchPoint};
+use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing};
+use record::{Record, SearchAccount, SearchPoint, Threshold};
 use report::Page;
 use units::{Nanos, Rate, lossless};
 
@@ -38,7 +38,7 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
             .into());
         }
     }
-    let threshold = Threshold::parse(text).map_err(usage)?;
+    let threshold = object::threshold(text).map_err(usage)?;
     let first = options::rate(matches, "rate")
         .map_err(usage)?
         .unwrap_or(100.0);

@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use object::{
     Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData,
-    ObjectSizes, PayloadMode, Scenario, Spacing, Threshold, Trust, parse_stages,
+    ObjectSizes, PayloadMode, Scenario, Spacing, Trust, parse_stages,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -357,11 +357,11 @@ fn adjustments(matches: &ArgMatches) -> Result<Adjustments, LoadError> {
             text(name).unwrap_or_default()
         ))
     };
-    let thresholds: Result<Vec<Threshold>, LoadError> = matches
+    let thresholds: Result<Vec<record::Threshold>, LoadError> = matches
         .get_many::<String>("threshold")
         .into_iter()
         .flatten()
-        .map(|text| Threshold::parse(text))
+        .map(|text| object::threshold(text))
         .collect();
     Ok(Adjustments {
         scale: number(matches, "scale")?,

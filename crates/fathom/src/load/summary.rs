@@ -20,7 +20,7 @@ pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> S
     phases(&mut page, load);
     page.gap();
     accounts(&mut page, record, load);
-    for result in &load.thresholds {
+    for result in &record.thresholds() {
         let word = if result.holds { "ok" } else { "MISS" };
         page.wrapped(
             &format!("{:<14}{word:<5}", "threshold"),

@@ -4,7 +4,7 @@ use super::{Arrivals, KeyChoice, ObjectSizes, PayloadMode, Scenario, Sleep};
 use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
-use crate::threshold::Threshold;
+use record::Threshold;
 
 /// Changes; what is `None` or empty stays as the scenario has it.
 #[derive(Clone, Debug, Default, PartialEq)]

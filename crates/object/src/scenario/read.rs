@@ -7,7 +7,7 @@ use super::{
 use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
-use crate::threshold::Threshold;
+use crate::threshold::threshold;
 use serde::Deserialize;
 use units::{Bytes, Nanos, Rate};
 
@@ -165,11 +165,8 @@ impl Scenario {
             let place = format!("operation {number} ({})", operation.kind.word());
             steps.push(step(operation).map_err(at(place))?);
         }
-        let thresholds: Result<_, LoadError> = raw
-            .thresholds
-            .iter()
-            .map(|text| Threshold::parse(text))
-            .collect();
+        let thresholds: Result<_, LoadError> =
+            raw.thresholds.iter().map(|text| threshold(text)).collect();
         let stem = || {
             std::path::Path::new(file)
                 .file_stem()

@@ -113,12 +113,12 @@ pub(crate) fn arrival_curves(study: &Study, records: &[Record]) -> Vec<ArrivalCu
 }
 
 fn point(record: &Record) -> Option<ArrivalPoint> {
-    let (pace, load) = (record.pace.as_ref()?, record.load.as_ref()?);
+    let pace = record.pace.as_ref()?;
     let rate = pace.asked_per_second?;
     let all = record.operations.together();
     let step = record.step_result()?;
-    let mut said: Vec<String> = load
-        .thresholds
+    let mut said: Vec<String> = record
+        .thresholds()
         .iter()
         .map(|t| format!("{}: {}", t.threshold, t.measured))
         .collect();

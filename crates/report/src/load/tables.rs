@@ -6,7 +6,7 @@ use super::{Titled, measured, success_text, value_text};
 use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
 use analyze::{Study, StudyRow};
-use record::Record;
+use record::{Record, ThresholdResult};
 use std::collections::BTreeMap;
 use units::lossless::f64_to_u64_saturating;
 
@@ -166,29 +166,23 @@ fn median(readings: &Gathered, operation: &str, name: &str) -> Option<f64> {
 /// Each threshold, whether it was met, and what was measured: by every run, or in how many of them.
 pub(super) fn thresholds(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
     let mut out = titled("Thresholds", study, &["Threshold"], &["Result", "Measured"]);
-    let mut asked: Vec<&str> = Vec::new();
-    let mut results: BTreeMap<(&str, &str), Vec<(bool, &str)>> = BTreeMap::new();
+    let mut asked: Vec<String> = Vec::new();
+    let mut results: BTreeMap<(String, &str), Vec<ThresholdResult>> = BTreeMap::new();
     for (arm, _, of_arm) in measured(study, row, records) {
-        for result in of_arm
-            .iter()
-            .filter_map(|record| record.load.as_ref())
-            .flat_map(|load| &load.thresholds)
-        {
-            if !asked.contains(&result.threshold.as_str()) {
-                asked.push(&result.threshold);
+        for result in of_arm.iter().flat_map(|record| record.thresholds()) {
+            if !asked.contains(&result.threshold) {
+                asked.push(result.threshold.clone());
             }
-            results
-                .entry((&result.threshold, arm))
-                .or_default()
-                .push((result.holds, &result.measured));
+            let of_arm = results.entry((result.threshold.clone(), arm));
+            of_arm.or_default().push(result);
         }
     }
     for threshold in asked {
         for (arm, _, _) in measured(study, row, records) {
-            let Some(found) = results.get(&(threshold, arm)) else {
+            let Some(found) = results.get(&(threshold.clone(), arm)) else {
                 continue;
             };
-            let met = found.iter().filter(|(holds, _)| *holds).count();
+            let met = found.iter().filter(|result| result.holds).count();
             let word = match (met, found.len()) {
                 (0, 1) => "missed".to_owned(),
                 (1, 1) => "met".to_owned(),
@@ -197,12 +191,12 @@ pub(super) fn thresholds(study: &Study, row: &StudyRow, records: &[Record]) -> T
             // Of several runs the first that missed is what its reader asks for.
             let shown = found
                 .iter()
-                .find(|(holds, _)| !holds)
+                .find(|result| !result.holds)
                 .or_else(|| found.first())
-                .map_or("", |(_, measured)| *measured);
+                .map_or("", |result| result.measured.as_str());
             out.table
                 .lines
-                .push(line(study, &[threshold], arm, [word, shown.to_owned()]));
+                .push(line(study, &[&threshold], arm, [word, shown.to_owned()]));
         }
     }
     out
@@ -287,8 +281,7 @@ mod tests {
 
     #[test]
     fn several_runs_of_an_arm_are_counted_together() {
-        let mut second = load("mixed", 2000, 80_000_000, 2);
-        second.load.as_mut().unwrap().thresholds[0].holds = false;
+        let second = load("mixed", 2000, 2_000_000_000, 2);
         let records = [load("mixed", 3000, 80_000_000, 1), second];
         let study = study(&records, &StudyOptions::default());
         let row = &study.rows[0];

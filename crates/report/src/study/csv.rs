@@ -73,7 +73,7 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
                 &record.id,
             );
         }
-        for result in record.load.iter().flat_map(|load| &load.thresholds) {
+        for result in record.thresholds() {
             let note = format!("{}: {}", record.id, result.measured);
             push(
                 "",

@@ -138,7 +138,7 @@ fn loads(cell: &Cell, records: &[Record]) -> Vec<Value> {
             .into_iter()
             .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": r.unit.name(), "value": r.value }))
             .collect();
-        let thresholds = record.load.as_ref().map(|load| &load.thresholds);
+        let thresholds = record.thresholds();
         (!found.is_empty())
             .then(|| json!({ "record": index, "readings": found, "thresholds": thresholds }))
     };
