@@ -2,7 +2,7 @@
 
 mod logs;
 
-pub(crate) use logs::files as log_files;
+pub(crate) use logs::{files as log_files, names as log_names};
 
 use crate::exit::Usage;
 use crate::flags;

@@ -57,6 +57,7 @@ pub(crate) struct Output {
     fio_options: report::FioOptions,
     /// Logs that a fio job asks for, by phase.
     fio_logs: Vec<FioLogs>,
+    fio_log_names: Vec<PathBuf>,
     aside: Aside,
 }
 
@@ -157,6 +158,7 @@ impl Output {
             interval_ns,
             fio_options: report::FioOptions::default(),
             fio_logs: Vec::new(),
+            fio_log_names: Vec::new(),
             aside: Aside::Stderr,
         };
         out.set_format(
@@ -203,6 +205,7 @@ impl Output {
             report::Entries::Worker
         };
         self.fio_logs.clone_from(&jobs.logs);
+        self.fio_log_names = crate::fio::log_names(jobs);
         let shortest = jobs
             .logs
             .iter()
@@ -256,6 +259,7 @@ impl Output {
         let files: Vec<OutputFile> = asked
             .iter()
             .filter_map(|(path, form)| Some(output(path.as_ref()?, *form)))
+            .chain(self.fio_log_names.iter().map(|path| output(path, FIO_LOG)))
             .collect();
         let paths: Vec<&Path> = files
             .iter()
@@ -377,10 +381,8 @@ impl Output {
             written.push(write(Some(file), &logs.concat()));
         }
         for (file, text) in crate::fio::log_files(records, &self.fio_logs) {
-            let log = OutputFile::new(Path::new(&file), FIO_LOG)
-                .forced(self.is_forced)
-                .apart_from(&self.targets);
-            written.push(write(Some(&log), &text));
+            let file = PathBuf::from(file);
+            written.push(write(self.checked(Some(&file)), &text));
         }
         written.into_iter().collect()
     }

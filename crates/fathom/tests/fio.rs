@@ -298,6 +298,23 @@ fn logs_over_time_are_files_of_each_clone() {
 }
 
 #[test]
+fn a_log_in_the_place_of_something_else_is_refused_before_the_job_runs() {
+    let ground = Ground::new();
+    ground.write("l_clat.2.log", "somebody's notes");
+    let line = "run -- --name=x --filename=f --rw=write --size=64k --numjobs=2";
+    for log in [
+        "--write_lat_log=l",
+        "--write_bw_log=f --filename=f_bw.1.log",
+    ] {
+        let line = format!("{line} {log}");
+        let told = ground.refused(&line.split_whitespace().collect::<Vec<_>>());
+        assert!(told.starts_with("cannot write "), "{told}");
+    }
+    assert!(!ground.exists("f") && !ground.exists("l_lat.1.log"));
+    assert_eq!(ground.read("l_clat.2.log"), b"somebody's notes");
+}
+
+#[test]
 fn a_new_file_without_a_size_is_refused_as_in_fio() {
     let ground = Ground::new();
     for line in [

@@ -2,7 +2,9 @@
 
 use record::{Interval, Record};
 use report::{FioLog, fio_log};
-use workload::fio::FioLogs;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use workload::fio::{FioJobs, FioLogs};
 
 /// Names and contents of all logs; `asked` has one entry a phase, in the order of the records.
 pub(crate) fn files(records: &[Record], asked: &[FioLogs]) -> Vec<(String, String)> {
@@ -26,16 +28,37 @@ pub(crate) fn files(records: &[Record], asked: &[FioLogs]) -> Vec<(String, Strin
         for series in each {
             number += 1;
             for (name, log) in wanted(asked) {
-                let file = if asked.merged {
-                    format!("{name}_{}.log", log.suffix())
-                } else {
-                    format!("{name}_{}.{number}.log", log.suffix())
-                };
-                out.push((file, fio_log(series, log)));
+                out.push((named(asked, name, log, number), fio_log(series, log)));
             }
         }
     }
     out
+}
+
+/// Names of the logs that jobs may write, known before they run.
+pub(crate) fn names(jobs: &FioJobs) -> Vec<PathBuf> {
+    let phases = jobs.stages.iter().flat_map(|stage| &stage.0);
+    let mut number = 0;
+    let mut out = BTreeSet::new();
+    for (phase, asked) in phases.zip(&jobs.logs) {
+        for _ in 0..phase.workload.threads {
+            number += 1;
+            out.extend(
+                wanted(asked)
+                    .into_iter()
+                    .map(|(name, log)| named(asked, name, log, number)),
+            );
+        }
+    }
+    out.into_iter().map(PathBuf::from).collect()
+}
+
+fn named(asked: &FioLogs, name: &str, log: FioLog, number: u32) -> String {
+    if asked.merged {
+        format!("{name}_{}.log", log.suffix())
+    } else {
+        format!("{name}_{}.{number}.log", log.suffix())
+    }
 }
 
 fn wanted(asked: &FioLogs) -> Vec<(&str, FioLog)> {
