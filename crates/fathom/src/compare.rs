@@ -62,7 +62,7 @@ pub(crate) fn command() -> Command {
         .arg(switch("run", "Measure BASE and every CANDIDATE; phases of the same name are compared"))
         .arg(
             switch("profile", "With --run: the sides are targets, measured by the rows of `fathom profile`, each target in every block")
-                .conflicts_with_all(["set", "target", "slot", "settle"]),
+                .conflicts_with_all(["set", "target", "slot", "settle", "lead-in"]),
         )
         .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
         .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))
@@ -118,6 +118,12 @@ fn experiment_arguments(command: Command) -> Command {
         )
         .arg(time("settle", "2s", "With --run: longest wait after a slot that wrote, until its data are on the device"))
         .arg(
+            Arg::new("lead-in")
+                .long("lead-in")
+                .value_name("TIME")
+                .help("With --run: longest unmeasured run of a side right before each of its slots, so that it inherits from nobody else; 0: none [default: half a slot, at most 10s]"),
+        )
+        .arg(
             number("order-seed", "With --run: run in the order of an earlier experiment [default: drawn]").value_parser(value_parser!(u64)),
         )
         .arg(switch(
@@ -138,7 +144,7 @@ fn list(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 }
 
 /// Options that only a measurement has.
-const OF_A_RUN: [&str; 14] = [
+const OF_A_RUN: [&str; 15] = [
     "profile",
     "quick",
     "thorough",
@@ -149,6 +155,7 @@ const OF_A_RUN: [&str; 14] = [
     "budget",
     "blocks",
     "settle",
+    "lead-in",
     "order-seed",
     "aa",
     "no-aa",

@@ -1,8 +1,8 @@
 //! A plan carried out, slot by slot.
 
-use crate::drain;
 use crate::plan::{Plan, Turn};
 use crate::ready::ready;
+use crate::{drain, lead_in};
 use record::{PlanLine, Record, Status, Trial};
 use run::{Context, RunError, execute, unstarted};
 use std::sync::Arc;
@@ -284,18 +284,12 @@ impl Course<'_> {
             name: row.name.clone(),
             workload,
         };
-        let mut record = match execute(&phase, self.context, &mut *self.watch) {
-            Ok(record) => record,
-            // What the user can mend, and what never worked, is an error of the experiment and no
-            // failure of a slot.
-            Err(source) if turn.pass == 0 && source.exit_code() == 2 => {
-                return Err(LabError::Slot {
-                    arm: arm.name.clone(),
-                    row: row.name.clone(),
-                    source: Box::new(source),
-                });
-            }
-            Err(error) => unstarted(&phase, self.context, &error),
+        let led = self.lead_in(&phase, turn)?;
+        let lead_in_ns = led.as_ref().map(|led| led.elapsed_ns);
+        // A lead-in that fails is the failure of its slot.
+        let mut record = match led.filter(|led| led.outcome.status != Status::Ok) {
+            Some(failed) => failed,
+            None => self.executed(&phase, turn)?,
         };
         record.notices.extend(self.notice.take());
         record.trial = Some(Trial {
@@ -309,9 +303,41 @@ impl Course<'_> {
             arm_number: u32::try_from(turn.arm).unwrap_or(u32::MAX),
             row_number: u32::try_from(turn.row).unwrap_or(u32::MAX),
             planned_blocks: Some(plan.most_passes),
+            lead_in_ns,
             written_plan: Some(Arc::clone(&self.written)),
         });
         Ok(record)
+    }
+
+    /// Runs the lead-in of a slot, if its plan has one, and waits for what it wrote.
+    fn lead_in(&mut self, slot: &Phase, turn: Turn) -> Result<Option<Record>, LabError> {
+        let Some(workload) = lead_in::of(&slot.workload, self.plan.lead_in_ns) else {
+            return Ok(None);
+        };
+        let phase = Phase {
+            name: slot.name.clone(),
+            workload,
+        };
+        let record = self.executed(&phase, turn)?;
+        if drain::wrote(&record) {
+            let left = drain::settle(&phase.workload, self.context, self.plan.settle_ns);
+            self.notice = left.or(self.notice.take());
+        }
+        Ok(Some(record))
+    }
+
+    fn executed(&mut self, phase: &Phase, turn: Turn) -> Result<Record, LabError> {
+        match execute(phase, self.context, &mut *self.watch) {
+            Ok(record) => Ok(record),
+            // What the user can mend, and what never worked, is an error of the experiment and no
+            // failure of a slot.
+            Err(source) if turn.pass == 0 && source.exit_code() == 2 => Err(LabError::Slot {
+                arm: self.plan.arms[turn.arm].name.clone(),
+                row: self.plan.rows[turn.row].name.clone(),
+                source: Box::new(source),
+            }),
+            Err(error) => Ok(unstarted(phase, self.context, &error)),
+        }
     }
 }
 
@@ -375,6 +401,7 @@ mod tests {
             most_passes: passes[1],
             budget_ns: u64::MAX,
             settle_ns: 0,
+            lead_in_ns: 0,
             seed: 3,
             question: None,
         }
@@ -425,9 +452,30 @@ mod tests {
                 arm_number: u32::try_from(turn.arm).unwrap(),
                 row_number: u32::try_from(turn.row).unwrap(),
                 planned_blocks: Some(3),
+                lead_in_ns: None,
                 written_plan: Some(Arc::new(plan.facts().line())),
             };
             assert_eq!(trial(record), &expected);
+        }
+    }
+
+    #[test]
+    fn with_lead_ins_every_slot_follows_its_own_arm_and_only_slots_are_records() {
+        let led = Plan {
+            lead_in_ns: 1_000_000,
+            ..plan(&["r"], Stopping::Fixed, [3, 3])
+        };
+        let ended = run_all(&led, &mut |_| Ok(()), &mut |_| true);
+        assert_eq!((ended.why, ended.records.len()), (WhyEnded::Passes, 6));
+        // 16 operations of 10 and of 20 us: each lead-in is the work of its own slot.
+        for record in &ended.records {
+            let took = trial(record).lead_in_ns.unwrap();
+            assert!(
+                took >= record.elapsed_ns / 2,
+                "{took} {}",
+                record.elapsed_ns
+            );
+            assert_eq!(record.operations.kind("read").unwrap().count, 16);
         }
     }
 

@@ -8,6 +8,7 @@
 //!   coin.
 //! * A block in which a slot failed is repeated as a whole, in a new order, under the same number:
 //!   a pair is never made of two attempts.
+//! * Where a plan has lead-ins, what runs right before a slot is its own arm.
 //! * What a slot wrote is on the device before the next slot begins, or the next record says that
 //!   it is not.
 //!
@@ -17,6 +18,7 @@
 
 mod drain;
 mod execute;
+mod lead_in;
 mod plan;
 pub mod profile;
 mod ready;
@@ -24,5 +26,6 @@ mod ready;
 pub use execute::{
     Ended, KeepError, Kept, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run,
 };
+pub use lead_in::usual_lead_in_ns;
 pub use plan::{Arm, Plan, Row, Turn, drawn_seed};
 pub use ready::ready;

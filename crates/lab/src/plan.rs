@@ -23,6 +23,9 @@ pub struct Plan {
     pub budget_ns: u64,
     /// Longest wait, after a slot that wrote, for its data to reach the device.
     pub settle_ns: u64,
+    /// Longest lead-in of a slot: its arm runs for so long, unmeasured, right before it (no longer
+    /// than the slot itself; a slot without a time, once whole). 0: none.
+    pub lead_in_ns: u64,
     /// Of the order of rows and arms.
     pub seed: u64,
     /// What will be asked of the records; `None` where levels alone are measured.
@@ -91,6 +94,7 @@ impl Plan {
             most_passes: self.most_passes,
             budget_ns: self.budget_ns,
             settle_ns: self.settle_ns,
+            lead_in_ns: self.lead_in_ns,
             seed: self.seed,
             question: self.question.clone(),
             arms: self
@@ -197,6 +201,7 @@ mod tests {
             most_passes: 90,
             budget_ns: 1,
             settle_ns: 1,
+            lead_in_ns: 1,
             seed: 1,
             question: None,
         }
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn any_change_of_a_plan_changes_its_hash_and_none_keeps_it() {
-        let changes: [fn(&mut Plan); 14] = [
+        let changes: [fn(&mut Plan); 15] = [
             |p| p.name.push('x'),
             |p| p.arms[1].name.push('x'),
             |p| p.arms[1].role = Role::Control,
@@ -216,6 +221,7 @@ mod tests {
             |p| p.least_passes += 1,
             |p| p.budget_ns += 1,
             |p| p.settle_ns += 1,
+            |p| p.lead_in_ns += 1,
             |p| p.seed += 1,
             |p| p.most_passes += 1,
             |p| {

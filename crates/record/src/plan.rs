@@ -35,6 +35,9 @@ pub struct PlanFacts {
     pub most_passes: u32,
     pub budget_ns: u64,
     pub settle_ns: u64,
+    /// Longest lead-in of a slot: what its own arm does, unmeasured, right before it. 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lead_in_ns: u64,
     /// Of the order of rows and arms.
     pub seed: u64,
     /// What is asked of the records; `None` where levels alone are measured.
@@ -68,6 +71,15 @@ pub struct PlannedRow {
 pub struct PlannedWorkload {
     pub targets: Vec<String>,
     pub options: BTreeMap<String, String>,
+}
+
+/// What older plans lack must not change their hash.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl PlanFacts {

@@ -34,6 +34,10 @@ pub struct Trial {
     /// many. `None`: nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_blocks: Option<u32>,
+    /// How long this arm ran unmeasured right before this slot, so that the slot inherits from its
+    /// own arm. `None`: from whatever ran before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead_in_ns: Option<u64>,
     /// The plan itself, where the file has it; the same for all records of one plan.
     #[serde(skip)]
     pub written_plan: Option<Arc<PlanLine>>,

@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use units::Nanos;
+use workload::Workload;
 
 /// The chance of any false difference.
 const ALPHA: f64 = 0.05;
@@ -57,7 +58,7 @@ pub(super) fn run(
     let mut sides = sides(matches, &names, slot)?;
     let mut own = OwnFiles::default();
     own.give(&mut sides)?.iter().for_each(|said| told(said));
-    let plan = plan(matches, &sides, &question)?;
+    let plan = plan(matches, &sides, slot, &question)?;
     question.factors = expected(&plan, differing(&sides), &question)?;
     kinds::check_plan(&question.metric, &plan)?;
     let store = store(matches, &plan)?;
@@ -131,7 +132,7 @@ pub(super) fn told(text: &str) {
     let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
 }
 
-fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Plan> {
+fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) -> Result<Plan> {
     let mut arms: Vec<Arm> = Vec::new();
     for (index, side) in sides.iter().enumerate() {
         arms.push(Arm {
@@ -163,6 +164,10 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
                 .collect(),
         })
         .collect();
+    let lead_in_ns = match time(matches, "lead-in")? {
+        Some(asked) => asked.0,
+        None => usual_lead_in_ns(&rows, slot),
+    };
     let blocks = matches.get_one::<u32>("blocks").copied();
     if let Some(blocks) = blocks {
         if matches.value_source("budget") == Some(ValueSource::CommandLine) {
@@ -186,6 +191,7 @@ fn plan(matches: &ArgMatches, sides: &[Side], question: &Question) -> Result<Pla
         most_passes: blocks.or(LOOKS.last().copied()).unwrap_or(FIRST_LOOK),
         budget_ns: time(matches, "budget")?.map_or(180_000_000_000, |budget| budget.0),
         settle_ns: time(matches, "settle")?.map_or(2_000_000_000, |settle| settle.0),
+        lead_in_ns,
         seed: matches
             .get_one::<u64>("order-seed")
             .copied()
@@ -314,12 +320,29 @@ fn ordered(mut found: ArmsComparison, plan: &Plan) -> ArmsComparison {
     found
 }
 
+/// The lead-in where nobody says another: that of the longest slot.
+fn usual_lead_in_ns(rows: &[Row], slot: Nanos) -> u64 {
+    let longest = rows
+        .iter()
+        .flat_map(|row| &row.workloads)
+        .filter_map(slot_ns)
+        .max();
+    lab::usual_lead_in_ns(longest.unwrap_or(slot.0))
+}
+
+/// The time of a slot, where the workload has one.
+fn slot_ns(workload: &Workload) -> Option<u64> {
+    let measured = workload.stop.duration?;
+    (!workload.runs_to_completion()).then_some(measured.0 + workload.stop.warmup.0)
+}
+
 /// What the experiment takes and what it can see, before it begins.
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 fn cost(plan: &Plan) -> String {
+    format!("{}\n{}", taken(plan), seen(plan))
+}
+
+/// Slots and their time.
+fn taken(plan: &Plan) -> String {
     let (least, most) = (plan.least_passes, plan.most_passes);
     let per_pass = u64::from(plan.slots_per_pass());
     let length = if least == most {
@@ -338,28 +361,30 @@ fn cost(plan: &Plan) -> String {
         plan.seed
     );
     let slots = plan.rows.iter().flat_map(|row| &row.workloads);
-    let times: Option<Vec<u64>> = slots
-        .map(|workload| {
-            workload
-                .stop
-                .duration
-                .map(|time| time.0 + workload.stop.warmup.0)
-        })
-        .collect();
-    if let Some(pass) = times.map(|times| times.iter().sum::<u64>()) {
-        let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
-        let time = if least == most {
-            total(least).to_string()
-        } else {
-            format!("{} to {}", total(least), total(most))
+    let times: Option<Vec<u64>> = slots.map(slot_ns).collect();
+    if let Some(times) = times {
+        let span = |pass: u64| {
+            let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
+            if least == most {
+                total(least).to_string()
+            } else {
+                format!("{} to {}", total(least), total(most))
+            }
         };
-        out.push_str(&format!(": {time} of measuring"));
+        out.push_str(&format!(": {} of measuring", span(times.iter().sum())));
+        let led = times.iter().map(|slot| plan.lead_in_ns.min(*slot)).sum();
+        if led > 0 {
+            out.push_str(&format!(" and {} of lead-ins", span(led)));
+        }
     } else {
         out.push_str(&format!(
             ": {} to {} slots",
             per_pass * u64::from(least),
             per_pass * u64::from(most)
         ));
+        if plan.lead_in_ns > 0 {
+            out.push_str(", each after a lead-in");
+        }
     }
     if plan.stopping == Stopping::Open {
         out.push_str(&format!(
@@ -367,6 +392,12 @@ fn cost(plan: &Plan) -> String {
             Nanos(plan.budget_ns)
         ));
     }
+    out
+}
+
+/// The loss that so many blocks show.
+fn seen(plan: &Plan) -> String {
+    let (least, most) = (plan.least_passes, plan.most_passes);
     let candidates = plan
         .arms
         .iter()
@@ -388,12 +419,11 @@ fn cost(plan: &Plan) -> String {
             format!("{} to {}", seen(cv, least), seen(cv, most))
         }
     };
-    out.push_str(&format!(
-        "\nwhere runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}",
+    format!(
+        "where runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}",
         at(0.05),
         at(0.15)
-    ));
-    out
+    )
 }
 
 /// Where the experiment stands, on a terminal.
@@ -476,7 +506,6 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::Workload;
 
     fn plan(stopping: Stopping, passes: [u32; 2]) -> Plan {
         let mut workload = Workload::default();
@@ -497,6 +526,7 @@ mod tests {
             most_passes: passes[1],
             budget_ns: 180_000_000_000,
             settle_ns: 0,
+            lead_in_ns: 500_000_000,
             seed: 1,
             question: None,
         }
@@ -506,12 +536,12 @@ mod tests {
     fn the_cost_is_said_before_with_what_it_buys() {
         assert_eq!(
             cost(&plan(Stopping::Open, [8, 90])),
-            "8 to 90 blocks of 2 slots in random order (--order-seed 1): 16 s to 3 min of measuring, none begun after 3 min but for the first 8\n\
+            "8 to 90 blocks of 2 slots in random order (--order-seed 1): 16 s to 3 min of measuring and 8 s to 90 s of lead-ins, none begun after 3 min but for the first 8\n\
              where runs vary by 5 %, that shows a loss of about 7.8 % to 2.1 %; by 15 %, of about 21.6 % to 6.1 %"
         );
         assert_eq!(
             cost(&plan(Stopping::Fixed, [20, 20])),
-            "20 blocks of 2 slots in random order (--order-seed 1): 40 s of measuring\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
+            "20 blocks of 2 slots in random order (--order-seed 1): 40 s of measuring and 20 s of lead-ins\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
         );
     }
 }

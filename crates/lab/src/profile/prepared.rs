@@ -12,7 +12,7 @@ use super::{
     ProfileError, ProfileRequest, ProfileWatch, RowsLeftOut, end_after, leave_out, make_file, rows,
     told,
 };
-use crate::{Arm, Plan, Row, drawn_seed};
+use crate::{Arm, Plan, Row, drawn_seed, usual_lead_in_ns};
 use record::Stopping;
 use run::Context;
 use std::collections::BTreeMap;
@@ -70,10 +70,6 @@ impl Prepared {
 /// # Errors
 /// A target cannot be used or filled or fails in the rehearsal, no row works on all of them, or a
 /// signal came.
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 pub fn prepare(
     request: &ProfileRequest,
     arms: &[ProfileArm],
@@ -114,50 +110,12 @@ pub fn prepare(
     let mut rows = sites.suitable(rows, bytes, cached, context, &mut left_out);
     let around = rehearse(&mut rows, &mut left_out, context, watch)?;
     if rows.is_empty() {
-        let why = left_out
-            .iter()
-            .map(|left| left.reason.clone())
-            .collect::<Vec<_>>()
-            .join("; ");
-        let paths: Vec<String> = sites
-            .requests
-            .iter()
-            .map(|request| request.path.display().to_string())
-            .collect();
-        return Err(ProfileError::Unsuitable(format!(
-            "no row can be measured on {}: {why}",
-            paths.join(" and ")
-        )));
+        return Err(no_row(&left_out, &sites));
     }
     let left_ns = request
         .budget_ns()
         .saturating_sub(context.clock.now() - start);
-    let passes = request.passes.unwrap_or(request.effort.passes());
-    // The usual slot is that of a profile of one target: its time is kept for every arm, whatever
-    // the whole then takes.
-    let usual_ns = request.budget.is_none().then_some(request.effort.slot_ns());
-    let times = if arms.len() > 1 && usual_ns.is_some() {
-        slot_times(u64::MAX, passes, &around, usual_ns)
-    } else {
-        slot_times(left_ns, passes, &around, usual_ns)
-    };
-    rows.iter_mut()
-        .flat_map(|row| &mut row.workloads)
-        .for_each(|workload| end_after(workload, times));
-    let plan = Plan {
-        name: "profile".into(),
-        arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
-        rows,
-        stopping: Stopping::Fixed,
-        least_passes: request.passes.unwrap_or(1),
-        most_passes: passes,
-        budget_ns: last_pass_ns(left_ns),
-        settle_ns: times.settle_ns,
-        seed: request.order_seed.unwrap_or_else(drawn_seed),
-        question: None,
-    };
-    let interval_ns =
-        (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+    let (plan, interval_ns, slot) = plan(request, arms, rows, left_ns, &around);
     let context = Context {
         interval_ns,
         ..context.clone()
@@ -167,9 +125,70 @@ pub fn prepare(
         context,
         left_out,
         notes,
-        slot: Nanos(times.measured_ns),
+        slot,
         grounds: sites.grounds,
     })
+}
+
+fn no_row(left_out: &[RowsLeftOut], sites: &Sites) -> ProfileError {
+    let why = left_out
+        .iter()
+        .map(|left| left.reason.clone())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let paths: Vec<String> = sites
+        .requests
+        .iter()
+        .map(|request| request.path.display().to_string())
+        .collect();
+    ProfileError::Unsuitable(format!(
+        "no row can be measured on {}: {why}",
+        paths.join(" and ")
+    ))
+}
+
+/// The plan for the time that is left, the length of an interval and that of a slot.
+fn plan(
+    request: &ProfileRequest,
+    arms: &[ProfileArm],
+    mut rows: Vec<Row>,
+    left_ns: u64,
+    around: &[u64],
+) -> (Plan, u64, Nanos) {
+    let passes = request.passes.unwrap_or(request.effort.passes());
+    // The usual slot is that of a profile of one target: its time is kept for every arm, whatever
+    // the whole then takes.
+    let usual_ns = request.budget.is_none().then_some(request.effort.slot_ns());
+    let times = match (arms.len() > 1, usual_ns) {
+        (true, Some(_)) => slot_times(u64::MAX, passes, around, usual_ns),
+        // A lead-in is half of its slot.
+        (true, None) => slot_times(left_ns / 3 * 2, passes, around, usual_ns),
+        (false, _) => slot_times(left_ns, passes, around, usual_ns),
+    };
+    rows.iter_mut()
+        .flat_map(|row| &mut row.workloads)
+        .for_each(|workload| end_after(workload, times));
+    let slot_ns = times.measured_ns + times.warm_up_ns;
+    let plan = Plan {
+        name: "profile".into(),
+        arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
+        rows,
+        stopping: Stopping::Fixed,
+        least_passes: request.passes.unwrap_or(1),
+        most_passes: passes,
+        budget_ns: last_pass_ns(left_ns),
+        settle_ns: times.settle_ns,
+        lead_in_ns: if arms.len() > 1 {
+            usual_lead_in_ns(slot_ns)
+        } else {
+            0
+        },
+        seed: request.order_seed.unwrap_or_else(drawn_seed),
+        question: None,
+    };
+    let interval_ns =
+        (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
+    (plan, interval_ns, Nanos(times.measured_ns))
 }
 
 /// Where arms are measured; arms of one path share a site.
