@@ -5,13 +5,14 @@
 //! one that it does not find different has an interval and no verdict of difference.
 
 use super::accused::{accused, bar, findings, within};
+use super::cast::{Cast, NoExperiment};
 use super::pairs::{Block, complete, logarithm, moment};
 use super::{
     Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of,
     said_of_aside, set_aside,
 };
 use crate::{Located, audit};
-use record::{Record, Role};
+use record::Record;
 use stats::{
     BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds,
     Verdict, benjamini_hochberg, control_p, drift, holm, kruskal_wallis, mde, signed_rank,
@@ -64,29 +65,6 @@ pub struct ControlCheck {
     /// scaled to the whole.
     pub p: f64,
     pub blocks: usize,
-}
-
-/// Records that are no experiment that could be judged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoExperiment {
-    #[error(
-        "{of} of {records} records have no place in an experiment; `fathom compare --run` and `fathom profile` write such, and two files are compared as BASE CANDIDATE"
-    )]
-    NotPlaced { of: usize, records: usize },
-    #[error("{} experiments are in one place (plans {}); compare them one at a time, each from a file of its own", plans.len(), plans.join(", "))]
-    Several { plans: Vec<String> },
-    #[error("the experiment has {} arms with the role of the baseline{}; one is needed", names.len(), listed(names))]
-    Baselines { names: Vec<String> },
-    #[error("the experiment has no arm beside its baseline {base:?}, so nothing is compared")]
-    NoCandidate { base: String },
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", names.join(", "))
-    }
 }
 
 /// Compares the arms of one experiment by their roles.
@@ -144,63 +122,6 @@ pub(crate) fn compare_arms_audited(
         records: records.len(),
         left_out,
     })
-}
-
-/// Who plays what.
-struct Cast<'a> {
-    base: &'a str,
-    control: Option<&'a str>,
-    candidates: Vec<&'a str>,
-}
-
-impl<'a> Cast<'a> {
-    fn of(records: &'a [Record]) -> Result<Self, NoExperiment> {
-        let trials: Vec<_> = records
-            .iter()
-            .filter_map(|record| record.trial.as_ref())
-            .collect();
-        if trials.len() < records.len() || trials.is_empty() {
-            return Err(NoExperiment::NotPlaced {
-                of: records.len() - trials.len(),
-                records: records.len(),
-            });
-        }
-        let plans: BTreeSet<&str> = trials.iter().map(|trial| trial.plan.as_str()).collect();
-        if plans.len() > 1 {
-            return Err(NoExperiment::Several {
-                plans: plans.into_iter().map(str::to_owned).collect(),
-            });
-        }
-        let of_role = |role: Role| -> BTreeSet<&str> {
-            trials
-                .iter()
-                .filter(|trial| trial.role == role)
-                .map(|trial| trial.arm.as_str())
-                .collect()
-        };
-        let baselines: Vec<&str> = of_role(Role::Baseline).into_iter().collect();
-        let [base] = baselines[..] else {
-            return Err(NoExperiment::Baselines {
-                names: baselines.into_iter().map(str::to_owned).collect(),
-            });
-        };
-        let candidates: Vec<&str> = of_role(Role::Candidate).into_iter().collect();
-        let control = of_role(Role::Control).into_iter().next();
-        if candidates.is_empty() {
-            return Err(NoExperiment::NoCandidate {
-                base: base.to_owned(),
-            });
-        }
-        Ok(Self {
-            base,
-            control,
-            candidates,
-        })
-    }
-
-    fn arms(&self) -> usize {
-        1 + usize::from(self.control.is_some()) + self.candidates.len()
-    }
 }
 
 type Slots<'a> = BTreeMap<&'a str, &'a Record>;
@@ -614,7 +535,7 @@ fn looks_until(passes: usize) -> Vec<usize> {
 mod tests {
     use super::super::Interrupted;
     use super::*;
-    use record::{Measurements, Operations, Quantity, SCHEMA, Status, Stopping, Trial};
+    use record::{Measurements, Operations, Quantity, Role, SCHEMA, Status, Stopping, Trial};
     use units::random::Random;
 
     fn question() -> Question {
