@@ -54,8 +54,12 @@ pub struct RowComparison {
     /// Effect as the logarithm of candidate / base.
     pub effect: Option<Estimate>,
     pub verdict: Verdict,
-    /// The logarithms of candidate / base, block by block.
+    /// The logarithms of candidate / base, block by block, without what the place in the block
+    /// does.
     pub differences: Vec<f64>,
+    /// What the second slot of a block gained whatever arm ran there, as a logarithm; `None` where
+    /// it cannot be told from nothing.
+    pub place: Option<f64>,
     /// What the verdict would be without outlying blocks; `None` where no block stands out.
     pub sensitivity: Option<Sensitivity>,
     /// Where a fixed number of blocks was planned and fewer are complete: it is then judged as
@@ -133,7 +137,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
         if !is_drawn_by_lot(&base) || !is_drawn_by_lot(&candidate) {
             return windows::undrawn(name, [&base, &candidate], ground.invalid.clone(), question);
         }
-        let blocks = matched(&of_row(&sides[0], name), &of_row(&sides[1], name));
+        let blocks = matched(&sides, name);
         let allowed = Allowed::of_one(
             blocks.len(),
             &Ending::of(base.iter().chain(&candidate).copied(), blocks.len()),
@@ -494,6 +498,7 @@ mod tests {
                 row: "row".into(),
                 block,
                 slot,
+                lead_in_ns: Some(500_000_000),
                 ..Trial::default()
             }),
             ..Record::default()

@@ -1,5 +1,6 @@
 //! `fathom compare`: verdicts between records, or between settings that it measures itself.
 
+mod cost;
 mod experiment;
 pub(crate) mod factors;
 mod files;

@@ -377,6 +377,7 @@ fn sound(arm: &str, role: Role, block: u32, slot: u32, per_second: u64) -> Recor
             block,
             slot,
             role,
+            lead_in_ns: Some(5_000_000_000),
             ..Trial::default()
         }),
         ..Record::default()

@@ -61,12 +61,11 @@ const MOST_LINES: usize = 600;
 /// Files beyond this are in [`RATCHET`].
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
-const RATCHET: [(&str, usize); 43] = [
-    ("crates/analyze/src/compare.rs", 563),
-    ("crates/analyze/src/compare/arms.rs", 612),
+const RATCHET: [(&str, usize); 42] = [
+    ("crates/analyze/src/compare.rs", 475),
+    ("crates/analyze/src/compare/arms.rs", 543),
     ("crates/analyze/src/study.rs", 492),
     ("crates/sys/src/files.rs", 440),
-    ("crates/fathom/src/compare/experiment.rs", 475),
     ("crates/fathom/src/load/options.rs", 489),
     ("crates/fathom/src/load/summary.rs", 497),
     ("crates/fathom/src/output.rs", 437),
@@ -77,7 +76,7 @@ const RATCHET: [(&str, usize); 43] = [
     ("crates/object/src/session.rs", 517),
     ("crates/object/src/user.rs", 470),
     ("crates/object/src/worker.rs", 420),
-    ("crates/report/src/comparison.rs", 455),
+    ("crates/report/src/comparison.rs", 430),
     ("crates/report/src/html/sections.rs", 519),
     ("crates/report/src/load/sides.rs", 506),
     ("crates/report/src/study.rs", 566),
@@ -108,9 +107,8 @@ const RATCHET: [(&str, usize); 43] = [
 ];
 /// The only files that may have more than the most: the table of options, with one row each
 /// (docs/decisions/settings-table.md), and what is to be divided when it is changed next.
-const BEYOND_THE_MOST: [&str; 5] = [
+const BEYOND_THE_MOST: [&str; 4] = [
     "crates/workload/src/settings.rs",
-    "crates/analyze/src/compare/arms.rs",
     "crates/run/src/prepare.rs",
     "crates/run/src/safety.rs",
     "crates/run/src/safety/block_device.rs",

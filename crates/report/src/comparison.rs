@@ -1,5 +1,9 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
+mod reasons;
+
+pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text};
+
 use analyze::{
     ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
     Question, RowComparison,
@@ -107,6 +111,13 @@ fn row_text(out: &mut String, row: &RowComparison, question: &Question) {
             unit.number(base),
             unit.number(candidate),
             row.blocks
+        );
+    }
+    if let Some(gain) = row.place {
+        let _infallible = writeln!(
+            out,
+            "  the second slot of a block was {} against the first whatever ran there, which is taken out",
+            signed(gain)
         );
     }
     if let Some(without) = &row.sensitivity {
@@ -367,8 +378,6 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
     }
 }
 
-const NOT_DRAWN: &str = "the order was not drawn by lot: nothing bounds the error";
-
 /// What is left to say of runs whose order nobody drew: where both sides lie, and in how few
 /// stretches of time.
 fn undrawn(row: &RowComparison, unit: ValueUnit, [of_base, of_candidate]: [usize; 2]) -> String {
@@ -395,40 +404,6 @@ fn by(row: &RowComparison) -> String {
             low.max(high)
         )
     })
-}
-
-/// A word for the reason, for programs.
-pub(crate) fn reason_kind(reason: &Reason) -> &'static str {
-    match reason {
-        Reason::Audit(_) => "audit",
-        Reason::OrderAliasedWithArm => "order_aliased_with_arm",
-        Reason::NotDrawnByLot { .. } => "not_drawn_by_lot",
-        Reason::ControlFailed { .. } => "control_failed",
-        Reason::UnequalFailures { .. } => "unequal_failures",
-        Reason::WarmupTooLong { .. } => "warm_up_too_long",
-        Reason::NotSteady { .. } => "not_steady",
-        Reason::CarryOver => "carry_over",
-        Reason::TooFewBlocks { .. } => "too_few_blocks",
-    }
-}
-
-pub(crate) fn reason_text(reason: &Reason) -> String {
-    match reason {
-        Reason::Audit(text) => text.clone(),
-        Reason::OrderAliasedWithArm => {
-            "one side ran after the other, so time and side cannot be separated. Measure them in randomised blocks: fathom compare --run"
-                .into()
-        }
-        Reason::NotDrawnByLot { .. } => NOT_DRAWN.into(),
-        Reason::ControlFailed { p } => format!("two runs of the same baseline differ (p = {p:.4})"),
-        Reason::UnequalFailures { p } => format!("the sides fail at different rates (p = {p:.4})"),
-        Reason::WarmupTooLong { share } => format!("the warm-up was too short in {} of the slots", percent(*share)),
-        Reason::NotSteady { share } => format!("no steady state in {} of the slots", percent(*share)),
-        Reason::CarryOver => "a side changes what runs after it".into(),
-        Reason::TooFewBlocks { n } => {
-            format!("{n} complete {}; an interval needs {}", if *n == 1 { "pair" } else { "pairs" }, stats::FEWEST_BLOCKS)
-        }
-    }
 }
 
 /// `+8.3 % [+5.6, +11.2]`: a ratio effect from its logarithm.
@@ -478,6 +453,7 @@ mod tests {
             unused_blocks: 0,
             sensitivity: None,
             interrupted: None,
+            place: None,
         }
     }
 

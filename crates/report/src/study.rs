@@ -505,7 +505,7 @@ pub(crate) fn method(study: &Study) -> Vec<String> {
 fn level_method(method: Method) -> String {
     match method {
         Method::HodgesLehmann => "Hodges-Lehmann with the exact signed-rank interval".to_owned(),
-        Method::PairedT | Method::PooledT => {
+        Method::OfKinds | Method::PairedT | Method::PooledT => {
             "mean with Student's t interval at five blocks".to_owned()
         }
         Method::OrderStatistics => method.to_string(),
@@ -566,6 +566,7 @@ mod tests {
                 block,
                 slot,
                 role: [Role::Baseline, Role::Candidate][arm],
+                lead_in_ns: Some(500_000_000),
                 ..Trial::default()
             }),
             ..Record::default()

@@ -302,6 +302,7 @@ mod tests {
             differences: vec![],
             sensitivity: None,
             interrupted: None,
+            place: None,
         }
     }
 

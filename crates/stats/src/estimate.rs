@@ -22,6 +22,8 @@ pub struct Estimate {
 pub enum Method {
     /// Hodges-Lehmann point with the interval of the signed-rank law.
     HodgesLehmann,
+    /// Means of the kinds of blocks by their order, with Student's t: assumes normal differences.
+    OfKinds,
     /// Mean with Student's t: assumes normal differences.
     PairedT,
     /// Difference of arm means with the residual variance of all arms: assumes normal, equally
@@ -36,6 +38,7 @@ impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::HodgesLehmann => "Hodges-Lehmann, signed-rank interval",
+            Self::OfKinds => "parametric, means by order",
             Self::PairedT => "parametric, paired t",
             Self::PooledT => "parametric, pooled t",
             Self::OrderStatistics => "order statistics, if observations were independent",

@@ -12,10 +12,12 @@
 //!    rest is worth.
 //! 3. Each block gives `d = ln(arm / baseline)`; [`effect`] makes an estimate of them,
 //!    [`signed_rank`] a p.
+//!    [`place_in_block`] and [`without_place`] first take out what the second slot of a pair gains.
 //! 4. [`Thresholds`] says when one may look and what a look must reach; [`Family`] does it for
 //!    several variants.
 //! 5. [`judge`] turns one interval into one verdict; [`mde`] says what could have been seen and
 //!    what is still needed.
+//!    [`unless_carry_over`] withholds it where slots followed other arms and that may be all of it.
 //! 6. [`drift`], [`outlying`], [`kruskal_wallis`] and [`fisher_exact`] describe what the machine
 //!    and the arms did besides.
 //!
@@ -45,6 +47,7 @@ mod fisher;
 mod hodges_lehmann;
 pub mod mde;
 mod multiplicity;
+mod order;
 mod outliers;
 mod quantile;
 mod rank_tests;
@@ -71,6 +74,10 @@ pub use family::{Decision, Family};
 pub use fisher::fisher_exact;
 pub use hodges_lehmann::hodges_lehmann;
 pub use multiplicity::{benjamini_hochberg, fewest_blocks, holm};
+pub use order::{
+    OrderedPair, PLACE_ALPHA, PairArm, PlaceEffect, free_of_carry_over, place_in_block,
+    unless_carry_over, without_place,
+};
 pub use outliers::{from_neighbours, outlying};
 pub use quantile::{quantile_estimate, quantile_has_support, quantile_ranks};
 pub use rank_tests::{friedman, kruskal_wallis, mann_whitney};
@@ -81,4 +88,4 @@ pub use spending::{FIRST_LOOK, Spending};
 pub use student::{paired_t, pooled_t};
 pub use thresholds::{LOOKS, Thresholds, open_looks};
 pub use trend::{mann_kendall, runs_test, theil_sen_change};
-pub use verdict::{Better, CONTROL_ALPHA, Reason, UNEQUAL_ALPHA, Verdict, judge};
+pub use verdict::{Better, CARRY_OVER_ALPHA, CONTROL_ALPHA, Reason, UNEQUAL_ALPHA, Verdict, judge};

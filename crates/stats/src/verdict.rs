@@ -29,8 +29,13 @@ pub enum Reason {
     WarmupTooLong { share: f64 },
     /// The worst arm was not in a steady state in this share of its slots.
     NotSteady { share: f64 },
-    /// An arm changes the arm after it.
-    CarryOver,
+    /// It matters, with this p, which arm ran before.
+    CarryOver { p: f64 },
+    /// Slots followed other arms, and what those left behind may be all of the difference.
+    MayBeCarryOver,
+    /// Nearly all blocks ran in one order, so the place in the block and the arm cannot be told
+    /// apart.
+    PlaceOrArm,
     /// Too few complete blocks.
     TooFewBlocks { n: usize },
 }
@@ -61,6 +66,9 @@ pub enum Verdict {
 /// The p below which the A/A control invalidates the experiment.
 pub const CONTROL_ALPHA: f64 = 0.001;
 
+/// The p below which the test of predecessors leaves no verdict.
+pub const CARRY_OVER_ALPHA: f64 = 0.01;
+
 /// The p below which failures or outliers count as unequal between arms.
 pub const UNEQUAL_ALPHA: f64 = 0.01;
 
@@ -83,7 +91,7 @@ pub fn judge(
         return Verdict::Invalid(Reason::TooFewBlocks { n: 0 });
     };
     let parametric = match estimate.method {
-        Method::PairedT | Method::PooledT => true,
+        Method::OfKinds | Method::PairedT | Method::PooledT => true,
         Method::HodgesLehmann | Method::OrderStatistics => false,
     };
     if estimate.n < FEWEST_BLOCKS - usize::from(parametric) {

@@ -62,7 +62,10 @@ pub(super) fn within(row: &str, reason: &Reason) -> Reason {
 
 /// Takes back a verdict.
 pub(super) fn bar(found: &mut RowComparison, reason: Reason) {
-    if !matches!(found.verdict, Verdict::Invalid(_)) {
+    // What the order of slots leaves open is the least of reasons.
+    let is_barred = matches!(&found.verdict, Verdict::Invalid(known)
+        if !matches!(known, Reason::MayBeCarryOver | Reason::PlaceOrArm));
+    if !is_barred {
         found.verdict = Verdict::Invalid(reason);
         found.sensitivity = None;
     }

@@ -6,7 +6,7 @@
 
 use super::accused::{accused, bar, findings, within};
 use super::cast::{Cast, NoExperiment};
-use super::pairs::{Block, complete, logarithm, moment};
+use super::pairs::{Block, Turns, complete, differences, logarithm, moment};
 use super::{
     Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of,
     said_of_aside, set_aside,
@@ -14,8 +14,9 @@ use super::{
 use crate::{Located, audit};
 use record::Record;
 use stats::{
-    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending, Thresholds,
-    Verdict, benjamini_hochberg, control_p, drift, holm, kruskal_wallis, mde, signed_rank,
+    BlockRun, CARRY_OVER_ALPHA, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending,
+    Thresholds, Verdict, benjamini_hochberg, control_p, drift, holm, kruskal_wallis, mde,
+    signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,6 +95,7 @@ pub(crate) fn compare_arms_audited(
     let course = Course::of(records, &cast, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
+    let drift = course.drift();
     let common = accused(&findings, |_| false)
         .or_else(|| {
             control
@@ -101,7 +103,8 @@ pub(crate) fn compare_arms_audited(
                 .filter(|check| check.p < CONTROL_ALPHA)
                 .map(|check| Reason::ControlFailed { p: check.p })
         })
-        .or_else(|| course.too_early());
+        .or_else(|| course.too_early())
+        .or_else(|| seen_carry_over(drift.as_ref()));
     let mut candidates = course.candidates(common.as_ref());
     course.bar_accused_rows(&mut candidates, &findings);
     let mut left_out: Vec<String> = course.left_out.clone();
@@ -117,11 +120,17 @@ pub(crate) fn compare_arms_audited(
         base: cast.base.to_owned(),
         candidates,
         control,
-        drift: course.drift(),
+        drift,
         findings,
         records: records.len(),
         left_out,
     })
+}
+
+/// Where it matters which arm ran before, nobody knows what a difference is of.
+fn seen_carry_over(drift: Option<&Drift>) -> Option<Reason> {
+    let p = drift.and_then(|drift| drift.predecessor_p)?;
+    (p < CARRY_OVER_ALPHA).then_some(Reason::CarryOver { p })
 }
 
 type Slots<'a> = BTreeMap<&'a str, &'a Record>;
@@ -290,12 +299,20 @@ impl<'a> Course<'a> {
         out
     }
 
+    fn of_arm(&self, name: &str) -> impl Iterator<Item = &'a Record> {
+        self.records
+            .iter()
+            .filter(move |record| record.trial.as_ref().is_some_and(|trial| trial.arm == name))
+    }
+
     /// Judged blocks of a candidate, row by row.
     fn blocks_of(&self, arm: &str) -> Vec<Vec<Block<'a>>> {
+        let turns = Turns::of(self.of_arm(self.cast.base), self.of_arm(arm));
         let block = |slots: &Slots<'a>| Block {
             base: slots[self.cast.base],
             control: self.cast.control.map(|control| slots[control]),
             candidate: slots[arm],
+            after: turns.before(slots[self.cast.base], slots[arm]),
         };
         self.rows
             .values()
@@ -350,11 +367,7 @@ impl<'a> Course<'a> {
     }
 
     fn differences(&self, blocks: &[Block<'_>]) -> Vec<f64> {
-        blocks
-            .iter()
-            .filter_map(|block| block.values(&self.question.metric))
-            .map(|(base, candidate)| candidate - base)
-            .collect()
+        differences(blocks, &self.question.metric).values
     }
 
     fn heterogeneity(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
@@ -384,14 +397,11 @@ impl<'a> Course<'a> {
         level: f64,
         common: Option<&Reason>,
     ) -> ArmComparison {
-        let of_arm = |name: &str| -> Vec<&Record> {
-            self.records
-                .iter()
-                .filter(|record| record.trial.as_ref().is_some_and(|trial| trial.arm == name))
-                .collect()
-        };
         let ground = Ground::of(
-            &[of_arm(self.cast.base), of_arm(arm)],
+            &[
+                self.of_arm(self.cast.base).collect(),
+                self.of_arm(arm).collect(),
+            ],
             [self.cast.base, arm],
             self.question,
         );

@@ -1,6 +1,8 @@
 //! Which records belong together.
 
+use super::row_of;
 use record::{Quantity, Record, Status};
+use stats::{OrderedPair, PairArm, PlaceEffect, place_in_block, without_place};
 use std::collections::BTreeMap;
 
 /// One slot of each side, measured under the same circumstances.
@@ -10,6 +12,8 @@ pub(super) struct Block<'a> {
     /// The baseline a second time.
     pub(super) control: Option<&'a Record>,
     pub(super) candidate: &'a Record,
+    /// Which of the two ran right before the block.
+    pub(super) after: Option<PairArm>,
 }
 
 impl Block<'_> {
@@ -23,6 +27,80 @@ impl Block<'_> {
         };
         Some((base, logarithm(self.candidate, metric)?))
     }
+
+    /// Whether base and candidate ran one right after the other, with no control: in every block
+    /// that is so where an experiment has no third arm.
+    fn is_pair(&self) -> bool {
+        let slot = |record: &Record| record.trial.as_ref().map(|trial| trial.slot);
+        let next = slot(self.base).zip(slot(self.candidate));
+        self.control.is_none()
+            && next.is_some_and(|(base, candidate)| base.abs_diff(candidate) == 1)
+    }
+
+    fn ordered(&self, metric: &Quantity) -> Option<OrderedPair> {
+        let (base, candidate) = self.values(metric)?;
+        Some(OrderedPair {
+            difference: candidate - base,
+            base_first: moment(self.base) < moment(self.candidate),
+            after: self.after,
+        })
+    }
+}
+
+/// What blocks say of candidate against base.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Differences {
+    /// ln(candidate / base) of every block that has the metric, without what the place in the block
+    /// does.
+    pub(super) values: Vec<f64>,
+    /// What the second slot of a block gains whatever arm runs there, where that can be told and
+    /// the blocks are of one row.
+    pub(super) place: Option<PlaceEffect>,
+    /// The blocks as pairs, unless a third arm ran among them.
+    pub(super) pairs: Option<Vec<OrderedPair>>,
+}
+
+/// The differences of blocks, each row by itself: rows have their own costs of going first.
+pub(super) fn differences(blocks: &[Block<'_>], metric: &Quantity) -> Differences {
+    let pairs: Vec<OrderedPair> = blocks
+        .iter()
+        .filter_map(|block| block.ordered(metric))
+        .collect();
+    if !blocks.iter().all(Block::is_pair) {
+        return Differences {
+            values: pairs.iter().map(|pair| pair.difference).collect(),
+            place: None,
+            pairs: None,
+        };
+    }
+    let with: Vec<&Block<'_>> = blocks
+        .iter()
+        .filter(|block| block.values(metric).is_some())
+        .collect();
+    let (mut values, mut places, mut from) = (Vec::new(), Vec::new(), 0);
+    for row in with.chunk_by(|a, b| row_of(a.base) == row_of(b.base)) {
+        let of_row = &pairs[from..from + row.len()];
+        let place = place_in_block(of_row);
+        values.extend(without_place(of_row, place));
+        places.push(place);
+        from += row.len();
+    }
+    Differences {
+        values,
+        place: places.pop().flatten().filter(|_| places.is_empty()),
+        pairs: Some(pairs),
+    }
+}
+
+/// Whether all slots inherited from their own arm.
+pub(super) fn are_led_in(blocks: &[Block<'_>]) -> bool {
+    let is_led_in = |record: &Record| {
+        let trial = record.trial.as_ref();
+        trial.is_some_and(|trial| trial.lead_in_ns.is_some_and(|time| time > 0))
+    };
+    blocks
+        .iter()
+        .all(|block| is_led_in(block.base) && is_led_in(block.candidate))
 }
 
 /// The logarithm of a record's metric, if it has one above zero.
@@ -35,19 +113,51 @@ pub(super) fn logarithm(record: &Record, metric: &Quantity) -> Option<f64> {
         .filter(|log| log.is_finite())
 }
 
-/// Blocks in the order of plans and of their numbers, complete attempts only.
-pub(super) fn matched<'a>(base: &[&'a Record], candidate: &[&'a Record]) -> Vec<Block<'a>> {
-    let sides = [base, candidate];
-    let numbered = sides
-        .iter()
-        .enumerate()
-        .flat_map(|(side, records)| records.iter().map(move |record| (side, *record)));
+/// Which side ran in which slot, whatever its row and outcome.
+pub(super) struct Turns<'a>(BTreeMap<(&'a str, u32), PairArm>);
+
+impl<'a> Turns<'a> {
+    pub(super) fn of(
+        base: impl Iterator<Item = &'a Record>,
+        candidate: impl Iterator<Item = &'a Record>,
+    ) -> Self {
+        let sides = base
+            .map(|record| (record, PairArm::Base))
+            .chain(candidate.map(|record| (record, PairArm::Candidate)));
+        Self(
+            sides
+                .filter_map(|(record, arm)| Some((turn(record)?, arm)))
+                .collect(),
+        )
+    }
+
+    /// Which side ran right before both of these.
+    pub(super) fn before(&self, base: &'a Record, candidate: &'a Record) -> Option<PairArm> {
+        let (plan, slot) = turn(base)?.min(turn(candidate)?);
+        self.0.get(&(plan, slot.checked_sub(1)?)).copied()
+    }
+}
+
+fn turn(record: &Record) -> Option<(&str, u32)> {
+    let trial = record.trial.as_ref()?;
+    Some((trial.plan.as_str(), trial.slot))
+}
+
+/// Blocks of a row in the order of plans and of their numbers, complete attempts only.
+pub(super) fn matched<'a>(sides: &[Vec<&'a Record>; 2], row: &str) -> Vec<Block<'a>> {
+    let [base, candidate] = sides.each_ref().map(|side| side.iter().copied());
+    let turns = Turns::of(base, candidate);
+    let numbered = sides.iter().enumerate().flat_map(|(side, records)| {
+        let of_row = records.iter().filter(|record| row_of(record) == row);
+        of_row.map(move |record| (side, *record))
+    });
     complete(numbered, sides.len())
         .into_iter()
         .map(|slots| Block {
             base: slots[&0],
             candidate: slots[&1],
             control: None,
+            after: turns.before(slots[&0], slots[&1]),
         })
         .collect()
 }

@@ -47,6 +47,7 @@ pub(super) fn undrawn(
         differences: Vec::new(),
         sensitivity: None,
         interrupted: None,
+        place: None,
     }
 }
 

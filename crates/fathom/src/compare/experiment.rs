@@ -1,5 +1,6 @@
 //! `--run`: the sides measured as one experiment.
 
+use super::cost::{ALPHA, cost, usual_lead_in_ns};
 use super::factors;
 use super::files::{VerdictFiles, gate};
 use super::sides::{Side, differing, sides};
@@ -20,15 +21,11 @@ use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
 use record::{PlannedQuestion, Record, Role, Stopping};
 use report::Verdicts;
 use run::safety::OutputFile;
-use stats::{FIRST_LOOK, LOOKS, Verdict, fewest_blocks, mde};
+use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use units::Nanos;
-use workload::Workload;
-
-/// The chance of any false difference.
-const ALPHA: f64 = 0.05;
 
 /// Measures and compares.
 pub(super) fn run(
@@ -303,12 +300,17 @@ fn of_lab(error: LabError) -> anyhow::Error {
     }
 }
 
-/// More blocks change nothing.
+/// More blocks change nothing. What is called carry-over may be chance, and more blocks tell.
 fn is_decided(found: &ArmsComparison) -> bool {
-    found
-        .candidates
-        .iter()
-        .all(|of| !matches!(of.pooled.verdict, Verdict::Inconclusive { .. }))
+    found.candidates.iter().all(|of| {
+        !matches!(
+            of.pooled.verdict,
+            Verdict::Inconclusive { .. }
+                | Verdict::Invalid(
+                    Reason::CarryOver { .. } | Reason::MayBeCarryOver | Reason::PlaceOrArm
+                )
+        )
+    })
 }
 
 /// Candidates in the order of the plan: an order by result or by name says something that nobody
@@ -318,112 +320,6 @@ fn ordered(mut found: ArmsComparison, plan: &Plan) -> ArmsComparison {
         .candidates
         .sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));
     found
-}
-
-/// The lead-in where nobody says another: that of the longest slot.
-fn usual_lead_in_ns(rows: &[Row], slot: Nanos) -> u64 {
-    let longest = rows
-        .iter()
-        .flat_map(|row| &row.workloads)
-        .filter_map(slot_ns)
-        .max();
-    lab::usual_lead_in_ns(longest.unwrap_or(slot.0))
-}
-
-/// The time of a slot, where the workload has one.
-fn slot_ns(workload: &Workload) -> Option<u64> {
-    let measured = workload.stop.duration?;
-    (!workload.runs_to_completion()).then_some(measured.0 + workload.stop.warmup.0)
-}
-
-/// What the experiment takes and what it can see, before it begins.
-fn cost(plan: &Plan) -> String {
-    format!("{}\n{}", taken(plan), seen(plan))
-}
-
-/// Slots and their time.
-fn taken(plan: &Plan) -> String {
-    let (least, most) = (plan.least_passes, plan.most_passes);
-    let per_pass = u64::from(plan.slots_per_pass());
-    let length = if least == most {
-        format!("{least}")
-    } else {
-        format!("{least} to {most}")
-    };
-    let rows = if plan.rows.len() == 1 {
-        String::new()
-    } else {
-        format!(" for each of {} phases", plan.rows.len())
-    };
-    let mut out = format!(
-        "{length} blocks of {} slots in random order{rows} (--order-seed {})",
-        plan.arms.len(),
-        plan.seed
-    );
-    let slots = plan.rows.iter().flat_map(|row| &row.workloads);
-    let times: Option<Vec<u64>> = slots.map(slot_ns).collect();
-    if let Some(times) = times {
-        let span = |pass: u64| {
-            let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
-            if least == most {
-                total(least).to_string()
-            } else {
-                format!("{} to {}", total(least), total(most))
-            }
-        };
-        out.push_str(&format!(": {} of measuring", span(times.iter().sum())));
-        let led = times.iter().map(|slot| plan.lead_in_ns.min(*slot)).sum();
-        if led > 0 {
-            out.push_str(&format!(" and {} of lead-ins", span(led)));
-        }
-    } else {
-        out.push_str(&format!(
-            ": {} to {} slots",
-            per_pass * u64::from(least),
-            per_pass * u64::from(most)
-        ));
-        if plan.lead_in_ns > 0 {
-            out.push_str(", each after a lead-in");
-        }
-    }
-    if plan.stopping == Stopping::Open {
-        out.push_str(&format!(
-            ", none begun after {} but for the first {least}",
-            Nanos(plan.budget_ns)
-        ));
-    }
-    out
-}
-
-/// The loss that so many blocks show.
-fn seen(plan: &Plan) -> String {
-    let (least, most) = (plan.least_passes, plan.most_passes);
-    let candidates = plan
-        .arms
-        .iter()
-        .filter(|arm| arm.role == Role::Candidate)
-        .count();
-    let seen = |cv: f64, passes: u32| {
-        let (sigma, units) = ((cv * cv).ln_1p().sqrt(), passes as usize * plan.rows.len());
-        let effect = if candidates * plan.rows.len() == 1 {
-            mde::before(sigma, units, ALPHA)
-        } else {
-            mde::before_matrix(sigma, units, candidates, ALPHA)
-        };
-        format!("{:.1} %", -100.0 * (-effect).exp_m1())
-    };
-    let at = |cv: f64| {
-        if least == most {
-            seen(cv, most)
-        } else {
-            format!("{} to {}", seen(cv, least), seen(cv, most))
-        }
-    };
-    format!(
-        "where runs vary by 5 %, that shows a loss of about {}; by 15 %, of about {}",
-        at(0.05),
-        at(0.15)
-    )
 }
 
 /// Where the experiment stands, on a terminal.
@@ -500,48 +396,5 @@ impl Drop for Progress {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(stopping: Stopping, passes: [u32; 2]) -> Plan {
-        let mut workload = Workload::default();
-        workload.stop.duration = Some(Nanos(1_000_000_000));
-        let arm = |name: &str, role| Arm {
-            name: name.into(),
-            role,
-        };
-        Plan {
-            name: "compare".into(),
-            arms: vec![arm("a", Role::Baseline), arm("b", Role::Candidate)],
-            rows: vec![Row {
-                name: "run".into(),
-                workloads: vec![workload; 2],
-            }],
-            stopping,
-            least_passes: passes[0],
-            most_passes: passes[1],
-            budget_ns: 180_000_000_000,
-            settle_ns: 0,
-            lead_in_ns: 500_000_000,
-            seed: 1,
-            question: None,
-        }
-    }
-
-    #[test]
-    fn the_cost_is_said_before_with_what_it_buys() {
-        assert_eq!(
-            cost(&plan(Stopping::Open, [8, 90])),
-            "8 to 90 blocks of 2 slots in random order (--order-seed 1): 16 s to 3 min of measuring and 8 s to 90 s of lead-ins, none begun after 3 min but for the first 8\n\
-             where runs vary by 5 %, that shows a loss of about 7.8 % to 2.1 %; by 15 %, of about 21.6 % to 6.1 %"
-        );
-        assert_eq!(
-            cost(&plan(Stopping::Fixed, [20, 20])),
-            "20 blocks of 2 slots in random order (--order-seed 1): 40 s of measuring and 20 s of lead-ins\nwhere runs vary by 5 %, that shows a loss of about 4.6 %; by 15 %, of about 13.0 %"
-        );
     }
 }

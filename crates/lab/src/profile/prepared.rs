@@ -110,7 +110,8 @@ pub fn prepare(
     let mut rows = sites.suitable(rows, bytes, cached, context, &mut left_out);
     let around = rehearse(&mut rows, &mut left_out, context, watch)?;
     if rows.is_empty() {
-        return Err(no_row(&left_out, &sites));
+        let why = told::no_row(&left_out, &sites.requests);
+        return Err(ProfileError::Unsuitable(why));
     }
     let left_ns = request
         .budget_ns()
@@ -128,23 +129,6 @@ pub fn prepare(
         slot,
         grounds: sites.grounds,
     })
-}
-
-fn no_row(left_out: &[RowsLeftOut], sites: &Sites) -> ProfileError {
-    let why = left_out
-        .iter()
-        .map(|left| left.reason.clone())
-        .collect::<Vec<_>>()
-        .join("; ");
-    let paths: Vec<String> = sites
-        .requests
-        .iter()
-        .map(|request| request.path.display().to_string())
-        .collect();
-    ProfileError::Unsuitable(format!(
-        "no row can be measured on {}: {why}",
-        paths.join(" and ")
-    ))
 }
 
 /// The plan for the time that is left, the length of an interval and that of a slot.

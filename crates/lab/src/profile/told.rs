@@ -2,6 +2,7 @@
 
 use super::fill::Filled;
 use super::ground::Ground;
+use super::{ProfileRequest, RowsLeftOut};
 use units::Bytes;
 use workload::{Cache, Phase};
 
@@ -25,6 +26,20 @@ pub(super) fn fill(ground: &Ground, filled: &Filled) -> String {
         ));
     }
     text
+}
+
+/// Why nothing can be measured.
+pub(super) fn no_row(left_out: &[RowsLeftOut], requests: &[ProfileRequest]) -> String {
+    let why = left_out
+        .iter()
+        .map(|left| left.reason.clone())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let paths: Vec<String> = requests
+        .iter()
+        .map(|request| request.path.display().to_string())
+        .collect();
+    format!("no row can be measured on {}: {why}", paths.join(" and "))
 }
 
 /// What the sizes mean for the rows.

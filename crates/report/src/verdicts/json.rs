@@ -131,6 +131,10 @@ pub(crate) fn verdict_fields(
         ("verdict", word(&found.verdict).into()),
         ("is_beyond_margin", beyond),
         ("estimate", json!(found.effect.as_ref().map(estimate))),
+        (
+            "second_slot_percent",
+            json!(found.place.map(|gain| 100.0 * gain.exp_m1())),
+        ),
         ("n", found.blocks.into()),
         ("unused_blocks", found.unused_blocks.into()),
         (
@@ -160,6 +164,7 @@ fn estimate(effect: &Estimate) -> Value {
 fn method(method: Method) -> &'static str {
     match method {
         Method::HodgesLehmann => "hodges-lehmann",
+        Method::OfKinds => "means by order",
         Method::PairedT => "paired t",
         Method::PooledT => "pooled t",
         Method::OrderStatistics => "order statistics",

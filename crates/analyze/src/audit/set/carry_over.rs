@@ -14,13 +14,14 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Invalid,
     title: "A slot leaves something to the next",
     text: "\
-Whether it matters which arm ran before (predecessor test, p below 1 %); and slots that
-begin while more than 64 MiB of the slot before wait to be written. Invalid if a control
-of the same experiment fails as well.
+Whether it matters which arm ran before (predecessor test, p below 1 %), which leaves no
+verdict; and slots that begin while more than 64 MiB of the slot before wait to be
+written. Invalid if a control of the same experiment fails as well.
 Randomising does not help against it: if A is 4 % slower right after B, identical arms
-are called different in 58 % of experiments of 30 blocks.
-What to do: reset and drain between slots: delete the data, sync, wait until nothing is
-dirty and the device is idle. Then repeat the experiment.",
+are called different in 58 % of experiments of 30 blocks. Lead-ins do: what runs right
+before a slot is then its own arm.
+What to do: give a longer --lead-in; reset and drain between slots: delete the data, sync,
+wait until nothing is dirty and the device is idle. Then repeat the experiment.",
     checks: &[Check::Together(check)],
 };
 
