@@ -62,7 +62,7 @@ const MOST_LINES: usize = 600;
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
 const RATCHET: [(&str, usize); 42] = [
-    ("crates/analyze/src/compare.rs", 475),
+    ("crates/analyze/src/compare.rs", 473),
     ("crates/analyze/src/compare/arms.rs", 543),
     ("crates/analyze/src/study.rs", 492),
     ("crates/sys/src/files.rs", 440),
@@ -76,7 +76,7 @@ const RATCHET: [(&str, usize); 42] = [
     ("crates/object/src/session.rs", 517),
     ("crates/object/src/user.rs", 470),
     ("crates/object/src/worker.rs", 420),
-    ("crates/report/src/comparison.rs", 430),
+    ("crates/report/src/comparison.rs", 428),
     ("crates/report/src/html/sections.rs", 519),
     ("crates/report/src/load/sides.rs", 506),
     ("crates/report/src/study.rs", 566),
