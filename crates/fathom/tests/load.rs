@@ -405,6 +405,8 @@ fn the_knee_is_below_what_the_server_can_do() {
         "20",
         "--step-duration",
         "700ms",
+        "--arrival",
+        "constant",
         "--most-rate",
         "3k",
     ];
