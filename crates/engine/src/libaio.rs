@@ -11,7 +11,7 @@ pub struct LibaioEngine {
     /// Control blocks by slot; the kernel copies one when it is submitted.
     blocks: Vec<sys::aio::ControlBlock>,
     batch: Vec<*mut sys::aio::ControlBlock>,
-    events: Vec<sys::aio::Event>,
+    events: Vec<sys::aio::AioEvent>,
 }
 
 impl LibaioEngine {
@@ -30,7 +30,7 @@ impl LibaioEngine {
             files,
             blocks: vec![sys::aio::ControlBlock::default(); slots],
             batch: Vec::with_capacity(slots),
-            events: vec![sys::aio::Event::default(); slots],
+            events: vec![sys::aio::AioEvent::default(); slots],
         })
     }
 }

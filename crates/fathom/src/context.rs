@@ -1,9 +1,8 @@
 //! What every verb that measures needs: clock, machine, calibration.
 
 use anyhow::Result;
-use host::Machine;
+use host::{Context, Machine};
 use record::{Calibration, FathomVersion};
-use run::Context;
 use std::path::Path;
 use std::time::Duration;
 use sys::MachineClock;
@@ -30,7 +29,7 @@ pub(crate) fn context(interval_ns: u64) -> Result<Context> {
         fathom: version(),
         calibration,
         interval_ns,
-        together: None,
+        target: None,
     })
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn bare_context() -> Context {
         fathom: version(),
         calibration: Calibration::default(),
         interval_ns: 1_000_000_000,
-        together: None,
+        target: None,
     }
 }
 

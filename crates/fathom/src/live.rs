@@ -3,9 +3,10 @@
 use crate::metrics::Metrics;
 use crate::run::{switch, time};
 use clap::{Arg, ArgMatches, Command};
+use host::{Event, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use record::{Interval, Operations};
-use run::Watch;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use units::{ByteRate, Nanos, Rate, lossless};
 
@@ -14,6 +15,8 @@ pub(crate) struct Live {
     bar: Option<ProgressBar>,
     interval: Nanos,
     metrics: Option<Metrics>,
+    /// Of each work that runs together with others, what it told last.
+    last: BTreeMap<usize, Interval>,
 }
 
 impl Live {
@@ -46,62 +49,81 @@ impl Live {
             bar,
             interval,
             metrics,
-        }
-    }
-}
-
-impl Watch for Live {
-    fn filling(&mut self, done: u64, to_do: u64) {
-        if let Some(bar) = &self.bar {
-            let share = 100 * u128::from(done) / u128::from(to_do.max(1));
-            bar.set_message(format!(
-                "preparing: {} of {} written ({share} %)",
-                units::Bytes(done),
-                units::Bytes(to_do)
-            ));
+            last: BTreeMap::new(),
         }
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, part: usize, interval: &Interval) {
         if let Some(metrics) = &self.metrics {
             metrics.add_interval(interval);
         }
         let Some(bar) = &self.bar else { return };
-        let seconds = lossless::u64_to_f64(interval.end_ns - interval.start_ns).max(1.0) / 1e9;
-        let mut line = format!("{:>6.1} s", lossless::u64_to_f64(interval.end_ns) / 1e9);
-        for (
-            kind,
-            Operations {
-                count,
-                bytes,
-                errors,
-                latency,
-                ..
-            },
-        ) in interval.operations.kinds()
-        {
-            let p99 = latency
-                .quantile(0.99)
-                .map_or(0, lossless::f64_to_u64_saturating);
-            line.push_str(&format!(
-                "  {kind} {} {} p99 {}",
-                Rate(lossless::u64_to_f64(*count) / seconds),
-                ByteRate(lossless::u64_to_f64(*bytes) / seconds),
-                Nanos(p99)
-            ));
-            if *errors > 0 {
-                line.push_str(&format!(" errors {errors}"));
+        self.last.insert(part, interval.clone());
+        let mut text: Vec<String> = self.last.values().map(line).collect();
+        if let [_, _, ..] = text.as_slice() {
+            for (number, line) in (1..).zip(&mut text) {
+                *line = format!("{number}: {line}");
             }
         }
-        if interval.operations.is_empty() {
-            line.push_str("  no operation ended");
+        bar.set_message(text.join("\n"));
+    }
+}
+
+impl Watch for Live {
+    fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Interval { part, interval } => self.interval(*part, interval),
+            Event::Preparing { done, to_do } => {
+                if let Some(bar) = &self.bar {
+                    let share = 100 * u128::from(*done) / u128::from((*to_do).max(1));
+                    bar.set_message(format!(
+                        "preparing: {} of {} written ({share} %)",
+                        units::Bytes(*done),
+                        units::Bytes(*to_do)
+                    ));
+                }
+            }
+            Event::Rehearsing { .. } | Event::Slot(_) => {}
         }
-        bar.set_message(line);
     }
 
-    fn live_interval_ns(&self) -> Option<u64> {
+    fn every_ns(&self) -> Option<u64> {
         (self.bar.is_some() || self.metrics.is_some()).then_some(self.interval.0)
     }
+}
+
+/// What was done in an interval, by kind of operation.
+fn line(interval: &Interval) -> String {
+    let seconds = lossless::u64_to_f64(interval.end_ns - interval.start_ns).max(1.0) / 1e9;
+    let mut line = format!("{:>6.1} s", lossless::u64_to_f64(interval.end_ns) / 1e9);
+    for (
+        kind,
+        Operations {
+            count,
+            bytes,
+            errors,
+            latency,
+            ..
+        },
+    ) in interval.operations.kinds()
+    {
+        let p99 = latency
+            .quantile(0.99)
+            .map_or(0, lossless::f64_to_u64_saturating);
+        line.push_str(&format!(
+            "  {kind} {} {} p99 {}",
+            Rate(lossless::u64_to_f64(*count) / seconds),
+            ByteRate(lossless::u64_to_f64(*bytes) / seconds),
+            Nanos(p99)
+        ));
+        if *errors > 0 {
+            line.push_str(&format!(" errors {errors}"));
+        }
+    }
+    if interval.operations.is_empty() {
+        line.push_str("  no operation ended");
+    }
+    line
 }
 
 impl Drop for Live {

@@ -8,12 +8,12 @@ use crate::output::{Output, tell};
 use crate::{context, fio, flags};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use host::Context;
 use record::{Record, Threshold};
-use run::{Context, dry_run, execute, files_of, unstarted};
+use run::{RunError, dry_run, execute_stage, files_of, unstarted};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Barrier};
 use units::Nanos;
 use workload::fio::FioJobs;
 use workload::{Phase, SpecError, Stage, parse_config};
@@ -111,10 +111,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let mut records = Vec::new();
     let mut saved = Ok(());
     for stage in &stages {
-        let ended = match run_stage(stage, &context, &|| Live::new(matches, metrics.clone())) {
+        let mut live = Live::new(matches, metrics.clone());
+        let ended = match execute_stage(stage, &context, &mut live) {
             Ok(ended) => ended,
             Err(error) => return Err(keep_failure(error, stage, &context, &output)),
         };
+        drop(live);
         for mut record in ended {
             if let Some(job) = &job {
                 let name = record.name.clone();
@@ -174,23 +176,19 @@ fn thresholds(matches: &ArgMatches, stages: &[Stage]) -> Result<Vec<Threshold>> 
 /// A trial that failed before its clock started is a record too; a command that cannot work is
 /// none.
 fn keep_failure(
-    error: anyhow::Error,
+    error: RunError,
     stage: &Stage,
     context: &Context,
     output: &Output,
 ) -> anyhow::Error {
-    let failed = error
-        .downcast_ref::<run::RunError>()
-        .filter(|failed| failed.exit_code() != 2);
-    let kept: Result<()> = failed.map_or(Ok(()), |failed| {
-        stage
-            .0
-            .iter()
-            .try_for_each(|phase| output.save(&unstarted(phase, context, failed)))
-    });
-    match kept {
-        Ok(()) => error,
-        Err(also) => error.context(also),
+    let mut unstarted = stage
+        .0
+        .iter()
+        .filter(|_| error.exit_code() != 2)
+        .map(|phase| unstarted(phase, context, &error));
+    match unstarted.try_for_each(|record| output.save(&record)) {
+        Ok(()) => error.into(),
+        Err(also) => anyhow::Error::from(error).context(also),
     }
 }
 
@@ -265,53 +263,6 @@ fn in_file(mut error: SpecError, of: &Path) -> SpecError {
     error
 }
 
-/// Runs the phases of a stage at the same time.
-fn run_stage(
-    stage: &Stage,
-    context: &Context,
-    live: &(dyn Fn() -> Live + Sync),
-) -> Result<Vec<Record>> {
-    if let [phase] = stage.0.as_slice() {
-        return Ok(vec![execute(phase, context, &mut live())?]);
-    }
-    for phase in &stage.0 {
-        dry_run(phase, context)?;
-    }
-    let together = Context {
-        together: Some(Arc::new(Barrier::new(stage.0.len()))),
-        ..context.clone()
-    };
-    let outcomes: Vec<Result<Record, run::RunError>> = std::thread::scope(|scope| {
-        let running: Vec<_> = stage
-            .0
-            .iter()
-            .map(|phase| scope.spawn(|| execute(phase, &together, &mut run::NoWatch)))
-            .collect();
-        running
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .expect("a panic of a run is caught in its worker")
-            })
-            .collect()
-    });
-    Ok(companions(outcomes.into_iter().collect::<Result<_, _>>()?))
-}
-
-/// Says in each record of a stage which others ran at the same time. They may have begun within one
-/// millisecond, which is what ids tell apart.
-fn companions(mut records: Vec<Record>) -> Vec<Record> {
-    for (number, record) in (1..).zip(&mut records) {
-        record.id = format!("{}-{number}", record.id);
-    }
-    let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
-    for record in &mut records {
-        record.companions = ids.iter().filter(|id| **id != record.id).cloned().collect();
-    }
-    records
-}
-
 fn show_plan(stages: &[Stage]) -> Result<i32> {
     let context = context::bare_context();
     let mut plan = String::new();
@@ -377,28 +328,4 @@ pub(crate) fn time(matches: &ArgMatches, key: &str) -> Result<Option<Nanos>> {
             })
         })
         .transpose()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_of_one_stage_name_each_other_even_where_they_began_at_once() {
-        let record = || Record {
-            id: "2026-01-01T00:00:00.000Z-7".into(),
-            ..Record::default()
-        };
-        let found = companions(vec![record(), record(), record()]);
-        let ids: Vec<&str> = found.iter().map(|record| record.id.as_str()).collect();
-        assert_eq!(
-            ids,
-            [
-                "2026-01-01T00:00:00.000Z-7-1",
-                "2026-01-01T00:00:00.000Z-7-2",
-                "2026-01-01T00:00:00.000Z-7-3"
-            ]
-        );
-        assert_eq!(found[1].companions, [ids[0], ids[2]]);
-    }
 }

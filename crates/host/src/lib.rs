@@ -1,12 +1,23 @@
-//! A machine on which something is measured: facts about it, and what it counts while a measurement
-//! goes on.
+//! A machine on which something is measured: facts about it, and the session in which works that
+//! start together are observed.
 //!
-//! Deliberately absent: what is measured, and judging.
+//! A [`Session`] is opened by whoever starts the works. It owns what is seen over a window of time:
+//! the edges of warm-up and intervals, the series, the counters of this process, of the machine, of
+//! devices and of the target's own process. The works hand over their live counters and give back
+//! only what is theirs. Deliberately absent: what is measured, and judging.
 #![forbid(unsafe_code)]
 
+mod account;
+mod context;
+mod event;
 mod machine;
+mod series;
+mod session;
 
+pub use context::Context;
+pub use event::{Event, NoWatch, SlotPlace, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,
-    Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
+    Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,
 };
+pub use session::{Counted, Measured, Observation, Participant, Session};

@@ -16,6 +16,7 @@ mod fingerprint;
 mod kernel_files;
 mod memory;
 mod mount;
+mod observed;
 mod pressure;
 mod sched;
 mod storage;
@@ -28,6 +29,8 @@ use record::{CpuList, Environment, FathomVersion, NumaNode, StorageLayer};
 
 pub use counters::{DiskCounters, ProcessIo};
 pub use kernel_files::{KernelFiles, Reading};
+pub use observed::Observed;
+pub(crate) use observed::Used;
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
 pub use sched::{CpuTicks, CpuTimes, ThreadSched};
 
@@ -147,6 +150,11 @@ impl Machine {
     #[must_use]
     pub fn watch_process_io(&self) -> Option<KernelFiles<ProcessIo>> {
         KernelFiles::open(&self.tree, &["/proc/self/io".to_owned()])
+    }
+
+    /// What a process or control group has used; `None` where there is none.
+    pub(crate) fn used(&self, observed: &Observed) -> Option<Used> {
+        observed.used(&self.tree)
     }
 
     /// The CPU times of the machine.

@@ -1,8 +1,8 @@
 //! Between two slots: what one wrote must not be the other's load.
 
-use host::Machine;
+use host::{Context, Machine};
 use record::{Record, StorageLayer};
-use run::{Context, resolve};
+use run::resolve;
 use std::fs::File;
 use sys::Clock;
 use units::{Bytes, Nanos};
@@ -154,7 +154,7 @@ mod tests {
             fathom: FathomVersion::default(),
             calibration: Calibration::default(),
             interval_ns: 1_000_000_000,
-            together: None,
+            target: None,
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::plan::{Plan, Turn};
 use crate::ready::ready;
 use crate::{drain, lead_in};
+use host::{Context, Event, SlotPlace, Watch};
 use record::{PlanLine, Record, Status, Trial};
-use run::{Context, RunError, execute, unstarted};
+use run::{RunError, execute, unstarted};
 use std::sync::Arc;
 use sys::Clock;
 use workload::Phase;
@@ -12,34 +13,6 @@ use workload::Phase;
 /// How often a block is begun before the experiment ends: what fails three times in a row fails for
 /// a reason that a fourth will not mend.
 pub const MOST_ATTEMPTS: u32 = 3;
-
-/// Where an experiment stands when a slot is about to begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotPlace<'a> {
-    pub row: &'a str,
-    pub arm: &'a str,
-    /// From 0, as all numbers here.
-    pub pass: u32,
-    pub attempt: u32,
-    /// Number of this slot, repeated ones counted.
-    pub slot: u32,
-    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be
-    /// repeated.
-    pub planned_slots: u32,
-    pub slots_per_pass: u32,
-    pub elapsed_ns: u64,
-    pub budget_ns: u64,
-}
-
-/// What is told while an experiment goes on.
-pub trait SlotWatch: run::Watch {
-    /// A slot is about to begin.
-    fn slot(&mut self, place: &SlotPlace<'_>) {
-        let _nobody_looks = place;
-    }
-}
-
-impl SlotWatch for run::NoWatch {}
 
 /// An experiment that has ended.
 #[derive(Clone, Debug)]
@@ -102,7 +75,7 @@ pub enum LabError {
 pub fn run(
     plan: &Plan,
     context: &Context,
-    watch: &mut dyn SlotWatch,
+    watch: &mut dyn Watch,
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     decided: &mut dyn FnMut(&[Record]) -> bool,
 ) -> Result<Ended, LabError> {
@@ -162,7 +135,7 @@ struct Course<'a> {
     written: Arc<PlanLine>,
     context: &'a Context,
     start: u64,
-    watch: &'a mut dyn SlotWatch,
+    watch: &'a mut dyn Watch,
     keep: &'a mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     records: Vec<Record>,
     /// What the record of the next slot has to say of the time before it.
@@ -263,7 +236,7 @@ impl Course<'_> {
         let plan = self.plan;
         let (row, arm) = (&plan.rows[turn.row], &plan.arms[turn.arm]);
         let slot = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        self.watch.slot(&SlotPlace {
+        self.watch.on(&Event::Slot(SlotPlace {
             row: &row.name,
             arm: &arm.name,
             pass: turn.pass,
@@ -273,7 +246,7 @@ impl Course<'_> {
             slots_per_pass: plan.slots_per_pass(),
             elapsed_ns: self.elapsed(),
             budget_ns: plan.budget_ns,
-        });
+        }));
         let mut workload = row.workloads[turn.arm].clone();
         if !workload.verify.on {
             // All arms of a block draw the same operations, every block others. What is verified
@@ -346,8 +319,8 @@ mod tests {
     use super::*;
     use crate::{Arm, Row};
     use host::Machine;
+    use host::NoWatch;
     use record::{Calibration, FathomVersion, Role, Stopping};
-    use run::NoWatch;
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
     use sys::MachineClock;
@@ -360,7 +333,7 @@ mod tests {
             fathom: FathomVersion::default(),
             calibration: Calibration::default(),
             interval_ns: 1_000_000_000,
-            together: None,
+            target: None,
         }
     }
 
@@ -687,10 +660,11 @@ mod tests {
     #[test]
     fn the_watch_hears_of_every_slot_before_it_begins() {
         struct Told(Vec<(u32, u32, u32)>);
-        impl run::Watch for Told {}
-        impl SlotWatch for Told {
-            fn slot(&mut self, place: &SlotPlace<'_>) {
-                self.0.push((place.slot, place.pass, place.planned_slots));
+        impl Watch for Told {
+            fn on(&mut self, event: &Event<'_>) {
+                if let Event::Slot(place) = event {
+                    self.0.push((place.slot, place.pass, place.planned_slots));
+                }
             }
         }
         let mut told = Told(Vec::new());

@@ -23,9 +23,7 @@ mod plan;
 pub mod profile;
 mod ready;
 
-pub use execute::{
-    Ended, KeepError, Kept, LabError, MOST_ATTEMPTS, SlotPlace, SlotWatch, WhyEnded, run,
-};
+pub use execute::{Ended, KeepError, Kept, LabError, MOST_ATTEMPTS, WhyEnded, run};
 pub use lead_in::usual_lead_in_ns;
 pub use plan::{Arm, Plan, Row, Turn, drawn_seed};
 pub use ready::ready;

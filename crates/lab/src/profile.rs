@@ -22,13 +22,14 @@ mod rows;
 mod timetable;
 mod told;
 
-use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, SlotWatch, WhyEnded};
+use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, WhyEnded};
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
+use host::{Context, Watch};
 pub use own_file::{OwnFile, remove_stale};
 pub use prepared::{Prepared, ProfileArm, prepare};
 use record::{Record, Role};
-use run::{Context, RunError};
+use run::RunError;
 use std::path::PathBuf;
 use sys::Clock;
 use timetable::fill_ns;
@@ -133,29 +134,6 @@ impl ProfileRequest {
     }
 }
 
-/// What a profile does before its slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
-    /// So many bytes of the file are written.
-    Filling { done: u64, to_do: u64 },
-    /// A row is tried once.
-    Rehearsing {
-        row: &'a str,
-        number: usize,
-        of: usize,
-    },
-}
-
-/// What is told while a profile goes on.
-pub trait ProfileWatch: SlotWatch {
-    /// Something before the first slot.
-    fn step(&mut self, step: &Step<'_>) {
-        let _nobody_looks = step;
-    }
-}
-
-impl ProfileWatch for run::NoWatch {}
-
 /// Rows that were not measured, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsLeftOut {
@@ -222,7 +200,7 @@ pub enum ProfileError {
 pub fn profile(
     request: &ProfileRequest,
     context: &Context,
-    watch: &mut dyn ProfileWatch,
+    watch: &mut dyn Watch,
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
 ) -> Result<Profiled, ProfileError> {
     let start = context.clock.now();
@@ -274,7 +252,7 @@ fn make_file(
     ground: &Ground,
     bytes: u64,
     context: &Context,
-    watch: &mut dyn ProfileWatch,
+    watch: &mut dyn Watch,
 ) -> Result<Filled, ProfileError> {
     let direct = ground.no_direct.is_none().then_some(if ground.has_ring {
         EngineName::IoUring

@@ -3,7 +3,8 @@
 
 use crate::execute::LabError;
 use crate::plan::Plan;
-use run::{Context, Resolved, TargetKind, dry_run};
+use host::Context;
+use run::{Resolved, TargetKind, dry_run};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,95 +1,46 @@
 //! From what threads report to a record.
 
 use crate::execute::Setup;
-use crate::observe::Measured;
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
 use crate::worker::{Counts, Yield};
+use host::Measured;
 use record::{
-    EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Measurements,
-    Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, ServerAccount, SigningCost, Status,
-    Stoppage, TargetFact, Verification, VerificationFailure,
+    EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Outcome,
+    PaceAccount, Record, ServerAccount, SigningCost, Status, TargetFact, ThresholdResult,
+    Verification, VerificationFailure,
 };
 use std::collections::BTreeMap;
-use std::time::SystemTime;
-use sys::Usage;
 use units::Bytes;
 
 /// What a run left when its threads had ended.
 pub(crate) struct Ended {
-    pub(crate) started_at: SystemTime,
     pub(crate) elapsed_ns: u64,
     pub(crate) measured: Measured,
     pub(crate) yields: Vec<Yield>,
     pub(crate) panics: Vec<String>,
-    pub(crate) usage: Usage,
-    pub(crate) server: Option<ServerAccount>,
     pub(crate) signal: Option<i32>,
-    /// When this process stood still.
-    pub(crate) stops: Vec<Stoppage>,
     pub(crate) verifies: bool,
     pub(crate) is_open: bool,
 }
 
-/// User and system time of a process in clock ticks; `None` where there is no such process.
-pub(crate) fn process_times(pid: u32) -> Option<(u64, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command may hold anything but ends with the last parenthesis (proc_pid_stat(5)); user and
-    // system time are fields 14 and 15.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-}
-
-/// One tick of /proc: USER_HZ is 100 on every architecture that Linux has today.
-const TICK_NS: u64 = 10_000_000;
-
-pub(crate) fn server(
-    pid: u32,
-    before: Option<(u64, u64)>,
-    after: Option<(u64, u64)>,
-) -> ServerAccount {
-    let both = before.zip(after);
-    let grown = |of: fn((u64, u64)) -> u64| {
-        both.map(|(before, after)| of(after).saturating_sub(of(before)) * TICK_NS)
-    };
-    ServerAccount {
-        process: Some(pid),
-        user_ns: grown(|times| times.0),
-        system_ns: grown(|times| times.1),
-        counters: BTreeMap::new(),
-    }
-}
-
-/// A moment as records say it: RFC 3339, UTC, milliseconds.
-#[must_use]
-pub fn started_at(moment: SystemTime) -> String {
-    humantime::format_rfc3339_millis(moment).to_string()
-}
-
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
-pub(crate) fn record(
+/// The record, which was begun as `record`.
+pub(crate) fn completed(
+    record: Record,
     plan: &LoadPlan,
     setup: &Setup,
     ended: Ended,
     counters: Option<BTreeMap<String, f64>>,
 ) -> Record {
     let Ended {
-        started_at,
         elapsed_ns,
         measured,
         mut yields,
         panics,
-        usage,
-        server,
         signal,
-        stops,
         verifies,
         is_open,
     } = ended;
-    let started_at = self::started_at(started_at);
     let errors = errors(&yields);
     let counts = sum(&yields);
     let unsent: Vec<u64> = yields
@@ -97,145 +48,108 @@ pub(crate) fn record(
         .flat_map(|done| std::mem::take(&mut done.unsent))
         .collect();
     let mut load = load_account(plan, setup, &yields, &counts, measured.users);
-    load.server = server;
-    if let Some(counters) = counters {
-        load.server.get_or_insert_default().counters = counters;
-    }
+    load.server = counters.map(|counters| ServerAccount {
+        counters,
+        ..ServerAccount::default()
+    });
     if is_open {
         load.lateness = Some(merged(yields.iter().map(|done| &done.lateness)));
         let mut age = Histogram::default();
         unsent.iter().for_each(|ns| age.record(*ns));
         load.unsent_age = Some(age);
     }
-    let mut out = Record {
-        schema: SCHEMA,
-        id: format!("{started_at}-{}", std::process::id()),
-        started_at,
-        kind: "load".into(),
-        name: plan.scenario.name.clone(),
-        effective: plan.effective(),
-        targets: targets(plan),
-        elapsed_ns,
-        stops,
-        operations: measured.total,
-        warmup: yields
-            .iter()
-            .fold(Measurements::default(), |mut sum, done| {
-                sum.merge(&done.warmup);
-                sum
-            }),
-        interval_ns: measured.interval_ns,
-        series: measured.series,
-        generator: generator(&yields),
-        pace: is_open.then(|| {
-            pace(
-                plan,
-                &yields,
-                elapsed_ns,
-                units::lossless::to_u64(unsent.len()),
-            )
-        }),
-        verification: verifies.then(|| verification(&counts, &errors)),
-        process: process(&usage),
-        errors,
-        load: Some(load),
-        ..Record::default()
-    };
-    out.workers = yields.into_iter().map(|done| done.account).collect();
-    out.notices.extend(setup.notices.iter().cloned());
+    let unsent = units::lossless::to_u64(unsent.len());
+    let mut notices = setup.notices.clone();
     if counts.posted > 0 {
-        out.notices.push(format!(
+        notices.push(format!(
             "{} posted files stay on the server: their addresses are its own",
             counts.posted
         ));
     }
-    judge(plan, &mut out, &panics, signal);
-    out
+    Record {
+        outcome: stopped(&yields, &panics, signal),
+        notices,
+        effective: plan.effective(),
+        targets: targets(plan),
+        elapsed_ns,
+        stops: measured.stops,
+        operations: measured.operations,
+        warmup: measured.warmup,
+        interval_ns: measured.interval_ns,
+        series: measured.series,
+        generator: generator(&yields),
+        pace: is_open.then(|| pace(plan, &yields, elapsed_ns, unsent)),
+        verification: verifies.then(|| verification(&counts, &errors)),
+        errors,
+        load: Some(load),
+        workers: yields.into_iter().map(|done| done.account).collect(),
+        ..record
+    }
 }
 
-/// Thresholds and outcome.
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
-fn judge(plan: &LoadPlan, record: &mut Record, panics: &[String], signal: Option<i32>) {
-    let results: Vec<_> = plan
-        .scenario
-        .thresholds
-        .iter()
-        .map(|threshold| threshold.judge(record))
-        .collect();
-    let missed = results.iter().filter(|result| !result.holds).count();
-    let tolerates = results.iter().any(record::ThresholdResult::limits_failures);
-    let (count, errors) = (record.operations.count(), record.operations.errors());
-    let wrong = record
-        .verification
-        .as_ref()
-        .map_or(0, |verification| verification.failures);
-    let panic = panics.first().cloned().or_else(|| {
-        record
-            .workers
-            .iter()
-            .find_map(|worker| worker.error.clone())
+/// What ended a load before its time.
+fn stopped(yields: &[Yield], panics: &[String], signal: Option<i32>) -> Outcome {
+    let panic = panics.first().or_else(|| {
+        let mut errors = yields.iter().map(|done| done.account.error.as_ref());
+        errors.find_map(|error| error)
     });
-    let of = |status, exit_code, message: String| Outcome {
+    if let Some(panic) = panic {
+        return outcome(Status::Incomplete, 5, panic.clone());
+    }
+    signal.map_or_else(Outcome::default, |signal| {
+        let what = format!("stopped by signal {signal}; what was measured until then is here");
+        outcome(Status::Interrupted, 128 + signal, what)
+    })
+}
+
+fn outcome(status: Status, exit_code: i32, message: String) -> Outcome {
+    Outcome {
         status,
         exit_code,
         message: Some(message),
-    };
-    record.outcome = if let Some(panic) = panic {
-        of(Status::Incomplete, 5, panic)
-    } else if let Some(signal) = signal {
-        of(
-            Status::Interrupted,
-            128 + signal,
-            format!("stopped by signal {signal}; what was measured until then is here"),
-        )
-    } else if wrong > 0 {
-        of(
-            Status::Failed,
-            1,
-            format!("{wrong} objects held other bytes than were written"),
-        )
+    }
+}
+
+/// Thresholds, and the outcome of what nothing ended before its time.
+pub(crate) fn judge(plan: &LoadPlan, record: &mut Record) {
+    let thresholds = plan.scenario.thresholds.iter();
+    let results: Vec<_> = thresholds
+        .map(|threshold| threshold.judge(record))
+        .collect();
+    if record.outcome == Outcome::default() {
+        record.outcome = judged(record, &results);
+    }
+    record.thresholds = results;
+}
+
+fn judged(record: &Record, results: &[ThresholdResult]) -> Outcome {
+    let missed = results.iter().filter(|result| !result.holds).count();
+    let tolerates = results.iter().any(ThresholdResult::limits_failures);
+    let (count, errors) = (record.operations.count(), record.operations.errors());
+    let verification = record.verification.as_ref();
+    let wrong = verification.map_or(0, |verification| verification.failures);
+    if wrong > 0 {
+        let what = format!("{wrong} objects held other bytes than were written");
+        outcome(Status::Failed, 1, what)
+    } else if count == 0 && errors > 0 {
+        outcome(Status::Failed, 1, "every operation failed".into())
     } else if count == 0 {
-        of(
-            Status::Failed,
-            1,
-            if errors > 0 {
-                "every operation failed".into()
-            } else {
-                "no operation was done".into()
-            },
-        )
-    } else if record
-        .verification
-        .as_ref()
-        .is_some_and(|verification| verification.operations == 0)
-    {
-        of(
-            Status::Incomplete,
-            5,
-            "verification was asked for, and no object was read back: nothing was checked".into(),
-        )
+        outcome(Status::Failed, 1, "no operation was done".into())
+    } else if verification.is_some_and(|verification| verification.operations == 0) {
+        let what = "verification was asked for, and no object was read back: nothing was checked";
+        outcome(Status::Incomplete, 5, what.into())
     } else if missed > 0 {
-        of(
-            Status::Ok,
-            3,
-            format!("{missed} of {} thresholds missed", results.len()),
-        )
+        let what = format!("{missed} of {} thresholds missed", results.len());
+        outcome(Status::Ok, 3, what)
     } else if errors > 0 && !tolerates {
-        of(
-            Status::Failed,
-            1,
-            format!(
-                "{errors} of {} operations failed; a threshold such as errors<1% says how many may",
-                count + errors
-            ),
-        )
+        let what = format!(
+            "{errors} of {} operations failed; a threshold such as errors<1% says how many may",
+            count + errors
+        );
+        outcome(Status::Failed, 1, what)
     } else {
         Outcome::default()
-    };
-    record.thresholds = results;
+    }
 }
 
 fn load_account(
@@ -413,39 +327,4 @@ fn targets(plan: &LoadPlan) -> Vec<TargetFact> {
         bytes,
         hole_bytes: None,
     }]
-}
-
-fn process(usage: &Usage) -> ProcessAccount {
-    ProcessAccount {
-        user_ns: usage.user_ns,
-        system_ns: usage.system_ns,
-        major_faults: usage.major_faults,
-        minor_faults: usage.minor_faults,
-        voluntary_switches: usage.voluntary_switches,
-        involuntary_switches: usage.involuntary_switches,
-        max_resident_bytes: usage.max_resident_kib * 1024,
-        storage_read_bytes: None,
-        storage_written_bytes: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_times_of_this_process_are_read() {
-        let (user, system) = process_times(std::process::id()).unwrap();
-        assert!(user + system < 1_000_000);
-        assert_eq!(process_times(u32::MAX), None);
-    }
-
-    #[test]
-    fn a_server_that_went_away_has_no_times() {
-        assert_eq!(
-            server(7, Some((1, 2)), Some((4, 7))).user_ns,
-            Some(30_000_000)
-        );
-        assert_eq!(server(7, Some((1, 2)), None).system_ns, None);
-    }
 }

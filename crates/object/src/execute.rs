@@ -7,77 +7,40 @@ use crate::calls::Call;
 use crate::connection::Peer;
 use crate::habits::Habits;
 use crate::ledger::live_counters;
-use crate::observe::{Observer, Told};
 use crate::payload::{Object, Payload};
 use crate::plan::LoadPlan;
 use crate::scenario::{Arrivals, StepKind};
 use crate::target::Service;
 use crate::user::{SeedSet, calls, signs_payload};
 use crate::worker::{self, Live, Shared, Yield};
-use record::{Interval, Measurements, Record, ServerAccount, Stoppage};
+use host::{Context, Counted, Event, Observation, Observed, Participant, Session, Watch};
+use record::{HostRole, LiveCounters, Measurements, Record};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
-use sys::{Clock, MachineClock, Usage, Vigil, clock::wall_time};
+use sys::{Clock, MachineClock, Usage, clock::wall_time};
 
 /// From the start of the threads to the common start: none of them begins late.
 const LEAD_NS: u64 = 10_000_000;
-/// How often the waiting thread looks at signals.
+/// How late a thread may see that its time is over.
 const LOOK_NS: u64 = 20_000_000;
 /// How long answers are waited for after a signal.
 const SIGNAL_GRACE_NS: u64 = 5_000_000_000;
 
-/// The clock and the series of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Instruments {
-    pub clock: MachineClock,
-    /// Length of one interval of the series.
-    pub interval_ns: u64,
-}
-
-/// What is told while a load goes on.
-pub trait LoadWatch {
-    /// `done` of `to_do` objects of the setup are there.
-    fn preparing(&mut self, done: u64, to_do: u64) {
-        let _nobody_looks = (done, to_do);
-    }
-
-    /// The measured time begins.
-    fn began(&mut self) {}
-
-    /// How long to wait between two calls of `interval`; `None` where nobody looks.
-    fn live_interval_ns(&self) -> Option<u64> {
-        None
-    }
-
-    /// What was done since the last call.
-    fn interval(&mut self, interval: &Interval) {
-        let _nobody_looks = interval;
-    }
-
-    /// The measured time is over.
-    fn ended(&mut self) {}
-}
-
-/// A watch that looks away.
-pub struct Unwatched;
-
-impl LoadWatch for Unwatched {}
-
-/// Runs a load and returns its record: operations, series, phases, thresholds and outcome.
-/// Environment and calibration are the caller's.
+/// Runs a load and returns its record: operations, series, phases, thresholds and outcome. What was
+/// asked is the caller's.
 ///
 /// # Errors
 /// Nothing was measured: what was asked makes no sense, the target is not there, or a signal came
 /// first.
 pub fn execute(
     plan: &LoadPlan,
-    instruments: &Instruments,
-    watch: &mut dyn LoadWatch,
+    context: &Context,
+    watch: &mut dyn Watch,
 ) -> Result<Record, LoadError> {
-    let mut setup = Setup::make(plan, instruments.clock, watch)?;
-    match setup.run(plan, instruments, watch) {
+    let mut setup = Setup::make(plan, context.clock, watch)?;
+    match setup.run(plan, context, watch) {
         Ok(mut record) => {
             setup.remove(&mut record);
             Ok(record)
@@ -114,7 +77,7 @@ impl Setup {
     pub fn make(
         plan: &LoadPlan,
         clock: MachineClock,
-        watch: &mut dyn LoadWatch,
+        watch: &mut dyn Watch,
     ) -> Result<Self, LoadError> {
         plan.check()?;
         let most = u64::from(plan.scenario.most_users());
@@ -158,11 +121,15 @@ impl Setup {
         Ok(setup)
     }
 
-    fn put(&mut self, objects: &[Object], watch: &mut dyn LoadWatch) -> Result<(), LoadError> {
+    fn put(&mut self, objects: &[Object], watch: &mut dyn Watch) -> Result<(), LoadError> {
         let to_do = units::lossless::to_u64(objects.len());
         let stopped = || sys::caught_signal().is_some();
+        let size = |object: &Object| object.size;
+        let bytes = objects.iter().map(size).fold(0, u64::saturating_add);
+        let each = bytes / to_do.max(1);
         let done = self.bulk.each(Call::Put, objects, &stopped, &mut |done| {
-            watch.preparing(done, to_do)
+            let done = done.saturating_mul(each);
+            watch.on(&Event::Preparing { done, to_do: bytes });
         });
         self.measured.merge(&done.measured);
         if stopped() {
@@ -185,8 +152,8 @@ impl Setup {
     pub fn run(
         &mut self,
         plan: &LoadPlan,
-        instruments: &Instruments,
-        watch: &mut dyn LoadWatch,
+        context: &Context,
+        watch: &mut dyn Watch,
     ) -> Result<Record, LoadError> {
         plan.check()?;
         if self.runs > 0 {
@@ -196,12 +163,17 @@ impl Setup {
             seeds.give_back();
         }
         let counters = plan.server_counters.then(|| self.bulk.counters()).flatten();
-        let ended = self.measure(plan, instruments, watch);
+        let session = Session::open(context, 1, watch);
+        let record = context.record("load", &plan.scenario.name, None);
+        let ended = self.measure(plan, session.part(0));
         let counters =
             counters.and_then(|before| Some(self.bulk.settled_counters()?.since(&before)));
         self.runs += 1;
         let left = Remains::of(&ended.yields);
-        let mut record = account::record(plan, self, ended, counters);
+        let mut record = account::completed(record, plan, self, ended, counters);
+        session.close(std::slice::from_mut(&mut record));
+        account::judge(plan, &mut record);
+        tell_of_server(context, &mut record);
         self.clear(&left, &mut record);
         Ok(record)
     }
@@ -323,57 +295,29 @@ fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
 
 impl Setup {
     /// Warm-up and measured time: threads, series, signals.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
-    fn measure(
-        &self,
-        plan: &LoadPlan,
-        instruments: &Instruments,
-        watch: &mut dyn LoadWatch,
-    ) -> Ended {
-        let clock = instruments.clock;
-        let is_open = matches!(plan.scenario.arrivals, Arrivals::Open { .. });
+    fn measure(&self, plan: &LoadPlan, mut part: Participant<'_, '_>) -> Ended {
+        let clock = part.context().clock;
+        part.ready(None, plan.warmup_ns);
         let shared = Arc::new(self.shared(plan, clock.now() + LEAD_NS));
-        let kinds = calls(&plan.scenario);
-        let live: Vec<Live> = (0..shared.threads)
-            .map(|_| {
-                (
-                    live_counters(&kinds, is_open),
-                    live_counters(&kinds, is_open),
-                )
-            })
-            .collect();
-        let mut edge = Edge {
-            at: shared.measured_from,
-            server: plan.server_process,
-            used: None,
-        };
-        if plan.warmup_ns == 0 {
-            edge.pass(watch);
-        }
-        let started_at = wall_time();
+        let live = self.counters(plan, &shared);
         let running: Vec<JoinHandle<std::io::Result<Yield>>> = (0..shared.threads)
             .zip(&live)
-            .map(|(index, (measured, warmup))| {
-                let (shared, live) = (
-                    Arc::clone(&shared),
-                    (Arc::clone(measured), Arc::clone(warmup)),
-                );
+            .map(|(index, live)| {
+                let (shared, live) = (Arc::clone(&shared), live.clone());
                 std::thread::Builder::new()
                     .name(format!("load-{index}"))
                     .spawn(move || worker::run(&shared, index, live))
                     .expect("a thread can be started")
             })
             .collect();
-        let mut observer = Observer::new(
-            &shared,
-            live.into_iter().map(|(measured, _)| measured).collect(),
-            instruments.interval_ns,
-            watch.live_interval_ns(),
-        );
-        let (signal, stops) = wait(&shared, &running, clock, (&mut observer, &mut edge), watch);
+        let counted = Counted {
+            measured: live.iter().map(|(measured, _)| &**measured).collect(),
+            warmup: live.iter().map(|(_, warmup)| &**warmup).collect(),
+            users: Some(&shared.users),
+            ..Counted::default()
+        };
+        let mut observation = part.observe(counted, shared.start, plan.warmup_ns);
+        let signal = wait(&shared, &running, clock, &mut observation);
         let mut panics = Vec::new();
         let mut yields = Vec::new();
         for thread in running {
@@ -383,45 +327,27 @@ impl Setup {
                 Err(_) => panics.push("a load thread panicked".to_owned()),
             }
         }
-        let (usage, server) = edge.since();
-        watch.ended();
-        let last = yields
-            .iter()
-            .map(|done| done.last_done)
-            .max()
-            .unwrap_or(0)
-            .max(shared.measured_from);
-        // Users that pause or have left are part of the load until its course is over; who hangs
-        // after that is not waited for.
-        let course_ns = (shared.start + shared.scenario.course().total_ns())
-            .saturating_sub(shared.measured_from);
-        let worked_ns = yields
-            .iter()
-            .map(|done| done.account.ended_ns)
-            .max()
-            .unwrap_or(0)
-            .min(course_ns);
-        let elapsed_ns = if last > shared.measured_from {
-            last
-        } else {
-            clock.now()
-        }
-        .saturating_sub(shared.measured_from)
-        .max(worked_ns);
-        let measured = observer.finish(elapsed_ns);
+        part.end(Usage::default());
+        let elapsed_ns = elapsed_ns(&shared, &yields, clock.now());
         Ended {
-            started_at,
             elapsed_ns,
-            measured,
+            measured: observation.finish(shared.measured_from + elapsed_ns),
             yields,
             panics,
-            usage,
-            server,
             signal,
-            stops,
             verifies: plan.scenario.verify,
-            is_open,
+            is_open: matches!(plan.scenario.arrivals, Arrivals::Open { .. }),
         }
+    }
+
+    /// Counters of each thread.
+    fn counters(&self, plan: &LoadPlan, shared: &Shared) -> Vec<Live> {
+        let kinds = calls(&plan.scenario);
+        let is_open = matches!(plan.scenario.arrivals, Arrivals::Open { .. });
+        let counters = || -> Arc<LiveCounters> { live_counters(&kinds, is_open) };
+        (0..shared.threads)
+            .map(|_| (counters(), counters()))
+            .collect()
     }
 
     fn shared(&self, plan: &LoadPlan, start: u64) -> Shared {
@@ -448,88 +374,59 @@ impl Setup {
     }
 }
 
-/// The end of the warm-up, and what had been used until then.
-struct Edge {
-    at: u64,
-    server: Option<u32>,
-    used: Option<(Usage, Option<(u64, u64)>)>,
+/// From the start of the measured time to the last answer.
+fn elapsed_ns(shared: &Shared, yields: &[Yield], now: u64) -> u64 {
+    let from = shared.measured_from;
+    let last = yields.iter().map(|done| done.last_done).max().unwrap_or(0);
+    // Users that pause or have left are part of the load until its course is over; who hangs after
+    // that is not waited for.
+    let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(from);
+    let worked = yields.iter().map(|done| done.account.ended_ns).max();
+    let worked_ns = worked.unwrap_or(0).min(course_ns);
+    let last = if last > from { last } else { now };
+    last.saturating_sub(from).max(worked_ns)
 }
 
-impl Edge {
-    fn has_passed(&self) -> bool {
-        self.used.is_some()
-    }
-
-    /// The measured time begins.
-    fn pass(&mut self, watch: &mut dyn LoadWatch) {
-        watch.began();
-        self.used = Some((
-            sys::usage_of_process(),
-            self.server.and_then(account::process_times),
-        ));
-    }
-
-    /// What was used since then, by this process and by the server's; nothing where it never came.
-    fn since(&self) -> (Usage, Option<ServerAccount>) {
-        let now = sys::usage_of_process();
-        let (usage, before) = self.used.unwrap_or((now, None));
-        (
-            now.since(&usage),
-            self.server
-                .map(|pid| account::server(pid, before, account::process_times(pid))),
-        )
+/// What the server used, where it runs here.
+fn tell_of_server(context: &Context, record: &mut Record) {
+    let Some(Observed::Process(pid)) = context.target else {
+        return;
+    };
+    let is_target = |host: &&record::HostAccount| host.role == HostRole::Target;
+    let used = record
+        .hosts
+        .iter()
+        .find(is_target)
+        .map(|host| &host.process);
+    let (user_ns, system_ns) = (
+        used.map(|used| used.user_ns),
+        used.map(|used| used.system_ns),
+    );
+    if let Some(load) = &mut record.load {
+        let server = load.server.get_or_insert_default();
+        (server.process, server.user_ns, server.system_ns) = (Some(pid), user_ns, system_ns);
     }
 }
 
-/// Waits for the threads; the signal that ended them, if one did, and when this process stood
-/// still.
+/// Waits for the threads; the signal that ended them, if one did.
 fn wait(
     shared: &Shared,
     running: &[JoinHandle<std::io::Result<Yield>>],
     clock: MachineClock,
-    (observer, edge): (&mut Observer, &mut Edge),
-    watch: &mut dyn LoadWatch,
-) -> (Option<i32>, Vec<Stoppage>) {
-    let (mut signalled, mut stops) = (None, Vec::new());
-    let (mut vigil, mut awake) = (Vigil::begin(), clock.now());
+    observation: &mut Observation<'_, '_, '_>,
+) -> Option<i32> {
+    let mut signalled = None;
     while !running.iter().all(JoinHandle::is_finished) {
-        let now = clock.now();
-        let next = if edge.has_passed() {
-            observer.next_edge()
-        } else {
-            edge.at
-        };
-        let until = (now + LOOK_NS).min(next.max(now + 1_000_000));
-        clock.sleep_until(until);
-        let woke = clock.now();
-        stops.extend(
-            vigil
-                .woke(awake, awake + until.saturating_sub(now), woke)
-                .and_then(|still| {
-                    Stoppage::since(
-                        shared.measured_from,
-                        still.from,
-                        still.to,
-                        still.suspended_ns,
-                    )
-                }),
-        );
-        awake = woke;
-        if !edge.has_passed() && clock.now() >= edge.at {
-            edge.pass(watch);
-            observer.begin();
-        }
-        if observer.look(clock.now(), watch) == Told::Somebody {
-            // Whoever is told takes the time that it needs.
-            awake = clock.now();
-        }
+        let wait_ns = observation.wait_ns();
+        clock.sleep_until(clock.now() + wait_ns);
+        let now = observation.woke(wait_ns);
         if let Some(caught) = sys::caught_signal() {
             shared.stop.store(true, Relaxed);
-            let (_, since) = *signalled.get_or_insert((caught.signal, clock.now()));
-            if caught.impatient || clock.now() - since > SIGNAL_GRACE_NS {
+            let (_, since) = *signalled.get_or_insert((caught.signal, now));
+            if caught.impatient || now - since > SIGNAL_GRACE_NS {
                 shared.abort.store(true, Relaxed);
             }
         }
     }
-    (signalled.map(|(signal, _)| signal), stops)
+    signalled.map(|(signal, _)| signal)
 }

@@ -31,8 +31,6 @@ pub struct LoadPlan {
     pub iterations: Option<u64>,
     /// Before the measured time: the level that the load begins with, counted apart.
     pub warmup_ns: u64,
-    /// A local process whose CPU time is reported beside ours.
-    pub server_process: Option<u32>,
     /// Whether the server is asked for its own counters, before the load and after it: one request
     /// each.
     pub server_counters: bool,
@@ -216,7 +214,6 @@ mod tests {
             keep: false,
             iterations: None,
             warmup_ns: 0,
-            server_process: None,
             server_counters: false,
         }
     }

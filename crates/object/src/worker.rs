@@ -15,8 +15,10 @@ use crate::ramp::{Presence, Ramp, Schedule};
 use crate::scenario::{Arrivals, Scenario};
 use crate::session::Session;
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
+use host::Machine;
 use record::{LiveCounters, WorkerAccount};
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -102,7 +104,9 @@ impl Used {
     fn by_this_thread() -> Self {
         Self {
             usage: sys::usage_of_thread(),
-            waited: run_queue_wait(),
+            waited: Machine::at(Path::new("/"))
+                .thread_sched(sys::thread_id())
+                .and_then(|sched| sched.wait_ns),
         }
     }
 }
@@ -189,13 +193,6 @@ pub(crate) fn run(
     };
     drop(local);
     Ok(out)
-}
-
-/// Time this thread was runnable without a CPU, from the kernel's scheduler.
-fn run_queue_wait() -> Option<u64> {
-    let text =
-        std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", sys::thread_id())).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 impl Running {

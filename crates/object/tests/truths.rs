@@ -9,12 +9,14 @@ mod server;
 #[path = "store/tls.rs"]
 mod tls;
 
+use host::{Context, Machine, NoWatch, Observed};
 use object::{
-    Adjustments, Credentials, HttpVersion, Instruments, LoadError, LoadPlan, LoadTarget, Scenario,
-    Trust, Unwatched, execute,
+    Adjustments, Credentials, HttpVersion, LoadError, LoadPlan, LoadTarget, Scenario, Trust,
+    execute,
 };
-use record::{Operations, Record, Status, Threshold};
+use record::{Calibration, FathomVersion, Operations, Record, Status, Threshold};
 use server::{Act, Server};
+use std::path::Path;
 use sys::MachineClock;
 
 const MS: u64 = 1_000_000;
@@ -39,15 +41,18 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         keep: false,
         iterations: None,
         warmup_ns: 0,
-        server_process: None,
         server_counters: false,
     }
 }
 
-fn instruments() -> Instruments {
-    Instruments {
+fn context() -> Context {
+    Context {
         clock: MachineClock::monotonic(),
+        machine: Machine::at(Path::new("/")),
+        fathom: FathomVersion::default(),
+        calibration: Calibration::default(),
         interval_ns: 100 * MS,
+        target: None,
     }
 }
 
@@ -72,7 +77,7 @@ fn preset(name: &str, users: u32, ms: u64) -> Scenario {
 }
 
 fn run(plan: &LoadPlan) -> Record {
-    execute(plan, &instruments(), &mut Unwatched).unwrap()
+    execute(plan, &context(), &mut NoWatch).unwrap()
 }
 
 fn kind(record: &Record, name: &str) -> Operations {
@@ -540,8 +545,8 @@ fn a_target_that_is_not_there_is_told() {
             preset("get", 1, 100),
             &format!("s3://bucket@http://127.0.0.1:{port}"),
         ),
-        &instruments(),
-        &mut Unwatched,
+        &context(),
+        &mut NoWatch,
     );
     assert!(
         matches!(&error, Err(LoadError::Target(said)) if said.contains("is the server running")),
@@ -550,8 +555,8 @@ fn a_target_that_is_not_there_is_told() {
     let server = Server::start(|_| Act::Status(403, "InvalidAccessKeyId"));
     let error = execute(
         &plan(preset("get", 1, 100), &server.s3("bucket")),
-        &instruments(),
-        &mut Unwatched,
+        &context(),
+        &mut NoWatch,
     );
     assert!(
         matches!(&error, Err(LoadError::Asked(said)) if said.contains("InvalidAccessKeyId") && said.contains("AWS_SECRET_ACCESS_KEY")),
@@ -747,7 +752,7 @@ fn tls_is_spoken_to_whom_is_believed_and_to_nobody_else() {
     let target = format!("s3://bucket@https://127.0.0.1:{}", tls::start(server.port));
     let mut plan = plan(preset("put-get-verify", 2, 60_000), &target);
     plan.iterations = Some(20);
-    let error = execute(&plan, &instruments(), &mut Unwatched).unwrap_err();
+    let error = execute(&plan, &context(), &mut NoWatch).unwrap_err();
     assert!(
         matches!(&error, LoadError::Asked(said) if said.contains("certificate")),
         "{error}"
@@ -769,8 +774,13 @@ fn tls_is_spoken_to_whom_is_believed_and_to_nobody_else() {
 fn the_cpu_of_a_local_server_is_reported() {
     let server = Server::start(|_| Act::Answer);
     let mut plan = plan(preset("get", 1, 60_000), &server.s3("bucket"));
-    (plan.iterations, plan.server_process) = (Some(5), Some(std::process::id()));
-    let account = run(&plan).load.unwrap().server.unwrap();
+    plan.iterations = Some(5);
+    let context = Context {
+        target: Some(Observed::Process(std::process::id())),
+        ..context()
+    };
+    let record = execute(&plan, &context, &mut NoWatch).unwrap();
+    let account = record.load.unwrap().server.unwrap();
     assert!(
         account.process == Some(std::process::id())
             && account.user_ns.is_some()

@@ -1,6 +1,6 @@
 //! What a worker and a block device say of themselves.
 
-use crate::{Interval, Measurements};
+use crate::{Calibration, Environment, Interval, MachineAccount, Measurements, ProcessAccount};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,4 +56,29 @@ pub struct DeviceAccount {
     pub read_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_ns: Option<u64>,
+}
+
+/// What a host is in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostRole {
+    /// Fathom ran here.
+    #[default]
+    Generator,
+    /// What was measured ran here.
+    Target,
+}
+
+/// What is known of one host over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostAccount {
+    pub role: HostRole,
+    pub environment: Environment,
+    pub calibration: Calibration,
+    /// Of Fathom, or of the target's own process with its children or control group.
+    pub process: ProcessAccount,
+    pub machine: MachineAccount,
+    /// Block devices under the target, the nearest first.
+    pub devices: Vec<DeviceAccount>,
 }

@@ -23,7 +23,7 @@ mod summary;
 mod threshold;
 mod trial;
 
-pub use accounts::{DeviceAccount, WorkerAccount, WorkerMeasured};
+pub use accounts::{DeviceAccount, HostAccount, HostRole, WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment,

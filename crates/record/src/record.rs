@@ -2,8 +2,8 @@
 //! never zero.
 
 use crate::{
-    DeviceAccount, Environment, Histogram, LoadAccount, Measurements, Source, Span, Stoppage,
-    Summary, ThresholdResult, Trial, WorkerAccount,
+    DeviceAccount, Environment, Histogram, HostAccount, LoadAccount, Measurements, Source, Span,
+    Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,6 +57,9 @@ pub struct Record {
     pub machine: MachineAccount,
     /// Block devices under the target, the nearest first.
     pub devices: Vec<DeviceAccount>,
+    /// Other hosts than the one that Fathom ran on, and processes that served what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostAccount>,
     /// Times in which the generator itself stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<Stoppage>,
@@ -153,6 +156,12 @@ pub struct Interval {
     pub device_written_bytes: Option<u64>,
     /// Share of the machine's CPU time taken by the hypervisor, 0 to 1.
     pub steal_share: Option<f64>,
+    /// CPU time of the target's own process or control group, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_cpu_ns: Option<u64>,
+    /// Its memory at the end of the interval; where neighbours were merged, the larger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_resident_bytes: Option<u64>,
 }
 
 /// What the worker loops saw of themselves, over all workers.

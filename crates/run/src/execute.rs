@@ -1,64 +1,24 @@
 //! One workload from preparation to record.
 
-use crate::account::{Accounts, Ended};
+use crate::account::Ended;
 use crate::error::RunError;
-use crate::observe::{Observer, Told};
 use crate::prepare::{check, leave_unsealed, prepare, residency, seal, use_of};
 use crate::resolve::{Resolved, resolve, shown};
 use crate::setup::Shared;
 use crate::steps::WritePasses;
 use crate::thread::{Gate, WorkerReport, WorkerTask};
-use host::Machine;
-use record::{Calibration, Environment, FathomVersion, Interval, Outcome, Record, SCHEMA, Status};
+use host::{Context, Counted, Event, Measured, Observation, Participant, Session, Watch};
+use record::{Interval, Outcome, Record, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
-use sys::{Clock, MachineClock, Vigil};
-use workload::{EngineName, Phase};
+use sys::{Clock, Usage};
+use workload::{EngineName, Phase, Stage};
 
-/// How often signals are looked at.
-const LOOK_NS: u64 = 20_000_000;
 /// How long workers may take to end once a signal or an error has stopped the run.
 const GRACE_NS: u64 = 6_000_000_000;
-
-/// What every run of a process has in common.
-#[derive(Clone)]
-pub struct Context {
-    pub clock: MachineClock,
-    pub machine: Machine,
-    pub fathom: FathomVersion,
-    pub calibration: Calibration,
-    /// Length of one interval of the series.
-    pub interval_ns: u64,
-    /// Runs that start together wait here for each other.
-    pub together: Option<Arc<Barrier>>,
-}
-
-/// What is told while a run goes on.
-pub trait Watch {
-    /// `done` of `to_do` bytes were written before the run.
-    fn filling(&mut self, done: u64, to_do: u64) {
-        let _nobody_looks = (done, to_do);
-    }
-
-    /// An interval has ended.
-    fn interval(&mut self, interval: &Interval) {
-        let _nobody_looks = interval;
-    }
-
-    /// Time between two calls of `interval`.
-    fn live_interval_ns(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// A watch that looks away.
-pub struct NoWatch;
-
-impl Watch for NoWatch {}
 
 /// Checks a workload without touching its target.
 ///
@@ -80,23 +40,69 @@ pub fn execute(
     context: &Context,
     watch: &mut dyn Watch,
 ) -> Result<Record, RunError> {
-    let mut turn = Turn(context.together.clone());
+    let session = Session::open(context, 1, watch);
+    let mut record = conduct(phase, session.part(0))?;
+    session.close(std::slice::from_mut(&mut record));
+    Ok(record)
+}
+
+/// Runs the workloads of a stage at the same time, in one session. Of several, each is checked
+/// before the first touches anything.
+///
+/// # Errors
+/// As [`execute`], of any of them.
+pub fn execute_stage(
+    stage: &Stage,
+    context: &Context,
+    watch: &mut dyn Watch,
+) -> Result<Vec<Record>, RunError> {
+    let phases = stage.0.as_slice();
+    if let [phase] = phases {
+        return Ok(vec![execute(phase, context, watch)?]);
+    }
+    for phase in phases {
+        dry_run(phase, context)?;
+    }
+    let session = Session::open(context, phases.len(), watch);
+    let outcomes: Vec<Result<Record, RunError>> = std::thread::scope(|scope| {
+        let running: Vec<_> = phases
+            .iter()
+            .enumerate()
+            .map(|(number, phase)| {
+                let part = session.part(number);
+                scope.spawn(move || conduct(phase, part))
+            })
+            .collect();
+        let ended = running.into_iter().map(|thread| {
+            thread
+                .join()
+                .expect("a panic of a run is caught in its worker")
+        });
+        ended.collect()
+    });
+    let mut records = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    session.close(&mut records);
+    Ok(records)
+}
+
+fn conduct(phase: &Phase, mut part: Participant<'_, '_>) -> Result<Record, RunError> {
+    let context = part.context();
     let resolved = resolve(&phase.workload, &context.machine)?;
     let clock = context.clock;
     let file_limit = sys::raise_file_limit();
     check_file_limit(&resolved, file_limit)?;
     let mut prepared = prepare(&resolved, &|| clock.now(), &mut |done, to_do| {
-        watch.filling(done, to_do)
+        part.tell(&Event::Preparing { done, to_do })
     })?;
-    let environment = environment(&resolved, context);
     let shared = Shared::new(&resolved, &prepared)?;
     let run = Run {
         context,
         resolved: &resolved,
         shared: &shared,
     };
-    let started_at = sys::clock::wall_time();
-    let (accounts, reports) = run.measure(&mut turn, watch)?;
+    let file = resolved.layout.files.first();
+    let record = context.record("run", &phase.name, file.map(|file| file.path.as_path()));
+    let (measured, reports) = run.measure(&mut part)?;
     prepared.undo.keep();
     let completed = finished(&shared, &reports);
     // What stopped a worker for good may stop a writer of marks as well; a mark that is not sealed
@@ -114,47 +120,34 @@ pub fn execute(
     let residency = residency(&prepared);
     let ended = Ended {
         phase,
-        context,
         resolved: &resolved,
         prepared: &prepared,
-        environment,
         shared: &shared,
-        accounts,
+        measured,
         reports,
         residency,
-        started_at,
         completed,
     };
-    Ok(ended.record())
+    Ok(ended.complete(record))
 }
 
 /// The record of a run that failed before its clock started; nothing was measured.
 #[must_use]
 pub fn unstarted(phase: &Phase, context: &Context, error: &RunError) -> Record {
-    let started_at = humantime::format_rfc3339_millis(sys::clock::wall_time()).to_string();
     let status = if sys::caught_signal().is_some() {
         Status::Interrupted
     } else {
         Status::Failed
     };
+    let target = phase.workload.targets.first().map(AsRef::as_ref);
     Record {
-        schema: SCHEMA,
-        id: format!("{started_at}-{}", std::process::id()),
-        kind: "run".into(),
-        name: phase.name.clone(),
-        started_at,
         asked: shown(&phase.workload),
-        environment: context.machine.environment(
-            phase.workload.targets.first().map(AsRef::as_ref),
-            context.fathom.clone(),
-        ),
-        calibration: context.calibration.clone(),
         outcome: Outcome {
             status,
             exit_code: error.exit_code(),
             message: Some(error.to_string()),
         },
-        ..Record::default()
+        ..context.record("run", &phase.name, target)
     }
 }
 
@@ -212,35 +205,6 @@ fn check_file_limit(resolved: &Resolved, limit: u64) -> Result<(), RunError> {
     Ok(())
 }
 
-fn environment(resolved: &Resolved, context: &Context) -> Environment {
-    let target = resolved
-        .layout
-        .files
-        .first()
-        .map(|file| file.path.as_path());
-    context
-        .machine
-        .environment(target.map(|path: &Path| path), context.fathom.clone())
-}
-
-/// A run's place among those that start together: taken when it is ready, or given up when it
-/// cannot start, so that the others do not wait.
-struct Turn(Option<Arc<Barrier>>);
-
-impl Turn {
-    fn take(&mut self) {
-        if let Some(barrier) = self.0.take() {
-            barrier.wait();
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.take();
-    }
-}
-
 struct Run<'a> {
     context: &'a Context,
     resolved: &'a Resolved,
@@ -248,60 +212,61 @@ struct Run<'a> {
 }
 
 enum Message {
-    Ready,
+    /// With the kernel's id of the worker's thread.
+    Ready(u32),
     Done(u32, Box<Result<WorkerReport, RunError>>),
 }
 
+/// What workers report, by their index.
+type Reports = Vec<(u32, WorkerReport)>;
+
 impl Run<'_> {
-    fn measure(
-        &self,
-        turn: &mut Turn,
-        watch: &mut dyn Watch,
-    ) -> Result<(Accounts, Vec<(u32, WorkerReport)>), RunError> {
-        let workers = self.resolved.effective.threads;
+    fn measure(&self, part: &mut Participant<'_, '_>) -> Result<(Measured, Reports), RunError> {
+        let workload = &self.resolved.effective;
         let (send, receive) = channel();
         let mut gates = Vec::new();
-        for index in 0..workers {
+        for index in 0..workload.threads {
             let (open, gate) = channel();
             gates.push(open);
             self.spawn(index, send.clone(), gate)?;
         }
         drop(send);
-        if let Err(error) = wait_until_ready(&receive, workers) {
-            for gate in &gates {
-                let _already_gone = gate.send(Gate::Cancelled);
+        let threads = match wait_until_ready(&receive, workload.threads) {
+            Ok(threads) => threads,
+            Err(error) => {
+                for gate in &gates {
+                    let _already_gone = gate.send(Gate::Cancelled);
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
-        turn.take();
-        let mut accounts = Accounts::begin(&self.context.machine, self.resolved);
+        };
+        let warmup_ns = workload.stop.warmup.0;
+        part.ready(self.resolved.storage.as_ref(), warmup_ns);
         let start = self.context.clock.now();
-        let warmup = self.resolved.effective.stop.warmup.0;
         for gate in &gates {
             let _already_gone = gate.send(Gate::Open(start));
         }
-        let virtual_time = self.resolved.effective.engine == EngineName::Sim;
-        let mut observer = Observer::new(self.context, self.shared, &accounts, start, virtual_time);
-        accounts.watched = (!virtual_time).then_some((start + warmup, start + warmup));
-        accounts.warm_until = (warmup > 0 && !virtual_time).then_some(start + warmup);
-        let reports = self.observe(&receive, workers, &mut observer, &mut accounts, watch)?;
-        accounts.end(&self.context.machine);
-        accounts.watched = accounts
-            .watched
-            .map(|(from, _)| (from, self.context.clock.now()));
-        (accounts.series, accounts.worker_series) = if virtual_time {
-            let mut each = vec![Vec::new(); workers as usize];
+        let counted = Counted {
+            measured: self.shared.measured.iter().collect(),
+            warmup: self.shared.warmup.iter().collect(),
+            users: None,
+            threads,
+            worker_series: workload.worker_series,
+            virtual_time: workload.engine == EngineName::Sim,
+        };
+        let mut observation = part.observe(counted, start, warmup_ns);
+        let reports = self.observe(&receive, &mut observation)?;
+        part.end(used_by(&reports));
+        let mut measured = observation.finish(self.context.clock.now());
+        if workload.engine == EngineName::Sim {
+            let mut each = vec![Vec::new(); workload.threads as usize];
             reports
                 .iter()
                 .for_each(|(index, report)| each[*index as usize].clone_from(&report.series));
-            (
-                crate::observe::merge_series(each.iter().map(Vec::as_slice)),
-                each,
-            )
-        } else {
-            observer.finish(self.context.clock.now())
-        };
-        Ok((accounts, reports))
+            measured.series = side_by_side(&each);
+            measured.worker_series = each;
+        }
+        Ok((measured, reports))
     }
 
     fn spawn(
@@ -324,7 +289,7 @@ impl Run<'_> {
         };
         let body = move || {
             let ready = || {
-                let _observer_waits = send.send(Message::Ready);
+                let _observer_waits = send.send(Message::Ready(sys::thread_id()));
                 gate.recv().unwrap_or(Gate::Cancelled)
             };
             let outcome =
@@ -354,34 +319,18 @@ impl Run<'_> {
     fn observe(
         &self,
         receive: &Receiver<Message>,
-        workers: u32,
-        observer: &mut Observer<'_>,
-        accounts: &mut Accounts,
-        watch: &mut dyn Watch,
-    ) -> Result<Vec<(u32, WorkerReport)>, RunError> {
-        let clock = self.context.clock;
+        observation: &mut Observation<'_, '_, '_>,
+    ) -> Result<Reports, RunError> {
         let mut reports = Vec::new();
         let mut halted_at = None;
-        let mut vigil = Vigil::begin();
-        let mut awake = clock.now();
-        while reports.len() < workers as usize {
-            let wait = observer.until_edge(clock.now()).min(LOOK_NS);
-            match receive.recv_timeout(Duration::from_nanos(wait.max(1))) {
+        while reports.len() < self.resolved.effective.threads as usize {
+            let wait = observation.wait_ns();
+            match receive.recv_timeout(Duration::from_nanos(wait)) {
                 Ok(Message::Done(index, outcome)) => reports.push((index, (*outcome)?)),
-                Ok(Message::Ready) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Message::Ready(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            let now = clock.now();
-            accounts.note_stop(vigil.woke(awake, awake + wait, now));
-            awake = now;
-            if accounts.warm_until.take_if(|end| now >= *end).is_some() {
-                accounts.begin_again(&self.context.machine);
-                observer.begin_again();
-            }
-            if observer.look(now, watch) == Told::Somebody {
-                // Whoever is told takes the time that it needs.
-                awake = clock.now();
-            }
+            let now = observation.woke(wait);
             let signal = sys::caught_signal();
             if signal.is_some() {
                 self.shared.halt.store(true, Relaxed);
@@ -398,11 +347,36 @@ impl Run<'_> {
     }
 }
 
-fn wait_until_ready(receive: &Receiver<Message>, workers: u32) -> Result<(), RunError> {
-    let mut ready = 0;
-    while ready < workers {
+/// What the threads of all workers used.
+fn used_by(reports: &Reports) -> Usage {
+    let usages = reports.iter().map(|(_, report)| report.usage);
+    usages.fold(Usage::default(), |sum, usage| sum.and(&usage))
+}
+
+/// Series of several workers under virtual clocks, interval by interval.
+fn side_by_side(parts: &[Vec<Interval>]) -> Vec<Interval> {
+    let mut out: Vec<Interval> = Vec::new();
+    for part in parts {
+        for (index, interval) in part.iter().enumerate() {
+            match out.get_mut(index) {
+                Some(sum) => {
+                    sum.operations.merge(&interval.operations);
+                    sum.in_flight += interval.in_flight;
+                    sum.end_ns = sum.end_ns.max(interval.end_ns);
+                }
+                None => out.push(interval.clone()),
+            }
+        }
+    }
+    out
+}
+
+/// The kernel's ids of the workers' threads.
+fn wait_until_ready(receive: &Receiver<Message>, workers: u32) -> Result<Vec<u32>, RunError> {
+    let mut threads = Vec::new();
+    while threads.len() < workers as usize {
         match receive.recv() {
-            Ok(Message::Ready) => ready += 1,
+            Ok(Message::Ready(thread)) => threads.push(thread),
             Ok(Message::Done(_, outcome)) => {
                 (*outcome)?;
                 return Err(RunError::Unsuitable(
@@ -416,5 +390,5 @@ fn wait_until_ready(receive: &Receiver<Message>, workers: u32) -> Result<(), Run
             }
         }
     }
-    Ok(())
+    Ok(threads)
 }

@@ -16,7 +16,6 @@ mod execute;
 mod heat;
 mod layout;
 mod locks;
-mod observe;
 mod pace;
 mod prepare;
 mod probe;
@@ -32,7 +31,7 @@ mod worker;
 
 pub use calibrate::calibrate;
 pub use error::RunError;
-pub use execute::{Context, NoWatch, Watch, dry_run, execute, unstarted};
+pub use execute::{dry_run, execute, execute_stage, unstarted};
 pub use layout::{FileSpec, Layout, files_of};
 pub use probe::RealProbe;
 pub use resolve::{DEFAULT_FILE_BYTES, Resolved, TargetKind, WorkerPlacement, resolve};

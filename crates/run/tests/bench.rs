@@ -2,9 +2,9 @@
 //! that this machine has.
 
 use engine::{LibaioEngine, RingOptions, UringEngine};
-use host::Machine;
+use host::{Context, Machine, NoWatch};
 use record::{Calibration, FathomVersion, Record};
-use run::{Context, NoWatch, RunError, execute};
+use run::{RunError, execute};
 use std::path::Path;
 use sys::MachineClock;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ pub(crate) fn context() -> Context {
         fathom: FathomVersion::default(),
         calibration: Calibration::default(),
         interval_ns: 1_000_000_000,
-        together: None,
+        target: None,
     }
 }
 

@@ -6,9 +6,10 @@ mod bench;
 mod nbd_server;
 
 use bench::{Options, Way, attempt, context, directory, measured, ways_to_a_file, workload};
+use host::NoWatch;
 use nbd_server::{NbdServer, Writes};
 use record::{Measurements, Operations, Record};
-use run::{NoWatch, execute};
+use run::execute;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -710,7 +711,7 @@ fn real_series_add_up_to_the_totals_at_any_interval() {
     );
     let mut workload = workload;
     workload.files.allow_destroy = vec![subject.path.clone()];
-    let context = run::Context {
+    let context = host::Context {
         interval_ns: 1_000_000,
         ..context()
     };

@@ -30,7 +30,7 @@ pub struct ControlBlock {
 /// `struct io_event`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Event {
+pub struct AioEvent {
     /// What the request carried.
     pub data: u64,
     object: u64,
@@ -39,7 +39,7 @@ pub struct Event {
     result2: i64,
 }
 
-const _: () = assert!(size_of::<ControlBlock>() == 64 && size_of::<Event>() == 32);
+const _: () = assert!(size_of::<ControlBlock>() == 64 && size_of::<AioEvent>() == 32);
 
 impl ControlBlock {
     #[must_use]
@@ -112,8 +112,8 @@ impl Context {
         &self,
         min: usize,
         timeout_ns: u64,
-        room: &'a mut [Event],
-    ) -> io::Result<&'a [Event]> {
+        room: &'a mut [AioEvent],
+    ) -> io::Result<&'a [AioEvent]> {
         let limit = libc::timespec {
             tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(timeout_ns % 1_000_000_000).unwrap_or(0),

@@ -159,6 +159,22 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// What this and another thread used.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            involuntary_switches: self.involuntary_switches + other.involuntary_switches,
+            max_resident_kib: self.max_resident_kib.max(other.max_resident_kib),
+        }
+    }
+}
+
 fn usage(who: libc::c_int) -> Usage {
     // SAFETY: an all-zero rusage is valid, and the kernel fills it.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
@@ -186,8 +202,57 @@ pub fn usage_of_thread() -> Usage {
     usage(libc::RUSAGE_THREAD)
 }
 
+/// CPU time of a thread of this process; `None` where it has ended.
+#[must_use]
+pub fn cpu_of_thread(id: u32) -> Option<u64> {
+    // A clock id made of a thread's number, as the kernel's MAKE_THREAD_CPUCLOCK does: 6 is the
+    // scheduler's clock of one thread.
+    let clock = (!i32::try_from(id).ok()? << 3) | 6;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec.
+    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let ns = duration(time).as_nanos();
+    (answer == 0).then(|| u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+/// 128 bits of the kernel's randomness.
+///
+/// # Panics
+/// The kernel has none, which it never says of so few bytes once it has started.
+#[must_use]
+pub fn random_bits() -> u128 {
+    let mut bytes = [0_u8; 16];
+    // SAFETY: the kernel writes as many bytes as the buffer is long.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    assert!(got == 16, "the kernel gives 16 random bytes at once");
+    u128::from_ne_bytes(bytes)
+}
+
 /// Use of the whole process so far, io_uring's kernel workers included.
 #[must_use]
 pub fn usage_of_process() -> Usage {
     usage(libc::RUSAGE_SELF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_s_cpu_time_grows_until_it_ends() {
+        let own = thread_id();
+        let before = cpu_of_thread(own).unwrap();
+        while cpu_of_thread(own).unwrap() == before {}
+        let other = std::thread::spawn(thread_id).join().unwrap();
+        assert_ne!(other, own);
+        assert_eq!(cpu_of_thread(u32::MAX), None);
+    }
+
+    #[test]
+    fn random_bits_differ() {
+        assert_ne!(random_bits(), random_bits());
+    }
 }

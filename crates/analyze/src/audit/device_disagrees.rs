@@ -1,5 +1,6 @@
 //! Double entry: bytes of direct I/O are also counted by the block device.
 
+use super::set::{Experiment, Located};
 use super::{percent, ratio};
 use crate::audit::rule::{Check, Rule};
 use crate::figures::of_kind;
@@ -16,13 +17,13 @@ pub(in crate::audit) const RULE: Rule = Rule {
     text: "\
 Direct I/O is counted twice: by the run, and by the kernel for the block device under
 the target (devices[0].read_bytes and written_bytes). A ratio outside 0.9 to 1.1 is
-found beyond 1 MiB of slack. Invalid if the device saw less, a warning if it saw more.
-If the application says 324 MiB/s and the device 32, a layer between them answered: a
-cache, a compressing file system, a hole in a sparse file. If the device saw more,
-another process used it, or a layer amplifies, as RAID does with small writes.
+found beyond 1 MiB of slack; jobs that ran together are compared as their sum. Invalid
+if the device saw less, a warning if it saw more. If the application says 324 MiB/s and
+the device 32, a layer between them answered: a cache, a compressing file system, a hole
+in a sparse file. If the device saw more, another process used it, or a layer amplifies.
 What to do: for less, name the layer that you want to measure and measure it directly.
 For more, stop other work on the device, or report the amplification as the result.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Alone(check), Check::Together(of_sessions)],
 };
 
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
@@ -30,27 +31,69 @@ const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 const SLACK: u64 = 1 << 20;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let effective = Effective::of(record);
-    let Some(device) = record
-        .devices
-        .first()
-        .filter(|_| effective.is_on("direct") && effective.uses_local_storage())
-    else {
+    if record.companions.is_empty() {
+        disagreements(&[record])
+    } else {
+        // The device counted for all of them; which share is whose, nobody knows.
+        Vec::new()
+    }
+}
+
+/// Records of one session, each under its first record: what they did together on one device.
+fn of_sessions(experiment: &Experiment<'_>) -> Vec<Located> {
+    let slots = &experiment.slots;
+    let of_id = |id: &String| slots.iter().find(|(_, record)| record.id == *id);
+    let located = slots.iter().filter_map(|(index, record)| {
+        let others: Option<Vec<_>> = record.companions.iter().map(of_id).collect();
+        let others = others.filter(|others| !others.is_empty())?;
+        let on_one_device: Vec<&(usize, &Record)> = others
+            .into_iter()
+            .filter(|(_, other)| name(other) == name(record))
+            .collect();
+        let is_first = on_one_device.iter().all(|(other, _)| other > index);
+        let all = on_one_device.iter().map(|(_, other)| *other);
+        let all: Vec<&Record> = std::iter::once(*record).chain(all).collect();
+        is_first.then(|| disagreements(&all))
+    });
+    let finding = |finding| Located {
+        record: None,
+        finding,
+    };
+    located.flatten().map(finding).collect()
+}
+
+/// The first device below a record's target.
+fn name(record: &Record) -> Option<&str> {
+    record.devices.first().map(|device| device.name.as_str())
+}
+
+/// What records that shared a device did, beside what it counted for all of them. Nothing can be
+/// said where one of them left bytes in the page cache or warmed up longer than the others.
+fn disagreements(session: &[&Record]) -> Vec<Finding> {
+    let Some(device) = session.first().and_then(|record| record.devices.first()) else {
         return Vec::new();
     };
-    let accounts = [
+    let warmup = |record: &&Record| record.effective.get("warmup").cloned();
+    let comparable = session.iter().all(|record| {
+        let effective = Effective::of(record);
+        effective.is_on("direct")
+            && effective.uses_local_storage()
+            && warmup(record) == warmup(&session[0])
+    });
+    if !comparable {
+        return Vec::new();
+    }
+    let ours = |kind| {
+        let bytes = |record: &&Record| of_kind(record, kind).and_then(|figures| figures.bytes());
+        session.iter().filter_map(bytes).sum()
+    };
+    [
         ("read", "reads", device.read_bytes),
         ("write", "writes", device.written_bytes),
-    ];
-    let ours = |kind| {
-        of_kind(record, kind)
-            .and_then(|figures| figures.bytes())
-            .unwrap_or(0)
-    };
-    accounts
-        .into_iter()
-        .filter_map(|(kind, name, theirs)| compare(name, ours(kind), theirs, &device.name))
-        .collect()
+    ]
+    .into_iter()
+    .filter_map(|(kind, what, theirs)| compare(what, ours(kind), theirs, &device.name))
+    .collect()
 }
 
 fn compare(name: &str, ours: u64, theirs: u64, device: &str) -> Option<Finding> {
@@ -125,5 +168,35 @@ mod tests {
         record.devices[0].read_bytes = 0;
         set(&mut record, "direct", "false");
         assert_eq!(check(&record), []);
+    }
+
+    #[test]
+    fn jobs_that_ran_together_are_compared_as_their_sum() {
+        let job = |id: &str, other: &str| {
+            let mut record = sound();
+            record.id = id.into();
+            record.companions = vec![other.into()];
+            record.devices[0].read_bytes *= 2;
+            record
+        };
+        let mut records = vec![job("a", "b"), job("b", "a")];
+        let found = |records: &[Record]| -> Vec<Finding> {
+            crate::audit(records)
+                .into_iter()
+                .map(|located| located.finding)
+                .filter(|finding| finding.rule == RULE.id)
+                .collect()
+        };
+        assert_eq!(found(&records), []);
+        assert_eq!(found(&records[..1]), [], "the other's part is not known");
+        for record in &mut records {
+            record.devices[0].read_bytes *= 2;
+        }
+        assert_eq!(
+            only(&found(&records)),
+            "direct reads: 781 MiB here, 1.53 GiB at nvme0n1 (200%)"
+        );
+        set(&mut records[1], "direct", "false");
+        assert_eq!(found(&records), [], "some of its bytes went to the cache");
     }
 }

@@ -50,6 +50,10 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 /// Bytes at the device that are not this process's.
 fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
     let device = record.devices.first()?;
+    if !record.companions.is_empty() {
+        // Whose bytes they are is told of all that ran together, by the rule `device_disagrees`.
+        return None;
+    }
     let pairs = if effective.is_on("direct") {
         let own = |kind| Some(counted(record, kind).bytes);
         [

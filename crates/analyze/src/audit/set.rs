@@ -58,7 +58,7 @@ type Arm<'a> = (&'a str, Vec<Slot<'a>>);
 pub(super) struct Experiment<'a> {
     /// Whether a plan, or the document that they come from, compares them.
     is_placed: bool,
-    slots: Vec<Slot<'a>>,
+    pub(super) slots: Vec<Slot<'a>>,
     /// What the same sources conclude.
     claims: Vec<Slot<'a>>,
 }

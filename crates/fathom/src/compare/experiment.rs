@@ -15,9 +15,9 @@ use analyze::{ArmsComparison, Question};
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use host::{Event, SlotPlace, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::profile::{ProfileWatch, Step};
-use lab::{Arm, Ended, LabError, Plan, Row, SlotPlace, SlotWatch, WhyEnded};
+use lab::{Arm, Ended, LabError, Plan, Row, WhyEnded};
 use record::{PlannedQuestion, Record, Role, Stopping};
 use report::Verdicts;
 use run::safety::OutputFile;
@@ -67,7 +67,7 @@ pub(super) fn run(
 pub(super) fn conclude(
     matches: &ArgMatches,
     plan: &Plan,
-    context: &run::Context,
+    context: &host::Context,
     store: Option<RecordFile>,
     question: &Question,
     files: VerdictFiles,
@@ -269,7 +269,7 @@ pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFi
 
 fn measure(
     plan: &Plan,
-    context: &run::Context,
+    context: &host::Context,
     store: Option<RecordFile>,
     question: &Question,
 ) -> Result<Ended> {
@@ -337,58 +337,44 @@ impl Progress {
     }
 }
 
-impl run::Watch for Progress {
-    fn filling(&mut self, done: u64, to_do: u64) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(format!(
+impl Watch for Progress {
+    fn on(&mut self, event: &Event<'_>) {
+        let Some(bar) = &self.0 else { return };
+        let text = match event {
+            Event::Preparing { done, to_do } => format!(
                 "preparing: {} of {} written",
-                units::Bytes(done),
-                units::Bytes(to_do)
-            ));
-        }
+                units::Bytes(*done),
+                units::Bytes(*to_do)
+            ),
+            Event::Rehearsing { row, number, of } => {
+                format!("trying every row once, {number} of {of}: {row}")
+            }
+            Event::Slot(place) => shown(place),
+            Event::Interval { .. } => return,
+        };
+        bar.set_message(text);
     }
 }
 
-impl SlotWatch for Progress {
-    fn slot(&mut self, place: &SlotPlace<'_>) {
-        if let Some(bar) = &self.0 {
-            let again = if place.attempt > 0 {
-                format!(", attempt {}", place.attempt + 1)
-            } else {
-                String::new()
-            };
-            let row = if place.row == "run" {
-                String::new()
-            } else {
-                format!(" {}", place.row)
-            };
-            bar.set_message(format!(
-                "block {}{again}, slot {} of at most {}: {}{row}, {} so far",
-                place.pass + 1,
-                place.slot + 1,
-                place.planned_slots,
-                place.arm,
-                Nanos(place.elapsed_ns)
-            ));
-        }
-    }
-}
-
-impl ProfileWatch for Progress {
-    fn step(&mut self, step: &Step<'_>) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(match step {
-                Step::Filling { done, to_do } => format!(
-                    "writing a file: {} of {}",
-                    units::Bytes(*done),
-                    units::Bytes(*to_do)
-                ),
-                Step::Rehearsing { row, number, of } => {
-                    format!("trying every row once, {number} of {of}: {row}")
-                }
-            });
-        }
-    }
+fn shown(place: &SlotPlace<'_>) -> String {
+    let again = if place.attempt > 0 {
+        format!(", attempt {}", place.attempt + 1)
+    } else {
+        String::new()
+    };
+    let row = if place.row == "run" {
+        String::new()
+    } else {
+        format!(" {}", place.row)
+    };
+    format!(
+        "block {}{again}, slot {} of at most {}: {}{row}, {} so far",
+        place.pass + 1,
+        place.slot + 1,
+        place.planned_slots,
+        place.arm,
+        Nanos(place.elapsed_ns)
+    )
 }
 
 impl Drop for Progress {

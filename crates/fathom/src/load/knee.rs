@@ -73,16 +73,15 @@ impl Load<'_> {
             || plan.clone(),
             |rate| plan.at_rate(rate, search.step_ns, search.spacing),
         );
-        let mut setup = match Setup::make(&first, self.context.clock, &mut self.watch(&plan)) {
+        let mut setup = match Setup::make(&first, self.context.clock, &mut self.live()) {
             Ok(setup) => Some(setup),
             Err(error) => return self.refused(&first, error),
         };
         let (mut points, mut records): (Vec<SearchPoint>, Vec<Record>) = (Vec::new(), Vec::new());
         while let Some((rate, mut standing)) = search.rates.next_rate().zip(setup.take()) {
             let step = plan.at_rate(rate, search.step_ns, search.spacing);
-            let mut watch = self.watch(&step);
-            let measured = match standing.run(&step, &self.instruments(), &mut watch) {
-                Ok(measured) => measured,
+            let mut record = match standing.run(&step, &self.context, &mut self.live()) {
+                Ok(record) => record,
                 Err(error) => {
                     standing.remove(&mut Record::default());
                     match error {
@@ -93,7 +92,7 @@ impl Load<'_> {
                     }
                 }
             };
-            let mut record = self.completed(measured, &watch);
+            record.asked = self.asked.clone();
             record.name = format!("{}@{rate:.0}/s", plan.scenario.name);
             let point = point(rate, &record, &search.threshold);
             search.rates.saw(rate, point.holds);

@@ -3,11 +3,13 @@
 use super::summary::ShownMore;
 use crate::exit::Usage;
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::output::{Output, tell};
 use crate::run::{path, switch};
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use host::Observed;
 use object::{
     Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData,
     ObjectSizes, PayloadMode, Scenario, Spacing, Trust, parse_stages,
@@ -186,7 +188,7 @@ pub(super) fn command() -> Command {
     let command = SWITCHES.iter().fold(command, |command, (name, help)| {
         command.arg(switch(name, help))
     });
-    Live::add(Output::add(command))
+    Metrics::add(Live::add(Output::add(command)))
 }
 
 /// What is only shown; the exit code if that was all.
@@ -282,7 +284,6 @@ pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
         keep: matches.get_flag("keep"),
         iterations: number(matches, "iterations")?,
         warmup_ns: time(matches, "warmup")?.unwrap_or(0),
-        server_process: server(matches)?,
         server_counters: is_s3,
     })
 }
@@ -312,13 +313,14 @@ fn version(
     }
 }
 
-fn server(matches: &ArgMatches) -> Result<Option<u32>, LoadError> {
+/// The server's own process.
+pub(super) fn server(matches: &ArgMatches) -> Result<Option<Observed>, LoadError> {
     let pid: Option<u32> = number(matches, "server-pid")?;
     match pid.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}/stat")).exists()) {
         Some(pid) => Err(LoadError::Asked(format!(
             "--server-pid {pid}: no such process on this machine"
         ))),
-        None => Ok(pid),
+        None => Ok(pid.map(Observed::Process)),
     }
 }
 

@@ -1,10 +1,8 @@
 //! Where a profile stands, on a terminal; nothing in a pipe.
 
 use clap::ArgMatches;
+use host::{Event, SlotPlace, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::profile::{ProfileWatch, Step};
-use lab::{SlotPlace, SlotWatch};
-use run::Watch;
 use std::io::IsTerminal;
 use units::Bytes;
 
@@ -37,38 +35,34 @@ impl Progress {
 }
 
 impl Watch for Progress {
-    fn live_interval_ns(&self) -> Option<u64> {
-        self.0.is_some().then_some(LOOK_NS)
-    }
-}
-
-impl SlotWatch for Progress {
-    fn slot(&mut self, place: &SlotPlace<'_>) {
-        let passes = place.planned_slots / place.slots_per_pass.max(1);
-        let text = format!(
-            "pass {} of {passes}, {}: {}",
-            place.pass + 1,
-            shown_left(place),
-            place.row
-        );
-        self.show(place.slot.into(), place.planned_slots.into(), text);
-    }
-}
-
-impl ProfileWatch for Progress {
-    fn step(&mut self, step: &Step<'_>) {
-        match step {
-            Step::Filling { done, to_do } => self.show(
+    fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Preparing { done, to_do } => self.show(
                 *done,
                 *to_do,
                 format!("writing the file: {} of {}", Bytes(*done), Bytes(*to_do)),
             ),
-            Step::Rehearsing { row, number, of } => self.show(
+            Event::Rehearsing { row, number, of } => self.show(
                 *number as u64,
                 *of as u64,
                 format!("trying every row once: {row}"),
             ),
+            Event::Slot(place) => {
+                let passes = place.planned_slots / place.slots_per_pass.max(1);
+                let text = format!(
+                    "pass {} of {passes}, {}: {}",
+                    place.pass + 1,
+                    shown_left(place),
+                    place.row
+                );
+                self.show(place.slot.into(), place.planned_slots.into(), text);
+            }
+            Event::Interval { .. } => {}
         }
+    }
+
+    fn every_ns(&self) -> Option<u64> {
+        self.0.is_some().then_some(LOOK_NS)
     }
 }
 

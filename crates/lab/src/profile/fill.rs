@@ -1,9 +1,10 @@
 //! Writing the file of a profile, by which its device is also brought into a used state.
 
+use super::ProfileError;
 use super::ground::rung;
-use super::{ProfileError, ProfileWatch, Step};
+use host::{Context, Event, Watch};
 use record::{Interval, Record, Status};
-use run::{Context, RunError, Watch, execute};
+use run::{RunError, execute};
 use std::path::PathBuf;
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 use units::{Bytes, Nanos, Percent};
@@ -40,7 +41,7 @@ pub(super) struct Filled {
 pub(super) fn fill(
     order: &FillOrder,
     context: &Context,
-    watch: &mut dyn ProfileWatch,
+    watch: &mut dyn Watch,
 ) -> Result<Filled, ProfileError> {
     let first_end = FIRST_BYTES.min(order.bytes);
     let mut progress = FillWatch {
@@ -167,7 +168,7 @@ fn end_against_start(series: &[Interval]) -> Option<f64> {
 
 /// Tells the bytes written so far.
 struct FillWatch<'a> {
-    watch: &'a mut dyn ProfileWatch,
+    watch: &'a mut dyn Watch,
     /// By records of the parts that have ended.
     done: u64,
     /// By intervals as they end.
@@ -176,16 +177,21 @@ struct FillWatch<'a> {
 }
 
 impl Watch for FillWatch<'_> {
-    fn interval(&mut self, interval: &Interval) {
-        self.seen += interval.operations.bytes();
-        self.watch.step(&Step::Filling {
-            done: self.seen.min(self.to_do),
-            to_do: self.to_do,
-        });
+    fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Interval { interval, .. } => {
+                self.seen += interval.operations.bytes();
+                self.watch.on(&Event::Preparing {
+                    done: self.seen.min(self.to_do),
+                    to_do: self.to_do,
+                });
+            }
+            Event::Preparing { .. } | Event::Rehearsing { .. } | Event::Slot(_) => {}
+        }
     }
 
-    fn live_interval_ns(&self) -> Option<u64> {
-        self.watch.live_interval_ns()
+    fn every_ns(&self) -> Option<u64> {
+        self.watch.every_ns()
     }
 }
 

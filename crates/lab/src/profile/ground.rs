@@ -3,8 +3,9 @@
 use super::own_file::{OwnFile, remove_stale};
 use super::{ProfileError, ProfileRequest};
 use engine::{RingOptions, UringEngine};
+use host::Context;
 use record::StorageLayer;
-use run::{Context, RunError};
+use run::RunError;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};

@@ -9,12 +9,11 @@ use super::ground::{Ground, cached_bytes, most_bytes};
 use super::rehearsal::rehearse;
 use super::timetable::{last_pass_ns, slot_times};
 use super::{
-    ProfileError, ProfileRequest, ProfileWatch, RowsLeftOut, end_after, leave_out, make_file, rows,
-    told,
+    ProfileError, ProfileRequest, RowsLeftOut, end_after, leave_out, make_file, rows, told,
 };
 use crate::{Arm, Plan, Row, drawn_seed, usual_lead_in_ns};
+use host::{Context, Watch};
 use record::Stopping;
-use run::Context;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -74,7 +73,7 @@ pub fn prepare(
     request: &ProfileRequest,
     arms: &[ProfileArm],
     context: &Context,
-    watch: &mut dyn ProfileWatch,
+    watch: &mut dyn Watch,
 ) -> Result<Prepared, ProfileError> {
     let start = context.clock.now();
     let mut rows = rows::rows(request)?;
@@ -225,7 +224,7 @@ impl Sites {
     fn fill(
         &self,
         context: &Context,
-        watch: &mut dyn ProfileWatch,
+        watch: &mut dyn Watch,
         notes: &mut Vec<String>,
     ) -> Result<u64, ProfileError> {
         let mut bytes = u64::MAX;

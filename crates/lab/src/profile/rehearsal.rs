@@ -1,9 +1,10 @@
 //! Every row once, before anything counts.
 
-use super::{ProfileError, ProfileWatch, RowsLeftOut, Step, leave_out};
+use super::{ProfileError, RowsLeftOut, leave_out};
 use crate::{Row, drain};
+use host::{Context, Event, NoWatch, Watch};
 use record::{Record, Status};
-use run::{Context, NoWatch, RunError, execute};
+use run::{RunError, execute};
 use std::fs::File;
 use sys::Clock;
 use units::Nanos;
@@ -24,13 +25,13 @@ pub(super) fn rehearse(
     rows: &mut Vec<Row>,
     left_out: &mut Vec<RowsLeftOut>,
     context: &Context,
-    watch: &mut dyn ProfileWatch,
+    watch: &mut dyn Watch,
 ) -> Result<Vec<u64>, ProfileError> {
     let mut around = Vec::new();
     let mut kept = Vec::new();
     let of = rows.len();
     for (index, row) in std::mem::take(rows).into_iter().enumerate() {
-        watch.step(&Step::Rehearsing {
+        watch.on(&Event::Rehearsing {
             row: &row.name,
             number: index + 1,
             of,

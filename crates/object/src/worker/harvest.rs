@@ -2,9 +2,7 @@
 
 use super::Running;
 use crate::payload::Object;
-use record::{
-    EndpointAccount, ErrorCount, Histogram, LoopAccount, Measurements, RequestPhases, WorkerAccount,
-};
+use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, RequestPhases, WorkerAccount};
 
 /// What a thread hands back.
 #[derive(Default)]
@@ -17,7 +15,6 @@ pub(crate) struct Yield {
     pub(crate) iterations: Histogram,
     pub(crate) lateness: Histogram,
     pub(crate) unsent: Vec<u64>,
-    pub(crate) warmup: Measurements,
     pub(crate) counts: Counts,
     pub(crate) last_done: u64,
     /// Objects that are, or may be, on the server.
@@ -77,11 +74,6 @@ impl Running {
             iterations: ledger.iterations.take(),
             lateness: ledger.lateness.take(),
             unsent: self.unsent.take(),
-            warmup: if self.shared.measured_from > self.shared.start {
-                self.thread.warmup.live.snapshot()
-            } else {
-                Measurements::default()
-            },
             counts: Counts {
                 skipped: ledger.skipped.get(),
                 queued: ledger.queued.get(),

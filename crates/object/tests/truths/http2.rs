@@ -1,7 +1,7 @@
 //! Servers of HTTP/2 that end connections, do not answer, or do not speak it.
 
 use super::server::{Act, Server};
-use super::{MS, Unwatched, instruments, kind, plan, preset, run, tls};
+use super::{MS, context, kind, plan, preset, run, tls};
 use bytes::Bytes;
 use object::{HttpVersion, LoadError, LoadPlan, Trust};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn tls_without_http2_is_told_whichever_way_it_refuses() {
     for protocols in [&[][..], &["http/1.1"]] {
         let mut plan = fetch("https", tls::start_with(server.port, protocols), 4);
         plan.trust = Trust::File(tls::authority());
-        let error = object::execute(&plan, &instruments(), &mut Unwatched).unwrap_err();
+        let error = object::execute(&plan, &context(), &mut host::NoWatch).unwrap_err();
         assert!(
             matches!(&error, LoadError::Asked(said) if said.contains("does not answer in HTTP/2 (TLS ")),
             "{error:?}"

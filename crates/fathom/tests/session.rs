@@ -1,0 +1,193 @@
+//! What several works that start together share, and what belongs to each of them.
+
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+#[path = "../../object/tests/store/server.rs"]
+mod server;
+
+use record::{HostRole, Record, read_records};
+use server::{Act, Server};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What two jobs that do no I/O have in common.
+const TWO_JOBS: &str = "\
+[global]
+ioengine=null
+rw=randread
+size=1g
+filename=x
+time_based
+";
+
+fn fathom(dir: &Path, arguments: &str) -> Command {
+    let mut out = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    out.args(arguments.split_whitespace())
+        .current_dir(dir)
+        .env("AWS_ACCESS_KEY_ID", "a")
+        .env("AWS_SECRET_ACCESS_KEY", "b")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    out
+}
+
+fn records(dir: &Path, arguments: &str) -> Vec<Record> {
+    let status = fathom(dir, &format!("{arguments} --records r.jsonl"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "{arguments}: {status}");
+    read_records(&dir.join("r.jsonl")).unwrap().records
+}
+
+fn two_jobs(runtime: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = format!("{TWO_JOBS}runtime={runtime}\n[a]\n[b]\n");
+    std::fs::write(dir.path().join("two.fio"), jobs).unwrap();
+    dir
+}
+
+/// CPU time that the threads of a record say of themselves.
+fn by_workers(record: &Record) -> u64 {
+    let workers = record.workers.iter();
+    workers
+        .map(|worker| worker.user_ns + worker.system_ns)
+        .sum()
+}
+
+#[test]
+fn jobs_that_run_together_book_their_own_cpu_time_and_name_each_other() {
+    let dir = two_jobs("1s");
+    let records = records(dir.path(), "run --fio two.fio");
+    assert_eq!(records.len(), 2);
+    for (record, other) in records.iter().zip(records.iter().rev()) {
+        let used = record.process.user_ns + record.process.system_ns;
+        assert!(used > 0);
+        assert_eq!(used, by_workers(record), "what the other used is its own");
+        let in_series: u64 = record.series.iter().map(|interval| interval.cpu_ns).sum();
+        let elapsed = record.elapsed_ns;
+        assert!(
+            in_series < elapsed + elapsed / 10,
+            "one thread of this job, not those of both: {in_series} ns in {elapsed} ns"
+        );
+        assert_eq!(record.companions, [other.id.clone()]);
+        assert_eq!(record.id.len(), 32);
+    }
+    assert_ne!(records[0].id, records[1].id);
+}
+
+#[test]
+fn a_job_alone_books_the_whole_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = records(
+        dir.path(),
+        "run x --engine null --file-size 1G --duration 300ms",
+    );
+    let used = found[0].process.user_ns + found[0].process.system_ns;
+    assert!(used >= by_workers(&found[0]) && found[0].companions.is_empty());
+}
+
+/// A program that is ended when the test is.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.0.kill();
+        let _nobody_needs_its_status = self.0.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// The metrics of a program that runs, once it has counted operations.
+fn metrics(program: &mut Running, port: u16) -> String {
+    loop {
+        assert!(
+            program.0.try_wait().unwrap().is_none(),
+            "it ended and no operation was told"
+        );
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {
+            std::thread::yield_now();
+            continue;
+        };
+        let mut text = String::new();
+        let asked = stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n");
+        if asked.is_ok()
+            && stream.read_to_string(&mut text).is_ok()
+            && text.contains("fathom_operations_total{")
+        {
+            return text;
+        }
+    }
+}
+
+#[test]
+fn live_metrics_count_jobs_that_run_together() {
+    let (dir, port) = (two_jobs("20s"), free_port());
+    let command =
+        format!("run --fio two.fio --live-interval 50ms --prometheus --prometheus-port {port}");
+    let mut program = Running(fathom(dir.path(), &command).spawn().unwrap());
+    assert!(metrics(&mut program, port).contains("read"));
+}
+
+#[test]
+fn live_metrics_count_a_load() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server = Server::start(|_| Act::Answer);
+    let command = format!(
+        "load get --seeds 3 --users 2 --duration 20s --target {} --live-interval 50ms --prometheus --prometheus-port {port}",
+        server.s3("bucket")
+    );
+    let mut program = Running(fathom(dir.path(), &command).spawn().unwrap());
+    assert!(metrics(&mut program, port).contains("get"));
+}
+
+#[test]
+fn a_load_sees_of_the_machine_and_of_the_server_what_a_run_sees() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(|_| Act::Answer);
+    let found = records(
+        dir.path(),
+        &format!(
+            "load get --seeds 3 --users 2 --duration 500ms --series-interval 100ms --target {} --server-pid {}",
+            server.s3("bucket"),
+            std::process::id()
+        ),
+    );
+    let run = records(
+        dir.path(),
+        "run x --engine null --file-size 1G --duration 100ms",
+    );
+    let (load, run) = (&found[0], run.last().unwrap());
+    let seen = |record: &Record| {
+        let machine = &record.machine;
+        [
+            machine.throttled_ns.is_some(),
+            machine.pressure_cpu_ns.is_some(),
+            machine.pressure_io_ns.is_some(),
+            machine.pressure_memory_ns.is_some(),
+            machine.dirty_before_bytes.is_some(),
+            machine.dirty_after_bytes.is_some(),
+            machine.swapped_pages.is_some(),
+            record.process.storage_written_bytes.is_some(),
+            record
+                .series
+                .iter()
+                .all(|interval| interval.steal_share.is_some()),
+        ]
+    };
+    assert_eq!(seen(load), seen(run));
+    assert!(seen(load)[4], "the kernel tells everybody what is dirty");
+    let target = load.hosts.iter().find(|host| host.role == HostRole::Target);
+    let used = &target.unwrap().process;
+    assert!(used.max_resident_bytes > 0);
+    assert!(load.series.len() > 2);
+    for interval in &load.series {
+        assert!(interval.target_cpu_ns.is_some());
+        assert!(interval.target_resident_bytes <= Some(used.max_resident_bytes));
+    }
+}

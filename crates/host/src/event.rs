@@ -1,0 +1,59 @@
+//! What is told while something is measured.
+
+use record::Interval;
+
+/// What progress, live metrics and pages are told.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// So many bytes of what the measured time needs are there.
+    Preparing { done: u64, to_do: u64 },
+    /// What was done since the last such event, by one of several works that run together.
+    Interval {
+        /// From 0, in the order in which they were asked for.
+        part: usize,
+        interval: &'a Interval,
+    },
+    /// A row of an experiment is tried once.
+    Rehearsing {
+        row: &'a str,
+        number: usize,
+        of: usize,
+    },
+    /// A slot of an experiment is about to begin.
+    Slot(SlotPlace<'a>),
+}
+
+/// Where an experiment stands when a slot is about to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotPlace<'a> {
+    pub row: &'a str,
+    pub arm: &'a str,
+    /// From 0, as all numbers here.
+    pub pass: u32,
+    pub attempt: u32,
+    /// Number of this slot, repeated ones counted.
+    pub slot: u32,
+    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be
+    /// repeated.
+    pub planned_slots: u32,
+    pub slots_per_pass: u32,
+    pub elapsed_ns: u64,
+    pub budget_ns: u64,
+}
+
+/// Who is told. Works that run together tell one watch, one after the other.
+pub trait Watch: Send {
+    fn on(&mut self, event: &Event<'_>);
+
+    /// Time between two intervals that it is told of; `None` where it wants none.
+    fn every_ns(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A watch that looks away.
+pub struct NoWatch;
+
+impl Watch for NoWatch {
+    fn on(&mut self, _event: &Event<'_>) {}
+}
