@@ -21,6 +21,7 @@ mod records;
 mod report;
 mod run;
 mod serve;
+mod target;
 mod written;
 
 use clap::Command;

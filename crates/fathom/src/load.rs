@@ -9,6 +9,7 @@ use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::output::{Output, tell};
+use crate::target;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use host::Context;
@@ -27,7 +28,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let plan = options::plan(matches).map_err(usage)?;
     plan.check().map_err(usage)?;
-    let target = options::server(matches).map_err(usage)?;
+    let target = target::observed(matches)?;
     let mut output = Output::new(matches)?;
     output.check_writable(&[])?;
     if matches.get_flag("dry-run") {

@@ -5,7 +5,7 @@ use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::output::{Output, tell};
-use crate::{context, fio, flags};
+use crate::{context, fio, flags, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use host::Context;
@@ -65,7 +65,7 @@ pub(crate) fn command(name: &'static str) -> Command {
                 .value_name("FIO OPTIONS")
                 .help("After `--`: a fio command line"),
         );
-    Metrics::add(Live::add(Output::add(command)))
+    target::add(Metrics::add(Live::add(Output::add(command))))
 }
 
 pub(crate) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
@@ -90,6 +90,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         return Ok(0);
     }
     let output = Output::new(matches)?;
+    let target = target::observed(matches)?;
     let Asked {
         stages,
         mut output,
@@ -106,7 +107,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("dry-run") {
         return show_plan(&stages);
     }
-    let context = context::context(output.interval_ns())?;
+    let context = Context {
+        target,
+        ..context::context(output.interval_ns())?
+    };
     let metrics = Metrics::start(matches)?;
     let mut records = Vec::new();
     let mut saved = Ok(());

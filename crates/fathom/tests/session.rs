@@ -5,7 +5,7 @@
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 
-use record::{HostRole, Record, read_records};
+use record::{Record, read_records};
 use server::{Act, Server};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -71,7 +71,7 @@ fn jobs_that_run_together_book_their_own_cpu_time_and_name_each_other() {
             in_series < elapsed + elapsed / 10,
             "one thread of this job, not those of both: {in_series} ns in {elapsed} ns"
         );
-        assert_eq!(record.companions, [other.id.clone()]);
+        assert_eq!(record.companions, std::slice::from_ref(&other.id));
         assert_eq!(record.id.len(), 32);
     }
     assert_ne!(records[0].id, records[1].id);
@@ -182,12 +182,33 @@ fn a_load_sees_of_the_machine_and_of_the_server_what_a_run_sees() {
     };
     assert_eq!(seen(load), seen(run));
     assert!(seen(load)[4], "the kernel tells everybody what is dirty");
-    let target = load.hosts.iter().find(|host| host.role == HostRole::Target);
-    let used = &target.unwrap().process;
+    let used = &load.target().unwrap().process;
     assert!(used.max_resident_bytes > 0);
     assert!(load.series.len() > 2);
     for interval in &load.series {
         assert!(interval.target_cpu_ns.is_some());
         assert!(interval.target_resident_bytes <= Some(used.max_resident_bytes));
     }
+}
+
+#[test]
+fn a_run_watches_the_server_of_its_target_as_a_load_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let command = format!(
+        "run x --engine null --file-size 1G --duration 200ms --series-interval 50ms --server-pid {}",
+        std::process::id()
+    );
+    let record = &records(dir.path(), &command)[0];
+    assert!(record.target().unwrap().process.max_resident_bytes > 0);
+    assert!(
+        record
+            .series
+            .iter()
+            .all(|interval| interval.target_cpu_ns.is_some())
+    );
+    let nobody = fathom(
+        dir.path(),
+        "run x --engine null --file-size 1G --server-pid 4194999",
+    );
+    assert_eq!({ nobody }.status().unwrap().code(), Some(2));
 }

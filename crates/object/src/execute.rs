@@ -14,7 +14,7 @@ use crate::target::Service;
 use crate::user::{SeedSet, calls, signs_payload};
 use crate::worker::{self, Live, Shared, Yield};
 use host::{Context, Counted, Event, Observation, Observed, Participant, Session, Watch};
-use record::{HostRole, LiveCounters, Measurements, Record};
+use record::{LiveCounters, Measurements, Record};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -392,12 +392,7 @@ fn tell_of_server(context: &Context, record: &mut Record) {
     let Some(Observed::Process(pid)) = context.target else {
         return;
     };
-    let is_target = |host: &&record::HostAccount| host.role == HostRole::Target;
-    let used = record
-        .hosts
-        .iter()
-        .find(is_target)
-        .map(|host| &host.process);
+    let used = record.target().map(|host| &host.process);
     let (user_ns, system_ns) = (
         used.map(|used| used.user_ns),
         used.map(|used| used.system_ns),

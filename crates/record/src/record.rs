@@ -2,8 +2,8 @@
 //! never zero.
 
 use crate::{
-    DeviceAccount, Environment, Histogram, HostAccount, LoadAccount, Measurements, Source, Span,
-    Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
+    DeviceAccount, Environment, Histogram, HostAccount, HostRole, LoadAccount, Measurements,
+    Source, Span, Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +90,15 @@ pub struct Record {
     /// What a load on an object store or HTTP service has beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadAccount>,
+}
+
+impl Record {
+    /// The host, or the process, that served what was measured, where it was watched.
+    #[must_use]
+    pub fn target(&self) -> Option<&HostAccount> {
+        let mut hosts = self.hosts.iter();
+        hosts.find(|host| host.role == HostRole::Target)
+    }
 }
 
 /// Place of a record among fresh starts of one workload, as the source of the record or whoever

@@ -88,6 +88,8 @@ fn series() -> Vec<Interval> {
         device_read_bytes: Some(17_969_152),
         device_written_bytes: Some(7_753_728),
         steal_share: Some(0.002),
+        target_cpu_ns: None,
+        target_resident_bytes: None,
     };
     (0..4).map(interval).collect()
 }

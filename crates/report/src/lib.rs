@@ -35,7 +35,7 @@ pub use html::html;
 pub use json::{histograms_json, json};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
-pub use terminal::{Page, TerminalOptions, study_text, terminal};
+pub use terminal::{Page, TerminalOptions, server_use, study_text, terminal};
 pub use verdicts::{
     Gate, GateOutcome, Verdicts, is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,
 };

@@ -17,6 +17,7 @@ mod rates;
 mod study;
 mod verdict;
 
+pub use accounts::server_use;
 pub use page::Page;
 pub use study::study_text;
 

@@ -6,10 +6,10 @@ use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::output::{Output, tell};
 use crate::run::{path, switch};
+use crate::target;
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use host::Observed;
 use object::{
     Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData,
     ObjectSizes, PayloadMode, Scenario, Spacing, Trust, parse_stages,
@@ -34,7 +34,7 @@ A load makes its bucket and objects where they are missing, and removes at the e
 Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 129, 130 or 143 stopped by a signal";
 
 /// Flags with a value: name, what it is, and what it does.
-const VALUES: [(&str, &str, &str); 23] = [
+const VALUES: [(&str, &str, &str); 22] = [
     (
         "scale",
         "FACTOR",
@@ -115,11 +115,6 @@ const VALUES: [(&str, &str, &str); 23] = [
         "Of --http2: so many connections that users share [default: one a load thread and an endpoint]",
     ),
     (
-        "server-pid",
-        "PID",
-        "A local process, the server's, whose CPU time is reported beside ours",
-    ),
-    (
         "find-knee",
         "THRESHOLD",
         "Raise the rate until this breaks, and report the highest that holds; --rate is the first [default: 100]",
@@ -188,7 +183,7 @@ pub(super) fn command() -> Command {
     let command = SWITCHES.iter().fold(command, |command, (name, help)| {
         command.arg(switch(name, help))
     });
-    Metrics::add(Live::add(Output::add(command)))
+    target::add(Metrics::add(Live::add(Output::add(command))))
 }
 
 /// What is only shown; the exit code if that was all.
@@ -213,6 +208,7 @@ pub(super) fn asked(matches: &ArgMatches) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     for name in ["scenario", "target"]
         .into_iter()
+        .chain(target::NAMES)
         .chain(VALUES.iter().map(|(name, ..)| *name))
     {
         if let Some(text) = matches.get_one::<String>(name) {
@@ -310,17 +306,6 @@ fn version(
                 connections: connections.unwrap_or_else(usual),
             })
         }
-    }
-}
-
-/// The server's own process.
-pub(super) fn server(matches: &ArgMatches) -> Result<Option<Observed>, LoadError> {
-    let pid: Option<u32> = number(matches, "server-pid")?;
-    match pid.filter(|pid| !std::path::Path::new(&format!("/proc/{pid}/stat")).exists()) {
-        Some(pid) => Err(LoadError::Asked(format!(
-            "--server-pid {pid}: no such process on this machine"
-        ))),
-        None => Ok(pid.map(Observed::Process)),
     }
 }
 

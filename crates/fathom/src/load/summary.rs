@@ -437,6 +437,9 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
         };
         page.fact("server cpu", &text);
     }
+    if let Some(used) = report::server_use(record) {
+        page.fact("server", &used);
+    }
     if let Some(verification) = &record.verification {
         page.fact(
             "verified",

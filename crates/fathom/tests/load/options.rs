@@ -294,7 +294,16 @@ static CASES: [Case; 31] = [
 ];
 
 /// Options whose effect is seen elsewhere: another test, and why it is not here.
-const ELSEWHERE: [&str; 3] = ["insecure", "cacert", "dry-run"];
+/// Metrics and groups are the matter of sessions (tests/session.rs, `host::Observed`).
+const ELSEWHERE: [&str; 7] = [
+    "insecure",
+    "cacert",
+    "dry-run",
+    "prometheus",
+    "prometheus-port",
+    "prometheus-address",
+    "server-cgroup",
+];
 
 #[test]
 fn every_option_of_a_load_is_asked_for_and_seen() {

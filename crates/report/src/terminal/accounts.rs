@@ -18,6 +18,9 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     pace(page, record);
     in_flight(page, record);
     cpu(page, record);
+    if let Some(server) = server_use(record) {
+        page.fact("server", &server);
+    }
     devices(page, record);
     cache(page, record);
     if let Some(locks) = &record.locks {
@@ -156,6 +159,22 @@ fn cpu(page: &mut Page, record: &Record) {
     page.fact("cpu", &format!("{cost}{busy}{shares}"));
 }
 
+/// What the target's own process or control group used, where one was named.
+#[must_use]
+pub fn server_use(record: &Record) -> Option<String> {
+    let used = &record.target()?.process;
+    let cpus = (used.user_ns + used.system_ns) as f64 / record.elapsed_ns.max(1) as f64;
+    let storage = used.storage_read_bytes.zip(used.storage_written_bytes);
+    let storage = storage.map_or_else(String::new, |(read, written)| {
+        let (read, written) = (Bytes(read), Bytes(written));
+        format!("; read {read} from storage, wrote {written}")
+    });
+    Some(format!(
+        "{cpus:.2} CPUs; at most {} of memory{storage}",
+        Bytes(used.max_resident_bytes)
+    ))
+}
+
 fn devices(page: &mut Page, record: &Record) {
     let ours = |kind| {
         record
@@ -164,7 +183,8 @@ fn devices(page: &mut Page, record: &Record) {
             .map_or(0, |operations| operations.bytes)
     };
     for device in &record.devices {
-        let against = |bytes, kind| match share_of(bytes, ours(kind)) {
+        let is_alone = record.companions.is_empty();
+        let against = |bytes, kind| match share_of(bytes, ours(kind)).filter(|_| is_alone) {
             Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
             None => Bytes(bytes).to_string(),
         };
@@ -181,8 +201,13 @@ fn devices(page: &mut Page, record: &Record) {
         page.fact(
             "device",
             &format!(
-                "{}: read {read}, wrote {written}{flushes}{busy}",
-                device.name
+                "{}: read {read}, wrote {written}{flushes}{busy}{}",
+                device.name,
+                if is_alone {
+                    ""
+                } else {
+                    ", for all jobs that ran together"
+                }
             ),
         );
     }
