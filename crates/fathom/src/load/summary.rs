@@ -404,10 +404,8 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
             page.fact("endpoint", &text);
         }
     }
-    let used = record
-        .process
-        .user_ns
-        .saturating_add(record.process.system_ns);
+    let process = &record.process;
+    let used = process.user_ns.saturating_add(process.system_ns);
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
@@ -417,15 +415,12 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
     let cpu = format!(
         "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
         each(used),
-        each(record.process.user_ns),
-        each(record.process.system_ns)
+        each(process.user_ns),
+        each(process.system_ns)
     );
     page.fact("client cpu", &cpu);
-    if let Some(server) = load
-        .server
-        .as_ref()
-        .filter(|server| server.process.is_some())
-    {
+    let server = load.server.as_ref();
+    if let Some(server) = server.filter(|server| server.process.is_some()) {
         let text = match (server.user_ns, server.system_ns) {
             (Some(user), Some(system)) => format!(
                 "{} an operation (user {}, system {})",
