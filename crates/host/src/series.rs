@@ -85,7 +85,7 @@ mod tests {
             device_written_bytes: None,
             steal_share: Some(0.5),
             target_cpu_ns: Some(2),
-            target_resident_bytes: Some(100 - index),
+            target_resident_bytes: Some(100_u64.saturating_sub(index)),
         }
     }
 
