@@ -33,6 +33,7 @@ pub(super) mod provenance_mismatch;
 pub(super) mod pseudo_replication;
 pub(super) mod same_setup_two_numbers;
 pub(super) mod saturation_not_seen;
+pub(super) mod several_machines;
 pub(super) mod short_slots;
 pub(super) mod size_mix;
 pub(super) mod steady_state_not_shown;

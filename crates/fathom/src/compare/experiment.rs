@@ -238,8 +238,8 @@ fn targets(plan: &Plan) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The file of records, which must not hold an experiment of the same plan already: its blocks have
-/// the same numbers.
+/// The file of records, which must not hold an experiment already: blocks of the same plan have the
+/// same numbers, and a file of two plans has no verdict.
 pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFile>> {
     let Some(file) = matches.get_one::<PathBuf>("records") else {
         return Ok(None);
@@ -249,18 +249,20 @@ pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFi
         .apart_from(&targets(plan));
     let store = RecordFile::checked(output)?;
     if file.is_file() {
-        let hash = plan.hash();
-        let is_same = |record: &Record| {
-            record
-                .trial
-                .as_ref()
-                .is_some_and(|trial| trial.plan == hash)
-        };
-        if record::read_records(file)?.records.iter().any(is_same) {
-            return Err(Usage(format!(
-                "{} holds this very experiment already; give another --records, or no --order-seed for an independent one",
-                file.display()
-            ))
+        let (hash, found) = (plan.hash(), record::read_records(file)?.records);
+        let mut trials = found.iter().filter_map(|record| record.trial.as_ref());
+        if let Some(trial) = trials.next() {
+            let is_same = trial.plan == hash || trials.any(|trial| trial.plan == hash);
+            let file = file.display();
+            return Err(Usage(if is_same {
+                format!(
+                    "{file} holds this very experiment already; give another --records, or no --order-seed for an independent one"
+                )
+            } else {
+                format!(
+                    "{file} holds another experiment, and a file of two cannot be judged; give another --records"
+                )
+            })
             .into());
         }
     }

@@ -1,0 +1,148 @@
+//! An experiment that went on somewhere else, or after a restart.
+
+use super::{Experiment, Located, Slot};
+use crate::Severity;
+use crate::audit::rule::{Check, Rule};
+use record::Record;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Its text and what finds it.
+pub(in crate::audit) const RULE: Rule = Rule {
+    id: "several_machines",
+    catalogue_number: None,
+    severity: Severity::Invalid,
+    title: "The slots of one experiment come from several machines or boots",
+    text: "\
+The machine (environment.system.machine_fingerprint, else its host name) and the boot of
+the slots of one plan. Blocks that are each whole on one of 2 machines are a warning: a
+block that was begun on one and ended on another is invalid.
+A block takes out what its slots have in common. The ratio of 8 blocks on one machine and
+8 on another is that of a mixture: one may run 30 % faster with the change and the other
+10 % slower. After a restart the page cache, the clock speed and what runs beside the
+experiment are others, which whole blocks bear.
+What to do: measure an experiment on one machine in one boot, or one experiment a machine,
+and compare what each of them says.",
+    checks: &[Check::Together(check)],
+};
+
+pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
+    let slots: Vec<Slot<'_>> = experiment
+        .slots
+        .iter()
+        .filter(|(_, record)| record.trial.is_some())
+        .copied()
+        .collect();
+    let machines = different(&slots, machine);
+    let boots = different(&slots, boot);
+    let what = match (machines.len(), boots.len()) {
+        (0 | 1, 0 | 1) => return Vec::new(),
+        (0 | 1, boots) => format!("{boots} boots of a machine"),
+        (machines, _) => format!("{machines} machines"),
+    };
+    let torn = torn(&slots);
+    let (severity, message) = if torn == 0 {
+        let message = format!("the blocks come from {what}: a verdict is about their mixture");
+        (Severity::Warning, message)
+    } else {
+        let message = format!(
+            "the slots come from {what}, and {} begun on one and ended on another",
+            if torn == 1 {
+                "a block was".to_owned()
+            } else {
+                format!("{torn} blocks were")
+            }
+        );
+        (Severity::Invalid, message)
+    };
+    let advice = "measure an experiment on one machine in one boot, or one experiment a machine, and compare what each of them says";
+    vec![RULE.about(None, severity, message, advice)]
+}
+
+/// What is known of the slots: nothing is said of those that do not tell.
+fn different<'a>(slots: &[Slot<'a>], of: fn(&'a Record) -> Option<&'a str>) -> BTreeSet<&'a str> {
+    slots.iter().filter_map(|(_, record)| of(record)).collect()
+}
+
+/// Blocks of which not all slots come from one boot of one machine.
+fn torn(slots: &[Slot<'_>]) -> usize {
+    let mut places: BTreeMap<(&str, u32), BTreeSet<(Option<&str>, Option<&str>)>> = BTreeMap::new();
+    for (_, record) in slots {
+        if let Some(trial) = &record.trial {
+            let place = (machine(record), boot(record));
+            let block = (trial.row.as_str(), trial.block);
+            places.entry(block).or_default().insert(place);
+        }
+    }
+    places.values().filter(|places| places.len() > 1).count()
+}
+
+fn machine(record: &Record) -> Option<&str> {
+    let system = &record.environment.system;
+    let name = system.machine_fingerprint.as_deref();
+    name.or(system.hostname.as_deref())
+}
+
+fn boot(record: &Record) -> Option<&str> {
+    record.environment.system.boot_id.as_deref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::example::{only, placed, sound};
+    use super::super::run_on;
+    use super::*;
+
+    /// Two arms in four blocks, with the machine and the boot of each slot.
+    fn experiment(place: impl Fn(u32) -> (&'static str, &'static str)) -> Vec<Record> {
+        (0..8)
+            .map(|slot| {
+                let mut record = sound();
+                let (machine, boot) = place(slot);
+                record.environment.system.machine_fingerprint = Some(machine.into());
+                record.environment.system.boot_id = Some(boot.into());
+                let arm = ["base", "candidate"][(slot % 2) as usize];
+                placed(record, arm, slot / 2, slot)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_machine_in_one_boot_and_records_that_do_not_tell_are_silent() {
+        assert_eq!(run_on(check, &experiment(|_| ("a", "1"))), []);
+        let silent: Vec<Record> = (0..4)
+            .map(|slot| placed(Record::default(), "base", slot, slot))
+            .collect();
+        assert_eq!(run_on(check, &silent), []);
+    }
+
+    #[test]
+    fn whole_blocks_on_two_machines_or_in_two_boots_are_a_warning() {
+        let moved = run_on(
+            check,
+            &experiment(|slot| if slot < 4 { ("a", "1") } else { ("b", "2") }),
+        );
+        assert_eq!(
+            only(&moved),
+            "the blocks come from 2 machines: a verdict is about their mixture"
+        );
+        assert_eq!(moved[0].severity, Severity::Warning);
+        let restarted = run_on(
+            check,
+            &experiment(|slot| ("a", if slot < 4 { "1" } else { "2" })),
+        );
+        assert!(only(&restarted).starts_with("the blocks come from 2 boots of a machine"));
+    }
+
+    #[test]
+    fn a_block_that_ended_elsewhere_is_invalid() {
+        let found = run_on(
+            check,
+            &experiment(|slot| if slot < 3 { ("a", "1") } else { ("b", "2") }),
+        );
+        assert_eq!(
+            only(&found),
+            "the slots come from 2 machines, and a block was begun on one and ended on another"
+        );
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+}
