@@ -152,6 +152,8 @@ fn a_fixed_number_of_blocks_is_run_and_judged_at_95_percent() {
         2,
         &["holds this very experiment already", "--order-seed"],
     );
+    let of_another = sim("100us", "120us", &["--blocks", "8", "--records", records]);
+    assert_ends(&of_another, 2, &["holds another experiment"]);
     assert_ends(
         &sim("100us", "120us", &["--blocks", "5"]),
         2,

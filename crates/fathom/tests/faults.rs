@@ -496,7 +496,7 @@ fn a_signal_ends_all_phases_that_would_follow() {
 #[test]
 fn a_signal_while_a_new_file_is_being_filled_removes_it() {
     let ground = Ground::new();
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("USR1", 138)] {
         let run = ground.start(&[
             "run",
             "d/f",

@@ -50,11 +50,20 @@ extern "C" fn on_signal(signal: libc::c_int) {
     }
 }
 
-/// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and a file beyond
-/// its limit an error instead of a death by SIGXFSZ. A hang-up that is ignored, as under `nohup`,
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGXCPU stop the run instead of the process, and likewise what
+/// schedulers of jobs and timers send before they end one; a file beyond its limit is an error
+/// instead of a death by SIGXFSZ. A hang-up that is ignored, as under `nohup`,
 /// stays ignored.
 pub fn catch_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGXCPU] {
+    let stopping = [
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGXCPU,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+    ];
+    for signal in stopping {
         dispose(signal, on_signal as *const () as usize);
     }
     if disposition(libc::SIGHUP) != libc::SIG_IGN {

@@ -18,7 +18,7 @@ use clap::parser::ValueSource;
 use host::{Event, SlotPlace, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Arm, Ended, LabError, Plan, Row, WhyEnded};
-use record::{PlannedQuestion, Record, Role, Stopping};
+use record::{PlannedQuestion, Role, Stopping};
 use report::Verdicts;
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};

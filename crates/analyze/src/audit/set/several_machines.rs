@@ -25,6 +25,9 @@ and compare what each of them says.",
     checks: &[Check::Together(check)],
 };
 
+/// Machine and boot, as far as they are known.
+type Place<'a> = (Option<&'a str>, Option<&'a str>);
+
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let slots: Vec<Slot<'_>> = experiment
         .slots
@@ -65,7 +68,7 @@ fn different<'a>(slots: &[Slot<'a>], of: fn(&'a Record) -> Option<&'a str>) -> B
 
 /// Blocks of which not all slots come from one boot of one machine.
 fn torn(slots: &[Slot<'_>]) -> usize {
-    let mut places: BTreeMap<(&str, u32), BTreeSet<(Option<&str>, Option<&str>)>> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, u32), BTreeSet<Place<'_>>> = BTreeMap::new();
     for (_, record) in slots {
         if let Some(trial) = &record.trial {
             let place = (machine(record), boot(record));
