@@ -198,7 +198,9 @@ fn a_run_watches_the_server_of_its_target_as_a_load_does() {
         "run x --engine null --file-size 1G --duration 200ms --series-interval 50ms --server-pid {}",
         std::process::id()
     );
+    let command = format!("{command} --threshold server.rss.max<1TiB");
     let record = &records(dir.path(), &command)[0];
+    assert!(record.thresholds[0].holds, "{:?}", record.thresholds);
     assert!(record.target().unwrap().process.max_resident_bytes > 0);
     assert!(
         record

@@ -172,8 +172,8 @@ impl Setup {
         let left = Remains::of(&ended.yields);
         let mut record = account::completed(record, plan, self, ended, counters);
         session.close(std::slice::from_mut(&mut record));
-        account::judge(plan, &mut record);
         tell_of_server(context, &mut record);
+        account::judge(plan, &mut record);
         self.clear(&left, &mut record);
         Ok(record)
     }

@@ -272,8 +272,16 @@ pub(super) fn cpu_each(record: &Record) -> Option<f64> {
 }
 
 pub(super) fn server_cpu_each(record: &Record) -> Option<f64> {
+    if let Some(target) = record.target() {
+        let used = &target.process;
+        return each(record, used.user_ns.saturating_add(used.system_ns));
+    }
     let server = record.load.as_ref()?.server.as_ref()?;
     each(record, server.user_ns?.saturating_add(server.system_ns?))
+}
+
+pub(super) fn server_memory(record: &Record) -> Option<f64> {
+    seen(record.target()?.process.max_resident_bytes)
 }
 
 pub(super) fn signing_each(record: &Record) -> Option<f64> {
@@ -281,9 +289,13 @@ pub(super) fn signing_each(record: &Record) -> Option<f64> {
     Some(u64_to_f64(signing.total_ns) / seen(signing.requests)?)
 }
 
-/// Bytes that the nearest device moved for each that operations moved.
+/// Bytes that the nearest device moved for each that operations moved; unknown where it moved them
+/// for other jobs as well.
 pub(super) fn device_bytes_each(record: &Record) -> Option<f64> {
     let device = record.devices.first()?;
+    if !record.companions.is_empty() {
+        return None;
+    }
     let moved = device.read_bytes.saturating_add(device.written_bytes);
     Some(u64_to_f64(moved) / seen(record.operations.bytes())?)
 }

@@ -345,6 +345,14 @@ pub(super) static TABLE: &[Measure] = &[
     )
     .of_loads(),
     row(
+        "server.rss.max",
+        "server peak memory",
+        Bytes,
+        Lower,
+        Whole(sources::server_memory),
+    )
+    .of_loads(),
+    row(
         "signing/op",
         "signing a request",
         Time,
