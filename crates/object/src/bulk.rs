@@ -2,16 +2,16 @@
 //! apart, never in the load's numbers.
 
 use crate::LoadError;
-use crate::calls::Call;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
 use crate::counters::ServerCounters;
 use crate::failure::{Failure, element};
-use crate::habits::{About, Habits, Ledgers, Thread, encoded, read_key};
+use crate::habits::{Habits, Ledgers, Thread, encoded, read_key};
 use crate::http2;
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::session::Session;
 use crate::user::is_gone;
+use crate::verbs::{About, Call};
 use record::Measurements;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -178,7 +178,7 @@ impl Bulk {
         self.each_of(
             call,
             objects,
-            |object| About::Object(*object),
+            |object| About::object(*object),
             stop,
             progress,
         )
@@ -215,8 +215,7 @@ impl Bulk {
                         let result = session.call(call, about(object), false, None).await;
                         done.set(done.get() + 1);
                         let Err(failure) = result else { continue };
-                        let removes = matches!(call, Call::Delete | Call::MultipartAbort);
-                        if !(removes && is_gone(&failure)) {
+                        if !(call.request().removes && is_gone(&failure)) {
                             undone.borrow_mut().push(object.clone());
                             first.borrow_mut().get_or_insert(failure);
                             session.back_off().await;
@@ -260,11 +259,8 @@ impl Bulk {
         lists: bool,
         stop: &dyn Fn() -> bool,
     ) -> Aborted {
-        let about: fn(&(Object, String)) -> About<'_> = |(object, upload)| About::Upload {
-            object: *object,
-            upload,
-            body: b"",
-        };
+        let about: fn(&(Object, String)) -> About<'_> =
+            |(object, upload)| About::upload(*object, upload);
         let done = self.each_of(Call::MultipartAbort, known, about, stop, &mut |_| ());
         let mut out = Aborted {
             measured: done.measured,

@@ -3,15 +3,15 @@
 use crate::LoadError;
 use crate::account::{self, Ended};
 use crate::bulk::{Bulk, tell_of_left};
-use crate::calls::Call;
 use crate::connection::Peer;
 use crate::habits::Habits;
 use crate::ledger::live_counters;
 use crate::payload::{Object, Payload};
 use crate::plan::LoadPlan;
-use crate::scenario::{Arrivals, StepKind};
+use crate::scenario::Arrivals;
 use crate::target::Service;
-use crate::user::{SeedSet, calls, signs_payload};
+use crate::user::{SeedSet, signs_payload};
+use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, Yield};
 use host::{Context, Counted, Event, Observation, Observed, Participant, Session, Watch};
 use record::{LiveCounters, Measurements, Record};
@@ -283,7 +283,7 @@ fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
             .scenario
             .steps
             .iter()
-            .find(|step| step.kind == StepKind::Post)
+            .find(|step| step.kind.verb().has_option("field"))
             .map_or_else(String::new, |step| step.field.clone()),
         payload: Payload::new(plan.scenario.data, plan.seed),
         clock,
@@ -342,7 +342,7 @@ impl Setup {
 
     /// Counters of each thread.
     fn counters(&self, plan: &LoadPlan, shared: &Shared) -> Vec<Live> {
-        let kinds = calls(&plan.scenario);
+        let kinds = plan.scenario.calls();
         let is_open = matches!(plan.scenario.arrivals, Arrivals::Open { .. });
         let counters = || -> Arc<LiveCounters> { live_counters(&kinds, is_open) };
         (0..shared.threads)

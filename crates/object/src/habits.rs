@@ -118,30 +118,6 @@ impl Thread {
     }
 }
 
-/// What a request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum About<'a> {
-    Object(Object),
-    /// The keys of one prefix.
-    Prefix(u32),
-    /// The target's own URL.
-    Itself,
-    /// Part `number` of an upload of the object, from this offset.
-    Part {
-        object: Object,
-        upload: &'a str,
-        number: u64,
-        from: u64,
-        length: u64,
-    },
-    /// An upload of the object, and what completes it.
-    Upload {
-        object: Object,
-        upload: &'a str,
-        body: &'a [u8],
-    },
-}
-
 /// The key of an object: spread over the prefixes by owner, seeds by number.
 pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
     let spread = if object.owner == Object::SEED {

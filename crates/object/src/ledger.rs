@@ -1,8 +1,8 @@
 //! What one load thread counts. One thread writes; the live counters are read by others while it
 //! runs.
 
-use crate::calls::{ALL, Call, NAMES};
 use crate::failure::{Failure, FailureKind};
+use crate::verbs::{CALLS, Call};
 use record::{
     EndpointAccount, ErrorClass, ErrorCount, Histogram, LiveCounters, LoopAccount, RequestPhases,
 };
@@ -58,7 +58,7 @@ pub(crate) struct Ledger {
     /// Requests in flight, since when, and the integral before.
     flight: Cell<(u64, u64, u128)>,
     /// Requests in flight by kind.
-    unanswered: [Cell<u64>; ALL.len()],
+    unanswered: [Cell<u64>; CALLS.len()],
     last_done: Cell<u64>,
 }
 
@@ -68,9 +68,9 @@ pub(crate) fn add(cell: &Cell<u64>, n: u64) {
 
 /// Live counters for these kinds of requests.
 pub(crate) fn live_counters(calls: &[Call], is_open: bool) -> Arc<LiveCounters> {
-    let kinds: Vec<(&'static str, bool)> = ALL
+    let kinds: Vec<(&'static str, bool)> = CALLS
         .iter()
-        .map(|call| (NAMES[call.index()], calls.contains(call)))
+        .map(|call| (call.request().name, calls.contains(call)))
         .collect();
     Arc::new(LiveCounters::new(&kinds, is_open))
 }
@@ -80,7 +80,7 @@ impl Ledger {
     pub(crate) fn new(live: Arc<LiveCounters>, endpoints: usize) -> Self {
         Self {
             live,
-            phases: RefCell::new(vec![None; ALL.len()]),
+            phases: RefCell::new(vec![None; CALLS.len()]),
             errors: RefCell::default(),
             iterations: RefCell::default(),
             lateness: RefCell::default(),
@@ -160,7 +160,7 @@ impl Ledger {
     pub(crate) fn abandon(&self, now: u64) -> u64 {
         let failure = Failure::new(FailureKind::Timeout, "not answered when the run ended");
         let (n, last) = (self.flight.get().0, self.last_done.get());
-        for call in ALL {
+        for call in CALLS.iter().copied() {
             (0..self.unanswered[call.index()].get())
                 .for_each(|_| self.failed(call, &failure, b"", now));
         }
@@ -201,15 +201,15 @@ impl Ledger {
         let phases = self.phases.borrow();
         phases
             .iter()
-            .zip(NAMES)
-            .filter_map(|(phases, name)| Some((name, phases.clone()?)))
+            .zip(CALLS)
+            .filter_map(|(phases, call)| Some((call.request().name, phases.clone()?)))
             .collect()
     }
 
     pub(crate) fn errors(&self) -> Vec<ErrorCount> {
         let errors = self.errors.borrow();
         let count = |((call, what), failures): (&(Call, String), &Failures)| ErrorCount {
-            operation: call.name().to_owned(),
+            operation: call.request().name.to_owned(),
             error: what.clone(),
             count: failures.count,
             first_file: failures.key.clone(),

@@ -21,7 +21,6 @@
 
 mod account;
 mod bulk;
-mod calls;
 mod connection;
 mod counters;
 mod error;
@@ -42,6 +41,7 @@ mod sign;
 mod target;
 mod threshold;
 mod user;
+mod verbs;
 mod weighted;
 mod wire;
 mod worker;
@@ -55,8 +55,9 @@ pub use plan::LoadPlan;
 pub use ramp::{Leg, Ramp, Spacing};
 pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,
-    Scenario, Seed, Sleep, StepKind, UserStep, parse_stages,
+    Scenario, Seed, Sleep, UserStep, parse_stages,
 };
 pub use sign::Credentials;
 pub use target::LoadTarget;
 pub use threshold::threshold;
+pub use verbs::StepKind;

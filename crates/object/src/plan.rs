@@ -2,9 +2,10 @@
 
 use crate::LoadError;
 use crate::connection::{HttpVersion, Trust};
-use crate::scenario::{Arrivals, Scenario, StepKind};
+use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
+use crate::verbs::Services;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -41,10 +42,6 @@ impl LoadPlan {
     ///
     /// # Errors
     /// What does not fit, and what to do.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub fn check(&self) -> Result<(), LoadError> {
         let refuse = |text: String| Err(LoadError::Asked(text));
         self.scenario.check()?;
@@ -65,58 +62,59 @@ impl LoadPlan {
                 self.scenario.most_users()
             ));
         }
-        let endpoints = self.target.endpoints.len();
-        if units::lossless::to_u64(endpoints) > u64::from(self.scenario.most_users()) {
-            return refuse(format!(
-                "{endpoints} endpoints need as many --users or more: each user keeps to one"
-            ));
-        }
-        if let HttpVersion::Two { connections } = self.version {
-            let most = self.scenario.most_users();
-            if connections == 0 || connections > most || (connections as usize) < endpoints {
-                return refuse(format!(
-                    "--http2-connections {connections}: the {most} users share them, and each of {endpoints} endpoints needs one"
-                ));
-            }
-            if self.new_connections {
-                return refuse("--http2 shares connections, --new-connections has one a request; give one of them".into());
-            }
-        }
-        let s3 = self.target.is_s3();
-        if s3 && self.credentials.is_none() {
+        self.check_connections()?;
+        if self.target.is_s3() && self.credentials.is_none() {
             return refuse(
                 "an S3 target needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into(),
             );
         }
-        for step in &self.scenario.steps {
-            let word = step.kind.word();
-            match step.kind {
-                StepKind::List | StepKind::Multipart if !s3 => {
-                    return refuse(format!(
-                        "{word} is an operation of S3; the target {} is plain HTTP",
-                        self.target.text()
-                    ));
-                }
-                StepKind::Post | StepKind::Fetch if s3 => {
-                    return refuse(format!(
-                        "{word} is an operation of plain HTTP; the target {} is S3",
-                        self.target.text()
-                    ));
-                }
-                StepKind::Multipart if step.sizes.mean() / step.part_bytes as f64 > 10_000.0 => {
-                    return refuse("an upload has at most 10,000 parts: raise part-size".into());
-                }
-                StepKind::Put
-                | StepKind::Get
-                | StepKind::Head
-                | StepKind::Delete
-                | StepKind::List
-                | StepKind::Multipart
-                | StepKind::Post
-                | StepKind::Fetch => {}
-            }
+        self.scenario
+            .steps
+            .iter()
+            .try_for_each(|step| self.check_step(step))
+    }
+
+    /// Whether users, endpoints and connections go together.
+    fn check_connections(&self) -> Result<(), LoadError> {
+        let refuse = |text: String| Err(LoadError::Asked(text));
+        let endpoints = self.target.endpoints.len();
+        let most = self.scenario.most_users();
+        if units::lossless::to_u64(endpoints) > u64::from(most) {
+            return refuse(format!(
+                "{endpoints} endpoints need as many --users or more: each user keeps to one"
+            ));
+        }
+        let HttpVersion::Two { connections } = self.version else {
+            return Ok(());
+        };
+        if connections == 0 || connections > most || (connections as usize) < endpoints {
+            return refuse(format!(
+                "--http2-connections {connections}: the {most} users share them, and each of {endpoints} endpoints needs one"
+            ));
+        }
+        if self.new_connections {
+            return refuse(
+                "--http2 shares connections, --new-connections has one a request; give one of them"
+                    .into(),
+            );
         }
         Ok(())
+    }
+
+    /// Whether the target has what a step does.
+    fn check_step(&self, step: &UserStep) -> Result<(), LoadError> {
+        let (verb, target) = (step.kind.verb(), self.target.text());
+        let (of, is) = match (verb.services, self.target.is_s3()) {
+            (Services::S3, false) => ("S3", "plain HTTP"),
+            (Services::Http, true) => ("plain HTTP", "S3"),
+            (Services::All | Services::S3 | Services::Http, _) => {
+                return (verb.check)(step).map_err(LoadError::asked);
+            }
+        };
+        Err(LoadError::Asked(format!(
+            "{} is an operation of {of}; the target {target} is {is}",
+            step.kind.word()
+        )))
     }
 
     /// Threads that have a user.

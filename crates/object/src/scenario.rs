@@ -16,6 +16,7 @@ pub(crate) use sizes::SizeDraw;
 
 use crate::payload::ObjectData;
 use crate::ramp::{Ramp, Spacing};
+use crate::verbs::{Call, StepKind};
 use record::Threshold;
 
 /// A whole load.
@@ -96,47 +97,7 @@ pub struct UserStep {
     pub then: Vec<Follow>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StepKind {
-    Put,
-    Get,
-    Head,
-    Delete,
-    List,
-    Multipart,
-    /// POST of a form with a file.
-    Post,
-    /// GET of the target's own URL.
-    Fetch,
-}
-
-impl StepKind {
-    /// The word in scenarios.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Get => "get",
-            Self::Head => "head",
-            Self::Delete => "delete",
-            Self::List => "list",
-            Self::Multipart => "multipart",
-            Self::Post => "post",
-            Self::Fetch => "fetch",
-        }
-    }
-
-    pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::Put | Self::Multipart | Self::Post)
-    }
-
-    pub(crate) fn reads_object(self) -> bool {
-        matches!(self, Self::Get | Self::Head | Self::Delete)
-    }
-}
-
-/// Where the object of a GET, HEAD or DELETE comes from.
+/// Where the object comes from that a step uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ObjectSource {
     pub set: ObjectSet,
@@ -165,7 +126,7 @@ pub struct Sleep {
 /// What follows an upload, on the same object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follow {
-    /// `Get`, `Head` or `Delete`.
+    /// One that uses an object.
     pub kind: StepKind,
     /// Once in so many times, at random.
     pub one_in: u32,
@@ -236,6 +197,14 @@ impl Scenario {
             }
             Arrivals::Open { connections, .. } => *connections,
         }
+    }
+
+    /// Kinds of requests that it makes.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        let kinds = self.steps.iter().flat_map(|step| {
+            std::iter::once(step.kind).chain(step.then.iter().map(|follow| follow.kind))
+        });
+        kinds.flat_map(|kind| kind.verb().calls).copied().collect()
     }
 
     /// The same load after some time at the level that it begins with, but at least one user.
@@ -512,6 +481,11 @@ mod tests {
                 ]
             );
         }
+    }
+
+    #[test]
+    fn calls_of_a_scenario_include_what_follows() {
+        assert_eq!(preset("upload").calls(), [Call::Put, Call::Delete]);
     }
 
     #[test]

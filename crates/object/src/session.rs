@@ -6,16 +6,15 @@
 
 mod aside;
 
-use crate::calls::Call;
 use crate::connection::Stream;
 use crate::exchange::{Body, Outgoing, Take, receive, send};
-use crate::failure::{Failure, FailureKind, element};
-use crate::habits::{About, Habits, Thread, encoded, write_key};
+use crate::failure::{Failure, FailureKind};
+use crate::habits::{Habits, Thread};
 use crate::http2::{Line, Parts};
 use crate::ledger::{Ledger, Moments, add};
 use crate::payload::Object;
 use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
-use crate::target::Service;
+use crate::verbs::{About, Answer, Call, Carries, Counts, Request, Takes};
 use crate::wire::{Expect, Response};
 use std::io::Write;
 use std::rc::Rc;
@@ -76,14 +75,15 @@ impl Session {
     ) -> Result<u64, Failure> {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
-        let take = match (call, about) {
-            (Call::Get, About::Object(object)) if verify => Take::Verify(object),
-            (Call::List | Call::MultipartCreate | Call::MultipartComplete, _) => Take::Collect,
-            _ => Take::Discard,
+        let request = call.request();
+        let take = match (request.takes, about.object) {
+            (Takes::Object, Some(object)) if verify => Take::Verify(object),
+            (Takes::Text, _) => Take::Collect,
+            (Takes::Nothing | Takes::Object, _) => Take::Discard,
         };
         let mut tries = 0;
         let prepared = habits.clock.now();
-        self.prepare(call, about, prepared);
+        self.prepare(request, &about, prepared);
         let mut issued = habits.clock.now();
         let intended = intended.unwrap_or(issued);
         let ledger = thread.ledger_of(self.turn_at);
@@ -96,10 +96,14 @@ impl Session {
         add(&endpoint.begun, 1);
         let begun = issued;
         loop {
-            let failure = match self.attempt(ledger, call, about, take, issued).await {
+            let failure = match self.attempt(ledger, request, &about, take, issued).await {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
-                    let bytes = self.content_bytes(call, about);
+                    let bytes = match request.counts {
+                        Counts::Nothing => 0,
+                        Counts::Sent => about.length,
+                        Counts::Received => self.response.received,
+                    };
                     ledger.succeeded(
                         call,
                         bytes,
@@ -133,7 +137,7 @@ impl Session {
             add(&ledger.retries, 1);
             self.back_off().await;
             // A signature is of its time.
-            self.prepare(call, about, habits.clock.now());
+            self.prepare(request, &about, habits.clock.now());
             issued = habits.clock.now();
         }
     }
@@ -171,24 +175,18 @@ impl Session {
         }
     }
 
-    fn content_bytes(&self, call: Call, about: About<'_>) -> u64 {
-        match (call, about) {
-            (Call::Put | Call::Post, About::Object(object)) => object.size,
-            (Call::MultipartPart, About::Part { length, .. }) => length,
-            (Call::Get | Call::List, _) => self.response.received,
-            _ => 0,
-        }
-    }
-
     /// Writes path, query, head and tail, signed.
-    fn prepare(&mut self, call: Call, about: About<'_>, now: u64) {
+    fn prepare(&mut self, request: &Request, about: &About<'_>, now: u64) {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
-        self.address(habits, about, call);
+        self.path.clear();
+        self.query.clear();
         self.tail.clear();
-        let (object, from, length) = content(call, about);
+        (request.path)(habits, about, &mut self.path);
+        (request.query)(habits, about, &mut self.query);
+        let (object, from, length) = content(request, about);
         let mut form = String::new();
-        if call == Call::Post {
+        if request.carries == Carries::Form {
             form = format!(
                 "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
                 habits.field, object.owner, object.number
@@ -196,20 +194,10 @@ impl Session {
             self.tail
                 .extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
         }
-        if let About::Upload { body, .. } = about {
-            self.tail.extend_from_slice(body);
-        }
-        let method = match call {
-            Call::Put | Call::MultipartPart => "PUT",
-            Call::Get | Call::List => "GET",
-            Call::Head => "HEAD",
-            Call::Delete | Call::MultipartAbort => "DELETE",
-            Call::Post | Call::MultipartCreate | Call::MultipartComplete => "POST",
-            Call::Bucket => unreachable!("requests on a bucket say their own method"),
-        };
+        self.tail.extend_from_slice(about.text);
         let total = to_u64(form.len()) + length + to_u64(self.tail.len());
-        self.write_head(method, total, habits, now, object, from, length);
-        if call == Call::Post {
+        self.write_head(request.method, total, habits, now, object, from, length);
+        if request.carries == Carries::Form {
             self.head.truncate(self.head.len() - 2);
             let _infallible = write!(
                 self.head,
@@ -275,63 +263,20 @@ impl Session {
         head.extend_from_slice(b"\r\n");
     }
 
-    /// Path and query, encoded; our own keys need no encoding.
-    fn address(&mut self, habits: &Habits, about: About<'_>, call: Call) {
-        self.path.clear();
-        self.query.clear();
-        let base = match &habits.service {
-            Service::S3 { bucket } => {
-                self.path.push(b'/');
-                bucket
-            }
-            Service::Http { path } => path,
-        };
-        self.path.extend_from_slice(base.as_bytes());
-        let object = match about {
-            About::Object(object) | About::Part { object, .. } | About::Upload { object, .. } => {
-                Some(object)
-            }
-            About::Itself | About::Prefix(_) => None,
-        };
-        if let Some(object) = object.filter(|_| call != Call::Post) {
-            self.path.push(b'/');
-            write_key(habits, object, &mut self.path);
-        }
-        if self.path.is_empty() {
-            self.path.push(b'/');
-        }
-        let query = &mut self.query;
-        let _infallible = match (call, about) {
-            (Call::List, About::Prefix(prefix)) => {
-                write!(
-                    query,
-                    "list-type=2&prefix={}p{prefix}%2F",
-                    habits.root.replace('/', "%2F")
-                )
-            }
-            (Call::MultipartCreate, _) => write!(query, "uploads="),
-            (_, About::Part { upload, number, .. }) => {
-                write!(query, "partNumber={number}&uploadId={}", encoded(upload))
-            }
-            (_, About::Upload { upload, .. }) => write!(query, "uploadId={}", encoded(upload)),
-            _ => Ok(()),
-        };
-    }
-
     /// One try, from the connection to the judgement of the answer.
     async fn attempt(
         &mut self,
         ledger: &Ledger,
-        call: Call,
-        about: About<'_>,
+        request: &Request,
+        about: &About<'_>,
         take: Take,
         issued: u64,
     ) -> Result<Moments, Failure> {
         let timeout = self.thread.habits.timeout;
-        let (object, from, length) = content(call, about);
+        let part = content(request, about);
         let result = match tokio::time::timeout(
             timeout,
-            self.exchange(ledger, call, (object, from, length), take, issued),
+            self.exchange(ledger, request.method, part, take, issued),
         )
         .await
         {
@@ -352,21 +297,21 @@ impl Session {
             line.give_up(issued);
         }
         let moments = result?;
-        self.judge(call, about, take)?;
+        self.judge(request, about, take)?;
         Ok(moments)
     }
 
     async fn exchange(
         &mut self,
         ledger: &Ledger,
-        call: Call,
+        method: &str,
         part: (Object, u64, u64),
         take: Take,
         issued: u64,
     ) -> Result<Moments, Failure> {
         let thread = Rc::clone(&self.thread);
         let habits = &thread.habits;
-        self.response.begin(if call == Call::Head {
+        self.response.begin(if method == "HEAD" {
             Expect::HeadOnly
         } else {
             Expect::Body
@@ -437,22 +382,19 @@ impl Session {
     }
 
     /// Whether the answer is what the request asked for.
-    fn judge(&self, call: Call, about: About<'_>, take: Take) -> Result<(), Failure> {
+    fn judge(&self, request: &Request, about: &About<'_>, take: Take) -> Result<(), Failure> {
         let status = self.response.status;
         if !(200..300).contains(&status) {
             return Err(Failure::status(status, &self.body.collected));
         }
-        let refuse = |what: &str| Err(Failure::new(FailureKind::Content, what));
-        if let (Call::Get | Call::Head, About::Object(object)) = (call, about) {
-            let length = if call == Call::Get {
-                Some(self.response.received)
-            } else {
-                self.response.length
-            };
-            if length != Some(object.size) {
-                return refuse("the answer has another length than the object");
-            }
-        }
+        let answer = Answer {
+            status,
+            length: self.response.length,
+            received: self.response.received,
+            etag: &self.response.etag,
+            body: self.collected(),
+        };
+        (request.proof)(about, &answer)?;
         if let (Take::Verify(_), Some(offset)) = (take, self.body.wrong) {
             let what = "the bytes are not those that were written";
             return Err(Failure {
@@ -461,57 +403,25 @@ impl Session {
                 offset,
             });
         }
-        let body = self.collected();
-        match call {
-            Call::List if !body.trim_ascii_end().ends_with(b"</ListBucketResult>") => {
-                refuse("the answer is no listing")
-            }
-            Call::MultipartCreate if element(body, "UploadId").is_none() => {
-                refuse("the answer has no UploadId")
-            }
-            // S3 may find out after it has said 200.
-            Call::MultipartComplete if element(body, "ETag").is_none() => {
-                Err(Failure::status(status, body))
-            }
-            Call::MultipartPart if self.response.etag.is_empty() => {
-                refuse("the answer has no ETag")
-            }
-            Call::Put
-            | Call::Get
-            | Call::Head
-            | Call::Delete
-            | Call::List
-            | Call::Post
-            | Call::MultipartCreate
-            | Call::MultipartPart
-            | Call::MultipartComplete
-            | Call::MultipartAbort
-            | Call::Bucket => Ok(()),
-        }
+        Ok(())
     }
 }
 
 /// The part of which object a request carries.
-fn content(call: Call, about: About<'_>) -> (Object, u64, u64) {
-    match (call, about) {
-        (Call::Put | Call::Post, About::Object(object)) => (object, 0, object.size),
-        (
-            _,
-            About::Part {
-                object,
-                from,
-                length,
-                ..
-            },
-        ) => (object, from, length),
-        _ => (
-            Object {
-                owner: 0,
-                number: 0,
-                size: 0,
-            },
-            0,
-            0,
-        ),
+fn content(request: &Request, about: &About<'_>) -> (Object, u64, u64) {
+    match (request.carries, about.object) {
+        (Carries::Object | Carries::Form, Some(object)) => (object, about.from, about.length),
+        (Carries::Text | Carries::Object | Carries::Form, _) => NO_CONTENT,
     }
 }
+
+/// No part of any object.
+const NO_CONTENT: (Object, u64, u64) = (
+    Object {
+        owner: 0,
+        number: 0,
+        size: 0,
+    },
+    0,
+    0,
+);

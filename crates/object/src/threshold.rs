@@ -1,7 +1,12 @@
 //! Thresholds of a load: conditions on a record that are of operations which a load has.
 
 use crate::LoadError;
+use crate::verbs::CALLS;
 use record::Threshold;
+
+fn names() -> impl Iterator<Item = &'static str> {
+    CALLS.iter().map(|call| call.request().name)
+}
 
 /// Reads a threshold.
 ///
@@ -10,9 +15,9 @@ use record::Threshold;
 pub fn threshold(text: &str) -> Result<Threshold, LoadError> {
     let threshold = Threshold::parse(text).map_err(|error| LoadError::asked(error.to_string()))?;
     match threshold.quantity().operation() {
-        Some(kind) if !crate::calls::NAMES.contains(&kind) => Err(LoadError::asked(format!(
+        Some(kind) if !names().any(|name| name == kind) => Err(LoadError::asked(format!(
             "threshold {text:?}: {kind:?} is no kind of operation; kinds are {} and iteration",
-            crate::calls::NAMES.join(", ")
+            names().collect::<Vec<_>>().join(", ")
         ))),
         Some(_) | None => Ok(threshold),
     }

@@ -1,17 +1,15 @@
 //! A virtual user: chooses, acts, and remembers what it has made.
 
-use crate::calls::Call;
-use crate::failure::{Failure, FailureKind, element};
-use crate::habits::About;
+use crate::failure::{Failure, FailureKind};
 use crate::payload::Object;
 use crate::scenario::{
-    KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, StepKind, UserStep,
+    KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, UserStep,
 };
 use crate::session::Session;
+use crate::verbs::{self, About, Call, Task, Uses};
 use crate::weighted::Weighted;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::random::Random;
@@ -124,36 +122,6 @@ impl Choices {
     }
 }
 
-/// Kinds of requests that a scenario makes.
-pub(crate) fn calls(scenario: &Scenario) -> Vec<Call> {
-    let mut out = Vec::new();
-    for step in &scenario.steps {
-        out.extend(
-            std::iter::once(step.kind)
-                .chain(step.then.iter().map(|follow| follow.kind))
-                .flat_map(calls_of),
-        );
-    }
-    out
-}
-
-fn calls_of(kind: StepKind) -> Vec<Call> {
-    match kind {
-        StepKind::Put => vec![Call::Put],
-        StepKind::Get | StepKind::Fetch => vec![Call::Get],
-        StepKind::Head => vec![Call::Head],
-        StepKind::Delete => vec![Call::Delete],
-        StepKind::List => vec![Call::List],
-        StepKind::Post => vec![Call::Post],
-        StepKind::Multipart => vec![
-            Call::MultipartCreate,
-            Call::MultipartPart,
-            Call::MultipartComplete,
-            Call::MultipartAbort,
-        ],
-    }
-}
-
 /// Whether bodies are part of signatures.
 pub(crate) fn signs_payload(scenario: &Scenario) -> bool {
     scenario.payload == PayloadMode::Signed
@@ -189,70 +157,53 @@ impl User {
     pub(crate) async fn turn(&mut self, intended: Option<u64>) -> Turn {
         let choices = Rc::clone(&self.choices);
         let (step, sizes, sources) = &choices.steps[choices.weights.draw(&mut self.random)];
-        let done = |size: u64| Turn::Done {
-            sleep_ns: step.sleep_ns(size),
+        let uses = step.kind.verb().uses;
+        let skipped = Turn::Skipped {
+            sleep_ns: step.sleep_ns(0),
         };
-        match step.kind {
-            StepKind::Fetch => {
-                let _counted = self
-                    .session
-                    .call(Call::Get, About::Itself, false, intended)
-                    .await;
-                done(self.session.received())
+        let object = match uses {
+            Uses::New | Uses::Posted => {
+                let size = sizes.draw(&mut self.random);
+                Some(self.new_object(size))
             }
-            StepKind::List => {
-                let prefix = self.random.below(u64::from(choices.prefixes));
-                let prefix = u32::try_from(prefix).expect("below a u32");
-                let _counted = self
-                    .session
-                    .call(Call::List, About::Prefix(prefix), false, intended)
-                    .await;
-                done(0)
-            }
-            StepKind::Put | StepKind::Multipart | StepKind::Post => {
-                let object = self.new_object(sizes);
-                if self.upload(step, object, intended).await.is_ok() {
-                    self.follow(step, object, choices.verify).await;
-                }
-                done(object.size)
-            }
-            StepKind::Get | StepKind::Head => {
-                let Some(object) = self.choose(&step.from, sources.as_ref()) else {
-                    return Turn::Skipped {
-                        sleep_ns: step.sleep_ns(0),
-                    };
-                };
-                let call = if step.kind == StepKind::Get {
-                    Call::Get
-                } else {
-                    Call::Head
-                };
-                let _counted = self
-                    .session
-                    .call(call, About::Object(object), choices.verify, intended)
-                    .await;
-                done(object.size)
-            }
-            StepKind::Delete => {
+            Uses::Present => match self.choose(&step.from, sources.as_ref()) {
+                Some(object) => Some(object),
+                None => return skipped,
+            },
+            Uses::Removed => {
                 let from_seeds = step.from.iter().any(|source| source.set == ObjectSet::Seed);
                 let own = || self.owned.borrow_mut().live.pop_front();
-                let object = if from_seeds { self.seeds.take() } else { own() };
-                match object {
-                    Some(object) => {
-                        self.delete(object, intended).await;
-                        done(object.size)
-                    }
-                    None if from_seeds => Turn::Exhausted,
-                    None => Turn::Skipped {
-                        sleep_ns: step.sleep_ns(0),
-                    },
+                match if from_seeds { self.seeds.take() } else { own() } {
+                    Some(object) => Some(object),
+                    None if from_seeds => return Turn::Exhausted,
+                    None => return skipped,
                 }
             }
+            Uses::Target | Uses::Names => None,
+        };
+        let task = Task {
+            kind: step.kind,
+            step,
+            about: object.map_or(About::TARGET, About::object),
+            verify: choices.verify,
+            intended,
+        };
+        let done = self.perform(&task).await;
+        if let (Ok(()), Some(object)) = (done, object) {
+            self.follow(step, object, choices.verify).await;
+        }
+        let size = match uses {
+            Uses::Target => self.session.received(),
+            Uses::New | Uses::Posted | Uses::Present | Uses::Removed | Uses::Names => {
+                object.map_or(0, |object| object.size)
+            }
+        };
+        Turn::Done {
+            sleep_ns: step.sleep_ns(size),
         }
     }
 
-    fn new_object(&mut self, sizes: &SizeDraw) -> Object {
-        let size = sizes.draw(&mut self.random);
+    fn new_object(&mut self, size: u64) -> Object {
         let mut owned = self.owned.borrow_mut();
         let object = Object {
             owner: self.index,
@@ -263,141 +214,38 @@ impl User {
         object
     }
 
-    async fn upload(
-        &mut self,
-        step: &UserStep,
-        object: Object,
-        intended: Option<u64>,
-    ) -> Result<(), Failure> {
-        if step.kind == StepKind::Post {
-            self.session
-                .call(Call::Post, About::Object(object), false, intended)
-                .await?;
-            self.owned.borrow_mut().posted += 1;
-            return Ok(());
-        }
-        self.owned.borrow_mut().pending = Some(object);
-        let result = match step.kind {
-            StepKind::Multipart => self.parts(step, object, intended).await,
-            StepKind::Put
-            | StepKind::Get
-            | StepKind::Head
-            | StepKind::Delete
-            | StepKind::List
-            | StepKind::Post
-            | StepKind::Fetch => self
-                .session
-                .call(Call::Put, About::Object(object), false, intended)
-                .await
-                .map(drop),
-        };
-        let mut owned = self.owned.borrow_mut();
-        owned.pending = None;
-        match &result {
-            Ok(()) => owned.live.push_back(object),
-            Err(_) => owned.doubtful.push(object),
-        }
-        drop(owned);
-        result
+    /// Which prefix is listed.
+    pub(crate) fn draw_prefix(&mut self) -> u32 {
+        let prefix = self.random.below(u64::from(self.choices.prefixes));
+        u32::try_from(prefix).expect("below a u32")
     }
 
-    /// A multipart upload; aborted where a part fails.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
-    async fn parts(
-        &mut self,
-        step: &UserStep,
-        object: Object,
-        intended: Option<u64>,
-    ) -> Result<(), Failure> {
-        let begin = About::Upload {
-            object,
-            upload: "",
-            body: b"",
-        };
-        let hidden_before = std::mem::replace(&mut self.owned.borrow_mut().may_hide_uploads, true);
-        let created = self
-            .session
-            .call(Call::MultipartCreate, begin, false, intended)
-            .await;
-        // A status is an answer; after anything else the server may have begun what nobody was told
-        // of.
-        let is_known = matches!(
-            &created,
-            Ok(_)
-                | Err(Failure {
-                    kind: FailureKind::Status(_) | FailureKind::Connect,
-                    ..
-                })
-        );
-        self.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
-        created?;
-        let upload = element(self.session.collected(), "UploadId")
-            .unwrap_or_default()
-            .to_owned();
-        self.owned
-            .borrow_mut()
-            .uploads
-            .push((object, upload.clone()));
-        let mut list = String::from("<CompleteMultipartUpload>");
-        let (mut from, mut number) = (0, 1);
-        let result = loop {
-            let length = (object.size - from).min(step.part_bytes);
-            let about = About::Part {
-                object,
-                upload: &upload,
-                number,
-                from,
-                length,
-            };
-            if let Err(failure) = self
-                .session
-                .call(Call::MultipartPart, about, false, None)
-                .await
-            {
-                break Err(failure);
-            }
-            let etag = String::from_utf8_lossy(self.session.etag()).replace('"', "&quot;");
-            let _infallible = write!(
-                list,
-                "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>"
-            );
-            (from, number) = (from + length, number + 1);
-            if from >= object.size {
-                list.push_str("</CompleteMultipartUpload>");
-                let complete = About::Upload {
-                    object,
-                    upload: &upload,
-                    body: list.as_bytes(),
-                };
-                break self
-                    .session
-                    .call(Call::MultipartComplete, complete, false, None)
-                    .await
-                    .map(drop);
-            }
-        };
-        if result.is_err() {
-            let abort = About::Upload {
-                object,
-                upload: &upload,
-                body: b"",
-            };
-            if self
-                .session
-                .call(Call::MultipartAbort, abort, false, None)
-                .await
-                .is_err_and(|failure| !is_gone(&failure))
-            {
-                return result;
-            }
+    /// The one request of a verb that has one.
+    pub(crate) async fn request(&mut self, call: Call, task: &Task<'_>) -> Result<(), Failure> {
+        self.session
+            .call(call, task.about, task.verify, task.intended)
+            .await
+            .map(drop)
+    }
+
+    /// Does what a task says, and remembers what is on the server after it.
+    async fn perform(&mut self, task: &Task<'_>) -> Result<(), Failure> {
+        let uses = task.kind.verb().uses;
+        let changed = task
+            .about
+            .object
+            .filter(|_| uses.makes_object() || uses == Uses::Removed);
+        self.owned.borrow_mut().pending = changed;
+        let result = verbs::perform(self, task).await;
+        let mut owned = self.owned.borrow_mut();
+        owned.pending = None;
+        match (&result, changed) {
+            (Ok(()), Some(object)) if uses.makes_object() => owned.live.push_back(object),
+            (Err(_), Some(object)) => owned.doubtful.push(object),
+            (Ok(()), None) if uses == Uses::Posted => owned.posted += 1,
+            (Ok(()) | Err(_), _) => {}
         }
-        self.owned
-            .borrow_mut()
-            .uploads
-            .retain(|(_, open)| *open != upload);
+        drop(owned);
         result
     }
 
@@ -408,37 +256,17 @@ impl User {
             if !is_its_turn || follow.at_most.is_some_and(|most| object.size > most) {
                 continue;
             }
-            let call = match follow.kind {
-                StepKind::Delete => {
-                    self.owned.borrow_mut().live.pop_back();
-                    self.delete(object, None).await;
-                    continue;
-                }
-                StepKind::Head => Call::Head,
-                StepKind::Put
-                | StepKind::Get
-                | StepKind::List
-                | StepKind::Multipart
-                | StepKind::Post
-                | StepKind::Fetch => Call::Get,
+            if follow.kind.verb().uses == Uses::Removed {
+                self.owned.borrow_mut().live.pop_back();
+            }
+            let task = Task {
+                kind: follow.kind,
+                step,
+                about: About::object(object),
+                verify,
+                intended: None,
             };
-            let _counted = self
-                .session
-                .call(call, About::Object(object), verify, None)
-                .await;
-        }
-    }
-
-    async fn delete(&mut self, object: Object, intended: Option<u64>) {
-        self.owned.borrow_mut().pending = Some(object);
-        let result = self
-            .session
-            .call(Call::Delete, About::Object(object), false, intended)
-            .await;
-        let mut owned = self.owned.borrow_mut();
-        owned.pending = None;
-        if result.is_err() {
-            owned.doubtful.push(object);
+            let _counted = self.perform(&task).await;
         }
     }
 
@@ -528,11 +356,5 @@ mod tests {
             (firsts / 10_000.0 - expected).abs() < 0.02,
             "{firsts} {expected}"
         );
-    }
-
-    #[test]
-    fn calls_of_a_scenario_include_what_follows() {
-        let mixed = calls(&Scenario::preset("upload").unwrap());
-        assert_eq!(mixed, [Call::Put, Call::Delete]);
     }
 }

@@ -60,7 +60,7 @@ impl Scenario {
         if let Some(sizes) = &changes.sizes {
             self.steps
                 .iter_mut()
-                .filter(|step| step.kind.writes())
+                .filter(|step| step.kind.verb().uses.has_size())
                 .for_each(|step| step.sizes = sizes.clone());
             if !self.seeds.is_empty() {
                 let size = sizes.only().ok_or_else(|| {
@@ -69,7 +69,11 @@ impl Scenario {
                 // A scenario that uploads keeps its own seeds where the new law has no one size.
                 if let Ok(size) = size.as_ref() {
                     self.seeds.iter_mut().for_each(|seed| seed.size = *size);
-                } else if !self.steps.iter().any(|step| step.kind.writes()) {
+                } else if !self
+                    .steps
+                    .iter()
+                    .any(|step| step.kind.verb().uses.has_size())
+                {
                     size?;
                 }
             }

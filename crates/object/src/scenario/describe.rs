@@ -97,14 +97,12 @@ fn stages(ramp: &Ramp, show: fn(f64) -> String) -> String {
 
 fn describe(step: &UserStep, set: &mut impl FnMut(&str, String)) {
     let word = step.kind.word();
-    if step.kind.writes() {
+    let verb = step.kind.verb();
+    if verb.uses.has_size() {
         set(&format!("{word}.size"), step.sizes.text.clone());
     }
-    if step.kind == super::StepKind::Multipart {
-        set("multipart.part-size", Bytes(step.part_bytes).exact());
-    }
-    if step.kind == super::StepKind::Post {
-        set("post.field", step.field.clone());
+    for option in verb.options {
+        set(&format!("{word}.{}", option.name), (option.text)(step));
     }
     let source = |source: &super::ObjectSource| {
         let set = match source.set {

@@ -8,6 +8,7 @@ use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
 use crate::threshold::threshold;
+use crate::verbs::{self, Uses};
 use serde::Deserialize;
 use units::{Bytes, Nanos, Rate};
 
@@ -209,32 +210,23 @@ impl Scenario {
         let uploads = self
             .steps
             .iter()
-            .any(|step| matches!(step.kind, StepKind::Put | StepKind::Multipart));
+            .any(|step| step.kind.verb().uses.makes_object());
         for step in &self.steps {
-            let word = step.kind.word();
-            let needs_seed = step.kind.reads_object()
-                && step.from.iter().all(|source| source.set == ObjectSet::Seed);
+            let (word, uses) = (step.kind.word(), step.kind.verb().uses);
+            let takes = |set| step.from.iter().any(|source| source.set == set);
+            let needs_seed = uses.has_source() && !takes(ObjectSet::Own);
             if needs_seed && self.seed_count() == 0 {
                 return refuse(format!(
                     "{word} needs objects that exist before: add [[seed]] with count and size"
                 ));
             }
-            let needs_own = step.kind.reads_object()
-                && !needs_seed
-                && step.from.iter().all(|source| source.set == ObjectSet::Own);
-            if needs_own && !uploads {
+            if uses.has_source() && !needs_seed && !takes(ObjectSet::Seed) && !uploads {
                 return refuse(format!(
                     "{word} of own objects needs an operation that uploads: add [[operation]] with kind = \"put\""
                 ));
             }
-            let deletes_seed = step.kind == StepKind::Delete
-                && step.from.iter().any(|source| source.set == ObjectSet::Seed);
-            if deletes_seed
-                && self
-                    .steps
-                    .iter()
-                    .any(|other| other.kind != StepKind::Delete && other.kind.reads_object())
-            {
+            let reads = |step: &UserStep| step.kind.verb().uses == Uses::Present;
+            if uses == Uses::Removed && takes(ObjectSet::Seed) && self.steps.iter().any(reads) {
                 return refuse("a scenario that deletes its seeds cannot also read objects: the reads would fail".into());
             }
         }
@@ -312,25 +304,48 @@ fn arrivals(users: Option<Users>, rate: Option<Rates>) -> Result<Arrivals, LoadE
     }
 }
 
+/// Whether a verb has the keys that it is given.
+fn check_keys(raw: &Operation) -> Result<(), LoadError> {
+    let verb = raw.kind.verb();
+    let refuse = |text: String| Err(LoadError::Asked(text));
+    if verb.uses.has_size() && raw.size.is_none() {
+        return refuse("what is written has a size; add size = \"4KiB\"".into());
+    }
+    if !verb.uses.has_size() && raw.size.is_some() {
+        return refuse(
+            "size belongs to what is written; what is read has the size it was made with".into(),
+        );
+    }
+    if !raw.from.is_empty() && !verb.uses.has_source() {
+        return refuse(format!(
+            "from belongs to {}",
+            verbs::words(Uses::has_source)
+        ));
+    }
+    if !raw.then.is_empty() && !verb.uses.makes_object() {
+        return refuse(format!(
+            "then belongs to {}",
+            verbs::words(Uses::makes_object)
+        ));
+    }
+    for (option, given) in [
+        ("part-size", raw.part_size.is_some()),
+        ("field", raw.field.is_some()),
+    ] {
+        if given && !verb.has_option(option) {
+            return refuse(format!(
+                "{option} would change nothing for {}",
+                raw.kind.word()
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn step(raw: Operation) -> Result<UserStep, LoadError> {
     positive(raw.weight)?;
+    check_keys(&raw)?;
     let kind = raw.kind;
-    if kind.writes() && raw.size.is_none() {
-        return Err(LoadError::asked(
-            "what is written has a size; add size = \"4KiB\"",
-        ));
-    }
-    if !kind.writes() && raw.size.is_some() {
-        return Err(LoadError::asked(
-            "size belongs to what is written; what is read has the size it was made with",
-        ));
-    }
-    if !raw.from.is_empty() && !kind.reads_object() {
-        return Err(LoadError::asked("from belongs to get, head and delete"));
-    }
-    if !raw.then.is_empty() && !matches!(kind, StepKind::Put | StepKind::Multipart) {
-        return Err(LoadError::asked("then belongs to put and multipart"));
-    }
     let part_bytes = raw.part_size.as_deref().map_or(Ok(USUAL_PART), bytes)?;
     if part_bytes == 0 {
         return Err(LoadError::asked("part-size must be above 0"));
@@ -353,10 +368,11 @@ fn step(raw: Operation) -> Result<UserStep, LoadError> {
     }
     let mut then = Vec::new();
     for follow in &raw.then {
-        if !follow.kind.reads_object() || follow.one_in == 0 {
-            return Err(LoadError::asked(
-                "then is a get, head or delete, one-in 1 or more",
-            ));
+        if !follow.kind.verb().uses.follows() || follow.one_in == 0 {
+            return Err(LoadError::Asked(format!(
+                "then is one of {}, one-in 1 or more",
+                verbs::words(Uses::follows)
+            )));
         }
         then.push(Follow {
             kind: follow.kind,
@@ -467,6 +483,14 @@ mod tests {
                 "needs an operation that uploads",
             ),
             (&format!("{SOUND}weight = -1.0"), "no number above 0"),
+            (
+                &format!("{SOUND}part-size = \"5MiB\""),
+                "part-size would change nothing for put",
+            ),
+            (
+                &format!("{SOUND}from = [{{ objects = \"own\" }}]"),
+                "from belongs to get, head, delete",
+            ),
             (
                 &format!("thresholds = [\"p95\"]\n{SOUND}"),
                 "thresholds: threshold \"p95\"",

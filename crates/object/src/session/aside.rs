@@ -1,10 +1,8 @@
 //! Requests that belong to no operation of the load: its bucket, and pages of the server's own.
 
-use super::Session;
-use crate::calls::Call;
+use super::{NO_CONTENT, Session};
 use crate::exchange::Take;
 use crate::failure::{Failure, FailureKind, element};
-use crate::payload::Object;
 use std::rc::Rc;
 use sys::Clock;
 
@@ -43,24 +41,10 @@ impl Session {
         self.query.extend_from_slice(query.as_bytes());
         self.tail.clear();
         let now = habits.clock.now();
-        let nothing = (
-            Object {
-                owner: 0,
-                number: 0,
-                size: 0,
-            },
-            0,
-            0,
-        );
-        self.write_head(method, 0, habits, now, nothing.0, 0, 0);
-        let call = if method == "HEAD" {
-            Call::Head
-        } else {
-            Call::Bucket
-        };
+        self.write_head(method, 0, habits, now, NO_CONTENT.0, 0, 0);
         let result = tokio::time::timeout(
             habits.timeout,
-            self.exchange(&thread.ledger, call, nothing, take, now),
+            self.exchange(&thread.ledger, method, NO_CONTENT, take, now),
         )
         .await;
         if self.response.closes || !matches!(result, Ok(Ok(_))) {

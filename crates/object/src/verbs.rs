@@ -1,0 +1,394 @@
+//! The verbs of a scenario: what a user can do in a turn.
+//!
+//! What is known of a verb stands in a file of its own below this one: which requests it makes,
+//! under which names records count them, how each is addressed and what it carries, what is taken
+//! from the answer, which bytes count, what proves the answer right, on which services the verb
+//! works, and what a user does. Its word in scenarios is the name of its file.
+//!
+//! A new verb is such a file, its `mod` line, and its line in the list.
+
+mod delete;
+mod fetch;
+mod get;
+mod head;
+mod list;
+mod multipart;
+mod post;
+mod put;
+
+use crate::failure::{Failure, FailureKind};
+use crate::habits::{Habits, write_key};
+use crate::payload::Object;
+use crate::scenario::UserStep;
+use crate::target::Service;
+use crate::user::User;
+
+macro_rules! verbs {
+    ($($(#[$about:meta])* $verb:ident: $file:ident [$($call:ident = $request:ident),*];)*) => {
+        /// What a user does in one turn.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum StepKind {
+            $($(#[$about])* $verb,)*
+        }
+
+        /// One kind of request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Call {
+            $($($call,)*)*
+        }
+
+        /// Every kind of request, in the order of their counters.
+        pub(crate) const CALLS: &[Call] = &[$($(Call::$call,)*)*];
+
+        impl StepKind {
+            pub(crate) const ALL: &[Self] = &[$(Self::$verb,)*];
+
+            /// The word in scenarios.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$verb => stringify!($file),)*
+                }
+            }
+
+            pub(crate) fn verb(self) -> &'static Verb {
+                match self {
+                    $(Self::$verb => &$file::VERB,)*
+                }
+            }
+        }
+
+        impl Call {
+            pub(crate) fn request(self) -> &'static Request {
+                match self {
+                    $($(Self::$call => &$file::$request,)*)*
+                }
+            }
+        }
+
+        /// Does it, with all its requests.
+        pub(crate) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {
+            match task.kind {
+                $(StepKind::$verb => $file::perform(user, task).await,)*
+            }
+        }
+    };
+}
+
+verbs! {
+    Put: put [Put = PUT];
+    Get: get [Get = GET];
+    Head: head [Head = HEAD];
+    Delete: delete [Delete = DELETE];
+    List: list [List = LIST];
+    Post: post [Post = POST];
+    Multipart: multipart [
+        MultipartCreate = CREATE,
+        MultipartPart = PART,
+        MultipartComplete = COMPLETE,
+        MultipartAbort = ABORT
+    ];
+    Fetch: fetch [];
+}
+
+impl Call {
+    /// Position among [`CALLS`].
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What a verb is.
+pub(crate) struct Verb {
+    pub(crate) uses: Uses,
+    /// The kinds of requests that it makes.
+    pub(crate) calls: &'static [Call],
+    pub(crate) services: Services,
+    pub(crate) options: &'static [OwnOption],
+    /// What cannot be done with a step's values.
+    pub(crate) check: fn(&UserStep) -> Result<(), &'static str>,
+}
+
+impl Verb {
+    /// One without options, that works everywhere.
+    const fn of(uses: Uses, calls: &'static [Call]) -> Self {
+        Self {
+            uses,
+            calls,
+            services: Services::All,
+            options: &[],
+            check: |_| Ok(()),
+        }
+    }
+
+    /// Whether it has an option of its own by this name.
+    pub(crate) fn has_option(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option.name == name)
+    }
+}
+
+/// A key of a scenario's operation that not every verb has.
+pub(crate) struct OwnOption {
+    pub(crate) name: &'static str,
+    /// Its value in records.
+    pub(crate) text: fn(&UserStep) -> String,
+}
+
+/// What a verb is about, and what becomes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uses {
+    /// An object that the user makes.
+    New,
+    /// A file that the server names.
+    Posted,
+    /// An object that is there.
+    Present,
+    /// An object that is there, and afterwards not.
+    Removed,
+    /// The target's own URL.
+    Target,
+    /// The names of objects.
+    Names,
+}
+
+impl Uses {
+    /// Whether a scenario says of which size.
+    pub(crate) fn has_size(self) -> bool {
+        matches!(self, Self::New | Self::Posted)
+    }
+
+    /// Whether a scenario says from where the object is taken.
+    pub(crate) fn has_source(self) -> bool {
+        matches!(self, Self::Present | Self::Removed)
+    }
+
+    /// Whether the user has an object afterwards that it can name.
+    pub(crate) fn makes_object(self) -> bool {
+        matches!(self, Self::New)
+    }
+
+    /// Whether it can follow on what another verb has made.
+    pub(crate) fn follows(self) -> bool {
+        matches!(self, Self::Present | Self::Removed)
+    }
+}
+
+/// Words of the verbs of which something holds.
+pub(crate) fn words(holds: fn(Uses) -> bool) -> String {
+    let all = StepKind::ALL.iter();
+    let words: Vec<_> = all
+        .filter(|kind| holds(kind.verb().uses))
+        .map(|kind| kind.word())
+        .collect();
+    words.join(", ")
+}
+
+/// On which services a verb works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Services {
+    All,
+    S3,
+    Http,
+}
+
+/// What a user is to do: a verb, and what it is about.
+pub(crate) struct Task<'a> {
+    pub(crate) kind: StepKind,
+    pub(crate) step: &'a UserStep,
+    pub(crate) about: About<'a>,
+    pub(crate) verify: bool,
+    pub(crate) intended: Option<u64>,
+}
+
+/// One kind of request.
+pub(crate) struct Request {
+    /// In records and thresholds.
+    pub(crate) name: &'static str,
+    pub(crate) method: &'static str,
+    /// Writes the path, encoded.
+    pub(crate) path: fn(&Habits, &About<'_>, &mut Vec<u8>),
+    /// Writes the query, encoded, its names in order.
+    pub(crate) query: fn(&Habits, &About<'_>, &mut Vec<u8>),
+    pub(crate) carries: Carries,
+    pub(crate) takes: Takes,
+    pub(crate) counts: Counts,
+    /// Whether what it asks for is done where the server has nothing of this name.
+    pub(crate) removes: bool,
+    /// What proves that a successful answer is right, beyond the bytes of an object.
+    pub(crate) proof: fn(&About<'_>, &Answer<'_>) -> Result<(), Failure>,
+}
+
+impl Request {
+    /// About an object, with nothing in it and nothing in its answer.
+    const fn of(name: &'static str, method: &'static str) -> Self {
+        Self {
+            name,
+            method,
+            path: path_of_object,
+            query: |_, _, _| (),
+            carries: Carries::Text,
+            takes: Takes::Nothing,
+            counts: Counts::Nothing,
+            removes: false,
+            proof: |_, _| Ok(()),
+        }
+    }
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    /// The text that it is about, if any.
+    Text,
+    /// The part of the object that it is about.
+    Object,
+    /// The object as the file of a form.
+    Form,
+}
+
+/// What becomes of the body of a successful answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Nothing,
+    /// It is kept.
+    Text,
+    /// It is the object, which may be verified.
+    Object,
+}
+
+/// Which bytes of a request are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counts {
+    Nothing,
+    /// Those of the object that it carries.
+    Sent,
+    /// Those of the answer's body.
+    Received,
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct About<'a> {
+    /// Nothing is the target's own URL.
+    pub(crate) object: Option<Object>,
+    /// The part of it that a request carries.
+    pub(crate) from: u64,
+    pub(crate) length: u64,
+    /// The prefix whose keys are listed.
+    pub(crate) prefix: u32,
+    /// The multipart upload, and the number of its part.
+    pub(crate) upload: &'a str,
+    pub(crate) part: u64,
+    /// What the body says, where it is not of an object.
+    pub(crate) text: &'a [u8],
+}
+
+impl<'a> About<'a> {
+    /// The target itself.
+    pub(crate) const TARGET: Self = Self {
+        object: None,
+        from: 0,
+        length: 0,
+        prefix: 0,
+        upload: "",
+        part: 0,
+        text: b"",
+    };
+
+    /// A whole object.
+    pub(crate) fn object(object: Object) -> Self {
+        Self {
+            object: Some(object),
+            length: object.size,
+            ..Self::TARGET
+        }
+    }
+
+    /// A multipart upload of an object.
+    pub(crate) fn upload(object: Object, upload: &'a str) -> Self {
+        Self {
+            upload,
+            ..Self::object(object)
+        }
+    }
+}
+
+/// A successful answer.
+pub(crate) struct Answer<'a> {
+    pub(crate) status: u16,
+    /// As the head says it.
+    pub(crate) length: Option<u64>,
+    pub(crate) received: u64,
+    pub(crate) etag: &'a [u8],
+    /// Where it is kept.
+    pub(crate) body: &'a [u8],
+}
+
+fn wrong(what: &str) -> Failure {
+    Failure::new(FailureKind::Content, what)
+}
+
+/// Whether a length is that of the object, where there is one.
+fn has_length_of(about: &About<'_>, length: Option<u64>) -> Result<(), Failure> {
+    match about.object {
+        Some(object) if length != Some(object.size) => {
+            Err(wrong("the answer has another length than the object"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The path of the bucket, or of the target's URL.
+fn path_of_target(habits: &Habits, _: &About<'_>, out: &mut Vec<u8>) {
+    match &habits.service {
+        Service::S3 { bucket } => {
+            out.push(b'/');
+            out.extend_from_slice(bucket.as_bytes());
+        }
+        Service::Http { path } => out.extend_from_slice(path.as_bytes()),
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+}
+
+/// The path of an object; our own keys need no encoding.
+fn path_of_object(habits: &Habits, about: &About<'_>, out: &mut Vec<u8>) {
+    path_of_target(habits, about, out);
+    if let Some(object) = about.object {
+        if out.last() != Some(&b'/') {
+            out.push(b'/');
+        }
+        write_key(habits, object, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_call_stands_at_its_own_index_under_its_own_name() {
+        assert!(
+            CALLS
+                .iter()
+                .enumerate()
+                .all(|(index, call)| call.index() == index)
+        );
+        let names: BTreeSet<_> = CALLS.iter().map(|call| call.request().name).collect();
+        assert_eq!(names.len(), CALLS.len());
+    }
+
+    #[test]
+    fn every_verb_is_read_by_its_word_and_makes_requests() {
+        for kind in StepKind::ALL {
+            let read: Result<StepKind, serde::de::value::Error> = serde::Deserialize::deserialize(
+                serde::de::value::StrDeserializer::new(kind.word()),
+            );
+            assert_eq!(read.unwrap(), *kind);
+            assert!(!kind.verb().calls.is_empty(), "{}", kind.word());
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `multipart`: writes an object of the user's own in parts, and aborts where a part fails.
+
+use super::{
+    About, Call, Carries, Counts, OwnOption, Request, Services, Takes, Task, Uses, Verb, wrong,
+};
+use crate::failure::{Failure, FailureKind, element};
+use crate::habits::encoded;
+use crate::payload::Object;
+use crate::user::{User, is_gone};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use units::Bytes;
+
+pub(super) const VERB: Verb = Verb {
+    services: Services::S3,
+    options: &[OwnOption {
+        name: "part-size",
+        text: |step| Bytes(step.part_bytes).exact(),
+    }],
+    check: |step| {
+        if step.sizes.mean() / step.part_bytes as f64 > 10_000.0 {
+            return Err("an upload has at most 10,000 parts: raise part-size");
+        }
+        Ok(())
+    },
+    ..Verb::of(
+        Uses::New,
+        &[
+            Call::MultipartCreate,
+            Call::MultipartPart,
+            Call::MultipartComplete,
+            Call::MultipartAbort,
+        ],
+    )
+};
+
+pub(super) const CREATE: Request = Request {
+    query: |_, _, out| out.extend_from_slice(b"uploads="),
+    takes: Takes::Text,
+    proof: |_, answer| match element(answer.body, "UploadId") {
+        Some(_) => Ok(()),
+        None => Err(wrong("the answer has no UploadId")),
+    },
+    ..Request::of("multipart_create", "POST")
+};
+
+pub(super) const PART: Request = Request {
+    query: |_, about, out| {
+        let upload = encoded(about.upload);
+        let _infallible = write!(out, "partNumber={}&uploadId={upload}", about.part);
+    },
+    carries: Carries::Object,
+    counts: Counts::Sent,
+    proof: |_, answer| match answer.etag {
+        [] => Err(wrong("the answer has no ETag")),
+        _ => Ok(()),
+    },
+    ..Request::of("multipart_part", "PUT")
+};
+
+pub(super) const COMPLETE: Request = Request {
+    query: |_, about, out| {
+        let _infallible = write!(out, "uploadId={}", encoded(about.upload));
+    },
+    takes: Takes::Text,
+    // S3 may find out after it has said 200.
+    proof: |_, answer| match element(answer.body, "ETag") {
+        Some(_) => Ok(()),
+        None => Err(Failure::status(answer.status, answer.body)),
+    },
+    ..Request::of("multipart_complete", "POST")
+};
+
+pub(super) const ABORT: Request = Request {
+    query: COMPLETE.query,
+    removes: true,
+    ..Request::of("multipart_abort", "DELETE")
+};
+
+pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {
+    let object = task.about.object.expect("an upload is of an object");
+    let upload = create(user, object, task.intended).await?;
+    let result = parts(user, object, &upload, task.step.part_bytes).await;
+    if result.is_err() {
+        let aborted = user
+            .session
+            .call(
+                Call::MultipartAbort,
+                About::upload(object, &upload),
+                false,
+                None,
+            )
+            .await;
+        if aborted.is_err_and(|failure| !is_gone(&failure)) {
+            return result;
+        }
+    }
+    let mut owned = user.owned.borrow_mut();
+    owned.uploads.retain(|(_, open)| *open != upload);
+    result
+}
+
+/// Begins an upload; its name.
+async fn create(user: &mut User, object: Object, intended: Option<u64>) -> Result<String, Failure> {
+    let hidden_before = std::mem::replace(&mut user.owned.borrow_mut().may_hide_uploads, true);
+    let about = About::upload(object, "");
+    let created = user
+        .session
+        .call(Call::MultipartCreate, about, false, intended)
+        .await;
+    // A status is an answer; after anything else the server may have begun what nobody was told of.
+    let is_known = matches!(
+        &created,
+        Ok(_)
+            | Err(Failure {
+                kind: FailureKind::Status(_) | FailureKind::Connect,
+                ..
+            })
+    );
+    user.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
+    created?;
+    let upload = element(user.session.collected(), "UploadId")
+        .unwrap_or_default()
+        .to_owned();
+    let mut owned = user.owned.borrow_mut();
+    owned.uploads.push((object, upload.clone()));
+    Ok(upload)
+}
+
+/// Sends all parts and completes the upload.
+async fn parts(
+    user: &mut User,
+    object: Object,
+    upload: &str,
+    part_bytes: u64,
+) -> Result<(), Failure> {
+    let mut list = String::from("<CompleteMultipartUpload>");
+    let (mut from, mut part) = (0, 1);
+    loop {
+        let length = (object.size - from).min(part_bytes);
+        let about = About {
+            from,
+            length,
+            part,
+            ..About::upload(object, upload)
+        };
+        user.session
+            .call(Call::MultipartPart, about, false, None)
+            .await?;
+        let etag = String::from_utf8_lossy(user.session.etag()).replace('"', "&quot;");
+        let _infallible = write!(
+            list,
+            "<Part><PartNumber>{part}</PartNumber><ETag>{etag}</ETag></Part>"
+        );
+        (from, part) = (from + length, part + 1);
+        if from >= object.size {
+            break;
+        }
+    }
+    list.push_str("</CompleteMultipartUpload>");
+    let complete = About {
+        text: list.as_bytes(),
+        ..About::upload(object, upload)
+    };
+    user.session
+        .call(Call::MultipartComplete, complete, false, None)
+        .await
+        .map(drop)
+}
