@@ -3,7 +3,7 @@
 use crate::connection::Stream;
 use crate::failure::{Failure, FailureKind};
 use crate::habits::Thread;
-use crate::payload::{Object, Payload};
+use crate::payload::{Object, ObjectRange, Payload};
 use crate::wire::Response;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -65,9 +65,7 @@ impl Body {
 /// A request as it goes out: head, a part of an object, and what follows it.
 pub(crate) struct Outgoing<'a> {
     pub(crate) head: &'a [u8],
-    pub(crate) object: Object,
-    pub(crate) from: u64,
-    pub(crate) length: u64,
+    pub(crate) range: ObjectRange,
     pub(crate) tail: &'a [u8],
 }
 
@@ -78,7 +76,8 @@ pub(crate) async fn send(
     payload: &Payload,
 ) -> io::Result<()> {
     let (head, tail) = (outgoing.head.len(), outgoing.tail.len());
-    let body_end = to_u64(head) + outgoing.length;
+    let range = outgoing.range;
+    let body_end = to_u64(head) + range.length;
     let end = body_end + to_u64(tail);
     let mut sent = 0_u64;
     poll_fn(|context| {
@@ -93,11 +92,11 @@ pub(crate) async fn send(
                 room[0] = IoSlice::new(rest);
                 used = 1;
             }
-            let done = sent.saturating_sub(to_u64(head)).min(outgoing.length);
+            let done = sent.saturating_sub(to_u64(head)).min(range.length);
             let inside = payload.fill(
-                outgoing.object,
-                outgoing.from + done,
-                outgoing.length - done,
+                range.object,
+                range.from + done,
+                range.length - done,
                 &mut room[used..9],
             );
             used += inside;
@@ -190,11 +189,7 @@ mod tests {
     #[test]
     fn a_success_is_verified_and_an_error_is_collected() {
         let payload = Payload::new(crate::payload::ObjectData::Random, 1);
-        let object = Object {
-            owner: 1,
-            number: 1,
-            size: 4,
-        };
+        let object = Object::new(1, 1, 4);
         let right: Vec<u8> = payload.pieces(object, 0, 4).flatten().copied().collect();
         let mut body = Body::default();
         right

@@ -154,11 +154,7 @@ pub(crate) fn read_key(habits: &Habits, key: &str) -> Option<Object> {
         .strip_prefix(&habits.root)?
         .split_once(habits.separator)?;
     let (owner, number) = name.strip_prefix('u')?.split_once('-')?;
-    Some(Object {
-        owner: owner.parse().ok()?,
-        number: number.parse().ok()?,
-        size: 0,
-    })
+    Some(Object::new(owner.parse().ok()?, number.parse().ok()?, 0))
 }
 
 /// Percent-encoding of all but the unreserved characters, as signatures need it.

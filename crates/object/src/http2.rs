@@ -105,7 +105,7 @@ impl Line {
         let (mut open, connected) = self.ready(peer, thread, ledger).await?;
         let _slot = open.slot().await;
         let (request, front) = request(peer, outgoing.head)?;
-        let total = to_u64(front.len()) + outgoing.length + to_u64(outgoing.tail.len());
+        let total = to_u64(front.len()) + outgoing.range.length + to_u64(outgoing.tail.len());
         let (answer, stream) = open
             .requests
             .send_request(request, total == 0)
@@ -366,14 +366,14 @@ fn pieces(
     progress: &Rc<Progress>,
 ) -> Vec<Content> {
     let mut out = Vec::new();
-    let (mut from, mut left, mut front) = (outgoing.from, outgoing.length, front);
+    let (mut from, mut left, mut front) = (outgoing.range.from, outgoing.range.length, front);
     loop {
         let length = left.min(MOST_PIECE);
         let is_last = length == left;
         out.push(Content {
             thread: Rc::clone(thread),
             front: std::mem::take(&mut front),
-            object: outgoing.object,
+            object: outgoing.range.object,
             from,
             length,
             back: if is_last {

@@ -46,11 +46,51 @@ pub(crate) struct Object {
     pub(crate) owner: u32,
     pub(crate) number: u64,
     pub(crate) size: u64,
+    /// What it holds: by its own identity, or by that of the object of which it is a copy.
+    content: u64,
 }
 
 impl Object {
     /// Owner of what is made before the load.
     pub(crate) const SEED: u32 = u32::MAX;
+
+    /// An object with content of its own.
+    pub(crate) fn new(owner: u32, number: u64, size: u64) -> Self {
+        Self {
+            owner,
+            number,
+            size,
+            content: split_mix(number ^ split_mix(u64::from(owner))),
+        }
+    }
+
+    /// An object that holds what this one does.
+    pub(crate) fn copy(self, owner: u32, number: u64) -> Self {
+        Self {
+            owner,
+            number,
+            ..self
+        }
+    }
+}
+
+/// A part of what an object holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectRange {
+    pub(crate) object: Object,
+    pub(crate) from: u64,
+    pub(crate) length: u64,
+}
+
+impl ObjectRange {
+    /// Nothing of any object.
+    pub(crate) fn empty() -> Self {
+        Self {
+            object: Object::new(0, 0, 0),
+            from: 0,
+            length: 0,
+        }
+    }
 }
 
 /// The pool of a run.
@@ -81,8 +121,7 @@ impl Payload {
 
     /// Place in the pool of byte `from` of an object.
     fn place(&self, object: Object, from: u64) -> usize {
-        let start =
-            split_mix(self.seed ^ split_mix(object.number ^ split_mix(u64::from(object.owner))));
+        let start = split_mix(self.seed ^ object.content);
         let length = to_u64(self.pool.len());
         to_usize((start % length + from % length) % length)
     }
@@ -156,11 +195,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_found_where_it_is() {
         let payload = Payload::new(ObjectData::Random, 5);
-        let object = Object {
-            owner: 1,
-            number: 9,
-            size: 10_000,
-        };
+        let object = Object::new(1, 9, 10_000);
         let mut got = bytes(&payload, object, 0, 10_000);
         assert_eq!(payload.first_wrong(object, 0, &got), None);
         got[7777] ^= 1;
@@ -171,11 +206,7 @@ mod tests {
     #[test]
     fn another_object_is_not_this_one() {
         let payload = Payload::new(ObjectData::Text, 5);
-        let [mine, other] = [1, 2].map(|number| Object {
-            owner: 1,
-            number,
-            size: 64,
-        });
+        let [mine, other] = [1, 2].map(|number| Object::new(1, number, 64));
         assert!(
             payload
                 .first_wrong(mine, 0, &bytes(&payload, other, 0, 64))
@@ -184,12 +215,18 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_holds_what_its_source_does() {
+        let payload = Payload::new(ObjectData::Random, 5);
+        let source = Object::new(Object::SEED, 3, 500);
+        let copy = source.copy(1, 4);
+        assert_eq!((copy.owner, copy.number, copy.size), (1, 4, 500));
+        let got = bytes(&payload, source, 0, 500);
+        assert_eq!(payload.first_wrong(copy, 0, &got), None);
+    }
+
+    #[test]
     fn text_is_letters_and_digits_and_zeros_are_zeros() {
-        let object = Object {
-            owner: 0,
-            number: 0,
-            size: 5000,
-        };
+        let object = Object::new(0, 0, 5000);
         assert!(
             bytes(&Payload::new(ObjectData::Text, 1), object, 0, 5000)
                 .iter()
@@ -206,7 +243,7 @@ mod tests {
         #[test]
         fn any_part_is_the_same_part_of_the_whole(number in any::<u64>(), from in 0_u64..10_000_000, length in 0_u64..100_000) {
             let payload = POOL.get_or_init(|| Payload::new(ObjectData::Random, 3));
-            let object = Object { owner: 2, number, size: from + length };
+            let object = Object::new(2, number, from + length);
             let part = bytes(payload, object, from, length);
             prop_assert_eq!(part.len(), usize::try_from(length).unwrap());
             let half = length / 2;

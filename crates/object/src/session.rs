@@ -9,10 +9,10 @@ mod aside;
 use crate::connection::Stream;
 use crate::exchange::{Body, Outgoing, Take, receive, send};
 use crate::failure::{Failure, FailureKind};
-use crate::habits::{Habits, Thread};
+use crate::habits::Thread;
 use crate::http2::{Line, Parts};
 use crate::ledger::{Ledger, Moments, add};
-use crate::payload::Object;
+use crate::payload::ObjectRange;
 use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
 use crate::verbs::{About, Answer, Call, Carries, Counts, Request, Takes};
 use crate::wire::{Expect, Response};
@@ -37,6 +37,8 @@ pub(crate) struct Session {
     query: Vec<u8>,
     head: Vec<u8>,
     tail: Vec<u8>,
+    /// Value of a request's own header.
+    header: Vec<u8>,
     response: Response,
     body: Body,
     failures_in_a_row: u32,
@@ -57,6 +59,7 @@ impl Session {
             query: Vec::new(),
             head: Vec::new(),
             tail: Vec::new(),
+            header: Vec::new(),
             response: Response::new(),
             body: Body::default(),
             failures_in_a_row: 0,
@@ -184,19 +187,24 @@ impl Session {
         self.tail.clear();
         (request.path)(habits, about, &mut self.path);
         (request.query)(habits, about, &mut self.query);
-        let (object, from, length) = content(request, about);
+        let range = content(request, about);
+        self.header.clear();
+        let header = request.header.map(|(name, write)| {
+            write(habits, about, &mut self.header);
+            name
+        });
         let mut form = String::new();
         if request.carries == Carries::Form {
             form = format!(
                 "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
-                habits.field, object.owner, object.number
+                habits.field, range.object.owner, range.object.number
             );
             self.tail
                 .extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
         }
         self.tail.extend_from_slice(about.text);
-        let total = to_u64(form.len()) + length + to_u64(self.tail.len());
-        self.write_head(request.method, total, habits, now, object, from, length);
+        let total = to_u64(form.len()) + range.length + to_u64(self.tail.len());
+        self.write_head(request.method, total, range, header, now);
         if request.carries == Carries::Form {
             self.head.truncate(self.head.len() - 2);
             let _infallible = write!(
@@ -206,20 +214,17 @@ impl Session {
         }
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one call site; a struct would be taken apart at once"
-    )]
+    /// Writes the head of a request with `total` bytes of body, and the header of this name whose
+    /// value is prepared.
     fn write_head(
         &mut self,
         method: &str,
         total: u64,
-        habits: &Habits,
+        range: ObjectRange,
+        header: Option<&'static str>,
         now: u64,
-        object: Object,
-        from: u64,
-        length: u64,
     ) {
+        let habits = &self.thread.habits;
         let peer = &self.thread.peers[self.peer];
         self.head.clear();
         let head = &mut self.head;
@@ -233,13 +238,14 @@ impl Session {
         for part in [b" HTTP/1.1\r\nhost: ", peer.authority.as_bytes(), b"\r\n"] {
             head.extend_from_slice(part);
         }
+        let header = header.map(|name| (name, self.header.as_slice()));
         if let Some(signer) = &mut self.signer {
             let payload = match (total, habits.signs_payload) {
                 (0, true) => *EMPTY,
                 (_, true) => digest(
                     habits
                         .payload
-                        .pieces(object, from, length)
+                        .pieces(range.object, range.from, range.length)
                         .chain([self.tail.as_slice()]),
                 ),
                 (_, false) => *UNSIGNED,
@@ -250,9 +256,13 @@ impl Session {
                 query: &self.query,
                 host: &peer.authority,
                 payload: &payload,
-                further: &[],
+                further: header.as_slice(),
             };
             signer.sign(habits.epoch + now / 1_000_000_000, &request, head);
+        } else if let Some((name, value)) = header {
+            for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+                head.extend_from_slice(part);
+            }
         }
         if total > 0 || matches!(method, "PUT" | "POST") {
             let _infallible = write!(head, "content-length: {total}\r\n");
@@ -273,10 +283,10 @@ impl Session {
         issued: u64,
     ) -> Result<Moments, Failure> {
         let timeout = self.thread.habits.timeout;
-        let part = content(request, about);
+        let range = content(request, about);
         let result = match tokio::time::timeout(
             timeout,
-            self.exchange(ledger, request.method, part, take, issued),
+            self.exchange(ledger, request.method, range, take, issued),
         )
         .await
         {
@@ -305,7 +315,7 @@ impl Session {
         &mut self,
         ledger: &Ledger,
         method: &str,
-        part: (Object, u64, u64),
+        range: ObjectRange,
         take: Take,
         issued: u64,
     ) -> Result<Moments, Failure> {
@@ -320,9 +330,7 @@ impl Session {
         (self.body.at, self.body.wrong) = (0, None);
         let outgoing = Outgoing {
             head: &self.head,
-            object: part.0,
-            from: part.1,
-            length: part.2,
+            range,
             tail: &self.tail,
         };
         if let Some(line) = &self.line {
@@ -407,21 +415,14 @@ impl Session {
     }
 }
 
-/// The part of which object a request carries.
-fn content(request: &Request, about: &About<'_>) -> (Object, u64, u64) {
+/// What a request carries of an object.
+fn content(request: &Request, about: &About<'_>) -> ObjectRange {
     match (request.carries, about.object) {
-        (Carries::Object | Carries::Form, Some(object)) => (object, about.from, about.length),
-        (Carries::Text | Carries::Object | Carries::Form, _) => NO_CONTENT,
+        (Carries::Object | Carries::Form, Some(object)) => ObjectRange {
+            object,
+            from: about.from,
+            length: about.length,
+        },
+        (Carries::Text | Carries::Object | Carries::Form, _) => ObjectRange::empty(),
     }
 }
-
-/// No part of any object.
-const NO_CONTENT: (Object, u64, u64) = (
-    Object {
-        owner: 0,
-        number: 0,
-        size: 0,
-    },
-    0,
-    0,
-);

@@ -51,7 +51,7 @@ pub(crate) struct Signed<'a> {
     /// In hexadecimal, or [`UNSIGNED`].
     pub(crate) payload: &'a [u8; 64],
     /// Further headers to sign, with lower-case names.
-    pub(crate) further: &'a [(&'a str, &'a str)],
+    pub(crate) further: &'a [(&'a str, &'a [u8])],
 }
 
 /// Signs requests of one account.
@@ -115,12 +115,7 @@ impl Signer {
         let all = own
             .into_iter()
             .chain(token.map(|token| ("x-amz-security-token", token.as_bytes())));
-        let all = all.chain(
-            request
-                .further
-                .iter()
-                .map(|(name, value)| (*name, value.as_bytes())),
-        );
+        let all = all.chain(request.further.iter().copied());
         let count = headers
             .iter_mut()
             .zip(all)
@@ -281,7 +276,7 @@ mod tests {
         path: &str,
         query: &str,
         payload: &[u8; 64],
-        further: &[(&str, &str)],
+        further: &[(&str, &[u8])],
     ) -> String {
         let mut signer = Signer::new(Credentials {
             access_key: "AKIAIOSFODNN7EXAMPLE".into(),
@@ -315,13 +310,13 @@ mod tests {
     #[test]
     fn the_examples_of_the_s3_reference_are_signed_as_printed() {
         assert_eq!(
-            signature("GET", "/test.txt", "", EMPTY, &[("range", "bytes=0-9")]),
+            signature("GET", "/test.txt", "", EMPTY, &[("range", b"bytes=0-9")]),
             "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
         );
         let put = digest([&b"Welcome to "[..], b"Amazon S3."].into_iter());
-        let further = [
-            ("date", "Fri, 24 May 2013 00:00:00 GMT"),
-            ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+        let further: [(&str, &[u8]); 2] = [
+            ("date", b"Fri, 24 May 2013 00:00:00 GMT"),
+            ("x-amz-storage-class", b"REDUCED_REDUNDANCY"),
         ];
         assert_eq!(
             signature("PUT", "/test%24file.text", "", &put, &further),

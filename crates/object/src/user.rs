@@ -46,11 +46,7 @@ impl SeedSet {
         for seed in seeds {
             for _ in 0..seed.count {
                 let number = units::lossless::to_u64(objects.len());
-                objects.push(Object {
-                    owner: Object::SEED,
-                    number,
-                    size: seed.size,
-                });
+                objects.push(Object::new(Object::SEED, number, seed.size));
                 let rank = match keys {
                     KeyChoice::Uniform => 1.0,
                     KeyChoice::Zipf(theta) => ((number + 1) as f64).powf(-theta),
@@ -161,57 +157,58 @@ impl User {
         let skipped = Turn::Skipped {
             sleep_ns: step.sleep_ns(0),
         };
-        let object = match uses {
+        let about = match uses {
             Uses::New | Uses::Posted => {
                 let size = sizes.draw(&mut self.random);
-                Some(self.new_object(size))
+                About::object(Object::new(self.index, self.next_number(), size))
             }
-            Uses::Present => match self.choose(&step.from, sources.as_ref()) {
-                Some(object) => Some(object),
-                None => return skipped,
-            },
+            Uses::Copied | Uses::Present => {
+                let Some(object) = self.choose(&step.from, sources.as_ref()) else {
+                    return skipped;
+                };
+                if uses == Uses::Copied {
+                    About::copy(object, self.index, self.next_number())
+                } else {
+                    About::object(object)
+                }
+            }
             Uses::Removed => {
                 let from_seeds = step.from.iter().any(|source| source.set == ObjectSet::Seed);
                 let own = || self.owned.borrow_mut().live.pop_front();
                 match if from_seeds { self.seeds.take() } else { own() } {
-                    Some(object) => Some(object),
+                    Some(object) => About::object(object),
                     None if from_seeds => return Turn::Exhausted,
                     None => return skipped,
                 }
             }
-            Uses::Target | Uses::Names => None,
+            Uses::Target | Uses::Names => About::TARGET,
         };
+        let (kind, verify) = (step.kind, choices.verify);
         let task = Task {
-            kind: step.kind,
+            kind,
             step,
-            about: object.map_or(About::TARGET, About::object),
-            verify: choices.verify,
+            about,
+            verify,
             intended,
         };
         let done = self.perform(&task).await;
-        if let (Ok(()), Some(object)) = (done, object) {
-            self.follow(step, object, choices.verify).await;
-        }
-        let size = match uses {
-            Uses::Target => self.session.received(),
-            Uses::New | Uses::Posted | Uses::Present | Uses::Removed | Uses::Names => {
-                object.map_or(0, |object| object.size)
-            }
+        let size = match about.object {
+            None if uses == Uses::Target => self.session.received(),
+            object => object.map_or(0, |object| object.size),
         };
+        if let (Ok(()), Some(object)) = (done, about.object) {
+            self.follow(step, object, verify).await;
+        }
         Turn::Done {
             sleep_ns: step.sleep_ns(size),
         }
     }
 
-    fn new_object(&mut self, size: u64) -> Object {
+    /// The number of the next object of its own.
+    fn next_number(&self) -> u64 {
         let mut owned = self.owned.borrow_mut();
-        let object = Object {
-            owner: self.index,
-            number: owned.next,
-            size,
-        };
         owned.next += 1;
-        object
+        owned.next - 1
     }
 
     /// Which prefix is listed.

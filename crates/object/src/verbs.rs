@@ -140,6 +140,8 @@ pub(crate) struct OwnOption {
 pub(crate) enum Uses {
     /// An object that the user makes.
     New,
+    /// An object that the user makes of another.
+    Copied,
     /// A file that the server names.
     Posted,
     /// An object that is there.
@@ -160,12 +162,17 @@ impl Uses {
 
     /// Whether a scenario says from where the object is taken.
     pub(crate) fn has_source(self) -> bool {
-        matches!(self, Self::Present | Self::Removed)
+        matches!(self, Self::Copied | Self::Present | Self::Removed)
     }
 
     /// Whether the user has an object afterwards that it can name.
     pub(crate) fn makes_object(self) -> bool {
-        matches!(self, Self::New)
+        matches!(self, Self::New | Self::Copied)
+    }
+
+    /// Whether the object that is taken must be there.
+    pub(crate) fn reads(self) -> bool {
+        matches!(self, Self::Copied | Self::Present)
     }
 
     /// Whether it can follow on what another verb has made.
@@ -201,15 +208,20 @@ pub(crate) struct Task<'a> {
     pub(crate) intended: Option<u64>,
 }
 
+/// Writes a part of a request.
+pub(crate) type Writer = fn(&Habits, &About<'_>, &mut Vec<u8>);
+
 /// One kind of request.
 pub(crate) struct Request {
     /// In records and thresholds.
     pub(crate) name: &'static str,
     pub(crate) method: &'static str,
     /// Writes the path, encoded.
-    pub(crate) path: fn(&Habits, &About<'_>, &mut Vec<u8>),
+    pub(crate) path: Writer,
     /// Writes the query, encoded, its names in order.
-    pub(crate) query: fn(&Habits, &About<'_>, &mut Vec<u8>),
+    pub(crate) query: Writer,
+    /// A header of its own: its name in lower-case letters, and what writes its value.
+    pub(crate) header: Option<(&'static str, Writer)>,
     pub(crate) carries: Carries,
     pub(crate) takes: Takes,
     pub(crate) counts: Counts,
@@ -227,6 +239,7 @@ impl Request {
             method,
             path: path_of_object,
             query: |_, _, _| (),
+            header: None,
             carries: Carries::Text,
             takes: Takes::Nothing,
             counts: Counts::Nothing,
@@ -272,6 +285,8 @@ pub(crate) enum Counts {
 pub(crate) struct About<'a> {
     /// Nothing is the target's own URL.
     pub(crate) object: Option<Object>,
+    /// What the object is made of, where that is another.
+    pub(crate) source: Option<Object>,
     /// The part of it that a request carries.
     pub(crate) from: u64,
     pub(crate) length: u64,
@@ -288,6 +303,7 @@ impl<'a> About<'a> {
     /// The target itself.
     pub(crate) const TARGET: Self = Self {
         object: None,
+        source: None,
         from: 0,
         length: 0,
         prefix: 0,
@@ -302,6 +318,14 @@ impl<'a> About<'a> {
             object: Some(object),
             length: object.size,
             ..Self::TARGET
+        }
+    }
+
+    /// A copy of an object, under another owner and number.
+    pub(crate) fn copy(source: Object, owner: u32, number: u64) -> Self {
+        Self {
+            source: Some(source),
+            ..Self::object(source.copy(owner, number))
         }
     }
 

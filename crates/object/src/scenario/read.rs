@@ -207,10 +207,12 @@ impl Scenario {
         if self.course().total_ns() == 0 || self.course().peak() <= 0.0 {
             return refuse("the load has no length, or never more than no users; give stages such as { for = \"30s\", to = 16 }".into());
         }
-        let uploads = self
-            .steps
-            .iter()
-            .any(|step| step.kind.verb().uses.makes_object());
+        // Copies of own objects alone begin with none.
+        let uploads = self.steps.iter().any(|step| {
+            let of_seeds = || step.from.iter().any(|from| from.set == ObjectSet::Seed);
+            let uses = step.kind.verb().uses;
+            uses.makes_object() && (uses.has_size() || step.from.is_empty() || of_seeds())
+        });
         for step in &self.steps {
             let (word, uses) = (step.kind.word(), step.kind.verb().uses);
             let takes = |set| step.from.iter().any(|source| source.set == set);
@@ -225,7 +227,7 @@ impl Scenario {
                     "{word} of own objects needs an operation that uploads: add [[operation]] with kind = \"put\""
                 ));
             }
-            let reads = |step: &UserStep| step.kind.verb().uses == Uses::Present;
+            let reads = |step: &UserStep| step.kind.verb().uses.reads();
             if uses == Uses::Removed && takes(ObjectSet::Seed) && self.steps.iter().any(reads) {
                 return refuse("a scenario that deletes its seeds cannot also read objects: the reads would fail".into());
             }

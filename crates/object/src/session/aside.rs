@@ -1,8 +1,9 @@
 //! Requests that belong to no operation of the load: its bucket, and pages of the server's own.
 
-use super::{NO_CONTENT, Session};
+use super::Session;
 use crate::exchange::Take;
 use crate::failure::{Failure, FailureKind, element};
+use crate::payload::ObjectRange;
 use std::rc::Rc;
 use sys::Clock;
 
@@ -41,10 +42,11 @@ impl Session {
         self.query.extend_from_slice(query.as_bytes());
         self.tail.clear();
         let now = habits.clock.now();
-        self.write_head(method, 0, habits, now, NO_CONTENT.0, 0, 0);
+        let nothing = ObjectRange::empty();
+        self.write_head(method, 0, nothing, None, now);
         let result = tokio::time::timeout(
             habits.timeout,
-            self.exchange(&thread.ledger, method, NO_CONTENT, take, now),
+            self.exchange(&thread.ledger, method, nothing, take, now),
         )
         .await;
         if self.response.closes || !matches!(result, Ok(Ok(_))) {
