@@ -135,7 +135,7 @@ pub struct Follow {
 }
 
 /// Names and texts of the built-in scenarios.
-const PRESETS: [(&str, &str); 14] = [
+const PRESETS: [(&str, &str); 15] = [
     ("upload", include_str!("presets/upload.toml")),
     ("download", include_str!("presets/download.toml")),
     ("mixed", include_str!("presets/mixed.toml")),
@@ -151,6 +151,7 @@ const PRESETS: [(&str, &str); 14] = [
         "put-get-verify",
         include_str!("presets/put-get-verify.toml"),
     ),
+    ("copy", include_str!("presets/copy.toml")),
     ("post", include_str!("presets/post.toml")),
     ("fetch", include_str!("presets/fetch.toml")),
 ];

@@ -7,6 +7,7 @@
 //!
 //! A new verb is such a file, its `mod` line, and its line in the list.
 
+mod copy;
 mod delete;
 mod fetch;
 mod get;
@@ -82,6 +83,7 @@ verbs! {
     Head: head [Head = HEAD];
     Delete: delete [Delete = DELETE];
     List: list [List = LIST];
+    Copy: copy [Copy = COPY];
     Post: post [Post = POST];
     Multipart: multipart [
         MultipartCreate = CREATE,

@@ -227,6 +227,38 @@ fn the_server_counts_what_the_generator_counts() {
 }
 
 #[test]
+fn copies_hold_what_their_seeds_do_and_are_removed() {
+    let server = Server::start(&["--memory"]);
+    let run = [
+        "copy",
+        "--target",
+        &target("http", &[&server.address]),
+        "--seeds",
+        "10",
+        "--users",
+        "4",
+        "--iterations",
+        "100",
+        "--verify",
+    ];
+    let (mut records, output) = load(&run);
+    let said = text(&output);
+    assert!(
+        code(&output) == 0 && !said.contains("server_disagrees"),
+        "{said}"
+    );
+    let record = records.remove(0);
+    let counts = ["copy", "get", "delete"].map(|kind| {
+        let done = record.operations.kind(kind).unwrap();
+        (done.count, done.errors)
+    });
+    assert_eq!(counts, [(100, 0); 3]);
+    let bytes = |kind| record.operations.kind(kind).unwrap().bytes;
+    assert_eq!((bytes("copy"), bytes("get")), (0, 100 * (64 << 10)));
+    assert_eq!(record.load.unwrap().left_behind, 0);
+}
+
+#[test]
 #[expect(
     clippy::too_many_lines,
     reason = "to be divided when it is changed next"
