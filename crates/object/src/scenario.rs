@@ -6,6 +6,7 @@
 //! whichever connection is free takes the next.
 
 mod adjust;
+mod check;
 mod describe;
 mod read;
 mod sizes;

@@ -2,13 +2,13 @@
 
 use super::{
     Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode, Scenario, Seed,
-    Sleep, StepKind, UserStep,
+    Sleep, UserStep,
 };
 use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Leg, Ramp, Spacing};
 use crate::threshold::threshold;
-use crate::verbs::{self, Uses};
+use crate::verbs::{self, StepKind, Uses};
 use serde::Deserialize;
 use units::{Bytes, Nanos, Rate};
 
@@ -194,45 +194,6 @@ impl Scenario {
             .check()
             .map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
         Ok(scenario)
-    }
-
-    /// Whether the parts fit together.
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
-        let refuse = |text: String| Err(LoadError::Asked(text));
-        if self.steps.is_empty() {
-            return refuse(
-                "no operation; add [[operation]] with kind = \"put\", \"get\", \"list\", …".into(),
-            );
-        }
-        if self.course().total_ns() == 0 || self.course().peak() <= 0.0 {
-            return refuse("the load has no length, or never more than no users; give stages such as { for = \"30s\", to = 16 }".into());
-        }
-        // Copies of own objects alone begin with none.
-        let uploads = self.steps.iter().any(|step| {
-            let of_seeds = || step.from.iter().any(|from| from.set == ObjectSet::Seed);
-            let uses = step.kind.verb().uses;
-            uses.makes_object() && (uses.has_size() || step.from.is_empty() || of_seeds())
-        });
-        for step in &self.steps {
-            let (word, uses) = (step.kind.word(), step.kind.verb().uses);
-            let takes = |set| step.from.iter().any(|source| source.set == set);
-            let needs_seed = uses.has_source() && !takes(ObjectSet::Own);
-            if needs_seed && self.seed_count() == 0 {
-                return refuse(format!(
-                    "{word} needs objects that exist before: add [[seed]] with count and size"
-                ));
-            }
-            if uses.has_source() && !needs_seed && !takes(ObjectSet::Seed) && !uploads {
-                return refuse(format!(
-                    "{word} of own objects needs an operation that uploads: add [[operation]] with kind = \"put\""
-                ));
-            }
-            let reads = |step: &UserStep| step.kind.verb().uses.reads();
-            if uses == Uses::Removed && takes(ObjectSet::Seed) && self.steps.iter().any(reads) {
-                return refuse("a scenario that deletes its seeds cannot also read objects: the reads would fail".into());
-            }
-        }
-        Ok(())
     }
 }
 
