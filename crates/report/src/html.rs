@@ -17,10 +17,11 @@ mod sections;
 mod traces;
 mod words;
 
-use crate::plot::{escape, key};
+use crate::plot::{disturbs, key};
 use analyze::{Study, StudyRow};
+use maud::{Markup, PreEscaped, html};
 use record::{Quantity, Record, Role};
-use std::fmt::Write as _;
+use sections::Part;
 
 /// The name that a study gives to all kinds of operations together.
 const ALL: &str = "all";
@@ -32,39 +33,53 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 #[must_use]
 pub fn html(study: &Study, records: &[Record]) -> String {
     let title = title(study);
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-    );
-    let mut body = String::new();
-    let mut contents = Vec::new();
-    let mut section = |id: &'static str, name: &'static str, text: Option<String>| {
-        if let Some(text) = text {
-            contents.push((id, name));
-            body.push_str(&text);
+    let sections = sections(study, records);
+    let page = html! {
+        (PreEscaped("<!doctype html>\n"))
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (header(study, records, &title, &sections))
+                (tools(study))
+                main { @for part in &sections { @if let Some(text) = &part.text { (text) "\n" } } }
+                footer { "Written by Fathom from records alone." }
+                div id="tip" role="status" hidden {}
+                script { (PreEscaped(SCRIPT)) }
+            }
         }
+        "\n"
     };
-    section("environments", "Environments", environment::section(study));
-    section("findings", "Findings", findings::section(study, records));
-    section("overview", "Overview", overview::section(study));
-    section("scenarios", "Scenarios", load::section(study, records));
-    section("rows", "Rows", rows::section(study, records));
-    for part in sections::all(study, records) {
-        section(part.id, part.name, part.text);
-    }
-    section("method", "Method", Some(method::section(study, records)));
-    write_header(&mut out, study, records, &contents);
-    write_tools(&mut out, study);
-    let _infallible = write!(
-        out,
-        "<main>\n{body}</main>\n<footer>Written by Fathom from records alone.</footer>\n"
-    );
-    let _infallible = write!(
-        out,
-        "<div id=\"tip\" role=\"status\" hidden></div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
-    );
+    // Texts of records may hold characters that change the look of other text.
+    page.into_string()
+        .replace(|c| c != '\n' && disturbs(c), "\u{fffd}")
+}
+
+/// All sections in their order; those without text have nothing to show.
+fn sections(study: &Study, records: &[Record]) -> Vec<Part> {
+    let part = |id, name, text| Part { id, name, text };
+    let mut out = vec![
+        part("environments", "Environments", environment::section(study)),
+        part(
+            "findings",
+            "Findings",
+            Some(findings::section(study, records)),
+        ),
+        part("overview", "Overview", overview::section(study)),
+        part("scenarios", "Scenarios", load::section(study, records)),
+        part("rows", "Rows", rows::section(study, records)),
+    ];
+    out.extend(sections::all(study, records));
+    out.push(part(
+        "method",
+        "Method",
+        Some(method::section(study, records)),
+    ));
     out
 }
 
@@ -84,66 +99,53 @@ fn title(study: &Study) -> String {
     };
     match names.as_slice() {
         [] => "Storage report".to_owned(),
-        _ => escape(&format!("Storage report: {}{more}", names.join(", "))),
+        _ => format!("Storage report: {}{more}", names.join(", ")),
     }
 }
 
-fn write_header(out: &mut String, study: &Study, records: &[Record], contents: &[(&str, &str)]) {
-    let counted = |n: usize, one: &str| words::counted(n, one);
-    let _infallible = write!(
-        out,
-        "<header>\n<h1>{}</h1>\n<p>{} in {}, from {}{}.</p>\n",
-        title(study),
-        counted(study.arms.len(), "arm"),
-        counted(study.rows.len(), "row"),
-        counted(study.records, "record"),
-        measured(records)
-    );
-    if let (Some(baseline), true) = (
-        study.baseline.and_then(|arm| study.arms.get(arm)),
-        study.arms.len() > 1,
-    ) {
-        let _infallible = writeln!(
-            out,
-            "<p>Compared with the baseline {} by {}; differences below {} do not matter.</p>",
-            words::name(&baseline.name),
-            escape(&study.metric.title()),
-            words::percent(study.margin)
-        );
+fn header(study: &Study, records: &[Record], title: &str, sections: &[Part]) -> Markup {
+    let baseline = study
+        .baseline
+        .and_then(|arm| study.arms.get(arm))
+        .filter(|_| study.arms.len() > 1);
+    html! {
+        header {
+            h1 { (title) }
+            p {
+                (words::counted(study.arms.len(), "arm")) " in "
+                (words::counted(study.rows.len(), "row")) ", from "
+                (words::counted(study.records, "record")) (measured(records)) "."
+            }
+            @if let Some(baseline) = baseline {
+                p {
+                    "Compared with the baseline " (words::name(&baseline.name)) " by "
+                    (study.metric.title()) "; differences below " (words::percent(study.margin))
+                    " do not matter."
+                }
+            }
+            @if !study.left_out.is_empty() {
+                p {
+                    (words::counted(study.left_out.len(), "record")) " left out: see "
+                    a href="#method" { "method" } "."
+                }
+            }
+            nav aria-label="Contents" { ul {
+                @for part in sections.iter().filter(|part| part.text.is_some()) {
+                    li { a href={ "#" (part.id) } { (part.name) } }
+                }
+            } }
+        }
     }
-    if !study.left_out.is_empty() {
-        let _infallible = writeln!(
-            out,
-            "<p>{} left out: see <a href=\"#method\">method</a>.</p>",
-            counted(study.left_out.len(), "record")
-        );
-    }
-    out.push_str("<nav aria-label=\"Contents\"><ul>");
-    for (id, name) in contents {
-        let _infallible = write!(out, "<li><a href=\"#{id}\">{name}</a></li>");
-    }
-    out.push_str("</ul></nav>\n</header>\n");
 }
 
 /// Between which days the records were measured.
 fn measured(records: &[Record]) -> String {
-    let day = |record: &Record| {
-        record
-            .started_at
-            .split('T')
-            .next()
-            .filter(|day| !day.is_empty())
-            .map(escape)
+    let started = || records.iter().map(|record| record.started_at.as_str());
+    let day = |time: &str| {
+        let day = time.split('T').next().unwrap_or_default();
+        (!day.is_empty()).then(|| day.to_owned())
     };
-    let first = records
-        .iter()
-        .min_by(|a, b| a.started_at.cmp(&b.started_at))
-        .and_then(day);
-    let last = records
-        .iter()
-        .max_by(|a, b| a.started_at.cmp(&b.started_at))
-        .and_then(day);
-    match (first, last) {
+    match (started().min().and_then(day), started().max().and_then(day)) {
         (Some(first), Some(last)) if first == last => format!(", measured on {first}"),
         (Some(first), Some(last)) => format!(", measured from {first} to {last}"),
         _ => String::new(),
@@ -151,77 +153,67 @@ fn measured(records: &[Record]) -> String {
 }
 
 /// What the script works with; hidden where there is none.
-fn write_tools(out: &mut String, study: &Study) {
-    out.push_str("<form id=\"tools\" class=\"tools\" aria-label=\"What to show\" onsubmit=\"return false\" hidden>\n");
-    out.push_str("<input type=\"search\" id=\"filter\" placeholder=\"Filter rows\" aria-label=\"Show only rows whose name contains\">\n");
+fn tools(study: &Study) -> Markup {
     let metrics = rows::metrics_with_figures(study);
-    if metrics.len() > 1 {
-        out.push_str("<fieldset><legend>Quantity</legend>");
-        let first = metrics
-            .iter()
-            .position(|metric| *metric == study.metric)
-            .unwrap_or(0);
-        for (index, metric) in metrics.iter().enumerate() {
-            let _infallible = write!(
-                out,
-                "<label><input type=\"radio\" name=\"metric\" value=\"{}\"{}> {}</label>",
-                words::id(metric),
-                if index == first { " checked" } else { "" },
-                escape(&metric.title())
-            );
+    let compared = metrics.iter().position(|metric| *metric == study.metric);
+    html! {
+        form id="tools" class="tools" aria-label="What to show" onsubmit="return false" hidden {
+            input type="search" id="filter" placeholder="Filter rows" aria-label="Show only rows whose name contains";
+            @if metrics.len() > 1 {
+                fieldset {
+                    legend { "Quantity" }
+                    @for (index, metric) in metrics.iter().enumerate() {
+                        label {
+                            input type="radio" name="metric" value=(words::id(metric)) checked[index == compared.unwrap_or(0)];
+                            " " (metric.title())
+                        }
+                    }
+                }
+            }
+            @if study.arms.len() > 1 {
+                fieldset {
+                    legend { "Arms" }
+                    @for (index, arm) in study.arms.iter().enumerate() {
+                        label {
+                            input type="checkbox" name="arm" value=(index) checked;
+                            " " (PreEscaped(key(index))) " " (words::name(&arm.name))
+                        }
+                    }
+                }
+            }
+            button type="button" id="fold" { "Collapse plots" } "\n"
+            button type="button" id="theme" { "Theme: auto" }
         }
-        out.push_str("</fieldset>\n");
     }
-    if study.arms.len() > 1 {
-        out.push_str("<fieldset><legend>Arms</legend>");
-        for (index, arm) in study.arms.iter().enumerate() {
-            let _infallible = write!(
-                out,
-                "<label><input type=\"checkbox\" name=\"arm\" value=\"{index}\" checked> {} {}</label>",
-                key(index),
-                words::name(&arm.name)
-            );
-        }
-        out.push_str("</fieldset>\n");
-    }
-    out.push_str(
-        "<button type=\"button\" id=\"fold\">Collapse plots</button>\n<button type=\"button\" id=\"theme\">Theme: auto</button>\n</form>\n",
-    );
 }
 
 /// The arms with their signs, for those who read a print or have no script.
-fn legend(study: &Study) -> String {
-    if study.arms.len() < 2 {
-        return String::new();
+fn legend(study: &Study) -> Markup {
+    html! {
+        @if study.arms.len() > 1 {
+            ul class="keys" {
+                @for (index, arm) in study.arms.iter().enumerate() {
+                    li data-arm=(index) {
+                        (PreEscaped(key(index))) " " (words::name(&arm.name)) (role(study, index))
+                    }
+                }
+            }
+        }
     }
-    let mut out = String::from("<ul class=\"keys\">");
-    for (index, arm) in study.arms.iter().enumerate() {
-        let _infallible = write!(
-            out,
-            "<li data-arm=\"{index}\">{} {}{}</li>",
-            key(index),
-            words::name(&arm.name),
-            role(study, index)
-        );
-    }
-    out.push_str("</ul>\n");
-    out
 }
 
 /// What an arm is compared as, where that is not the usual.
-fn role(study: &Study, arm: usize) -> &'static str {
-    if study.arms.len() < 2 {
-        return "";
-    }
-    let control = study
+fn role(study: &Study, arm: usize) -> Markup {
+    let is_control = study
         .arms
         .get(arm)
         .is_some_and(|arm| arm.role == Some(Role::Control));
-    match study.baseline == Some(arm) {
-        true => " <span class=\"badge\">baseline</span>",
-        false if control => " <span class=\"badge\">control</span>",
-        false => "",
-    }
+    let word = match study.baseline == Some(arm) {
+        true => Some("baseline"),
+        false => is_control.then_some("control"),
+    };
+    let word = word.filter(|_| study.arms.len() > 1);
+    html! { @if let Some(word) = word { " " span class="badge" { (word) } } }
 }
 
 /// All kinds of operations together where they are counted together, else the first kind that has

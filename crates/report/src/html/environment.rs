@@ -2,129 +2,103 @@
 //! difference.
 
 use super::words;
-use crate::plot::escape;
 use analyze::{Fact, Study};
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
-pub(super) fn section(study: &Study) -> Option<String> {
+pub(super) fn section(study: &Study) -> Option<Markup> {
     if study.environments.is_empty() {
         return None;
     }
-    let mut out = String::from("<section id=\"environments\">\n<h2>Environments</h2>\n");
     let (differing, same): (Vec<&Fact>, Vec<&Fact>) =
         study.environments.iter().partition(|fact| fact.differs);
-    if study.arms.len() > 1 {
-        let _infallible = match differing.len() {
-            0 => writeln!(
-                out,
-                "<p>The arms differ in none of {} known facts.</p>",
-                same.len()
-            ),
-            n => writeln!(
-                out,
-                "<p>The arms differ, or one of them is unknown, in {n} of {}: any of these may explain a difference of results.</p>",
-                words::counted(study.environments.len(), "fact")
-            ),
-        };
-    }
-    if !differing.is_empty() {
-        write_table(&mut out, study, &differing);
-    }
-    if !same.is_empty() {
-        let open = if study.arms.len() < 2 { " open" } else { "" };
-        let heading = if study.arms.len() < 2 {
-            "Known facts".to_owned()
-        } else {
-            format!(
-                "The same for all arms: {}",
-                words::counted(same.len(), "fact")
-            )
-        };
-        let _infallible = write!(
-            out,
-            "<details{open}><summary>{heading}</summary>\n<div class=\"scroll\"><table><tbody>\n"
-        );
-        for fact in same {
-            let value = fact
-                .values
-                .iter()
-                .flatten()
-                .next()
-                .map_or("unknown", String::as_str);
-            let _infallible = writeln!(
-                out,
-                "<tr><th scope=\"row\">{}</th><td class=\"long\">{}</td></tr>",
-                escape(&fact.key),
-                words::value(value)
-            );
+    let is_alone = study.arms.len() < 2;
+    Some(html! {
+        section id="environments" {
+            h2 { "Environments" }
+            @if !is_alone {
+                p {
+                    @if differing.is_empty() {
+                        "The arms differ in none of " (same.len()) " known facts."
+                    } @else {
+                        "The arms differ, or one of them is unknown, in " (differing.len()) " of "
+                        (words::counted(study.environments.len(), "fact"))
+                        ": any of these may explain a difference of results."
+                    }
+                }
+            }
+            @if !differing.is_empty() { (table(study, &differing)) }
+            @if !same.is_empty() {
+                details open[is_alone] {
+                    summary {
+                        @if is_alone { "Known facts" }
+                        @else { "The same for all arms: " (words::counted(same.len(), "fact")) }
+                    }
+                    div class="scroll" { table { tbody {
+                        @for fact in same {
+                            tr {
+                                th scope="row" { (fact.key) }
+                                td class="long" { (words::value(agreed(fact).unwrap_or("unknown"))) }
+                            }
+                        }
+                    } } }
+                }
+            }
         }
-        out.push_str("</tbody></table></div></details>\n");
-    }
-    out.push_str("</section>\n");
-    Some(out)
+    })
+}
+
+/// The value on which the arms agree, where it is known.
+fn agreed(fact: &Fact) -> Option<&str> {
+    fact.values.iter().flatten().next().map(String::as_str)
 }
 
 /// Options of a row: those that differ by arm, and the others in one line each.
-pub(super) fn write_options(out: &mut String, study: &Study, facts: &[&Fact]) {
+pub(super) fn options(study: &Study, facts: &[Fact]) -> Markup {
     let (differing, same): (Vec<&Fact>, Vec<&Fact>) = facts
         .iter()
         .partition(|fact| fact.differs && study.arms.len() > 1);
-    if !differing.is_empty() {
-        write_table(out, study, &differing);
+    html! {
+        @if !differing.is_empty() { (table(study, &differing)) }
+        p {
+            @for (index, fact) in same.into_iter().enumerate() {
+                @if index > 0 { ", " }
+                code { (fact.key) " " (agreed(fact).unwrap_or_default()) }
+            }
+        }
     }
-    let text = |fact: &&Fact| {
-        let values: Vec<String> = fact
-            .values
-            .iter()
-            .flatten()
-            .take(1)
-            .map(|value| escape(value))
-            .collect();
-        format!("<code>{} {}</code>", escape(&fact.key), values.concat())
-    };
-    let _infallible = writeln!(
-        out,
-        "<p>{}</p>",
-        same.iter().map(text).collect::<Vec<_>>().join(", ")
-    );
 }
 
 /// Facts by arm, with a sign and a word where arms differ.
-fn write_table(out: &mut String, study: &Study, facts: &[&Fact]) {
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Fact</th>");
-    for (index, arm) in study.arms.iter().enumerate() {
-        let _infallible = write!(
-            out,
-            "<th scope=\"col\" data-arm=\"{index}\">{}</th>",
-            words::name(&arm.name)
-        );
+fn table(study: &Study, facts: &[&Fact]) -> Markup {
+    let word = if study.arms.len() > 1 {
+        "≠ differs"
+    } else {
+        "≠ several"
+    };
+    html! {
+        div class="scroll" { table {
+            thead { tr {
+                th scope="col" { "Fact" }
+                @for (index, arm) in study.arms.iter().enumerate() {
+                    th scope="col" data-arm=(index) { (words::name(&arm.name)) }
+                }
+            } }
+            tbody {
+                @for fact in facts {
+                    tr class=[fact.differs.then_some("differs")] {
+                        th scope="row" {
+                            (fact.key)
+                            @if fact.differs { " " span class="badge" { (word) } }
+                        }
+                        @for (index, value) in fact.values.iter().enumerate() {
+                            td class="long" data-arm=(index) {
+                                @if let Some(value) = value { (words::value(value)) }
+                                @else { span class="quiet" { "unknown" } }
+                            }
+                        }
+                    }
+                }
+            }
+        } }
     }
-    out.push_str("</tr></thead><tbody>\n");
-    for fact in facts {
-        let (class, badge) = match (fact.differs, study.arms.len() > 1) {
-            (true, true) => (
-                " class=\"differs\"",
-                " <span class=\"badge\">≠ differs</span>",
-            ),
-            (true, false) => (
-                " class=\"differs\"",
-                " <span class=\"badge\">≠ several</span>",
-            ),
-            (false, _) => ("", ""),
-        };
-        let _infallible = write!(
-            out,
-            "<tr{class}><th scope=\"row\">{}{badge}</th>",
-            escape(&fact.key)
-        );
-        for (index, value) in fact.values.iter().enumerate() {
-            let text = value.as_deref().map_or_else(
-                || "<span class=\"quiet\">unknown</span>".to_owned(),
-                words::value,
-            );
-            let _infallible = write!(out, "<td class=\"long\" data-arm=\"{index}\">{text}</td>");
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody></table></div>\n");
 }

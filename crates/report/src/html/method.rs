@@ -1,37 +1,30 @@
 //! How the numbers came about, and what was left out.
 
 use super::words;
-use crate::plot::escape;
 use analyze::Study;
+use maud::{Markup, html};
 use record::Record;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
-pub(super) fn section(study: &Study, records: &[Record]) -> String {
-    let mut out = String::from("<section id=\"method\">\n<h2>Method</h2>\n");
-    for text in sentences(study) {
-        let _infallible = writeln!(out, "<p>{text}</p>");
-    }
+pub(super) fn section(study: &Study, records: &[Record]) -> Markup {
     let tools: BTreeSet<String> = records.iter().map(tool).collect();
-    let tools: Vec<String> = tools.iter().map(|tool| escape(tool)).collect();
-    let _infallible = writeln!(out, "<p>Measured by {}.</p>", tools.join(", "));
-    for note in &study.notes {
-        let _infallible = writeln!(out, "<p>{}</p>", escape(note));
-    }
-    if !study.left_out.is_empty() {
-        out.push_str("<h3>Left out</h3>\n<ul>\n");
-        for record in &study.left_out {
-            let _infallible = writeln!(
-                out,
-                "<li>{}: {}</li>",
-                words::name(&record.name),
-                escape(&record.reason)
-            );
+    let tools: Vec<String> = tools.into_iter().collect();
+    html! {
+        section id="method" {
+            h2 { "Method" }
+            @for text in sentences(study) { p { (text) } }
+            p { "Measured by " (tools.join(", ")) "." }
+            @for note in &study.notes { p { (note) } }
+            @if !study.left_out.is_empty() {
+                h3 { "Left out" }
+                ul {
+                    @for left in &study.left_out {
+                        li { (words::name(&left.name)) ": " (left.reason) }
+                    }
+                }
+            }
         }
-        out.push_str("</ul>\n");
     }
-    out.push_str("</section>\n");
-    out
 }
 
 fn sentences(study: &Study) -> Vec<String> {
@@ -56,13 +49,9 @@ fn sentences(study: &Study) -> Vec<String> {
         .collect();
     if !methods.is_empty() {
         let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
-        out.push(format!("Intervals: {}.", escape(&methods.join("; "))));
+        out.push(format!("Intervals: {}.", methods.join("; ")));
     }
-    out.extend(
-        crate::study::bounds_method(study)
-            .iter()
-            .map(|text| escape(text)),
-    );
+    out.extend(crate::study::bounds_method(study));
     out.push(
         "Latency counts from the intended start of an operation. Percentiles are those of the slot's merged histogram, whose buckets are at most 0.8 % wide, \
          and are shown where at least ten operations lie beyond. Sizes and byte rates are in powers of 1024, counts in powers of 1000."
@@ -72,7 +61,7 @@ fn sentences(study: &Study) -> Vec<String> {
         out.push(format!(
             "Comparisons are by {}, in logarithms of ratios block by block; differences below {} do not matter. Nothing is dropped as an outlier, nothing is \
              corrected for drift, and nothing is sorted by result.",
-            escape(&study.metric.title()),
+            study.metric.title(),
             words::percent(study.margin)
         ));
     }

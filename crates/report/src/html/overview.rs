@@ -1,15 +1,15 @@
 //! All rows and arms on one screen.
 
-use super::rows::NOTHING;
+use super::rows::{column, figure_text, nothing};
 use super::{ALL, leading_kind, role, words};
-use crate::plot::escape;
+use crate::plot::ValueUnit;
 use analyze::{Study, StudyRow};
+use maud::{Markup, html};
 use record::Quantity;
-use std::fmt::Write as _;
 
 /// Of one arm every row with its levels; of several the level of the baseline, and every other
 /// arm's change against it. `None` where one table says it all already.
-pub(super) fn section(study: &Study) -> Option<String> {
+pub(super) fn section(study: &Study) -> Option<Markup> {
     match study.arms.len() {
         _ if study.rows.len() < 2 => None,
         0 => None,
@@ -21,103 +21,96 @@ pub(super) fn section(study: &Study) -> Option<String> {
 /// What a reader looks for first.
 const LEADING: [&str; 6] = ["throughput", "iops", "mean", "p50", "p99", "cpu/op"];
 
-fn levels(study: &Study) -> String {
-    let mut out = "<section id=\"overview\">\n<h2>Overview</h2>\n<div class=\"scroll\"><table id=\"table-overview\"><thead><tr>\
-                   <th scope=\"col\">Row</th><th scope=\"col\">Operation</th>"
-        .to_owned();
-    for metric in &LEADING.map(Quantity::named) {
-        let _infallible = write!(
-            out,
-            "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
-            words::id(metric),
-            escape(&metric.title())
-        );
+fn levels(study: &Study) -> Markup {
+    let metrics = LEADING.map(Quantity::named);
+    html! {
+        section id="overview" {
+            h2 { "Overview" }
+            div class="scroll" { table id="table-overview" {
+                thead { tr {
+                    th scope="col" { "Row" }
+                    th scope="col" { "Operation" }
+                    @for metric in &metrics { (column(metric)) }
+                } }
+                tbody {
+                    @for (index, row) in study.rows.iter().enumerate() {
+                        @let cell = row.cells.first().and_then(Option::as_ref);
+                        @for kind in &row.operations {
+                            tr data-row=(index) {
+                                (row_head(index, row))
+                                td { (words::name(kind)) }
+                                @for metric in &metrics {
+                                    td class="num" data-metric=(words::id(metric)) {
+                                        (figure_text(cell.and_then(|cell| cell.figure(kind, metric)), None, false))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
     }
-    out.push_str("</tr></thead><tbody>\n");
-    for (index, row) in study.rows.iter().enumerate() {
-        for kind in &row.operations {
-            let name = words::name(&row.name);
-            let _infallible = write!(
-                out,
-                "<tr data-row=\"{index}\"><th scope=\"row\"><a href=\"#row-{index}\">{name}</a></th><td>{}</td>",
-                words::name(kind)
-            );
-            let cell = row.cells.first().and_then(Option::as_ref);
-            for metric in &LEADING.map(Quantity::named) {
-                let figure = cell.and_then(|cell| cell.figure(kind, metric));
-                let text = figure.map_or_else(
-                    || NOTHING.to_owned(),
-                    |figure| super::rows::figure_text(figure, None, false),
-                );
-                let _infallible = write!(
-                    out,
-                    "<td class=\"num\" data-metric=\"{}\">{text}</td>",
-                    words::id(metric)
-                );
+}
+
+fn row_head(index: usize, row: &StudyRow) -> Markup {
+    html! {
+        th scope="row" { a href={ "#row-" (index) } { (words::name(&row.name)) } }
+    }
+}
+
+fn changes(study: &Study) -> Markup {
+    html! {
+        section id="overview" {
+            h2 { "Overview" }
+            p {
+                (study.metric.title())
+                "; of the baseline the level, of the others the change against it with its interval. "
+                "▲ faster, ▼ slower, ≈ equivalent, ? cannot tell, ✕ no verdict."
             }
-            out.push_str("</tr>\n");
+            div class="scroll" { table {
+                thead { tr {
+                    th scope="col" { "Row" }
+                    @for (index, arm) in study.arms.iter().enumerate() {
+                        th scope="col" data-arm=(index) { (words::name(&arm.name)) (role(study, index)) }
+                    }
+                } }
+                tbody {
+                    @for (index, row) in study.rows.iter().enumerate() {
+                        tr data-row=(index) {
+                            (row_head(index, row))
+                            @for arm in 0..study.arms.len() {
+                                td class="num" data-arm=(arm) { (cell(study, row, arm)) }
+                            }
+                        }
+                    }
+                }
+            } }
         }
     }
-    out.push_str("</tbody></table></div>\n</section>\n");
-    out
 }
 
-fn changes(study: &Study) -> String {
-    let mut out = format!(
-        "<section id=\"overview\">\n<h2>Overview</h2>\n<p>{}; of the baseline the level, of the others the change against it with its interval. \
-         ▲ faster, ▼ slower, ≈ equivalent, ? cannot tell, ✕ no verdict.</p>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Row</th>",
-        escape(&study.metric.title())
-    );
-    for (index, arm) in study.arms.iter().enumerate() {
-        let _infallible = write!(
-            out,
-            "<th scope=\"col\" data-arm=\"{index}\">{}{}</th>",
-            words::name(&arm.name),
-            role(study, index)
-        );
-    }
-    out.push_str("</tr></thead><tbody>\n");
-    for (index, row) in study.rows.iter().enumerate() {
-        let _infallible = write!(
-            out,
-            "<tr data-row=\"{index}\"><th scope=\"row\"><a href=\"#row-{index}\">{}</a></th>",
-            words::name(&row.name)
-        );
-        for arm in 0..study.arms.len() {
-            let _infallible = write!(
-                out,
-                "<td class=\"num\" data-arm=\"{arm}\">{}</td>",
-                cell(study, row, arm)
-            );
+fn cell(study: &Study, row: &StudyRow, arm: usize) -> Markup {
+    let level = level(row, arm, &study.metric);
+    let comparison = row.comparisons.get(arm).and_then(Option::as_ref);
+    let change = comparison
+        .and_then(|comparison| comparison.effect.as_ref())
+        .map(words::change);
+    html! {
+        @if let Some(comparison) = comparison {
+            @let (sign, word) = words::verdict(&comparison.verdict);
+            span class="sign" title=(word) { (sign) } " "
         }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody></table></div>\n</section>\n");
-    out
-}
-
-fn cell(study: &Study, row: &StudyRow, arm: usize) -> String {
-    let level = || level(row, arm, &study.metric).unwrap_or_else(|| NOTHING.to_owned());
-    let Some(comparison) = row.comparisons.get(arm).and_then(Option::as_ref) else {
-        return level();
-    };
-    let (sign, word) = words::verdict(&comparison.verdict);
-    match &comparison.effect {
-        Some(effect) => {
-            let (point, interval) = words::change(effect);
-            let unit = crate::plot::ValueUnit::Change;
-            let between = interval
-                .map(|bounds| format!("<small>{}</small>", words::between(unit, point, bounds)))
-                .unwrap_or_default();
-            format!(
-                "<span class=\"sign\" title=\"{word}\">{sign}</span> {}{between}",
-                unit.text(point)
-            )
+        @if let Some((point, interval)) = change {
+            (ValueUnit::Change.text(point))
+            @if let Some(bounds) = interval {
+                small { (words::between(ValueUnit::Change, point, bounds)) }
+            }
+        } @else if let Some(level) = level {
+            (level)
+        } @else {
+            (nothing())
         }
-        None => format!(
-            "<span class=\"sign\" title=\"{word}\">{sign}</span> {}",
-            level()
-        ),
     }
 }
 

@@ -2,25 +2,25 @@
 
 use super::{ALL, environment, load, plotted, role, words};
 use crate::load::is_told_apart;
-use crate::plot::{IntervalLine, Reference, ValueUnit, escape, intervals, key};
+use crate::plot::{IntervalLine, Reference, ValueUnit, intervals, key};
 use crate::sentence;
 use crate::study::span_text;
-use analyze::{Cell, Fact, Figure, Study, StudyRow};
+use analyze::{Cell, Figure, RowComparison, Study, StudyRow};
+use maud::{Markup, PreEscaped, html};
 use record::{Quantity, Record};
-use std::fmt::Write as _;
 
-pub(super) fn section(study: &Study, records: &[Record]) -> Option<String> {
-    if study.rows.is_empty() {
-        return None;
-    }
-    let mut out = String::from(
-        "<section id=\"rows\">\n<h2>Rows</h2>\n<p id=\"none\" hidden>No row has such a name.</p>\n",
-    );
-    for index in 0..study.rows.len() {
-        write_row(&mut out, study, index, records);
-    }
-    out.push_str("</section>\n");
-    Some(out)
+pub(super) fn section(study: &Study, records: &[Record]) -> Option<Markup> {
+    (!study.rows.is_empty()).then(|| {
+        html! {
+            section id="rows" {
+                h2 { "Rows" }
+                p id="none" hidden { "No row has such a name." }
+                @for (index, row) in study.rows.iter().enumerate() {
+                    (article(study, row, index, records))
+                }
+            }
+        }
+    })
 }
 
 /// The metrics with a plot of their own of which some record says something.
@@ -38,53 +38,44 @@ pub(super) fn metrics_with_figures(study: &Study) -> Vec<Quantity> {
         .collect()
 }
 
-fn write_row(out: &mut String, study: &Study, index: usize, records: &[Record]) {
-    let row = &study.rows[index];
-    let _infallible = write!(
-        out,
-        "<article id=\"row-{index}\" data-row=\"{index}\" data-name=\"{}\">\n<h3>{}</h3>\n",
-        escape(&row.name),
-        words::name(&row.name)
-    );
-    write_verdicts(out, study, row);
-    write_table(out, study, row, index);
-    load::write_row(out, study, row, records);
-    out.push_str("<div class=\"figures\">\n");
-    if let Some(figure) = changes(study, row) {
-        out.push_str(&figure);
-    }
-    for metric in plotted() {
-        for kind in kinds_to_plot(row, &metric) {
-            out.push_str(&levels(study, row, kind, &metric).unwrap_or_default());
+fn article(study: &Study, row: &StudyRow, index: usize, records: &[Record]) -> Markup {
+    html! {
+        article id={ "row-" (index) } data-row=(index) data-name=(row.name) {
+            h3 { (words::name(&row.name)) }
+            (verdicts(study, row))
+            (table(study, row, index))
+            (load::tables(study, row, records))
+            div class="figures" {
+                @if let Some(figure) = changes(study, row) { (figure) }
+                @for metric in plotted() {
+                    @for kind in kinds_to_plot(row, &metric) {
+                        @if let Some(figure) = levels(study, row, kind, &metric) { (figure) }
+                    }
+                }
+            }
+            (workload(study, row))
         }
     }
-    out.push_str("</div>\n");
-    write_workload(out, study, row);
-    out.push_str("</article>\n");
 }
 
-fn write_verdicts(out: &mut String, study: &Study, row: &StudyRow) {
-    let verdicts: Vec<(usize, &analyze::RowComparison)> = row
-        .comparisons
-        .iter()
-        .enumerate()
-        .filter_map(|(arm, comparison)| Some((arm, comparison.as_ref()?)))
+fn verdicts(study: &Study, row: &StudyRow) -> Markup {
+    let arms = study.arms.iter().zip(&row.comparisons).enumerate();
+    let found: Vec<(usize, &str, &RowComparison)> = arms
+        .filter_map(|(arm, (of, found))| Some((arm, of.name.as_str(), found.as_ref()?)))
         .collect();
-    if verdicts.is_empty() {
-        return;
+    html! {
+        @if !found.is_empty() {
+            ul class="verdicts" {
+                @for (arm, name, comparison) in found {
+                    li data-arm=(arm) {
+                        span class="sign" { (words::verdict(&comparison.verdict).0) } " "
+                        (words::name(name)) ": "
+                        (sentence(comparison, study.metric.unit(), study.margin))
+                    }
+                }
+            }
+        }
     }
-    out.push_str("<ul class=\"verdicts\">\n");
-    for (arm, comparison) in verdicts {
-        let (sign, _) = words::verdict(&comparison.verdict);
-        let name = study.arms.get(arm).map_or("", |arm| arm.name.as_str());
-        let _infallible = writeln!(
-            out,
-            "<li data-arm=\"{arm}\"><span class=\"sign\">{sign}</span> {}: {}</li>",
-            words::name(name),
-            escape(&sentence(comparison, study.metric.unit(), study.margin))
-        );
-    }
-    out.push_str("</ul>\n");
 }
 
 /// Metrics of which any arm has a figure here.
@@ -103,73 +94,63 @@ fn metrics(row: &StudyRow) -> Vec<Quantity> {
     out
 }
 
-fn write_table(out: &mut String, study: &Study, row: &StudyRow, index: usize) {
+fn table(study: &Study, row: &StudyRow, index: usize) -> Markup {
     let metrics = metrics(row);
     let several = row.operations.len() > 1;
-    let _infallible = write!(
-        out,
-        "<div class=\"scroll\"><table id=\"table-{index}\"><thead><tr><th scope=\"col\">Arm</th>"
-    );
-    if several {
-        out.push_str("<th scope=\"col\">Operation</th>");
-    }
-    out.push_str("<th scope=\"col\" class=\"num\">Blocks</th>");
-    for metric in &metrics {
-        let _infallible = write!(
-            out,
-            "<th scope=\"col\" class=\"num\" data-metric=\"{}\">{}</th>",
-            words::id(metric),
-            escape(&metric.title())
-        );
-    }
-    out.push_str("</tr></thead><tbody>\n");
-    for (arm, cell) in row.cells.iter().enumerate() {
-        let name = format!(
-            "{} {}{}",
-            key(arm),
-            words::name(&study.arms[arm].name),
-            role(study, arm)
-        );
-        let Some(cell) = cell else {
-            let span = metrics.len() + 1 + usize::from(several);
-            let _infallible = writeln!(
-                out,
-                "<tr data-arm=\"{arm}\"><th scope=\"row\">{name}</th><td colspan=\"{span}\" class=\"quiet\">not measured</td></tr>"
-            );
-            continue;
-        };
-        for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
-            let operation = if several {
-                format!("<td>{}</td>", words::name(kind))
-            } else {
-                String::new()
-            };
-            let _infallible = write!(
-                out,
-                "<tr data-arm=\"{arm}\"><th scope=\"row\">{name}</th>{operation}<td class=\"num\">{}</td>",
-                blocks(cell)
-            );
-            for metric in &metrics {
-                let _infallible = write!(
-                    out,
-                    "<td class=\"num\" data-metric=\"{}\">{}</td>",
-                    words::id(metric),
-                    cell.figure(kind, metric).map_or_else(
-                        || NOTHING.to_owned(),
-                        |figure| figure_text(figure, common_note(cell), true)
-                    )
-                );
+    html! {
+        div class="scroll" { table id={ "table-" (index) } {
+            thead { tr {
+                th scope="col" { "Arm" }
+                @if several { th scope="col" { "Operation" } }
+                th scope="col" class="num" { "Blocks" }
+                @for metric in &metrics { (column(metric)) }
+            } }
+            tbody {
+                @for (arm, cell) in row.cells.iter().enumerate() {
+                    @match cell {
+                        Some(cell) => @for kind in row.operations.iter().filter(|kind| !is_told_apart(kind)) {
+                            tr data-arm=(arm) {
+                                (arm_head(study, arm))
+                                @if several { td { (words::name(kind)) } }
+                                td class="num" { (blocks(cell)) }
+                                @for metric in &metrics {
+                                    td class="num" data-metric=(words::id(metric)) {
+                                        (figure_text(cell.figure(kind, metric), common_note(cell), true))
+                                    }
+                                }
+                            }
+                        },
+                        None => tr data-arm=(arm) {
+                            (arm_head(study, arm))
+                            td colspan=(metrics.len() + 1 + usize::from(several)) class="quiet" { "not measured" }
+                        },
+                    }
+                }
             }
-            out.push_str("</tr>\n");
-        }
+        } }
+        button type="button" class="copy" value={ "table-" (index) } hidden { "Copy as Markdown" }
     }
-    let _infallible = write!(
-        out,
-        "</tbody></table></div>\n<button type=\"button\" class=\"copy\" value=\"table-{index}\" hidden>Copy as Markdown</button>\n"
-    );
 }
 
-pub(super) const NOTHING: &str = "<span class=\"quiet\">–</span>";
+/// The head of a column of figures.
+pub(super) fn column(metric: &Quantity) -> Markup {
+    html! {
+        th scope="col" class="num" data-metric=(words::id(metric)) { (metric.title()) }
+    }
+}
+
+fn arm_head(study: &Study, arm: usize) -> Markup {
+    html! {
+        th scope="row" {
+            (PreEscaped(key(arm))) " " (words::name(&study.arms[arm].name)) (role(study, arm))
+        }
+    }
+}
+
+/// Stands where nothing is known.
+pub(super) fn nothing() -> Markup {
+    html! { span class="quiet" { "–" } }
+}
 
 /// What all figures of a cell have to say, such as that they are single observations.
 fn common_note(cell: &Cell) -> Option<&str> {
@@ -181,37 +162,26 @@ fn common_note(cell: &Cell) -> Option<&str> {
 }
 
 /// How many blocks, and what that means for all figures of the cell.
-fn blocks(cell: &Cell) -> String {
-    let note = common_note(cell)
-        .map(|note| format!("<small class=\"note\">{}</small>", escape(note)))
-        .unwrap_or_default();
+fn blocks(cell: &Cell) -> Markup {
     let bounded = cell.figures.iter().any(|figure| figure.bounds.is_some());
-    let within = cell
-        .span
-        .filter(|_| bounded)
-        .map(|span| format!("<small>within {}</small>", span_text(span)))
-        .unwrap_or_default();
-    format!("{}{within}{note}", cell.blocks)
+    html! {
+        (cell.blocks)
+        @if let Some(span) = cell.span.filter(|_| bounded) { small { "within " (span_text(span)) } }
+        @if let Some(note) = common_note(cell) { small class="note" { (note) } }
+    }
 }
 
 /// Point and interval, and with `notes` what is to be said of this figure beyond `common`.
-pub(super) fn figure_text(figure: &Figure, common: Option<&str>, notes: bool) -> String {
-    let unit = figure.metric.unit();
-    let point = figure
-        .point
-        .map_or_else(|| NOTHING.to_owned(), |point| escape(&unit.text(point)));
-    let between = words::around(figure);
+pub(super) fn figure_text(figure: Option<&Figure>, common: Option<&str>, notes: bool) -> Markup {
+    let point = figure.and_then(|figure| Some(figure.metric.unit().text(figure.point?)));
     let note = figure
-        .note
-        .as_deref()
+        .and_then(|figure| figure.note.as_deref())
         .filter(|note| notes && Some(*note) != common);
-    let between = between
-        .map(|text| format!("<small>{}</small>", escape(&text)))
-        .unwrap_or_default();
-    let note = note
-        .map(|note| format!("<small class=\"note\">{}</small>", escape(note)))
-        .unwrap_or_default();
-    format!("{point}{between}{note}")
+    html! {
+        @if let Some(point) = point { (point) } @else { (nothing()) }
+        @if let Some(text) = figure.and_then(words::around) { small { (text) } }
+        @if let Some(note) = note { small class="note" { (note) } }
+    }
 }
 
 /// Rates and CPU over everything where that has one, latencies by kind: a mixed latency is neither.
@@ -235,7 +205,7 @@ fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Quantity) -> Vec<&'a str> {
         .collect()
 }
 
-fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Option<String> {
+fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Option<Markup> {
     let unit = metric.unit();
     let figure = |cell: &Option<Cell>| cell.as_ref()?.figure(kind, metric).cloned();
     let line = |(arm, cell): (usize, &Option<Cell>)| {
@@ -263,26 +233,25 @@ fn levels(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Optio
         .baseline
         .and_then(|arm| figure(row.cells.get(arm)?)?.point)
         .filter(|_| lines.len() > 1);
-    let kind = if row.operations.len() > 1 {
-        format!(" ({})", escape(kind))
-    } else {
-        String::new()
-    };
-    let heading = format!("{}{kind}", escape(&metric.title()));
     let label = format!(
         "{} of each arm in {} with intervals",
         metric.title(),
         row.name
     );
     let plot = intervals(&label, "", unit, &lines, &Reference { at, band: None })?;
-    Some(format!(
-        "<figure data-metric=\"{}\"><figcaption>{heading}</figcaption>{plot}</figure>\n",
-        words::id(metric)
-    ))
+    Some(html! {
+        figure data-metric=(words::id(metric)) {
+            figcaption {
+                (metric.title())
+                @if row.operations.len() > 1 { " (" (kind) ")" }
+            }
+            (PreEscaped(plot))
+        }
+    })
 }
 
-fn changes(study: &Study, row: &StudyRow) -> Option<String> {
-    let line = |(arm, comparison): (usize, &Option<analyze::RowComparison>)| {
+fn changes(study: &Study, row: &StudyRow) -> Option<Markup> {
+    let line = |(arm, comparison): (usize, &Option<RowComparison>)| {
         let effect = comparison.as_ref()?.effect.as_ref()?;
         let (point, interval) = words::change(effect);
         Some(IntervalLine {
@@ -316,29 +285,26 @@ fn changes(study: &Study, row: &StudyRow) -> Option<String> {
         &lines,
         &reference,
     )?;
-    Some(format!(
-        "<figure><figcaption>{} against the baseline</figcaption>{plot}<p>Shaded: within the margin of {}.</p></figure>\n",
-        escape(&metric),
-        words::percent(study.margin)
-    ))
+    Some(html! {
+        figure {
+            figcaption { (metric) " against the baseline" }
+            (PreEscaped(plot))
+            p { "Shaded: within the margin of " (words::percent(study.margin)) "." }
+        }
+    })
 }
 
-fn write_workload(out: &mut String, study: &Study, row: &StudyRow) {
-    if row.workload.is_empty() {
-        return;
+fn workload(study: &Study, row: &StudyRow) -> Markup {
+    let differing = row.workload.iter().filter(|fact| fact.differs).count();
+    html! {
+        @if !row.workload.is_empty() {
+            details {
+                summary {
+                    "Workload: " (words::counted(row.workload.len(), "option"))
+                    @if differing > 0 && study.arms.len() > 1 { ", " (differing) " of them differ" }
+                }
+                (environment::options(study, &row.workload))
+            }
+        }
     }
-    let facts: Vec<&Fact> = row.workload.iter().collect();
-    let differing = facts.iter().filter(|fact| fact.differs).count();
-    let differs = if differing > 0 && study.arms.len() > 1 {
-        format!(", {differing} of them differ")
-    } else {
-        String::new()
-    };
-    let _infallible = writeln!(
-        out,
-        "<details><summary>Workload: {}{differs}</summary>",
-        words::counted(facts.len(), "option")
-    );
-    environment::write_options(out, study, &facts);
-    out.push_str("</details>\n");
 }

@@ -2,12 +2,12 @@
 
 use super::{ALL, leading_kind, legend, load, traces, words};
 use crate::plot::{
-    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, ValueUnit, escape,
+    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, ValueUnit,
 };
-use analyze::{Curve, Effective, Study, StudyRow};
+use analyze::{Cell, Curve, Effective, Study, StudyRow};
+use maud::{Markup, PreEscaped, html};
 use record::{Quantity, Record};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// From this block size on bytes are what people compare, below it operations.
 const LARGE_BLOCK: u64 = 128 << 10;
@@ -18,68 +18,80 @@ const SERIES_COLUMNS: u32 = 110;
 pub(super) struct Part {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
-    pub(super) text: Option<String>,
+    pub(super) text: Option<Markup>,
+}
+
+impl Part {
+    /// Figures under their explanation and the keys to read them by, and what stands below them.
+    fn new(
+        (id, name): (&'static str, &'static str),
+        explanation: &str,
+        keys: &Markup,
+        figures: &[Markup],
+        below: &Markup,
+    ) -> Self {
+        let text = (!figures.is_empty()).then(|| {
+            html! {
+                section id=(id) class="plots" {
+                    details open {
+                        summary { h2 { (name) } }
+                        p { (explanation) }
+                        (keys)
+                        div class="figures" { @for figure in figures { (figure) } }
+                        (below)
+                    }
+                }
+            }
+        });
+        Self { id, name, text }
+    }
 }
 
 /// All sections in their order.
 pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
-    let part = |id, name, explanation: &str, keys: &str, figures: String| {
-        Part {
-        id,
-        name,
-        text: (!figures.is_empty()).then(|| {
-            format!(
-                "<section id=\"{id}\" class=\"plots\">\n<details open><summary><h2>{name}</h2></summary>\n<p>{explanation}</p>\n{keys}<div class=\"figures\">\n{figures}</div>\n</details>\n</section>\n"
-            )
-        }),
-    }
-    };
     let keys = legend(study);
+    let no = Markup::default();
     let (curves, steps) = load::arrivals(study, records);
-    let mut arrivals = part("arrivals", "Arrival rates", load::ARRIVALS, &keys, curves);
-    arrivals.text = arrivals.text.map(|text| {
-        text.replacen(
-            "</details>\n</section>\n",
-            &format!("{steps}</details>\n</section>\n"),
-            1,
-        )
-    });
+    let plots = |name, explanation, figures: Vec<Markup>| {
+        Part::new(name, explanation, &keys, &figures, &no)
+    };
+    let maps = |name, explanation, keys: &Markup, figures: Vec<Markup>| {
+        Part::new(name, explanation, keys, &figures, &no)
+    };
     [
-        part(
-            "latency",
-            "Latency distributions",
+        plots(
+            ("latency", "Latency distributions"),
             LATENCY,
-            &keys,
             by_row(study, |row, index| latencies(study, records, row, index)),
         ),
-        part(
-            "series",
-            "Rates over time",
+        plots(
+            ("series", "Rates over time"),
             SERIES,
-            &keys,
             by_row(study, |row, index| rates(study, records, row, index)),
         ),
-        part("depth", "Queue depth", DEPTH, &keys, depths(study)),
-        arrivals,
-        part(
-            "drift",
-            "Drift over blocks",
-            DRIFT,
+        plots(("depth", "Queue depth"), DEPTH, depths(study)),
+        Part::new(
+            ("arrivals", "Arrival rates"),
+            load::ARRIVALS,
             &keys,
+            &curves,
+            &steps,
+        ),
+        plots(
+            ("drift", "Drift over blocks"),
+            DRIFT,
             by_row(study, |row, index| drifts(study, row, index)),
         ),
-        part(
-            "heat",
-            "Latency over time",
+        maps(
+            ("heat", "Latency over time"),
             HEAT,
             &heat_scale(),
             by_row(study, |row, index| heat(study, records, row, index)),
         ),
-        part(
-            "places",
-            "Accesses by place",
+        maps(
+            ("places", "Accesses by place"),
             PLACES,
-            "",
+            &no,
             by_row(study, |row, index| places(study, records, row, index)),
         ),
     ]
@@ -97,23 +109,29 @@ const HEAT: &str = "Each column is a stretch of time, darker where more of its o
     the fastest thousandth is in the lowest row.";
 const PLACES: &str = "How often each part of the target was used: dark is the most used part.";
 
-fn by_row(study: &Study, figure: impl Fn(&StudyRow, usize) -> String) -> String {
-    study
-        .rows
-        .iter()
-        .enumerate()
-        .map(|(index, row)| figure(row, index))
-        .collect()
+fn by_row<F: IntoIterator<Item = Markup>>(
+    study: &Study,
+    figures: impl Fn(&StudyRow, usize) -> F,
+) -> Vec<Markup> {
+    let rows = study.rows.iter().enumerate();
+    rows.flat_map(|(index, row)| figures(row, index)).collect()
 }
 
-/// A figure about a row.
-fn framed(row: usize, arm: Option<usize>, caption: &str, plot: &str, notes: &str) -> String {
-    let arm = arm
-        .map(|arm| format!(" data-arm=\"{arm}\""))
-        .unwrap_or_default();
-    format!(
-        "<figure data-row=\"{row}\"{arm}><figcaption>{caption}</figcaption>{plot}{notes}</figure>\n"
-    )
+/// A figure about a row, or about one arm of it.
+fn framed(
+    row: usize,
+    arm: Option<usize>,
+    caption: &Markup,
+    plot: String,
+    notes: &Markup,
+) -> Markup {
+    html! {
+        figure data-row=(row) data-arm=[arm] {
+            figcaption { (caption) }
+            (PreEscaped(plot))
+            (notes)
+        }
+    }
 }
 
 fn arm_name(study: &Study, arm: usize) -> String {
@@ -123,15 +141,15 @@ fn arm_name(study: &Study, arm: usize) -> String {
         .map_or_else(String::new, |arm| arm.name.clone())
 }
 
-fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
-    let mut out = String::new();
-    for kind in row.operations.iter().filter(|kind| *kind != ALL) {
-        let cells = row
-            .cells
-            .iter()
-            .enumerate()
-            .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
-        let merged: Vec<_> = cells
+/// The cells of a row with the indices of their arms.
+fn cells(row: &StudyRow) -> impl Iterator<Item = (usize, &Cell)> {
+    let cells = row.cells.iter().enumerate();
+    cells.filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
+}
+
+fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
+    let figure = |kind: &String| {
+        let merged: Vec<_> = cells(row)
             .map(|(arm, cell)| (arm, traces::latencies(&traces::of(cell, records), kind)))
             .collect();
         let lines: Vec<LatencyLine<'_>> = merged
@@ -143,58 +161,38 @@ fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) ->
             })
             .collect();
         let label = format!("Latency by percentile of {kind} operations in {}", row.name);
-        if let Some(plot) = plot::latency(&label, &lines) {
-            let kind = if row.operations.len() > 1 {
-                format!(" ({})", escape(kind))
-            } else {
-                String::new()
-            };
-            out.push_str(&framed(
-                index,
-                None,
-                &format!("{}{kind}", words::name(&row.name)),
-                &plot,
-                "",
-            ));
-        }
-    }
-    out
+        let plot = plot::latency(&label, &lines)?;
+        let caption = html! {
+            (words::name(&row.name))
+            @if row.operations.len() > 1 { " (" (kind) ")" }
+        };
+        Some(framed(index, None, &caption, plot, &Markup::default()))
+    };
+    let kinds = row.operations.iter().filter(|kind| *kind != ALL);
+    kinds.filter_map(figure).collect()
 }
 
 /// Bytes for large blocks and where bytes are compared, operations otherwise.
 fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Quantity {
-    let sizes = row
-        .cells
-        .iter()
-        .flatten()
-        .flat_map(|cell| traces::of(cell, records));
-    let large = sizes
+    let mut sizes = cells(row)
+        .flat_map(|(_, cell)| traces::of(cell, records))
         .filter_map(|record| Effective::of(record).block_bytes())
-        .all(|bytes| bytes >= LARGE_BLOCK);
-    let known = row
-        .cells
-        .iter()
-        .flatten()
-        .flat_map(|cell| traces::of(cell, records))
-        .any(|record| Effective::of(record).block_bytes().is_some());
-    if study.metric == Quantity::named("throughput") || (large && known) {
-        Quantity::named("throughput")
+        .peekable();
+    let is_large = sizes.peek().is_some() && sizes.all(|bytes| bytes >= LARGE_BLOCK);
+    let throughput = Quantity::named("throughput");
+    if is_large || study.metric == throughput {
+        throughput
     } else {
         Quantity::named("iops")
     }
 }
 
-fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
+fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Option<Markup> {
     let metric = rate_of(study, row, records);
     let mut lines = Vec::new();
     let mut cuts = Vec::new();
     let mut notes = Vec::new();
-    for (arm, cell) in row
-        .cells
-        .iter()
-        .enumerate()
-        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
-    {
+    for (arm, cell) in cells(row) {
         let of_cell = traces::of(cell, records);
         let found = traces::settling(&of_cell);
         lines.push(SeriesLine {
@@ -209,7 +207,7 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Str
     }
     // A series of one value has no course.
     if lines.iter().all(|line| line.columns.len() < 2) {
-        return String::new();
+        return None;
     }
     let cut = stats::warm_up::frozen_cut(&cuts);
     let label = format!("{} over time in {}", metric.title(), row.name);
@@ -219,14 +217,18 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Str
         &metric.title(),
         &lines,
         Some(cut as f64 * 1e9),
-    );
-    plot.map_or_else(String::new, |plot| {
-        framed(index, None, &words::name(&row.name), &plot, &folded(&notes))
-    })
+    )?;
+    Some(framed(
+        index,
+        None,
+        &words::name(&row.name),
+        plot,
+        &folded(&notes),
+    ))
 }
 
 /// What an arm's slots say of their warm-up and steadiness.
-fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<String> {
+fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<Markup> {
     let mut said = Vec::new();
     if found.at_limit > 0 {
         said.push(format!(
@@ -242,28 +244,28 @@ fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<
             words::percent(steadiness.excursion)
         ));
     }
-    let name = if study.arms.len() > 1 {
-        format!("{}: ", words::name(&arm_name(study, arm)))
-    } else {
-        String::new()
-    };
-    (!said.is_empty()).then(|| format!("<p data-arm=\"{arm}\">{name}{}.</p>", said.join("; ")))
+    (!said.is_empty()).then(|| {
+        html! {
+            p data-arm=(arm) {
+                @if study.arms.len() > 1 { (words::name(&arm_name(study, arm))) ": " }
+                (said.join("; ")) "."
+            }
+        }
+    })
 }
 
 /// Notes under a plot; more than two are folded.
-fn folded(notes: &[String]) -> String {
-    let text = notes.concat();
-    if notes.len() > 2 {
-        format!(
-            "<details><summary>{} arms do not settle</summary>{text}</details>",
-            notes.len()
-        )
-    } else {
-        text
+fn folded(notes: &[Markup]) -> Markup {
+    let all = html! { @for note in notes { (note) } };
+    if notes.len() <= 2 {
+        return all;
+    }
+    html! {
+        details { summary { (notes.len()) " arms do not settle" } (all) }
     }
 }
 
-fn depths(study: &Study) -> String {
+fn depths(study: &Study) -> Vec<Markup> {
     let mut by_name: BTreeMap<&str, Vec<&Curve>> = BTreeMap::new();
     let mut order: Vec<&str> = Vec::new();
     for curve in &study.curves {
@@ -272,53 +274,35 @@ fn depths(study: &Study) -> String {
         }
         by_name.entry(&curve.name).or_default().push(curve);
     }
-    let mut out = String::new();
-    for name in order {
+    let pair = |name: &str| {
         let curves = &by_name[name];
-        let throughput = lines(study, curves, &Quantity::named("iops"));
-        let latency: Vec<DepthLine> = [
-            (Quantity::named("mean"), false),
-            (Quantity::named("p99"), true),
-        ]
-        .into_iter()
-        .flat_map(|(metric, secondary)| {
-            lines(study, curves, &metric)
+        let of = |metric: &str, secondary| {
+            let found = lines(study, curves, &Quantity::named(metric));
+            found
                 .into_iter()
                 .map(move |line| DepthLine { secondary, ..line })
-        })
-        .collect();
-        let plots = [
-            (
-                plot::depth(
-                    &format!("IOPS by queue depth of {name}"),
-                    ValueUnit::PerSecond,
-                    "IOPS",
-                    &throughput,
-                ),
-                "IOPS",
-            ),
-            (
-                plot::depth(
-                    &format!("Latency by queue depth of {name}"),
-                    ValueUnit::Time,
-                    "latency, mean and p99",
-                    &latency,
-                ),
-                "latency",
-            ),
-        ];
-        for (plot, what) in plots
-            .into_iter()
-            .filter_map(|(plot, what)| Some((plot?, what)))
-        {
-            let _infallible = writeln!(
-                out,
-                "<figure><figcaption>{}: {what}</figcaption>{plot}</figure>",
-                words::name(name)
-            );
-        }
-    }
-    out
+        };
+        let rate = plot::depth(
+            &format!("IOPS by queue depth of {name}"),
+            ValueUnit::PerSecond,
+            "IOPS",
+            &of("iops", false).collect::<Vec<_>>(),
+        );
+        let latency = plot::depth(
+            &format!("Latency by queue depth of {name}"),
+            ValueUnit::Time,
+            "latency, mean and p99",
+            &of("mean", false).chain(of("p99", true)).collect::<Vec<_>>(),
+        );
+        let figure = |plot: Option<String>, what: &str| {
+            let plot = plot?;
+            Some(html! {
+                figure { figcaption { (words::name(name)) ": " (what) } (PreEscaped(plot)) }
+            })
+        };
+        [figure(rate, "IOPS"), figure(latency, "latency")]
+    };
+    order.into_iter().flat_map(pair).flatten().collect()
 }
 
 fn lines(study: &Study, curves: &[&Curve], metric: &Quantity) -> Vec<DepthLine> {
@@ -349,12 +333,10 @@ fn lines(study: &Study, curves: &[&Curve], metric: &Quantity) -> Vec<DepthLine> 
         .collect()
 }
 
-fn drifts(study: &Study, row: &StudyRow, index: usize) -> String {
-    let Some(kind) = leading_kind(row, &study.metric) else {
-        return String::new();
-    };
-    let line = |(arm, cell): (usize, &Option<analyze::Cell>)| {
-        let figure = cell.as_ref()?.figure(kind, &study.metric)?;
+fn drifts(study: &Study, row: &StudyRow, index: usize) -> Option<Markup> {
+    let kind = leading_kind(row, &study.metric)?;
+    let line = |(arm, cell): (usize, &Cell)| {
+        let figure = cell.figure(kind, &study.metric)?;
         let levels = figure
             .values
             .iter()
@@ -366,17 +348,15 @@ fn drifts(study: &Study, row: &StudyRow, index: usize) -> String {
             levels,
         })
     };
-    let lines: Vec<DriftLine> = row.cells.iter().enumerate().filter_map(line).collect();
+    let lines: Vec<DriftLine> = cells(row).filter_map(line).collect();
     let label = format!("{} block by block in {}", study.metric.title(), row.name);
-    let Some(plot) = plot::drift(&label, study.metric.unit(), &study.metric.title(), &lines) else {
-        return String::new();
-    };
-    let notes = row.drift.as_ref().map(drift_note).unwrap_or_default();
-    framed(index, None, &words::name(&row.name), &plot, &notes)
+    let plot = plot::drift(&label, study.metric.unit(), &study.metric.title(), &lines)?;
+    let notes = html! { @if let Some(drift) = &row.drift { (drift_note(drift)) } };
+    Some(framed(index, None, &words::name(&row.name), plot, &notes))
 }
 
 /// What the diagnostics say of the machine, each test at 1 %.
-fn drift_note(drift: &stats::Drift) -> String {
+fn drift_note(drift: &stats::Drift) -> Markup {
     const ALPHA: f64 = 0.01;
     let mut said = Vec::new();
     if let Some(change) = drift.change {
@@ -406,105 +386,56 @@ fn drift_note(drift: &stats::Drift) -> String {
             .map(|p| format!("{text} ({})", words::probability(p)))
     });
     said.extend(found);
-    if said.is_empty() {
-        String::new()
-    } else {
-        format!("<p>{}.</p>", said.join("; "))
-    }
+    html! { @if !said.is_empty() { p { (said.join("; ")) "." } } }
 }
 
-fn heat(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
+fn heat(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
     // The more maps, the coarser: a page of a whole matrix stays small.
-    let cells: usize = study
-        .rows
-        .iter()
-        .map(|row| row.cells.iter().flatten().count())
-        .sum();
-    let columns = match cells {
+    let columns = match study.rows.iter().flat_map(cells).count() {
         0..=12 => 60,
         13..=40 => 36,
         _ => 18,
     };
-    let mut out = String::new();
-    for (arm, cell) in row
-        .cells
-        .iter()
-        .enumerate()
-        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
-    {
+    let of = |(arm, cell): (usize, &Cell)| {
         let (end, found) = traces::time_columns(&traces::of(cell, records), columns);
-        let label = format!(
-            "Latency over time in {} of {}",
-            row.name,
-            arm_name(study, arm)
-        );
-        if let Some(plot) = plot::latency_map(&label, end, &found) {
-            out.push_str(&framed(
-                index,
-                Some(arm),
-                &caption(study, row, arm),
-                &plot,
-                "",
-            ));
+        let arm_name = arm_name(study, arm);
+        let label = format!("Latency over time in {} of {arm_name}", row.name);
+        let plot = plot::latency_map(&label, end, &found)?;
+        Some(map(study, row, index, arm, plot))
+    };
+    cells(row).filter_map(of).collect()
+}
+
+fn places(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
+    let of = |(arm, cell): (usize, &Cell)| {
+        let (bytes, buckets) = traces::accesses(&traces::of(cell, records))?;
+        let arm_name = arm_name(study, arm);
+        let label = format!("Accesses by place in {} of {arm_name}", row.name);
+        let plot = plot::access_map(&label, bytes, &buckets)?;
+        Some(map(study, row, index, arm, plot))
+    };
+    cells(row).filter_map(of).collect()
+}
+
+/// A map of one arm in one row.
+fn map(study: &Study, row: &StudyRow, index: usize, arm: usize, plot: String) -> Markup {
+    let caption = html! {
+        (words::name(&row.name))
+        @if study.arms.len() > 1 { ", " (words::name(&arm_name(study, arm))) }
+    };
+    framed(index, Some(arm), &caption, plot, &Markup::default())
+}
+
+fn heat_scale() -> Markup {
+    html! {
+        p class="scales" {
+            "Share of the operations of a column: "
+            @for (level, least) in LEVELS.iter().enumerate() {
+                span class="scale" {
+                    svg viewBox="0 0 1 1" { g class="heat" { path class={ "h" (level) } d="M.5 0V1" {} } }
+                    @if level == 0 { "some" } @else { "over " (words::percent(*least)) }
+                }
+            }
         }
     }
-    out
-}
-
-fn places(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> String {
-    let mut out = String::new();
-    for (arm, cell) in row
-        .cells
-        .iter()
-        .enumerate()
-        .filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
-    {
-        let Some((bytes, buckets)) = traces::accesses(&traces::of(cell, records)) else {
-            continue;
-        };
-        let label = format!(
-            "Accesses by place in {} of {}",
-            row.name,
-            arm_name(study, arm)
-        );
-        if let Some(plot) = plot::access_map(&label, bytes, &buckets) {
-            out.push_str(&framed(
-                index,
-                Some(arm),
-                &caption(study, row, arm),
-                &plot,
-                "",
-            ));
-        }
-    }
-    out
-}
-
-fn caption(study: &Study, row: &StudyRow, arm: usize) -> String {
-    if study.arms.len() > 1 {
-        format!(
-            "{}, {}",
-            words::name(&row.name),
-            words::name(&arm_name(study, arm))
-        )
-    } else {
-        words::name(&row.name)
-    }
-}
-
-fn heat_scale() -> String {
-    let mut out = String::from("<p class=\"scales\">Share of the operations of a column: ");
-    for (level, least) in LEVELS.iter().enumerate() {
-        let text = if level == 0 {
-            "some".to_owned()
-        } else {
-            format!("over {}", words::percent(*least))
-        };
-        let _infallible = write!(
-            out,
-            "<span class=\"scale\"><svg viewBox=\"0 0 1 1\"><g class=\"heat\"><path class=\"h{level}\" d=\"M.5 0V1\"/></g></svg>{text}</span>"
-        );
-    }
-    out.push_str("</p>\n");
-    out
 }

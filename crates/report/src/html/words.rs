@@ -1,7 +1,8 @@
 //! How figures, metrics and verdicts are put into words.
 
-use crate::plot::{ValueUnit, escape};
+use crate::plot::ValueUnit;
 use analyze::{Bounds, Figure};
+use maud::{Markup, html};
 use record::Quantity;
 use stats::{Estimate, Verdict};
 
@@ -11,11 +12,9 @@ pub(super) fn id(metric: &Quantity) -> String {
 }
 
 /// The value of a fact.
-pub(super) fn value(text: &str) -> String {
-    if text.is_empty() {
-        "<span class=\"quiet\">(empty)</span>".to_owned()
-    } else {
-        name(text)
+pub(super) fn value(text: &str) -> Markup {
+    html! {
+        @if text.is_empty() { span class="quiet" { "(empty)" } } @else { (name(text)) }
     }
 }
 
@@ -29,14 +28,11 @@ pub(super) fn probability(p: f64) -> String {
 }
 
 /// Foreign text in a direction of its own.
-pub(super) fn name(text: &str) -> String {
-    if text.is_empty() {
-        "<bdi>(no name)</bdi>".to_owned()
-    } else {
-        format!("<bdi>{}</bdi>", escape(text))
+pub(super) fn name(text: &str) -> Markup {
+    html! {
+        bdi { @if text.is_empty() { "(no name)" } @else { (text) } }
     }
 }
-
 /// `1 record`, `7 records`.
 pub(super) fn counted(n: usize, one: &str) -> String {
     if n == 1 {
@@ -140,7 +136,7 @@ mod tests {
     #[test]
     fn a_name_cannot_leave_its_element() {
         assert_eq!(
-            name("</bdi><script>"),
+            name("</bdi><script>").into_string(),
             "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>"
         );
     }

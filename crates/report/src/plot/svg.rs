@@ -6,24 +6,21 @@ const COLOURS: usize = 7;
 const MARKERS: usize = 8;
 const DASHES: usize = 7;
 
-/// Text without what changes the look of other text: control characters and marks that reverse the
-/// direction of writing.
-pub(crate) fn clean(text: &str) -> String {
-    let disturbs = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character changes the look of other text: control characters and marks that reverse
+/// the direction of writing.
+pub(crate) fn disturbs(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Text without what [`disturbs`], on one line.
+fn clean(text: &str) -> String {
+    let plain = |c: char| match c {
+        '\n' => ' ',
+        c if disturbs(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
     };
-    text.chars()
-        .map(|c| {
-            if c == '\n' {
-                ' '
-            } else if disturbs(c) {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(plain).collect()
 }
 
 /// [`clean`] text for element content and quoted attributes of HTML and SVG.
