@@ -2,7 +2,6 @@
 
 mod knee;
 mod options;
-mod summary;
 
 use crate::context;
 use crate::exit::Usage;
@@ -61,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             };
             load.output.save(&record)?;
             let code = record.outcome.exit_code;
-            load.finish(&[record], "")?;
+            load.output.finish(&[record], "")?;
             Ok(code)
         }
     }
@@ -121,15 +120,5 @@ impl Load<'_> {
         } else {
             Ok(exit_code)
         }
-    }
-
-    /// Writes results; `curve` follows the text of the records.
-    fn finish(&self, records: &[Record], curve: &str) -> Result<()> {
-        let more = options::shown_more(self.matches);
-        self.output.finish_as(
-            records,
-            &|record| summary::text(record, &analyze::self_check(record), &more),
-            curve,
-        )
     }
 }

@@ -289,15 +289,6 @@ impl Output {
             .map_or(Ok(()), |store| store.append(record))
     }
 
-    /// Writes everything that was asked for, the rest also where one part cannot be written.
-    pub(crate) fn finish(&self, records: &[Record]) -> Result<()> {
-        self.finish_as(
-            records,
-            &|record| report::terminal(record, &analyze::self_check(record), &self.text),
-            "",
-        )
-    }
-
     fn form(
         &self,
         format: Format,
@@ -339,14 +330,10 @@ impl Output {
         }
     }
 
-    /// [`Output::finish`] with a verb's own text for people, and what follows the texts of all
-    /// records.
-    pub(crate) fn finish_as(
-        &self,
-        records: &[Record],
-        text: &dyn Fn(&Record) -> String,
-        after: &str,
-    ) -> Result<()> {
+    /// Writes everything that was asked for, the rest also where one part cannot be written;
+    /// `after` follows the texts of all records.
+    pub(crate) fn finish(&self, records: &[Record], after: &str) -> Result<()> {
+        let text = |record| report::terminal(record, &analyze::self_check(record), &self.text);
         let texts = || {
             let texts = records
                 .iter()

@@ -1,6 +1,5 @@
 //! `fathom profile`: the standard rows of a directory, file or device, in randomised passes.
 
-mod page;
 mod progress;
 
 use crate::context;
@@ -8,12 +7,13 @@ use crate::exit::Usage;
 use crate::output::tell;
 use crate::run::{path, switch, time};
 use crate::written::{self, RECORDS, RecordFile, STUDY};
-use analyze::{StudyOptions, study};
+use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use lab::profile::{Effort, ProfileError, ProfileRequest, profile};
+use lab::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
 use progress::Progress;
+use report::{ProfileAccount, ProfileEnd, profile_text};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 use units::Bytes;
@@ -127,17 +127,48 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(file) = &report {
         written::write(file, &report::html(&found, &profiled.records))?;
     }
-    tell(&page::page(
-        &request,
-        &profiled,
-        &found,
-        records.map(PathBuf::as_path),
-    ))?;
+    let kept = records.map(PathBuf::as_path);
+    tell(&text(&request.path, &profiled, &found, kept))?;
     Ok(match profiled.why {
         WhyEnded::Signal => sys::caught_signal().map_or(128, sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => 0,
     })
+}
+
+/// What a profile says when it has ended.
+fn text(path: &Path, profiled: &Profiled, study: &Study, kept: Option<&Path>) -> String {
+    let rows: Vec<&str> = profiled
+        .plan
+        .rows
+        .iter()
+        .map(|row| row.name.as_str())
+        .collect();
+    let left_out: Vec<(&[String], &str)> = profiled
+        .left_out
+        .iter()
+        .map(|left| (left.rows.as_slice(), left.reason.as_str()))
+        .collect();
+    let account = ProfileAccount {
+        path,
+        records: &profiled.records,
+        rows: &rows,
+        passes: profiled.plan.most_passes,
+        complete_passes: profiled.complete_passes(),
+        order_seed: profiled.plan.seed,
+        slot: profiled.slot,
+        elapsed: profiled.elapsed,
+        end: match &profiled.why {
+            WhyEnded::Passes | WhyEnded::Decided => ProfileEnd::Complete,
+            WhyEnded::Budget => ProfileEnd::OutOfTime,
+            WhyEnded::Signal => ProfileEnd::Stopped,
+            WhyEnded::Failed(why) => ProfileEnd::Failed(why),
+        },
+        notes: &profiled.notes,
+        left_out: &left_out,
+        kept,
+    };
+    profile_text(&account, study)
 }
 
 /// Refuses another form than the one that is written.

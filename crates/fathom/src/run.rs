@@ -146,7 +146,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             break;
         }
     }
-    output.finish(&records)?;
+    output.finish(&records, "")?;
     saved?;
     Ok(records
         .iter()

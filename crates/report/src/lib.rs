@@ -21,6 +21,7 @@ mod json;
 mod load;
 mod moment;
 mod plot;
+mod profile;
 mod prometheus;
 mod study;
 mod terminal;
@@ -33,9 +34,10 @@ pub use fio_log::{FioLog, fio_log};
 pub use hdr_log::{HdrLogError, hdr_log};
 pub use html::html;
 pub use json::{histograms_json, json};
+pub use profile::{ProfileAccount, ProfileEnd, profile_text};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
-pub use terminal::{Page, TerminalOptions, server_use, study_text, terminal};
+pub use terminal::{Page, TerminalOptions, knee_text, study_text, terminal};
 pub use verdicts::{
     Gate, GateOutcome, Verdicts, is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,
 };

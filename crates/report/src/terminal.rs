@@ -11,13 +11,15 @@ use record::Record;
 
 mod accounts;
 mod histogram;
+mod knee;
 mod lead;
+mod load;
 mod page;
 mod rates;
 mod study;
 mod verdict;
 
-pub use accounts::server_use;
+pub use knee::knee_text;
 pub use page::Page;
 pub use study::study_text;
 
@@ -34,10 +36,13 @@ pub struct TerminalOptions {
     pub per_worker: bool,
 }
 
-/// The summary of one record and what an audit found in it; lines of at most 100 columns unless a
-/// word is longer.
+/// The summary of one record, a run or a load, and what an audit found in it; lines of at most 100
+/// columns unless a word is longer.
 #[must_use]
 pub fn terminal(record: &Record, findings: &[Finding], options: &TerminalOptions) -> String {
+    if record.kind == "load" {
+        return load::text(record, findings, options);
+    }
     let mut page = Page::default();
     lead::write(&mut page, record);
     rates::write_rates(&mut page, record);

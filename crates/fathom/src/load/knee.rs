@@ -7,8 +7,6 @@ use anyhow::Result;
 use clap::ArgMatches;
 use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing};
 use record::{Record, SearchAccount, SearchPoint, Threshold};
-use report::Page;
-use units::{Nanos, Rate, lossless};
 
 const PRECISION: f64 = 0.05;
 
@@ -109,8 +107,14 @@ impl Load<'_> {
             self.output.save(&record)?;
             records.push(record);
         }
-        let curve = curve(&mut points, &search);
-        self.finish(&records, &curve)?;
+        points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
+        let curve = report::knee_text(
+            &points,
+            search.threshold.text(),
+            search.rates.best(),
+            search.rates.least_broken(),
+        );
+        self.output.finish(&records, &curve)?;
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(if search.rates.best().is_some() { 0 } else { 3 }))
     }
@@ -149,63 +153,4 @@ fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
         holds: step.is_some_and(|step| step.holds),
         measured,
     }
-}
-
-fn curve(points: &mut [SearchPoint], search: &Search) -> String {
-    points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
-    let time = |ns: Option<f64>| {
-        ns.map_or_else(
-            || "-".into(),
-            |ns| Nanos(lossless::f64_to_u64_saturating(ns)).to_string(),
-        )
-    };
-    let mut rows: Vec<Vec<String>> = vec![
-        [
-            "rate",
-            "achieved",
-            "p50",
-            "p99",
-            "unsent",
-            "errors",
-            "",
-            search.threshold.text(),
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
-    for point in points.iter() {
-        let verdict = if point.holds { "holds" } else { "breaks" };
-        rows.push(vec![
-            Rate(point.asked_per_second).to_string(),
-            Rate(point.achieved_per_second).to_string(),
-            time(point.latency_p50_ns),
-            time(point.latency_p99_ns),
-            point.unsent.to_string(),
-            point.errors.to_string(),
-            verdict.into(),
-            point.measured.clone(),
-        ]);
-    }
-    let mut page = Page::default();
-    page.table(&rows);
-    let text = search.threshold.text();
-    page.line(&match (search.rates.best(), search.rates.least_broken()) {
-        (Some(best), Some(least)) => {
-            format!(
-                "knee: {text} holds at {} and breaks at {}; single observations, one a rate",
-                Rate(best),
-                Rate(least)
-            )
-        }
-        (Some(best), None) => format!(
-            "no knee: {text} still holds at {}, the highest rate tried",
-            Rate(best)
-        ),
-        (None, Some(least)) => format!(
-            "no knee: {text} breaks at {}, the lowest rate tried",
-            Rate(least)
-        ),
-        (None, None) => "no knee: no step was completed".to_owned(),
-    });
-    page.finish()
 }

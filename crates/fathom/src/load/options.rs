@@ -1,6 +1,5 @@
 //! The command line of a load.
 
-use super::summary::ShownMore;
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -388,24 +387,6 @@ pub(super) fn spacing(matches: &ArgMatches) -> Result<Option<Spacing>, LoadError
         Some(other) => Err(LoadError::Asked(format!(
             "--arrival {other:?} is not one of poisson, constant"
         ))),
-    }
-}
-
-/// What is shown beyond the summary.
-pub(super) fn shown_more(matches: &ArgMatches) -> ShownMore {
-    let numbers = |list: &String| {
-        list.split(',')
-            .filter_map(|text| text.trim().parse().ok())
-            .collect()
-    };
-    ShownMore {
-        latency: matches.get_flag("show-latency"),
-        histogram: matches.get_flag("show-histogram"),
-        workers: matches.get_flag("per-worker-output"),
-        percentiles: matches
-            .get_one::<String>("show-percentiles")
-            .map(numbers)
-            .unwrap_or_default(),
     }
 }
 

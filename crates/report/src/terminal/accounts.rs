@@ -160,8 +160,7 @@ fn cpu(page: &mut Page, record: &Record) {
 }
 
 /// What the target's own process or control group used, where one was named.
-#[must_use]
-pub fn server_use(record: &Record) -> Option<String> {
+pub(super) fn server_use(record: &Record) -> Option<String> {
     let used = &record.target()?.process;
     let cpus = (used.user_ns + used.system_ns) as f64 / record.elapsed_ns.max(1) as f64;
     let storage = used.storage_read_bytes.zip(used.storage_written_bytes);

@@ -7,7 +7,7 @@ use analyze::SHOWN_PERCENTILES;
 use record::{Histogram, Operations, Record, percentile_has_support};
 use units::{ByteRate, Bytes, Nanos, format_count};
 
-const STAR: &str = "* fewer than 10 operations were slower than this percentile";
+pub(super) const STAR: &str = "* fewer than 10 operations were slower than this percentile";
 
 pub(super) fn write_rates(page: &mut Page, record: &Record) {
     let measured = &record.operations;
@@ -77,22 +77,7 @@ pub(super) fn write_latencies(page: &mut Page, record: &Record, options: &Termin
     } else {
         &options.show_percentiles
     };
-    let mut rows = vec![header(percentiles, options.show_latency)];
-    for (kind, operations) in record
-        .operations
-        .kinds()
-        .filter(|(_, operations)| !operations.latency.is_empty())
-    {
-        rows.push(row(
-            kind,
-            &operations.latency,
-            percentiles,
-            options.show_latency,
-        ));
-        if let Some(service) = &operations.service {
-            rows.push(row("  service", service, percentiles, options.show_latency));
-        }
-    }
+    let mut rows = latency_rows(record, percentiles, options.show_latency);
     if rows.len() < 2 {
         return;
     }
@@ -102,6 +87,26 @@ pub(super) fn write_latencies(page: &mut Page, record: &Record, options: &Termin
     if starred {
         page.line(STAR);
     }
+}
+
+/// A header, and a row for each kind of operation that has latencies; its service times below it
+/// where they are another thing.
+pub(super) fn latency_rows(
+    record: &Record,
+    percentiles: &[f64],
+    with_spread: bool,
+) -> Vec<Vec<String>> {
+    let mut rows = vec![header(percentiles, with_spread)];
+    for (kind, operations) in record.operations.kinds() {
+        if operations.latency.is_empty() {
+            continue;
+        }
+        rows.push(row(kind, &operations.latency, percentiles, with_spread));
+        if let Some(service) = &operations.service {
+            rows.push(row("  service", service, percentiles, with_spread));
+        }
+    }
+    rows
 }
 
 fn header(percentiles: &[f64], with_spread: bool) -> Vec<String> {

@@ -80,7 +80,12 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
             ),
         );
     }
-    let word = match record.outcome.status {
+    write_end(page, record, None);
+}
+
+/// How it ended; `word` stands in the place of the usual one.
+pub(super) fn write_end(page: &mut Page, record: &Record, word: Option<&str>) {
+    let usual = match record.outcome.status {
         Status::Ok => "ok",
         Status::Failed => "failed",
         Status::Interrupted => "interrupted",
@@ -97,6 +102,7 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
         .as_ref()
         .map(|message| format!(": {message}"))
         .unwrap_or_default();
+    let word = word.unwrap_or(usual);
     page.fact("outcome", &format!("{word}{code}{message}"));
 }
 

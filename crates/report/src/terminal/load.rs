@@ -1,22 +1,22 @@
 //! The summary of a load that people read: what was done, rates, latencies, the parts of requests,
 //! thresholds, errors, cost, findings.
 
+use super::page::{Page, time};
+use super::{TerminalOptions, rates, verdict};
 use analyze::{Finding, SHOWN_PERCENTILES};
-use record::{Histogram, LoadAccount, Operations, Record, Status, percentile_has_support};
-use report::Page;
+use record::{Histogram, LoadAccount, Operations, Record, Status};
 use units::{ByteRate, Bytes, Nanos, Rate, format_count, lossless};
 
-const STAR: &str = "* fewer than 10 operations were slower than this percentile";
-
-/// The summary of one record and what an audit found in it.
-pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> String {
+/// The summary of one record and what an audit found in it. Where a run shows other percentiles
+/// instead of the usual ones, a load shows them besides; the distribution of latencies is a table.
+pub(super) fn text(record: &Record, findings: &[Finding], options: &TerminalOptions) -> String {
     let nothing = LoadAccount::default();
     let load = record.load.as_ref().unwrap_or(&nothing);
     let mut page = Page::default();
     lead(&mut page, record);
     rates(&mut page, record);
     latencies(&mut page, record);
-    shown_more(&mut page, record, more);
+    shown_more(&mut page, record, options);
     phases(&mut page, load);
     page.gap();
     accounts(&mut page, record, load);
@@ -43,20 +43,7 @@ pub(super) fn text(record: &Record, findings: &[Finding], more: &ShownMore) -> S
         );
     }
     outcome(&mut page, record);
-    if !findings.is_empty() {
-        page.gap();
-    }
-    for finding in findings {
-        page.wrapped(
-            "",
-            2,
-            &format!(
-                "{}[{}]: {}",
-                finding.severity, finding.rule, finding.message
-            ),
-        );
-        page.wrapped("  ", 8, &format!("help: {}", finding.advice));
-    }
+    verdict::write_findings(&mut page, findings);
     page.finish()
 }
 
@@ -169,41 +156,14 @@ fn rates(page: &mut Page, record: &Record) {
 }
 
 fn latencies(page: &mut Page, record: &Record) {
-    let head = ["latency".to_owned(), "mean".to_owned()].into_iter();
-    let head = head
-        .chain(
-            SHOWN_PERCENTILES
-                .iter()
-                .map(|percent| format!("p{percent}")),
-        )
-        .chain(["max".to_owned()]);
-    let mut rows: Vec<Vec<String>> = vec![head.collect()];
-    for (kind, operations) in record
-        .operations
-        .kinds()
-        .filter(|(_, operations)| !operations.latency.is_empty())
-    {
-        rows.push(times(kind, &operations.latency, &SHOWN_PERCENTILES));
-        if let Some(service) = &operations.service {
-            rows.push(times("  service", service, &SHOWN_PERCENTILES));
-        }
-    }
+    let rows = rates::latency_rows(record, &SHOWN_PERCENTILES, false);
     if rows.len() > 1 {
         page.gap();
         page.table(&rows);
         if rows.iter().flatten().any(|cell| cell.contains('*')) {
-            page.line(STAR);
+            page.line(rates::STAR);
         }
     }
-}
-
-/// What is shown on demand.
-pub(super) struct ShownMore {
-    /// The whole distribution of each kind.
-    pub(super) latency: bool,
-    pub(super) histogram: bool,
-    pub(super) workers: bool,
-    pub(super) percentiles: Vec<f64>,
 }
 
 /// Percentiles of a whole distribution.
@@ -211,15 +171,19 @@ const DISTRIBUTION: [f64; 14] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0, 99.9, 99.99,
 ];
 
-fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
+fn shown_more(page: &mut Page, record: &Record, options: &TerminalOptions) {
     let measured = || {
         record
             .operations
             .kinds()
             .filter(|(_, operations)| !operations.latency.is_empty())
     };
-    let whole: &[f64] = if more.latency { &DISTRIBUTION } else { &[] };
-    for percentiles in [whole, &more.percentiles]
+    let whole: &[f64] = if options.show_latency {
+        &DISTRIBUTION
+    } else {
+        &[]
+    };
+    for percentiles in [whole, &options.show_percentiles]
         .into_iter()
         .filter(|list| !list.is_empty())
     {
@@ -239,11 +203,11 @@ fn shown_more(page: &mut Page, record: &Record, more: &ShownMore) {
         page.gap();
         page.table(&rows);
     }
-    for (kind, operations) in measured().filter(|_| more.histogram) {
+    for (kind, operations) in measured().filter(|_| options.show_histogram) {
         page.gap();
         page.table(&doublings(kind, &operations.latency));
     }
-    if more.workers {
+    if options.per_worker {
         let mut rows = vec![
             ["worker", "operations", "bytes", "user", "system"]
                 .map(str::to_owned)
@@ -280,20 +244,6 @@ fn doublings(kind: &str, histogram: &Histogram) -> Vec<Vec<String>> {
     std::iter::once(vec![format!("{kind} took"), "operations".to_owned()])
         .chain(counts.into_iter().map(row))
         .collect()
-}
-
-fn times(label: &str, histogram: &Histogram, percentiles: &[f64]) -> Vec<String> {
-    let mut row = vec![label.to_owned(), time(histogram.mean())];
-    row.extend(percentiles.iter().map(|percent| {
-        let star = if histogram.is_empty() || percentile_has_support(histogram.count(), *percent) {
-            ""
-        } else {
-            "*"
-        };
-        format!("{}{star}", time(histogram.quantile(percent / 100.0)))
-    }));
-    row.push(time(histogram.max().map(lossless::u64_to_f64)));
-    row
 }
 
 /// The parts of requests, as medians and p95.
@@ -432,7 +382,7 @@ fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
         };
         page.fact("server cpu", &text);
     }
-    if let Some(used) = report::server_use(record) {
+    if let Some(used) = super::accounts::server_use(record) {
         page.fact("server", &used);
     }
     if let Some(verification) = &record.verification {
@@ -466,30 +416,45 @@ fn outcome(page: &mut Page, record: &Record) {
             ),
         );
     }
-    let word = match record.outcome.status {
-        Status::Ok if record.outcome.exit_code == 0 => "ok",
-        Status::Ok => "gate failed",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
-        Status::Incomplete => "incomplete",
-    };
-    let code = if record.outcome.exit_code == 0 {
-        String::new()
-    } else {
-        format!(" (exit code {})", record.outcome.exit_code)
-    };
-    let message = record
-        .outcome
-        .message
-        .as_ref()
-        .map(|message| format!(": {message}"))
-        .unwrap_or_default();
-    page.fact("outcome", &format!("{word}{code}{message}"));
+    let is_gate = record.outcome.status == Status::Ok && record.outcome.exit_code != 0;
+    verdict::write_end(page, record, is_gate.then_some("gate failed"));
 }
 
-fn time(ns: Option<f64>) -> String {
-    ns.map_or_else(
-        || "-".to_owned(),
-        |ns| Nanos(lossless::f64_to_u64_saturating(ns.round())).to_string(),
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::example;
+
+    #[test]
+    fn the_summary_of_a_load() {
+        let record = example::load("download", 1000, 80_000_000, 2);
+        let text = text(&record, &[], &TerminalOptions::default());
+        insta::assert_snapshot!(text, @r#"
+        download: get 50, put 25
+          closed loop, at most 50 users (?); ? threads, ?, keep-alive, payload ?, ? data; measured 10 s
+
+             ops/s  throughput  operations     bytes  mean size  errors
+        get    100  1000 KiB/s        1000  9.77 MiB     10 KiB       2
+        put     50   500 KiB/s         500  5000 KiB     10 KiB       0
+        all    150  1.46 MiB/s        1500  14.6 MiB     10 KiB       2
+
+        latency   mean    p50    p90     p99   p99.9    max
+        get      80 ms  80 ms  80 ms   80 ms  80 ms*  80 ms
+        put      80 ms  80 ms  80 ms  80 ms*  80 ms*  80 ms
+        * fewer than 10 operations were slower than this percentile
+
+        p50 / p95       connecting          sending        waiting      receiving
+        get        1.6 ms / 1.6 ms  800 µs / 800 µs  64 ms / 64 ms  16 ms / 16 ms
+        put        1.6 ms / 1.6 ms  800 µs / 800 µs  64 ms / 64 ms  16 ms / 16 ms
+
+        iterations    1000 turns of users, sleeps included: p50 580 ms, p95 580 ms
+        users         50 at most; 12.00 requests in flight on average
+        connections   50 opened
+        client cpu    100 µs an operation (user 100 µs, system 0 s); 0.01 CPUs
+        threshold     ok   get.p95<1s: 80 ms
+        threshold     MISS put.p95<10ms: 80 ms, 70 ms above the limit
+        error         2 x 503 SlowDown in get, first at http://a/b
+        outcome       ok
+        "#);
+    }
 }

@@ -1,39 +1,66 @@
 //! What a profile says when it has ended.
 
+use crate::{Page, study_text};
 use analyze::Study;
-use lab::WhyEnded;
-use lab::profile::{ProfileRequest, Profiled};
-use report::{Page, study_text};
+use record::Record;
 use std::path::Path;
 use units::Nanos;
 
+/// A profile as its text needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileAccount<'a> {
+    /// What was profiled.
+    pub path: &'a Path,
+    pub records: &'a [Record],
+    /// By name, in the order of the plan.
+    pub rows: &'a [&'a str],
+    pub passes: u32,
+    /// Passes that are complete in every row.
+    pub complete_passes: u32,
+    pub order_seed: u64,
+    /// Measured time of one slot.
+    pub slot: Nanos,
+    pub elapsed: Nanos,
+    pub end: ProfileEnd<'a>,
+    pub notes: &'a [String],
+    /// Rows that were not measured, and why.
+    pub left_out: &'a [(&'a [String], &'a str)],
+    /// The file that keeps the records.
+    pub kept: Option<&'a Path>,
+}
+
+/// How a profile ended.
+#[derive(Clone, Copy, Debug)]
+pub enum ProfileEnd<'a> {
+    Complete,
+    OutOfTime,
+    Stopped,
+    Failed(&'a str),
+}
+
 /// The whole result as text.
-pub(super) fn page(
-    request: &ProfileRequest,
-    profiled: &Profiled,
-    study: &Study,
-    kept: Option<&Path>,
-) -> String {
+#[must_use]
+pub fn profile_text(profile: &ProfileAccount<'_>, study: &Study) -> String {
     let mut page = Page::default();
     page.wrapped(
         "",
         2,
         &format!(
             "Profile of {}{}: {}.",
-            request.path.display(),
-            under(profiled),
-            course(profiled)
+            profile.path.display(),
+            under(profile.records),
+            course(profile)
         ),
     );
     page.gap();
-    for note in profiled.notes.iter().chain(&engines(profiled)) {
+    for note in profile.notes.iter().chain(&engines(profile)) {
         page.wrapped("- ", 2, note);
     }
-    for left in &profiled.left_out {
+    for (rows, reason) in profile.left_out {
         page.wrapped(
             "- ",
             2,
-            &format!("not measured: {} ({})", left.reason, some_of(&left.rows)),
+            &format!("not measured: {reason} ({})", some_of(rows)),
         );
     }
     page.gap();
@@ -43,7 +70,7 @@ pub(super) fn page(
     }
     out.push_str(&study_text(study));
     out.push('\n');
-    out.push_str(&match kept {
+    out.push_str(&match profile.kept {
         Some(file) => format!(
             "The records are in {0}; `fathom report {0} -o FILE.html` shows them.\n",
             file.display()
@@ -57,9 +84,8 @@ pub(super) fn page(
 }
 
 /// File system and device.
-fn under(profiled: &Profiled) -> String {
-    let Some(storage) = profiled
-        .records
+fn under(records: &[Record]) -> String {
+    let Some(storage) = records
         .iter()
         .find_map(|record| record.environment.storage.as_ref())
     else {
@@ -85,11 +111,11 @@ fn under(profiled: &Profiled) -> String {
 }
 
 /// How the profile went and ended.
-fn course(profiled: &Profiled) -> String {
-    let (planned, complete) = (profiled.plan.most_passes, profiled.complete_passes());
-    let slot = shown(profiled.slot, 1_000_000);
-    let elapsed = shown(profiled.elapsed, 100_000_000);
-    let (rows, seed) = (profiled.plan.rows.len(), profiled.plan.seed);
+fn course(profile: &ProfileAccount<'_>) -> String {
+    let (planned, complete) = (profile.passes, profile.complete_passes);
+    let slot = shown(profile.slot, 1_000_000);
+    let elapsed = shown(profile.elapsed, 100_000_000);
+    let (rows, seed) = (profile.rows.len(), profile.order_seed);
     let plan = format!(
         "{rows} rows in {planned} passes of random order (--order-seed {seed}), {slot} measured each time"
     );
@@ -99,17 +125,17 @@ fn course(profiled: &Profiled) -> String {
     } else {
         String::new()
     };
-    match &profiled.why {
-        WhyEnded::Passes | WhyEnded::Decided => format!("{plan}; took {elapsed}{few}"),
-        WhyEnded::Budget => {
+    match profile.end {
+        ProfileEnd::Complete => format!("{plan}; took {elapsed}{few}"),
+        ProfileEnd::OutOfTime => {
             format!(
                 "{plan} were planned; the time was up after {complete} passes and {elapsed}{few}: give more with --budget"
             )
         }
-        WhyEnded::Signal => format!(
+        ProfileEnd::Stopped => format!(
             "{plan} were planned; stopped by a signal after {complete} complete passes and {elapsed}{few}"
         ),
-        WhyEnded::Failed(why) => {
+        ProfileEnd::Failed(why) => {
             format!("{plan} were planned; ended after {complete} complete passes because {why}")
         }
     }
@@ -121,11 +147,11 @@ fn shown(time: Nanos, unit_ns: u64) -> Nanos {
 }
 
 /// Which engine measured which rows.
-fn engines(profiled: &Profiled) -> Option<String> {
+fn engines(profile: &ProfileAccount<'_>) -> Option<String> {
     let mut by_engine: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &profiled.plan.rows {
-        let of_row = |record: &&record::Record| record.name == row.name;
-        let Some(engine) = profiled
+    for row in profile.rows {
+        let of_row = |record: &&Record| record.name == *row;
+        let Some(engine) = profile
             .records
             .iter()
             .find(of_row)
@@ -134,8 +160,8 @@ fn engines(profiled: &Profiled) -> Option<String> {
             continue;
         };
         match by_engine.iter_mut().find(|(known, _)| known == engine) {
-            Some((_, rows)) => rows.push(row.name.clone()),
-            None => by_engine.push((engine.clone(), vec![row.name.clone()])),
+            Some((_, rows)) => rows.push((*row).to_owned()),
+            None => by_engine.push((engine.clone(), vec![(*row).to_owned()])),
         }
     }
     let texts: Vec<String> = by_engine

@@ -1,0 +1,51 @@
+//! The curve of a search for the highest rate that holds, as text.
+
+use super::page::{Page, time};
+use record::SearchPoint;
+use units::Rate;
+
+/// The steps in the order that they are given, and where the knee lies: between the highest rate
+/// that held and the least that did not.
+#[must_use]
+pub fn knee_text(
+    points: &[SearchPoint],
+    threshold: &str,
+    highest_held: Option<f64>,
+    least_broken: Option<f64>,
+) -> String {
+    let head = [
+        "rate", "achieved", "p50", "p99", "unsent", "errors", "", threshold,
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(points.iter().map(|point| {
+        vec![
+            Rate(point.asked_per_second).to_string(),
+            Rate(point.achieved_per_second).to_string(),
+            time(point.latency_p50_ns),
+            time(point.latency_p99_ns),
+            point.unsent.to_string(),
+            point.errors.to_string(),
+            if point.holds { "holds" } else { "breaks" }.to_owned(),
+            point.measured.clone(),
+        ]
+    }));
+    let mut page = Page::default();
+    page.table(&rows);
+    page.line(&match (highest_held, least_broken) {
+        (Some(best), Some(least)) => format!(
+            "knee: {threshold} holds at {} and breaks at {}; single observations, one a rate",
+            Rate(best),
+            Rate(least)
+        ),
+        (Some(best), None) => format!(
+            "no knee: {threshold} still holds at {}, the highest rate tried",
+            Rate(best)
+        ),
+        (None, Some(least)) => format!(
+            "no knee: {threshold} breaks at {}, the lowest rate tried",
+            Rate(least)
+        ),
+        (None, None) => "no knee: no step was completed".to_owned(),
+    });
+    page.finish()
+}
