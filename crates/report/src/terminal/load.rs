@@ -1,11 +1,13 @@
 //! The summary of a load that people read: what was done, rates, latencies, the parts of requests,
 //! thresholds, errors, cost, findings.
 
+mod accounts;
+
 use super::page::{Page, time};
 use super::{TerminalOptions, rates, verdict};
 use analyze::{Finding, SHOWN_PERCENTILES};
 use record::{Histogram, LoadAccount, Operations, Record, Status};
-use units::{ByteRate, Bytes, Nanos, Rate, format_count, lossless};
+use units::{ByteRate, Bytes, Nanos, format_count, lossless};
 
 /// The summary of one record and what an audit found in it. Where a run shows other percentiles
 /// instead of the usual ones, a load shows them besides; the distribution of latencies is a table.
@@ -19,7 +21,7 @@ pub(super) fn text(record: &Record, findings: &[Finding], options: &TerminalOpti
     shown_more(&mut page, record, options);
     phases(&mut page, load);
     page.gap();
-    accounts(&mut page, record, load);
+    accounts::write(&mut page, record, load);
     for result in &record.thresholds() {
         let word = if result.holds { "ok" } else { "MISS" };
         page.wrapped(
@@ -275,135 +277,6 @@ fn phases(page: &mut Page, load: &LoadAccount) {
     }
     page.gap();
     page.table(&rows);
-}
-
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
-fn accounts(page: &mut Page, record: &Record, load: &LoadAccount) {
-    let count = record.operations.count();
-    let each =
-        |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
-    if let Some(pace) = &record.pace {
-        let asked = pace
-            .asked_per_second
-            .map_or_else(String::new, |rate| format!("asked {}, ", Rate(rate)));
-        let late = load.lateness.as_ref().and_then(|late| late.quantile(0.99));
-        let text = format!(
-            "{asked}began {}; {} never began; {} waited for a free connection; the generator itself was late by {} (p99)",
-            Rate(pace.achieved_per_second),
-            pace.unsent,
-            load.queued,
-            time(late)
-        );
-        page.fact("pace", &text);
-    }
-    if !load.iterations.is_empty() {
-        let skipped = if load.skipped > 0 {
-            format!("; {} had nothing to act on", load.skipped)
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "{} turns of users, sleeps included: p50 {}, p95 {}{skipped}",
-            load.iterations.count(),
-            time(load.iterations.quantile(0.5)),
-            time(load.iterations.quantile(0.95))
-        );
-        page.fact("iterations", &text);
-    }
-    if !record.warmup.is_empty() {
-        let text = format!(
-            "{} operations before the measured time, not counted",
-            record.warmup.count() + record.warmup.errors()
-        );
-        page.fact("warm-up", &text);
-    }
-    if let Some(most) = load.users.iter().max() {
-        let in_flight = if record.elapsed_ns > 0 {
-            record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns)
-        } else {
-            0.0
-        };
-        page.fact(
-            "users",
-            &format!("{most} at most; {in_flight:.2} requests in flight on average"),
-        );
-    }
-    let failed = if load.connections_failed > 0 {
-        format!(", {} refused", load.connections_failed)
-    } else {
-        String::new()
-    };
-    let retries = if load.retries > 0 {
-        format!("; {} retries", load.retries)
-    } else {
-        String::new()
-    };
-    page.fact(
-        "connections",
-        &format!("{} opened{failed}{retries}", load.connections_opened),
-    );
-    if let [_, _, ..] = load.endpoints.as_slice() {
-        for endpoint in &load.endpoints {
-            let text = format!(
-                "{}: {} operations, {} errors",
-                endpoint.address, endpoint.operations, endpoint.errors
-            );
-            page.fact("endpoint", &text);
-        }
-    }
-    let process = &record.process;
-    let used = process.user_ns.saturating_add(process.system_ns);
-    let signing = load.signing;
-    let sign = match signing.total_ns.checked_div(signing.requests) {
-        Some(ns) => format!("; signing {} a request", Nanos(ns)),
-        None => String::new(),
-    };
-    let cpus = lossless::u64_to_f64(used) / lossless::u64_to_f64(record.elapsed_ns.max(1));
-    let cpu = format!(
-        "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
-        each(used),
-        each(process.user_ns),
-        each(process.system_ns)
-    );
-    page.fact("client cpu", &cpu);
-    let server = load.server.as_ref();
-    if let Some(server) = server.filter(|server| server.process.is_some()) {
-        let text = match (server.user_ns, server.system_ns) {
-            (Some(user), Some(system)) => format!(
-                "{} an operation (user {}, system {})",
-                each(user + system),
-                each(user),
-                each(system)
-            ),
-            (_, _) => "unknown: the process went away".to_owned(),
-        };
-        page.fact("server cpu", &text);
-    }
-    if let Some(used) = super::accounts::server_use(record) {
-        page.fact("server", &used);
-    }
-    if let Some(verification) = &record.verification {
-        page.fact(
-            "verified",
-            &format!(
-                "{} objects, {} wrong",
-                verification.operations, verification.failures
-            ),
-        );
-    }
-    let made = load.setup.count();
-    if made > 0 || load.left_behind > 0 {
-        page.fact(
-            "setup",
-            &format!(
-                "{made} objects made before; {} left on the server",
-                load.left_behind
-            ),
-        );
-    }
 }
 
 fn outcome(page: &mut Page, record: &Record) {

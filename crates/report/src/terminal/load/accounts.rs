@@ -1,0 +1,156 @@
+//! What a load says of itself beside rates and latencies: its pace, users, connections and cost.
+
+use super::super::accounts::server_use;
+use super::super::page::{Page, time};
+use record::{LoadAccount, Record};
+use units::{Nanos, Rate, lossless};
+
+pub(super) fn write(page: &mut Page, record: &Record, load: &LoadAccount) {
+    write_pace(page, record, load);
+    write_users(page, record, load);
+    write_connections(page, load);
+    write_cpu(page, record, load);
+    write_objects(page, record, load);
+}
+
+fn write_pace(page: &mut Page, record: &Record, load: &LoadAccount) {
+    if let Some(pace) = &record.pace {
+        let asked = pace
+            .asked_per_second
+            .map_or_else(String::new, |rate| format!("asked {}, ", Rate(rate)));
+        let late = load.lateness.as_ref().and_then(|late| late.quantile(0.99));
+        let text = format!(
+            "{asked}began {}; {} never began; {} waited for a free connection; the generator itself was late by {} (p99)",
+            Rate(pace.achieved_per_second),
+            pace.unsent,
+            load.queued,
+            time(late)
+        );
+        page.fact("pace", &text);
+    }
+    if !load.iterations.is_empty() {
+        let skipped = if load.skipped > 0 {
+            format!("; {} had nothing to act on", load.skipped)
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "{} turns of users, sleeps included: p50 {}, p95 {}{skipped}",
+            load.iterations.count(),
+            time(load.iterations.quantile(0.5)),
+            time(load.iterations.quantile(0.95))
+        );
+        page.fact("iterations", &text);
+    }
+    if !record.warmup.is_empty() {
+        let text = format!(
+            "{} operations before the measured time, not counted",
+            record.warmup.count() + record.warmup.errors()
+        );
+        page.fact("warm-up", &text);
+    }
+}
+
+fn write_users(page: &mut Page, record: &Record, load: &LoadAccount) {
+    if let Some(most) = load.users.iter().max() {
+        let in_flight = if record.elapsed_ns > 0 {
+            record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns)
+        } else {
+            0.0
+        };
+        page.fact(
+            "users",
+            &format!("{most} at most; {in_flight:.2} requests in flight on average"),
+        );
+    }
+}
+
+fn write_connections(page: &mut Page, load: &LoadAccount) {
+    let failed = if load.connections_failed > 0 {
+        format!(", {} refused", load.connections_failed)
+    } else {
+        String::new()
+    };
+    let retries = if load.retries > 0 {
+        format!("; {} retries", load.retries)
+    } else {
+        String::new()
+    };
+    page.fact(
+        "connections",
+        &format!("{} opened{failed}{retries}", load.connections_opened),
+    );
+    if let [_, _, ..] = load.endpoints.as_slice() {
+        for endpoint in &load.endpoints {
+            let text = format!(
+                "{}: {} operations, {} errors",
+                endpoint.address, endpoint.operations, endpoint.errors
+            );
+            page.fact("endpoint", &text);
+        }
+    }
+}
+
+fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
+    let count = record.operations.count();
+    let each =
+        |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
+    let used = record
+        .process
+        .user_ns
+        .saturating_add(record.process.system_ns);
+    let signing = load.signing;
+    let sign = match signing.total_ns.checked_div(signing.requests) {
+        Some(ns) => format!("; signing {} a request", Nanos(ns)),
+        None => String::new(),
+    };
+    let cpus = lossless::u64_to_f64(used) / lossless::u64_to_f64(record.elapsed_ns.max(1));
+    let cpu = format!(
+        "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
+        each(used),
+        each(record.process.user_ns),
+        each(record.process.system_ns)
+    );
+    page.fact("client cpu", &cpu);
+    if let Some(server) = load
+        .server
+        .as_ref()
+        .filter(|server| server.process.is_some())
+    {
+        let text = match (server.user_ns, server.system_ns) {
+            (Some(user), Some(system)) => format!(
+                "{} an operation (user {}, system {})",
+                each(user + system),
+                each(user),
+                each(system)
+            ),
+            (_, _) => "unknown: the process went away".to_owned(),
+        };
+        page.fact("server cpu", &text);
+    }
+    if let Some(used) = server_use(record) {
+        page.fact("server", &used);
+    }
+}
+
+fn write_objects(page: &mut Page, record: &Record, load: &LoadAccount) {
+    if let Some(verification) = &record.verification {
+        page.fact(
+            "verified",
+            &format!(
+                "{} objects, {} wrong",
+                verification.operations, verification.failures
+            ),
+        );
+    }
+    let made = load.setup.count();
+    if made > 0 || load.left_behind > 0 {
+        page.fact(
+            "setup",
+            &format!(
+                "{made} objects made before; {} left on the server",
+                load.left_behind
+            ),
+        );
+    }
+}
