@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 16] = [
+const EDGES: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &["units"]),
@@ -27,7 +27,8 @@ const EDGES: [(&str, &[&str]); 16] = [
     ("report", &["units", "stats", "record", "analyze"]),
     ("object", &["units", "sys", "record", "host"]),
     ("misbehave", &["units", "sys"]),
-    ("s3", &["units", "sys", "misbehave"]),
+    ("house", &["units", "sys", "misbehave"]),
+    ("s3", &["units", "sys", "misbehave", "house"]),
     (
         "lab",
         &[

@@ -4,10 +4,10 @@
 use crate::front::Front;
 use crate::keyring::{Keyring, KeyringError};
 use crate::metrics::Metrics;
-use crate::patience::Patient;
 use crate::policy::{Circumstances, Peer, Policy, Verdict};
 use crate::server::{ServerOptions, converse, front};
 use crate::storage::{NewBucket, PutFinish, StorageOptions, StorageResult, open_memory, records};
+use house::Patient;
 use misbehave::Misbehaviour;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl InMemory {
             &mut options,
             &store,
             &Arc::new(Metrics::new()),
-            crate::wake::Wakes::of_runtime(),
+            house::Wakes::of_runtime(),
         ));
         drop(within);
         Ok(Self {

@@ -3,9 +3,9 @@
 //! A client sends all of its body before it reads an answer. A server that closes the connection
 //! with bytes of it unread makes the kernel throw the answer away.
 
-use crate::patience::Patience;
 use crate::throttle::Throttle;
 use bytes::Bytes;
+use house::Patience;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use s3s::StdError;

@@ -19,7 +19,6 @@ mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
-mod handoff;
 mod inbound;
 mod journal;
 mod keyring;
@@ -28,7 +27,6 @@ mod messages;
 mod metrics;
 mod outbound;
 mod pages;
-mod patience;
 mod policy;
 mod protocol;
 mod question;
@@ -37,7 +35,6 @@ mod server;
 mod signed;
 mod storage;
 mod throttle;
-mod wake;
 
 pub use front::OPERATION_KINDS;
 pub use keyring::{Keyring, KeyringError, Permission};

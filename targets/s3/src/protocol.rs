@@ -30,9 +30,9 @@ pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
 use crate::forms::Sender;
-use crate::handoff::Handoff;
 use crate::policy::{Circumstances, Peer};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
+use house::Handoff;
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;

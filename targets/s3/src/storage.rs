@@ -65,10 +65,10 @@ pub use options::{
     ScrubFinding, Scrubbed, Space, StorageCounters, StorageOptions, SyncPolicy, WallClock,
 };
 
+pub use house::{FileSpan, SPAN};
+
 use bytes::Bytes;
-use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// What every call of a store answers.
 pub type StorageResult<T> = Result<T, StorageError>;
@@ -284,18 +284,6 @@ pub trait ObjectReader: Send {
     /// counts; they are then read.
     fn next_span(&mut self) -> Option<FileSpan>;
 }
-
-/// Bytes in a file that is never changed.
-#[derive(Debug, Clone)]
-pub struct FileSpan {
-    pub file: Arc<File>,
-    pub offset: u64,
-    /// 1 to `SPAN` bytes.
-    pub len: usize,
-}
-
-/// The most bytes of a [`FileSpan`].
-pub const SPAN: usize = 1 << 20;
 
 /// Calls something that answers through a callback, and waits for the answer.
 fn wait<T: Send + 'static>(call: impl FnOnce(Done<T>)) -> StorageResult<T> {

@@ -1,8 +1,8 @@
 //! Bodies in either direction, held to the bandwidth that was asked for.
 
 use crate::front::Mischief;
-use crate::wake::Wait;
 use bytes::Bytes;
+use house::Wait;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 use tokio::time::{Duration, Instant};

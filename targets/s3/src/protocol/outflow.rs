@@ -3,10 +3,10 @@
 //! first piece on that has to be waited for, a batch is read on another thread while the one before
 //! it is sent.
 
-use crate::handoff::Handoff;
 use crate::storage::{ObjectReader, StorageError, StorageResult};
 use bytes::Bytes;
 use futures_core::Stream;
+use house::Handoff;
 use s3s::StdError;
 use s3s::stream::{ByteStream, RemainingLength};
 use std::collections::VecDeque;

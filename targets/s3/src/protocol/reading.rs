@@ -3,11 +3,11 @@
 use super::checksums::set_checksums;
 use super::outflow::Outflow;
 use super::{Answered, Asked, Protocol, asking, checksums, convert, errors};
-use crate::handoff::Handoff;
 use crate::lifecycle;
 use crate::storage::{
     Checksum, ChecksumAlgorithm, Headers, ObjectReader, ObjectVersion, StorageError, StorageResult,
 };
+use house::Handoff;
 use http::{HeaderMap, HeaderValue};
 use s3s::dto::{
     ChecksumMode, ETagCondition, GetObjectInput, GetObjectOutput, HeadObjectInput,

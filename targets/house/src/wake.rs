@@ -55,28 +55,27 @@ impl Timer {
 
 /// By what somebody who waits is woken.
 #[derive(Clone)]
-pub(crate) struct Wakes {
+pub struct Wakes {
     /// Timers that nobody waits for; `None` where the runtime wakes, whose clock a test can turn.
     idle: Option<Arc<Mutex<Vec<Timer>>>>,
 }
 
 /// A wait that can be part of a body.
-pub(crate) type Wait = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+pub type Wait = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 impl Wakes {
-    pub(crate) fn of_kernel() -> Self {
+    pub fn of_kernel() -> Self {
         Self {
             idle: Some(Arc::default()),
         }
     }
 
-    #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn of_runtime() -> Self {
+    pub fn of_runtime() -> Self {
         Self { idle: None }
     }
 
     /// Ends at this moment, never before.
-    pub(crate) async fn until(self, moment: Instant) {
+    pub async fn until(self, moment: Instant) {
         let timer = self.idle.as_ref().and_then(|idle| {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             kept.or_else(|| Timer::new().ok())
@@ -103,7 +102,7 @@ impl Wakes {
     }
 
     /// The same as a part of a body.
-    pub(crate) fn wait(&self, moment: Instant) -> Wait {
+    pub fn wait(&self, moment: Instant) -> Wait {
         Box::pin(self.clone().until(moment))
     }
 }

@@ -7,11 +7,11 @@
 //! connection that takes several pieces at once does; a mark that was not met in its place ends the
 //! connection.
 
-use crate::storage::{FileSpan, SPAN};
 use bytes::Bytes;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
@@ -19,6 +19,18 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+
+/// Bytes in a file that is never changed.
+#[derive(Debug, Clone)]
+pub struct FileSpan {
+    pub file: Arc<File>,
+    pub offset: u64,
+    /// 1 to [`SPAN`] bytes.
+    pub len: usize,
+}
+
+/// The most bytes of a [`FileSpan`].
+pub const SPAN: usize = 1 << 20;
 
 /// What marks point to. It is never read, so that it takes no memory.
 static PLACE: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(vec![0; SPAN]));
@@ -32,14 +44,14 @@ fn is_mark(bytes: &[u8]) -> bool {
 
 /// The files of one connection that are marked in the bytes which are yet to be written.
 #[derive(Default)]
-pub(crate) struct Handoff {
+pub struct Handoff {
     waiting: Mutex<VecDeque<FileSpan>>,
 }
 
 impl Handoff {
     /// The mark of a part of a file. It must be the next bytes of the connection after those before
     /// it.
-    pub(crate) fn put(&self, span: FileSpan) -> Bytes {
+    pub fn put(&self, span: FileSpan) -> Bytes {
         let mark = PLACE.slice(..span.len.min(SPAN));
         self.waiting().push_back(span);
         mark
@@ -63,13 +75,13 @@ impl Handoff {
 }
 
 /// A connection on which marks are met.
-pub(crate) struct Direct {
+pub struct Direct {
     stream: TcpStream,
     handoff: Arc<Handoff>,
 }
 
 impl Direct {
-    pub(crate) fn new(stream: TcpStream, handoff: Arc<Handoff>) -> Self {
+    pub fn new(stream: TcpStream, handoff: Arc<Handoff>) -> Self {
         Self { stream, handoff }
     }
 
@@ -107,7 +119,7 @@ impl Direct {
 fn send(to: &TcpStream, span: &FileSpan, most: usize) -> io::Result<usize> {
     let mut offset = span.offset;
     match rustix::fs::sendfile(to, &span.file, Some(&mut offset), most) {
-        // A file system that cannot.
+        // The file system cannot send files.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => copy(to, span, most),
         done => Ok(done?),
     }
@@ -187,7 +199,6 @@ impl AsyncWrite for Direct {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::fs::File;
     use std::future::poll_fn;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpSocket};
