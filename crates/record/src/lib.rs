@@ -30,7 +30,7 @@ pub use environment::{
     FathomVersion, FileSystem, IoLimit, Limit, MemoryFacts, Moment, NumaNode, ProcessFacts,
     StorageLayer, SystemFacts, Transport,
 };
-pub use histogram::{BUCKETS, Histogram, LiveHistogram, bucket_edges, bucket_of};
+pub use histogram::{Histogram, LiveHistogram};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,

@@ -22,6 +22,9 @@
 //! fio's units differ from everybody's (`4KiB` is 4000 bytes by default), so they live apart in
 //! [`fio`] and are used for fio job files alone.
 //!
+//! # Buckets
+//! The layout of latency histograms stands in [`buckets`].
+//!
 //! # Chance
 //! Seeded random numbers stand in [`random`], because engines, loads, orders of experiments and
 //! servers that misbehave all need the same ones.
@@ -33,6 +36,7 @@
 //! statistics.
 #![forbid(unsafe_code)]
 
+pub mod buckets;
 mod bytes;
 mod error;
 pub mod fio;

@@ -75,13 +75,13 @@ impl Handoff {
 }
 
 /// A connection on which marks are met.
-pub struct Direct {
+pub(crate) struct Direct {
     stream: TcpStream,
     handoff: Arc<Handoff>,
 }
 
 impl Direct {
-    pub fn new(stream: TcpStream, handoff: Arc<Handoff>) -> Self {
+    pub(crate) fn new(stream: TcpStream, handoff: Arc<Handoff>) -> Self {
         Self { stream, handoff }
     }
 

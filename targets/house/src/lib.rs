@@ -1,10 +1,43 @@
 //! What every served target needs, so that none writes it again.
+//!
+//! Two floors. The lower one serves whatever is spoken over connections: [`serve`] opens sockets,
+//! does TLS, counts connections, gives each to a [`Host`], and ends them all; [`Patient`] gives up
+//! who does not take what is written; [`Injector`] misbehaves on command, as exactly as [`Wakes`]
+//! can; [`Metrics`] counts. The upper one is HTTP: [`Http`] is a [`Host`] that numbers, delays,
+//! fails, throttles, cuts and counts requests, gives bodies patience and files to the kernel, and
+//! leaves the answers to a [`Site`]; [`Pages`] are those under `/fathom/`.
+//!
+//! A target says which operations it has ([`Counted`]), marks what a request was ([`Sighting`]),
+//! and gets the metrics and the page that says what it saw, in the form of a record's measurements.
+//! Absent on purpose: who may do what, the words of any protocol, storage, anything of the
+//! measuring side.
 #![forbid(unsafe_code)]
 
 mod handoff;
+mod http;
+mod inbound;
+mod injector;
+mod listener;
+mod metrics;
+mod outbound;
+mod pages;
 mod patience;
+mod process;
+mod seen;
 mod wake;
 
-pub use handoff::{Direct, FileSpan, Handoff, SPAN};
-pub use patience::{Patience, Patient};
-pub use wake::{Wait, Wakes};
+pub use self::http::{Asked, Http, Site};
+pub use handoff::{FileSpan, Handoff, SPAN};
+pub use inbound::Inbound;
+pub use injector::Injector;
+pub use listener::{
+    Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, serve,
+};
+pub use metrics::{Answered, Counted, Counter, Metrics, Sighting};
+pub use outbound::{Outbound, Told};
+pub use pages::{About, NoPage, PAGES, Page, Pages};
+pub use patience::Patient;
+pub use wake::Wakes;
+
+/// An error of a body.
+pub type StdError = Box<dyn std::error::Error + Send + Sync>;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const LEAST_MOVED: u64 = 16 << 10;
 
 /// The time that a client has in one direction of a body.
-pub struct Patience {
+pub(crate) struct Patience {
     given: Duration,
     moved: u64,
     waited: Duration,
@@ -24,7 +24,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    pub fn new(given: Duration) -> Self {
+    pub(crate) fn new(given: Duration) -> Self {
         Self {
             given,
             moved: 0,
@@ -35,7 +35,7 @@ impl Patience {
     }
 
     /// The client did something.
-    pub fn moved(&mut self, bytes: u64) {
+    pub(crate) fn moved(&mut self, bytes: u64) {
         if let Some(since) = self.since.take() {
             self.waited += since.elapsed();
         }
@@ -46,12 +46,12 @@ impl Patience {
     }
 
     /// Nothing is waited for any more.
-    pub fn rest(&mut self) {
+    pub(crate) fn rest(&mut self) {
         (self.moved, self.waited, self.since) = (0, Duration::ZERO, None);
     }
 
     /// Nothing moves until the client does something; ready where it has had its time.
-    pub fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let now = Instant::now();
         let end = now + self.given.saturating_sub(self.waited);
         let begins = self.since.is_none();

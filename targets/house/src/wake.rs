@@ -61,7 +61,7 @@ pub struct Wakes {
 }
 
 /// A wait that can be part of a body.
-pub type Wait = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+pub(crate) type Wait = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 impl Wakes {
     pub fn of_kernel() -> Self {
@@ -75,7 +75,7 @@ impl Wakes {
     }
 
     /// Ends at this moment, never before.
-    pub async fn until(self, moment: Instant) {
+    pub(crate) async fn until(self, moment: Instant) {
         let timer = self.idle.as_ref().and_then(|idle| {
             let kept = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             kept.or_else(|| Timer::new().ok())
@@ -102,7 +102,7 @@ impl Wakes {
     }
 
     /// The same as a part of a body.
-    pub fn wait(&self, moment: Instant) -> Wait {
+    pub(crate) fn wait(&self, moment: Instant) -> Wait {
         Box::pin(self.clone().until(moment))
     }
 }

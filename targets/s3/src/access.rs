@@ -2,32 +2,19 @@
 
 mod operations;
 
-pub(crate) use operations::{OPERATIONS, actions};
+pub(crate) use operations::{OPERATIONS, actions, counted};
 
 use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
-use crate::policy::{Circumstances, Peer, Place, Policy, Verdict};
+use crate::policy::{Circumstances, Place, Policy, Verdict};
 use crate::question::{Question, pairs};
 use crate::storage::{BucketDocument, ObjectStore, StorageError};
+use house::{Peer, Sighting};
 use http::{HeaderMap, HeaderValue};
 use operations::{ADDED, MAKERS, Need, Operation, PARTS};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::{S3Error, S3Result, s3_error};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// Where a request leaves which operation it was, for the counters.
-#[derive(Clone)]
-pub(crate) struct OperationCell(pub(crate) Arc<AtomicUsize>);
-
-impl OperationCell {
-    /// One past the last index of [`OPERATIONS`].
-    pub(crate) const UNKNOWN: usize = OPERATIONS.len();
-
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(AtomicUsize::new(Self::UNKNOWN)))
-    }
-}
 
 /// Who asks, and under which circumstances.
 pub(crate) struct Asking<'a> {
@@ -311,8 +298,8 @@ impl S3Access for Access {
         let index = OPERATIONS
             .iter()
             .position(|operation| operation.name == name);
-        if let Some(OperationCell(cell)) = context.extensions_mut().get::<OperationCell>() {
-            cell.store(index.unwrap_or(OperationCell::UNKNOWN), Ordering::Relaxed);
+        if let (Some(sighting), Some(index)) = (context.extensions_mut().get::<Sighting>(), index) {
+            sighting.is(index);
         }
         let question = context.extensions_mut().get::<Question>().copied();
         // Two readers of one request who do not take it for the same would do what nobody asked

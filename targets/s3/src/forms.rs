@@ -12,12 +12,11 @@ mod signature;
 pub(crate) use parser::{Event, Parser};
 
 use crate::documents;
-use crate::inbound::Inbound;
 use crate::keyring::Keyring;
-use crate::policy::Peer;
 use crate::protocol::{Base, Tagged, custom, malformed_xml, tags_of, url_encoded};
 use crate::storage::WallClock;
 use bytes::Bytes;
+use house::{Inbound, Peer};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::{Body as _, Frame};

@@ -1,7 +1,7 @@
 //! What stands before the protocol: the server's own pages, questions of browsers, misbehaviour on
 //! command, counting.
 
-use crate::access::{OperationCell, Passed};
+use crate::access::Passed;
 use crate::amend::{
     as_of_get, decorated, document, is_unread_body, no_content, too_slow, unquote_etag, unread_body,
 };
@@ -9,33 +9,20 @@ use crate::arrival::{check_head, configured, join_metadata};
 use crate::cors::{self, Preflight};
 use crate::forms::{self, Forms, Sender};
 use crate::guard::{Found, Guard};
-use crate::inbound::{Inbound, Waits};
 use crate::journal::{Entry, Journal, Said};
-use crate::keyring::Keyring;
 use crate::messages;
-use crate::metrics::{Metrics, Misbehaved};
-use crate::outbound::Outbound;
-use crate::pages::OwnPages;
-use crate::policy::Peer;
+use crate::pages::unknown_page;
 use crate::protocol::custom;
 use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
 use crate::storage::{ObjectStore, StorageError, WallClock};
-use crate::throttle::Throttle;
-use house::Patience;
-use house::Wakes;
+use house::{Answered, Asked, Inbound, NoPage, Page, Pages, Site, Told};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body::Body as _;
-use hyper::body::Incoming;
-use misbehave::{Misbehaviour, Shaper, Treatment};
 use s3s::service::S3Service;
 use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::time::{Duration, Instant};
-use units::Nanos;
+use std::sync::Arc;
 
 /// The bucket name that the server's own pages take.
 pub(crate) const OWN_PAGES: &str = "fathom";
@@ -43,32 +30,19 @@ pub(crate) const OWN_PAGES: &str = "fathom";
 /// The operations that can be made to misbehave apart from each other.
 pub const OPERATION_KINDS: [&str; 6] = ["get", "head", "put", "post", "delete", "list"];
 
-/// What is done to requests besides answering them.
-pub(crate) struct Mischief {
-    pub(crate) models: Misbehaviour,
-    pub(crate) shaper: Mutex<Shaper>,
-    pub(crate) wakes: Wakes,
-}
-
 /// One server's state before the protocol.
 pub(crate) struct Front {
     pub(crate) forms: Forms,
     pub(crate) service: S3Service,
     pub(crate) store: Arc<dyn ObjectStore>,
-    pub(crate) keyring: Arc<Keyring>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) mischief: Option<Arc<Mischief>>,
+    pub(crate) pages: Arc<Pages>,
     /// Where this server's buckets are, as signatures name it.
     pub(crate) region: String,
     /// Where a line of each request goes, if anywhere.
     pub(crate) journal: Option<Journal>,
     pub(crate) clock: WallClock,
-    pub(crate) started: Instant,
-    /// How long a client that is waited for has.
-    pub(crate) idle: Duration,
     /// Distinguishes the request ids of one run from those of another.
     pub(crate) run: u64,
-    pub(crate) numbers: std::sync::atomic::AtomicU64,
 }
 
 /// Which kind of operation a request is, from its line alone.
@@ -85,37 +59,30 @@ fn kind(method: &Method, uri: &Uri) -> &'static str {
     }
 }
 
-impl Front {
-    /// Answers one request. Every request is answered and counted once.
-    pub(crate) async fn answer(
+impl Site for Front {
+    type Body = Body;
+
+    fn kind(&self, method: &Method, uri: &Uri) -> &'static str {
+        kind(method, uri)
+    }
+
+    async fn answer(
         &self,
-        mut request: Request<Incoming>,
-        peer: Peer,
-    ) -> Response<Outbound> {
-        let begun = Instant::now();
-        request.extensions_mut().insert(peer);
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let kind = kind(request.method(), request.uri());
+        request: Request<Option<Inbound>>,
+        asked: Asked,
+    ) -> (Response<Body>, Option<Told>) {
         let is_head = request.method() == Method::HEAD;
         let mut entry = self
             .journal
             .as_ref()
-            .map(|journal| Entry::new(journal, &request, peer));
+            .map(|journal| Entry::new(journal, &request, asked.peer));
         let said = Said::of(&request);
-        let decision = self
-            .mischief
-            .as_ref()
-            .map(|mischief| mischief.models.decide(kind, number))
-            .unwrap_or_default();
-        self.wait(kind, &decision, begun).await;
-        let cell = OperationCell::new();
-        self.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-        let response = match decision.error {
-            Some(status) => self.fail(request, status).await,
-            None => self.serve(request, kind, &cell).await,
+        let response = match asked.failure {
+            Some(status) => failure(status),
+            None => self.serve(request).await,
         };
         let (mut parts, body) = response.into_parts();
-        let id = format!("{:016X}", self.run ^ number);
+        let id = format!("{:016X}", self.run ^ asked.number);
         if let Some(entry) = &mut entry {
             entry.answered(document(parts.status, &body).as_deref());
         }
@@ -128,92 +95,26 @@ impl Front {
         if let Ok(value) = HeaderValue::from_str(&id) {
             parts.headers.insert("x-amz-request-id", value);
         }
-        let operation = cell.0.load(Ordering::Relaxed);
-        let outbound = Outbound::new(
-            body,
-            Arc::clone(&self.metrics),
-            operation,
-            parts.status,
-            begun,
-            entry,
-        );
-        Response::from_parts(parts, self.shaped(outbound, kind, &decision))
+        let told = entry.map(|entry| Box::new(move |answered: &Answered| entry.end(answered)) as _);
+        (Response::from_parts(parts, body), told)
     }
+}
 
-    /// Waits until as long after the request came as was commanded.
-    async fn wait(&self, kind: &'static str, decision: &Treatment, begun: Instant) {
-        let Some(mischief) = &self.mischief else {
-            return;
-        };
-        let since = Nanos(u64::try_from((begun - self.started).as_nanos()).unwrap_or(u64::MAX));
-        let turn = mischief
-            .shaper
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .admit(&mischief.models, kind, since);
-        let stalled = mischief
-            .models
-            .stalled(kind, Nanos(since.0.saturating_add(turn.0)));
-        let delay = turn
-            .0
-            .saturating_add(stalled.0)
-            .saturating_add(decision.delay.0);
-        if delay > 0 {
-            let asked = Duration::from_nanos(delay);
-            mischief.wakes.clone().until(begun + asked).await;
-            self.metrics.delayed(asked, begun.elapsed());
-        }
-    }
+/// The answer to a request that is to fail.
+fn failure(status: u16) -> Response<Body> {
+    let code = if status == 503 {
+        S3ErrorCode::SlowDown
+    } else {
+        S3ErrorCode::InternalError
+    };
+    let mut error = S3Error::with_message(code, "This server was told to misbehave.");
+    error
+        .set_status_code(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR));
+    refusal(error)
+}
 
-    fn shaped(&self, outbound: Outbound, kind: &'static str, decision: &Treatment) -> Outbound {
-        match &self.mischief {
-            Some(mischief) => outbound.shaped(Arc::clone(mischief), kind, decision, self.started),
-            None => outbound,
-        }
-    }
-
-    async fn fail(&self, request: Request<Incoming>, status: u16) -> Response<Body> {
-        self.metrics.misbehaved(Misbehaved::Failed);
-        let waits = if request.headers().contains_key(header::EXPECT) {
-            Waits::ToBeTold
-        } else {
-            Waits::No
-        };
-        Inbound::new(request.into_body(), Patience::new(self.idle), None)
-            .drain(waits)
-            .await;
-        let code = if status == 503 {
-            S3ErrorCode::SlowDown
-        } else {
-            S3ErrorCode::InternalError
-        };
-        let mut error = S3Error::with_message(code, "This server was told to misbehave.");
-        error.set_status_code(
-            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-        );
-        refusal(error)
-    }
-
-    /// The body of a request as the protocol reads it: with patience, and as fast as was commanded.
-    fn inbound(&self, body: Incoming, kind: &'static str) -> Option<Inbound> {
-        let throttle = || {
-            self.mischief
-                .as_ref()
-                .map(|mischief| Throttle::new(Arc::clone(mischief), kind, self.started))
-        };
-        (!body.is_end_stream()).then(|| Inbound::new(body, Patience::new(self.idle), throttle()))
-    }
-
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
-    async fn serve(
-        &self,
-        request: Request<Incoming>,
-        kind: &'static str,
-        cell: &OperationCell,
-    ) -> Response<Body> {
+impl Front {
+    async fn serve(&self, request: Request<Option<Inbound>>) -> Response<Body> {
         if let Some(page) = self.own_page(&request) {
             return page;
         }
@@ -245,8 +146,7 @@ impl Front {
                 request.method().as_str(),
             )
         });
-        let (mut parts, body) = request.into_parts();
-        parts.extensions.insert(cell.clone());
+        let (mut parts, inbound) = request.into_parts();
         parts.extensions.insert(question);
         if question.operation == Some("CompleteMultipartUpload") {
             parts.extensions.insert(forms::base(&parts));
@@ -255,52 +155,39 @@ impl Front {
         for (name, value) in hoisted(&parts.uri) {
             parts.headers.entry(name).or_insert(value);
         }
-        let waits = if parts.headers.contains_key(header::EXPECT) {
-            Waits::ToBeTold
-        } else {
-            Waits::No
-        };
-        let inbound = self.inbound(body, kind);
         let found = Found::default();
         let heads = (parts.method == Method::HEAD).then(|| parts.uri.clone());
-        let mut response = if is_form {
+        let response = if is_form {
             self.form(&parts, inbound.clone()).await
         } else {
-            let body = match guarded(inbound.clone(), &parts.headers, question, &found) {
-                Ok(body) => configured(&mut parts, question, body).await,
-                Err(error) => Err(error),
-            };
-            let body = match body {
-                Ok(body) => body,
+            match self.object(parts, inbound.clone(), question, &found).await {
+                Ok(response) => response,
                 Err(error) => return refusal(found.take().unwrap_or(error)),
-            };
-            if range::is_ignored(&parts) {
-                self.call_without_range(parts, body).await
-            } else {
-                self.call(Request::from_parts(parts, body)).await
             }
         };
-        no_content(&mut response, question);
-        if let Some(uri) = heads {
-            as_of_get(&mut response, &uri);
-        }
-        if is_unread_body(&response) {
-            response = unread_body();
-        }
-        if let Some(error) = found.take() {
-            response = refusal(error);
-        }
-        if question.operation == Some("GetObjectAttributes") && response.status().is_success() {
-            unquote_etag(&mut response);
-        }
-        if let Some(inbound) = inbound.filter(|_| !response.status().is_success()) {
-            if inbound.was_given_up() {
-                response = too_slow();
-            }
-            inbound.drain(waits).await;
+        let mut response = amended(response, question, heads, found);
+        if !response.status().is_success() && inbound.is_some_and(|body| body.was_given_up()) {
+            response = too_slow();
         }
         response.headers_mut().extend(cross.unwrap_or_default());
         response
+    }
+
+    /// Answers what is no form. Errors: of a body that is refused before the protocol sees it.
+    async fn object(
+        &self,
+        mut parts: Parts,
+        inbound: Option<Inbound>,
+        question: Question,
+        found: &Found,
+    ) -> S3Result<Response<Body>> {
+        let body = guarded(inbound, &parts.headers, question, found)?;
+        let body = configured(&mut parts, question, body).await?;
+        Ok(if range::is_ignored(&parts) {
+            self.call_without_range(parts, body).await
+        } else {
+            self.call(Request::from_parts(parts, body)).await
+        })
     }
 
     async fn call(&self, request: Request<Body>) -> Response<Body> {
@@ -340,40 +227,19 @@ impl Front {
         self.call(Request::from_parts(again, Body::empty())).await
     }
 
-    /// The pages that need no signature: health for all, the others for who shows an admin's
-    /// secret.
-    fn own_page(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
-        let page = request.uri().path().strip_prefix("/fathom/")?;
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            return None;
-        }
-        if page == "health" {
-            return Some(match self.store.check() {
-                Ok(()) => text_page("ok\n".to_owned()),
-                Err(error) => {
-                    let mut page = text_page(format!("{error}\n"));
-                    *page.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-                    page
-                }
-            });
-        }
-        let shown = request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let secret = shown.and_then(|shown| shown.strip_prefix("Bearer "))?;
-        if !self.keyring.is_admin_secret(secret) {
-            return Some(refusal(s3_error!(AccessDenied, "Access Denied")));
-        }
-        let own = OwnPages {
-            keyring: Arc::clone(&self.keyring),
-            metrics: Arc::clone(&self.metrics),
-            store: Arc::clone(&self.store),
-        };
-        Some(own.page(page).map_or_else(refusal, text_page))
+    /// The pages that need no signature.
+    fn own_page<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
+        let page = self
+            .pages
+            .asked(request.method(), request.uri(), request.headers())?;
+        Some(match page {
+            Ok(page) => page_response(page),
+            Err(NoPage::Denied) => refusal(s3_error!(AccessDenied, "Access Denied")),
+            Err(NoPage::Unknown) => refusal(unknown_page()),
+        })
     }
 
-    fn preflight(&self, request: &Request<Incoming>) -> Response<Body> {
+    fn preflight<B>(&self, request: &Request<B>) -> Response<Body> {
         let asked = match Preflight::asked(request.headers()) {
             Ok(asked) => asked,
             Err(error) => return refusal(error),
@@ -397,6 +263,29 @@ impl Front {
             )),
         }
     }
+}
+
+/// An answer of the protocol library as AWS would give it.
+fn amended(
+    mut response: Response<Body>,
+    question: Question,
+    heads: Option<Uri>,
+    found: Found,
+) -> Response<Body> {
+    no_content(&mut response, question);
+    if let Some(uri) = heads {
+        as_of_get(&mut response, &uri);
+    }
+    if is_unread_body(&response) {
+        response = unread_body();
+    }
+    if let Some(error) = found.take() {
+        response = refusal(error);
+    }
+    if question.operation == Some("GetObjectAttributes") && response.status().is_success() {
+        unquote_etag(&mut response);
+    }
+    response
 }
 
 /// The body of a request as the protocol library reads it. Errors: `IncompleteBody` for chunks of
@@ -425,11 +314,12 @@ pub(crate) fn bucket(uri: &Uri) -> &str {
         .unwrap_or_default()
 }
 
-fn text_page(text: String) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
+pub(crate) fn page_response(page: Page) -> Response<Body> {
+    let mut response = Response::new(Body::from(page.text));
+    *response.status_mut() = page.status;
     response.headers_mut().insert(
         header::CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; version=0.0.4"),
+        HeaderValue::from_static(page.media_type),
     );
     response
 }

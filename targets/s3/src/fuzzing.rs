@@ -3,26 +3,23 @@
 
 use crate::front::Front;
 use crate::keyring::{Keyring, KeyringError};
-use crate::metrics::Metrics;
-use crate::policy::{Circumstances, Peer, Policy, Verdict};
-use crate::server::{ServerOptions, converse, front};
+use crate::pages::Account;
+use crate::policy::{Circumstances, Policy, Verdict};
+use crate::server::{ServerOptions, front};
 use crate::storage::{NewBucket, PutFinish, StorageOptions, StorageResult, open_memory, records};
-use house::Patient;
+use house::{Ending, Http, Peer, Wakes};
 use misbehave::Misbehaviour;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::watch;
 
 const LOCAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A server in memory that is spoken to in bytes. Its time passes at once where it waits.
 pub struct InMemory {
     runtime: tokio::runtime::Runtime,
-    front: Arc<Front>,
-    /// Keeps the server from ending.
-    running: watch::Sender<bool>,
+    front: Arc<Http<Front>>,
 }
 
 impl InMemory {
@@ -66,18 +63,10 @@ impl InMemory {
         };
         let runtime = runtime.expect("threads can be started");
         let within = runtime.enter();
-        let front = Arc::new(front(
-            &mut options,
-            &store,
-            &Arc::new(Metrics::new()),
-            house::Wakes::of_runtime(),
-        ));
+        let account = Account::new(&mut options, &store);
+        let front = Arc::new(front(&mut options, &account, Wakes::of_runtime()));
         drop(within);
-        Ok(Self {
-            runtime,
-            front,
-            running: watch::Sender::new(false),
-        })
+        Ok(Self { runtime, front })
     }
 
     /// What is answered to these bytes on one connection until the server closes it.
@@ -85,15 +74,15 @@ impl InMemory {
     /// # Panics
     /// The server did.
     pub fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
-        let (front, stopped) = (Arc::clone(&self.front), self.running.subscribe());
+        let front = Arc::clone(&self.front);
+        let (_goes_on, ending) = Ending::new();
         self.runtime.block_on(async move {
             let (near, far) = tokio::io::duplex(64 << 10);
             let peer = Peer {
                 address: LOCAL.into(),
                 tls: false,
             };
-            let far = Patient::new(far, front.idle);
-            let served = tokio::spawn(converse(far, peer, front, stopped, None));
+            let served = tokio::spawn(front.speak(far, peer, ending));
             let (mut from, mut to) = tokio::io::split(near);
             let mut heard = Vec::new();
             // The server may have heard enough before all is said, and break off.

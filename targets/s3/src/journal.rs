@@ -3,12 +3,11 @@
 
 use crate::access::OPERATIONS;
 use crate::messages::{self, About};
-use crate::policy::Peer;
 use crate::protocol::Log;
 use crate::question::pairs;
 use crate::storage::WallClock;
+use house::{Answered, Peer};
 use http::{HeaderValue, Request, Uri, header};
-use std::time::Duration;
 
 /// Where lines go, and by which clock they are dated.
 #[derive(Clone)]
@@ -97,15 +96,16 @@ impl Entry {
         self.code = document.and_then(messages::code).map(str::to_owned);
     }
 
-    /// Writes the line; `operation` is its index, or one past the last.
-    pub(crate) fn end(&self, operation: usize, status: u16, bytes: u64, took: Duration) {
+    /// Writes the line.
+    pub(crate) fn end(&self, answered: &Answered) {
         let (time, peer) = (messages::time((self.journal.clock)()), self.peer.address);
         let key = self.key.as_deref().unwrap_or("-");
+        let Answered { status, bytes, .. } = answered;
         let operation = OPERATIONS
-            .get(operation)
+            .get(answered.operation)
             .map_or("-", |operation| operation.name);
         let code = self.code.as_deref().unwrap_or("-");
-        let ms = took.as_secs_f64() * 1e3;
+        let ms = answered.took.as_secs_f64() * 1e3;
         (self.journal.log)(&format!(
             "{time} {peer} {key} {operation} {status} {code} {bytes} B {ms:.3} ms {}",
             self.line

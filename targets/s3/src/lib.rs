@@ -2,8 +2,8 @@
 //!
 //! Two halves meet at [`ObjectStore`]: the protocol decides what a request means and who may make
 //! it, the store decides what is true. The words of S3 (routes, XML, signatures) are the library
-//! `s3s`; what they mean is `protocol`. Before it stands `front`, with the server's own pages,
-//! browsers' questions, misbehaviour and counters; `server` has sockets, TLS and limits.
+//! `s3s`; what they mean is `protocol`. Before it stands `front`, with the server's own pages and
+//! browsers' questions, as a site of `house`, which has sockets, misbehaviour and counters.
 //! With the feature `fuzzing` there are doors for `fuzz/`, which nothing else uses.
 //! Absent on purpose: server-side encryption, access control lists beyond their read-out, several
 //! hosts.
@@ -19,13 +19,10 @@ mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
-mod inbound;
 mod journal;
 mod keyring;
 mod lifecycle;
 mod messages;
-mod metrics;
-mod outbound;
 mod pages;
 mod policy;
 mod protocol;
@@ -34,11 +31,11 @@ mod range;
 mod server;
 mod signed;
 mod storage;
-mod throttle;
 
 pub use front::OPERATION_KINDS;
+pub use house::TlsFiles;
 pub use keyring::{Keyring, KeyringError, Permission};
 pub use misbehave::{MisbehaveError, Misbehaviour};
 pub use protocol::Log;
-pub use server::{ServerError, ServerOptions, TlsFiles, serve};
+pub use server::{ServerError, ServerOptions, serve};
 pub use storage::*;

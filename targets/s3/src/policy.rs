@@ -6,9 +6,9 @@
 mod actions;
 mod condition;
 
+pub(crate) use condition::Circumstances;
 #[cfg(test)]
 pub(crate) use condition::nowhere;
-pub(crate) use condition::{Circumstances, Peer};
 
 use crate::keyring::{Keyring, is_access_key, matches};
 use condition::Condition;
@@ -602,7 +602,7 @@ mod tests {
             "Condition":{"StringLike":{"s3:prefix":["a*","b*"]},"StringLike":{"s3:prefix":"*z"},"Bool":{"aws:SecureTransport":false}}}}"#;
         let policy = Policy::parse("b", policy.as_bytes()).unwrap();
         let verdict = |query: &str, tls: bool| {
-            let peer = Some(Peer {
+            let peer = Some(house::Peer {
                 address: std::net::Ipv4Addr::LOCALHOST.into(),
                 tls,
             });

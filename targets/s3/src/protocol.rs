@@ -30,9 +30,9 @@ pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
 use crate::forms::Sender;
-use crate::policy::{Circumstances, Peer};
+use crate::policy::Circumstances;
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
-use house::Handoff;
+use house::{Handoff, Peer, Sighting};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
@@ -73,6 +73,7 @@ pub(crate) struct Asked<T> {
     pub(crate) peer: Option<Peer>,
     /// Of a connection on which the kernel can send files.
     pub(crate) handoff: Option<Arc<Handoff>>,
+    pub(crate) sighting: Option<Sighting>,
 }
 
 impl<T> Asked<T> {
@@ -88,6 +89,7 @@ impl<T> Asked<T> {
             ..
         } = request;
         let (peer, handoff) = (extensions.get().copied(), extensions.get().cloned());
+        let sighting = extensions.get().cloned();
         if credentials.is_some() && region.is_none() {
             return Err(s3_error!(
                 InvalidRequest,
@@ -115,6 +117,7 @@ impl<T> Asked<T> {
             base,
             peer,
             handoff,
+            sighting,
         })
     }
 }
@@ -347,6 +350,7 @@ mod tests {
             base: String::new(),
             peer: None,
             handoff: None,
+            sighting: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The operations of this server, what each needs, and the actions by which a policy may allow it.
 
 use crate::keyring::Permission;
+use house::Counted;
 
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,6 +186,31 @@ pub(crate) static OPERATIONS: [Operation; 60] = [
         &["s3:GetBucketRequestPayment"],
     ),
 ];
+
+/// Operations that load generators do, and the kind as which they count them.
+const KINDS: [(&str, &str); 10] = [
+    ("PutObject", "put"),
+    ("GetObject", "get"),
+    ("HeadObject", "head"),
+    ("DeleteObject", "delete"),
+    ("ListObjectsV2", "list"),
+    ("PostObject", "post"),
+    ("CreateMultipartUpload", "multipart_create"),
+    ("UploadPart", "multipart_part"),
+    ("CompleteMultipartUpload", "multipart_complete"),
+    ("AbortMultipartUpload", "multipart_abort"),
+];
+
+/// The operations as counters name them: those that no load generator does are of their own kind.
+pub(crate) fn counted() -> impl Iterator<Item = Counted> {
+    OPERATIONS.iter().map(|&Operation { name, .. }| Counted {
+        name,
+        kind: KINDS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or(name, |(_, kind)| kind),
+    })
+}
 
 /// What is no operation but a part of several.
 pub(super) static PARTS: [Operation; 1] = [op(

@@ -6,17 +6,11 @@
 
 use super::PolicyError;
 use crate::keyring::matches;
+use house::Peer;
 use http::HeaderMap;
 use std::borrow::Cow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::net::IpAddr;
-
-/// From where a request comes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    pub(crate) tls: bool,
-}
 
 /// What conditions may ask of a request.
 pub(crate) struct Circumstances<'a> {

@@ -86,6 +86,7 @@ impl Protocol {
             mut input,
             headers,
             trailers,
+            sighting,
             ..
         } = asked;
         undone::check(&headers, None)?;
@@ -122,6 +123,9 @@ impl Protocol {
             .into_part(finish, trailers)
             .await
             .map_err(|refused| self.intake_refused(refused))?;
+        if let Some(sighting) = sighting {
+            sighting.took(part.size);
+        }
         let mut output = UploadPartOutput {
             e_tag: Some(convert::etag(part.etag)),
             ..Default::default()

@@ -120,6 +120,7 @@ impl Protocol {
             mut input,
             headers,
             trailers,
+            sighting,
             ..
         } = asked;
         undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
@@ -133,6 +134,9 @@ impl Protocol {
                 trailers,
             )
             .await?;
+        if let Some(sighting) = sighting {
+            sighting.took(made.size);
+        }
         let mut output = PutObjectOutput {
             e_tag: Some(convert::etag(made.etag)),
             ..Default::default()

@@ -1,19 +1,33 @@
 //! Answers on their way out: counted, and if so commanded slowed, cut or damaged.
 
-use crate::front::Mischief;
-use crate::journal::Entry;
-use crate::metrics::{Metrics, Misbehaved};
-use crate::throttle::Throttle;
+use crate::StdError;
+use crate::injector::{Injector, Throttle};
+use crate::metrics::{Answered, Flight, Metrics, Misbehaved, Sighting};
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
-use http_body::{Body as _, Frame, SizeHint};
+use http::response::Parts;
+use http::{StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
 use misbehave::Treatment;
-use s3s::{Body, StdError};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use tokio::time::Instant;
+
+/// Told of a request when it has been answered.
+pub type Told = Box<dyn FnOnce(&Answered) + Send>;
+
+/// A request that is being answered.
+pub(crate) struct Visit {
+    pub(crate) metrics: Arc<Metrics>,
+    /// What its line says that it is.
+    pub(crate) kind: &'static str,
+    /// The same as which it is seen; a page of the server's own is no operation.
+    pub(crate) seen_as: Option<&'static str>,
+    pub(crate) begun: Instant,
+    pub(crate) sighting: Sighting,
+    /// Ends after the request was counted.
+    pub(crate) _flight: Flight,
+}
 
 /// What is done to this answer's bytes.
 struct Shape {
@@ -23,47 +37,43 @@ struct Shape {
 }
 
 /// The body of an answer; when it goes, the request is counted.
-pub(crate) struct Outbound {
-    inner: Body,
-    metrics: Arc<Metrics>,
-    operation: usize,
+pub struct Outbound<B: Body<Data = Bytes, Error = StdError> + Unpin> {
+    inner: B,
+    visit: Visit,
     status: StatusCode,
-    begun: Instant,
+    /// How long the answer is, where that is known.
+    length: Option<u64>,
     sent: u64,
+    ended: bool,
     shape: Option<Box<Shape>>,
-    /// What is said of the request when it has been answered.
-    entry: Option<Box<Entry>>,
+    told: Option<Told>,
 }
 
-impl Outbound {
-    pub(crate) fn new(
-        inner: Body,
-        metrics: Arc<Metrics>,
-        operation: usize,
-        status: StatusCode,
-        begun: Instant,
-        entry: Option<Entry>,
-    ) -> Self {
+impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Outbound<B> {
+    pub(crate) fn new(inner: B, parts: &Parts, visit: Visit, told: Option<Told>) -> Self {
+        let announced = || {
+            parts
+                .headers
+                .get(header::CONTENT_LENGTH)?
+                .to_str()
+                .ok()?
+                .parse()
+                .ok()
+        };
         Self {
+            status: parts.status,
+            length: inner.size_hint().exact().or_else(announced),
             inner,
-            metrics,
-            operation,
-            status,
-            begun,
+            visit,
             sent: 0,
+            ended: false,
             shape: None,
-            entry: entry.map(Box::new),
+            told,
         }
     }
 
     /// The same answer with the bandwidth limited and its bytes cut or damaged as was decided.
-    pub(crate) fn shaped(
-        mut self,
-        mischief: Arc<Mischief>,
-        kind: &'static str,
-        decision: &Treatment,
-        started: Instant,
-    ) -> Self {
+    pub(crate) fn shaped(mut self, injector: &Arc<Injector>, decision: &Treatment) -> Self {
         let length = self.inner.size_hint().exact().unwrap_or(0);
         let place = |cut: Option<misbehave::BytePlace>| {
             cut.filter(|_| self.status.is_success())
@@ -75,11 +85,11 @@ impl Outbound {
             (damage_at, Misbehaved::Corrupted),
         ] {
             if there.is_some() {
-                self.metrics.misbehaved(how);
+                self.visit.metrics.misbehaved(how);
             }
         }
         self.shape = Some(Box::new(Shape {
-            throttle: Throttle::new(mischief, kind, started),
+            throttle: Throttle::new(Arc::clone(injector), self.visit.kind),
             cut_at,
             damage_at,
         }));
@@ -125,7 +135,7 @@ fn damaged(shape: &Shape, mut bytes: Bytes, from: u64) -> Option<Bytes> {
     Some(bytes)
 }
 
-impl http_body::Body for Outbound {
+impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Body for Outbound<B> {
     type Data = Bytes;
     type Error = StdError;
 
@@ -142,7 +152,10 @@ impl http_body::Body for Outbound {
         let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
             Some(Ok(frame)) => frame,
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-            None => return Poll::Ready(None),
+            None => {
+                this.ended = true;
+                return Poll::Ready(None);
+            }
         };
         let bytes = match frame.into_data() {
             Ok(bytes) => bytes,
@@ -167,14 +180,21 @@ impl http_body::Body for Outbound {
     }
 }
 
-impl Drop for Outbound {
+impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Drop for Outbound<B> {
     fn drop(&mut self) {
-        self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-        let took = self.begun.elapsed();
-        self.metrics
-            .count(self.operation, self.status.as_u16(), self.sent, took);
-        if let Some(entry) = &self.entry {
-            entry.end(self.operation, self.status.as_u16(), self.sent, took);
+        let answered = Answered {
+            operation: self.visit.sighting.operation(),
+            status: self.status.as_u16(),
+            bytes: self.sent,
+            took: self.visit.begun.elapsed(),
+            // The HTTP library asks for no end that it knows.
+            whole: self.ended || self.length == Some(self.sent) || self.is_end_stream(),
+        };
+        self.visit
+            .metrics
+            .count(self.visit.seen_as, &self.visit.sighting, &answered);
+        if let Some(told) = self.told.take() {
+            told(&answered);
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Bodies of requests, which can be read to their end after the protocol has refused them.
+//! Bodies of requests, which can be read to their end after the site has refused them.
 //!
 //! A client sends all of its body before it reads an answer. A server that closes the connection
 //! with bytes of it unread makes the kernel throw the answer away.
 
-use crate::throttle::Throttle;
+use crate::StdError;
+use crate::injector::Throttle;
+use crate::patience::Patience;
 use bytes::Bytes;
-use house::Patience;
+use http::{HeaderMap, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use s3s::StdError;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,7 +83,7 @@ impl State {
 
 /// A body that is given away and can still be read.
 #[derive(Clone)]
-pub(crate) struct Inbound(Arc<Mutex<State>>);
+pub struct Inbound(Arc<Mutex<State>>);
 
 impl Inbound {
     pub(crate) fn new(body: Incoming, patience: Patience, throttle: Option<Throttle>) -> Self {
@@ -108,7 +109,7 @@ impl Inbound {
     }
 
     /// Whether the client did not send what it had to in its time.
-    pub(crate) fn was_given_up(&self) -> bool {
+    pub fn was_given_up(&self) -> bool {
         self.state().stage == Stage::GivenUp
     }
 
@@ -139,6 +140,16 @@ pub(crate) enum Waits {
     No,
     /// It sent `Expect: 100-continue`.
     ToBeTold,
+}
+
+impl Waits {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        if headers.contains_key(header::EXPECT) {
+            Self::ToBeTold
+        } else {
+            Self::No
+        }
+    }
 }
 
 impl Body for Inbound {

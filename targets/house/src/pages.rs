@@ -1,0 +1,154 @@
+//! The pages that every target has under `/fathom/`: health for all, the others for who may see
+//! them.
+
+use crate::metrics::{Counter, Metrics};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use std::sync::Arc;
+
+/// What a target knows of itself.
+pub trait About: Send + Sync + 'static {
+    /// Whether it can do what it is there for. Errors: why not, for operators.
+    fn check(&self) -> Result<(), String>;
+    /// What it counts besides requests.
+    fn counters(&self) -> Vec<Counter>;
+    /// Whether this secret is of somebody who may see all pages.
+    fn is_admin_secret(&self, secret: &str) -> bool;
+}
+
+/// A page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub status: StatusCode,
+    pub media_type: &'static str,
+    pub text: String,
+}
+
+/// Why a page is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPage {
+    Denied,
+    Unknown,
+}
+
+/// The names of all pages, for who asked for another one.
+pub const PAGES: &str =
+    "There is /fathom/health, /fathom/metrics, /fathom/profile and /fathom/seen";
+
+/// Where they are.
+pub(crate) const OWN_PAGES: &str = "/fathom/";
+
+const TEXT: &str = "text/plain; version=0.0.4";
+
+/// A target's own pages.
+pub struct Pages {
+    pub metrics: Arc<Metrics>,
+    pub about: Arc<dyn About>,
+}
+
+impl Pages {
+    /// The page that a request asks for which names it and shows a secret, where it needs one;
+    /// `None` where it does neither, so that the target has its own ways to know who asks.
+    pub fn asked(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<Result<Page, NoPage>> {
+        let name = uri.path().strip_prefix(OWN_PAGES)?;
+        if method != Method::GET && method != Method::HEAD {
+            return None;
+        }
+        if name == "health" {
+            return Some(Ok(self.health()));
+        }
+        let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let secret = shown.strip_prefix("Bearer ")?;
+        if self.about.is_admin_secret(secret) {
+            Some(self.page(name).ok_or(NoPage::Unknown))
+        } else {
+            Some(Err(NoPage::Denied))
+        }
+    }
+
+    fn health(&self) -> Page {
+        let (status, text) = match self.about.check() {
+            Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+            Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
+        };
+        Page {
+            status,
+            media_type: TEXT,
+            text,
+        }
+    }
+
+    /// A page by its name, for who may see it.
+    pub fn page(&self, name: &str) -> Option<Page> {
+        let (media_type, text) = match name {
+            "metrics" => (TEXT, self.metrics.text(&self.about.counters())),
+            "profile" => (TEXT, self.metrics.profile()),
+            "seen" => (
+                "application/json",
+                self.metrics.seen(&self.about.counters()),
+            ),
+            _ => return None,
+        };
+        Some(Page {
+            status: StatusCode::OK,
+            media_type,
+            text,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Full;
+
+    impl About for Full {
+        fn check(&self) -> Result<(), String> {
+            Err("it is full".into())
+        }
+        fn counters(&self) -> Vec<Counter> {
+            Vec::new()
+        }
+        fn is_admin_secret(&self, secret: &str) -> bool {
+            secret == "s"
+        }
+    }
+
+    #[test]
+    fn health_is_for_all_and_the_rest_for_who_shows_a_secret() {
+        let pages = Pages {
+            metrics: Arc::new(Metrics::new("echo", [])),
+            about: Arc::new(Full),
+        };
+        let asked = |method: Method, path: &str, secret: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, secret.parse().unwrap());
+            pages.asked(&method, &path.parse().unwrap(), &headers)
+        };
+        let health = asked(Method::HEAD, "/fathom/health", "").unwrap().unwrap();
+        assert_eq!(
+            (health.status.as_u16(), health.text.as_str()),
+            (503, "it is full\n")
+        );
+        for name in ["metrics", "profile", "seen"] {
+            let path = format!("/fathom/{name}");
+            assert!(asked(Method::GET, &path, "Bearer s").unwrap().is_ok());
+            assert_eq!(
+                asked(Method::GET, &path, "Bearer x"),
+                Some(Err(NoPage::Denied))
+            );
+            assert_eq!(asked(Method::GET, &path, "Basic s"), None);
+            assert_eq!(asked(Method::POST, &path, "Bearer s"), None);
+        }
+        assert_eq!(
+            asked(Method::GET, "/fathom/none", "Bearer s"),
+            Some(Err(NoPage::Unknown))
+        );
+        assert_eq!(asked(Method::GET, "/else", "Bearer s"), None);
+    }
+}
