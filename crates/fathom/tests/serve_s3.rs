@@ -451,6 +451,20 @@ fn pages_of_the_server_need_an_admin_and_count_what_was_done() {
             .contains("thread_cpu_seconds")
     );
     assert!(!metrics.contains(SECRET));
+    // In the form of a record's measurements, which their own reader takes.
+    let mut seen: serde_json::Value =
+        serde_json::from_str(&client.call("GET", "/fathom/seen").ok().text()).unwrap();
+    let seen: record::Measurements = serde_json::from_value(seen["operations"].take()).unwrap();
+    let of = |kind: &str| {
+        let operations = seen.kind(kind).unwrap();
+        assert_eq!(operations.latency.count(), operations.count);
+        (operations.count, operations.bytes, operations.errors)
+    };
+    assert_eq!((of("put"), of("get")), ((1, 1000, 0), (3, 3000, 1)));
+    assert_eq!(
+        seen.kinds().map(|(kind, _)| kind).collect::<Vec<_>>(),
+        ["CreateBucket", "get", "put"]
+    );
 }
 
 /// How often a request failed before it was answered, and the answer.

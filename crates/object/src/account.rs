@@ -30,7 +30,7 @@ pub(crate) fn completed(
     plan: &LoadPlan,
     setup: &Setup,
     ended: Ended,
-    counters: Option<BTreeMap<String, f64>>,
+    server: Option<ServerAccount>,
 ) -> Record {
     let Ended {
         elapsed_ns,
@@ -48,10 +48,7 @@ pub(crate) fn completed(
         .flat_map(|done| std::mem::take(&mut done.unsent))
         .collect();
     let mut load = load_account(plan, setup, &yields, &counts, measured.users);
-    load.server = counters.map(|counters| ServerAccount {
-        counters,
-        ..ServerAccount::default()
-    });
+    load.server = server;
     if is_open {
         load.lateness = Some(merged(yields.iter().map(|done| &done.lateness)));
         let mut age = Histogram::default();

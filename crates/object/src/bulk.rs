@@ -3,16 +3,16 @@
 
 use crate::LoadError;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
-use crate::counters::ServerCounters;
 use crate::failure::{Failure, element};
 use crate::habits::{Habits, Ledgers, Thread, encoded, read_key};
 use crate::http2;
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
+use crate::seen::ServerSaw;
 use crate::session::Session;
 use crate::user::is_gone;
 use crate::verbs::{About, Call};
-use record::Measurements;
+use record::{Measurements, ServerAccount};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -316,32 +316,32 @@ impl Bulk {
         Ok(out)
     }
 
-    /// The server's own counters, where it is one that shows them to this key; never a failure.
-    pub(crate) fn counters(&self) -> Option<ServerCounters> {
+    /// What the server has seen, where it is one that shows it to this key; never a failure.
+    pub(crate) fn seen(&self) -> Option<ServerSaw> {
         let [_only] = self.peers.as_slice() else {
             return None;
         };
         let thread = self.thread(Call::Get);
         let page = LocalSet::new().block_on(&self.runtime, async {
-            Session::new(&thread, 0).page("/fathom/metrics", "").await
+            Session::new(&thread, 0).page("/fathom/seen", "").await
         });
-        ServerCounters::parse(std::str::from_utf8(&page.ok()?).ok()?)
+        ServerSaw::parse(&page.ok()?)
     }
 
-    /// The counters once the server has counted all that it has answered: it counts an answer after
-    /// its last byte.
-    pub(crate) fn settled_counters(&self) -> Option<ServerCounters> {
-        let mut counters = self.counters()?;
+    /// What the server has seen since, once it has counted all that it has answered: it counts an
+    /// answer after its last byte.
+    pub(crate) fn seen_since(&self, before: &ServerSaw) -> Option<ServerAccount> {
+        let mut seen = self.seen()?;
         for _ in 0..SETTLE_TRIES {
-            if counters.is_settled() {
+            if seen.is_settled() {
                 break;
             }
             LocalSet::new().block_on(&self.runtime, async {
                 tokio::time::sleep(SETTLE_PAUSE).await
             });
-            counters = self.counters()?;
+            seen = self.seen()?;
         }
-        Some(counters)
+        Some(seen.since(before))
     }
 }
 

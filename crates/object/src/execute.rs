@@ -162,15 +162,14 @@ impl Setup {
             self.put(seeds.taken(), watch)?;
             seeds.give_back();
         }
-        let counters = plan.server_counters.then(|| self.bulk.counters()).flatten();
+        let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);
         let record = context.record("load", &plan.scenario.name, None);
         let ended = self.measure(plan, session.part(0));
-        let counters =
-            counters.and_then(|before| Some(self.bulk.settled_counters()?.since(&before)));
+        let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;
         let left = Remains::of(&ended.yields);
-        let mut record = account::completed(record, plan, self, ended, counters);
+        let mut record = account::completed(record, plan, self, ended, server);
         session.close(std::slice::from_mut(&mut record));
         tell_of_server(context, &mut record);
         account::judge(plan, &mut record);

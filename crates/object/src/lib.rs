@@ -22,7 +22,6 @@
 mod account;
 mod bulk;
 mod connection;
-mod counters;
 mod error;
 mod exchange;
 mod execute;
@@ -36,6 +35,7 @@ mod payload;
 mod plan;
 mod ramp;
 mod scenario;
+mod seen;
 mod session;
 mod sign;
 mod target;

@@ -164,8 +164,11 @@ pub struct ServerAccount {
     pub user_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_ns: Option<u64>,
-    /// Growth of its own counters over the load, warm-up included and setup left out, by their
-    /// names.
+    /// Operations that it saw over the load, warm-up included and setup left out; `None` where it
+    /// does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saw: Option<Measurements>,
+    /// What else it counted meanwhile, by the names of its counters.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
 }

@@ -2,8 +2,8 @@
 
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
-use record::{Measurements, Record};
-use std::collections::BTreeMap;
+use record::{Measurements, Operations, Record};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -12,10 +12,11 @@ pub(in crate::audit) const RULE: Rule = Rule {
     severity: Severity::Invalid,
     title: "The server counted other requests or bytes than the load generator",
     text: "\
-A server of ours shows its own counters to an admin key. They are read before and after a
-load (load.server.counters), and successful requests of each kind and the bytes of bodies
-are compared with what the generator counted (operations and warmup). Less on the server
-is invalid. More is a warning, unless failures and retries may explain it.
+A server of ours tells an admin key what it saw, by kind of operation (/fathom/seen). It is
+asked before and after a load (load.server.saw), and the operations that succeeded and their
+bytes are compared kind by kind with what the generator counted (operations and warmup).
+Less on the server is invalid. More operations are a warning, unless failures and retries may
+explain them; so are those of a kind that the generator did not do.
 Two accounts that are kept apart can catch each other. A generator that counts 100
 answers where the server gave 99 counts something else than answers, and its rate and its
 latencies are of that. More on the server means that somebody else used it, or that the
@@ -27,8 +28,60 @@ report it as a bug with the record attached.",
 
 const ADVICE: &str = "let nobody else use the server during the run, and repeat it; if it stays, report it as a bug with the record attached";
 
-/// Kinds of requests, and the operation as which a server counts them.
-const KINDS: [(&str, &str); 10] = [
+pub(super) fn check(record: &Record) -> Vec<Finding> {
+    let load = record.load.as_ref();
+    let Some(server) = load.and_then(|load| load.server.as_ref()) else {
+        return Vec::new();
+    };
+    let mut own = record.warmup.clone();
+    own.merge(&record.operations);
+    // The server may have done what the generator gave up, and what it asked for again.
+    let slack = own
+        .errors()
+        .saturating_add(load.map_or(0, |load| load.retries));
+    match &server.saw {
+        Some(saw) => {
+            let kinds = own.kinds().chain(saw.kinds()).map(|(kind, _)| kind);
+            let kinds: BTreeSet<&str> = kinds.collect();
+            let of = |kind| operations(kind, own.kind(kind), saw.kind(kind), slack);
+            kinds.into_iter().flat_map(of).collect()
+        }
+        None if server.counters.is_empty() => Vec::new(),
+        None => by_counters(&own, &server.counters, slack),
+    }
+}
+
+/// One kind: what the generator claims, against what the server saw.
+fn operations(
+    kind: &str,
+    own: Option<&Operations>,
+    saw: Option<&Operations>,
+    slack: u64,
+) -> Vec<Finding> {
+    let of = |side: Option<&Operations>| side.map_or((0, 0), |side| (side.count, side.bytes));
+    let ((claimed, claimed_bytes), (counted, counted_bytes)) = (of(own), of(saw));
+    let mut found = Vec::new();
+    let message = format!(
+        "{kind}: the generator counted {claimed} successful operations, the server {counted}"
+    );
+    if counted < claimed {
+        found.push(RULE.finding(Severity::Invalid, message, ADVICE));
+    } else if counted > claimed.saturating_add(slack) {
+        found.push(RULE.finding(Severity::Warning, message, ADVICE));
+    }
+    // A server counts the documents that it answers with as well, so that it may have more.
+    found.extend(bytes(kind, claimed_bytes, counted_bytes));
+    found
+}
+
+fn bytes(kinds: &str, claimed: u64, counted: u64) -> Option<Finding> {
+    let message =
+        format!("{kinds}: the generator counted {claimed} bytes, the server only {counted}");
+    (counted < claimed).then(|| RULE.finding(Severity::Invalid, message, ADVICE))
+}
+
+/// The kinds of records of schema 1, whose servers counted by the names that S3 has for operations.
+const NAMES: [(&str, &str); 10] = [
     ("put", "PutObject"),
     ("get", "GetObject"),
     ("head", "HeadObject"),
@@ -40,99 +93,45 @@ const KINDS: [(&str, &str); 10] = [
     ("multipart_complete", "CompleteMultipartUpload"),
     ("multipart_abort", "AbortMultipartUpload"),
 ];
-const REQUESTS: &str = "fathom_s3_requests_total{operation=\"";
-/// Counters of bytes, what they hold, and the kinds that move them.
-const BYTES: [(&str, &str, &[&str]); 2] = [
+/// Their counters of bytes, and the kinds that move them.
+const BYTES: [(&str, &[&str]); 2] = [
     (
         "fathom_s3_storage_bytes_in_total",
-        "were received",
         &["put", "post", "multipart_part"],
     ),
-    ("fathom_s3_sent_bytes_total", "were sent", &["get", "list"]),
+    ("fathom_s3_sent_bytes_total", &["get", "list"]),
 ];
 
-pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let load = record.load.as_ref();
-    let Some(counters) = load
-        .and_then(|load| load.server.as_ref())
-        .map(|server| &server.counters)
-        .filter(|c| !c.is_empty())
-    else {
-        return Vec::new();
-    };
-    let mut own = record.warmup.clone();
-    own.merge(&record.operations);
-    // The server may have done what the generator gave up, and what it asked for again.
-    let slack = own
-        .errors()
-        .saturating_add(load.map_or(0, |load| load.retries)) as f64;
-    let kinds = KINDS
-        .into_iter()
-        .filter_map(|(kind, operation)| requests(&own, counters, (kind, operation), slack));
-    kinds
-        .chain(
-            BYTES
-                .into_iter()
-                .filter_map(|row| bytes(&own, counters, row)),
-        )
-        .collect()
-}
-
-/// Successful requests of one kind.
-fn requests(
-    own: &Measurements,
-    counters: &BTreeMap<String, f64>,
-    (kind, operation): (&str, &str),
-    slack: f64,
-) -> Option<Finding> {
-    let claimed = own.kind(kind).map_or(0, |operations| operations.count) as f64;
-    let counted: f64 = counters
-        .iter()
-        .filter(|(name, _)| succeeded(name, operation))
-        .map(|(_, count)| count)
-        .sum();
-    let message = format!(
-        "{kind}: the generator counted {claimed} successful requests, the server {counted} of {operation}"
-    );
-    if counted < claimed {
-        return Some(RULE.finding(Severity::Invalid, message, ADVICE));
+/// Judges a record that has no measurements of its server.
+fn by_counters(own: &Measurements, counters: &BTreeMap<String, f64>, slack: u64) -> Vec<Finding> {
+    let whole = units::lossless::f64_to_u64_saturating;
+    let mut found = Vec::new();
+    for (kind, name) in NAMES {
+        let successes = format!("fathom_s3_requests_total{{operation=\"{name}\",status=\"2");
+        let counted = counters
+            .iter()
+            .filter(|(counter, _)| counter.starts_with(&successes));
+        let mut saw = own.kind(kind).cloned().unwrap_or_default();
+        saw.count = whole(counted.map(|(_, count)| count).sum());
+        found.extend(operations(kind, own.kind(kind), Some(&saw), slack));
     }
-    (counted > claimed + slack).then(|| RULE.finding(Severity::Warning, message, ADVICE))
-}
-
-/// Whether a counter is of successes of this operation.
-fn succeeded(name: &str, operation: &str) -> bool {
-    let rest = name
-        .strip_prefix(REQUESTS)
-        .and_then(|rest| rest.strip_prefix(operation));
-    rest.is_some_and(|rest| rest.starts_with("\",status=\"2"))
-}
-
-/// Bytes of bodies: the server counts those of errors and of its own documents as well, so that it
-/// may have more.
-fn bytes(
-    own: &Measurements,
-    counters: &BTreeMap<String, f64>,
-    (counter, what, kinds): (&str, &str, &[&str]),
-) -> Option<Finding> {
-    let claimed = kinds
-        .iter()
-        .filter_map(|kind| own.kind(kind))
-        .map(|operations| operations.bytes)
-        .sum::<u64>() as f64;
-    let counted = counters.get(counter).copied().unwrap_or(0.0);
-    let message = format!(
-        "the generator counted {claimed} bytes in {}, the server only {counted} that {what}",
-        kinds.join(" and ")
-    );
-    (counted < claimed).then(|| RULE.finding(Severity::Invalid, message, ADVICE))
+    for (counter, kinds) in BYTES {
+        let claimed = kinds
+            .iter()
+            .filter_map(|kind| own.kind(kind))
+            .map(|operations| operations.bytes)
+            .sum();
+        let counted = whole(counters.get(counter).copied().unwrap_or(0.0));
+        found.extend(bytes(&kinds.join(" and "), claimed, counted));
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::example::only;
     use super::*;
-    use record::{LoadAccount, Operations, ServerAccount};
+    use record::{LoadAccount, ServerAccount};
 
     fn loaded(counters: &[(&str, f64)]) -> Record {
         let counters = counters
@@ -187,13 +186,13 @@ mod tests {
         let found = check(&loaded(&[(OK, 99.0), (SENT, 1000.0)]));
         assert_eq!(
             only(&found),
-            "get: the generator counted 100 successful requests, the server 99 of GetObject"
+            "get: the generator counted 100 successful operations, the server 99"
         );
         assert_eq!(found[0].severity, Severity::Invalid);
         let found = check(&loaded(&[(OK, 100.0), (SENT, 999.0)]));
         assert_eq!(
             only(&found),
-            "the generator counted 1000 bytes in get and list, the server only 999 that were sent"
+            "get and list: the generator counted 1000 bytes, the server only 999"
         );
     }
 
@@ -204,7 +203,7 @@ mod tests {
         assert_eq!(
             (only(&found), found[0].severity),
             (
-                "get: the generator counted 100 successful requests, the server 103 of GetObject",
+                "get: the generator counted 100 successful operations, the server 103",
                 Severity::Warning
             )
         );
@@ -222,5 +221,57 @@ mod tests {
     fn an_operation_that_begins_like_another_is_not_it() {
         let tagging = "fathom_s3_requests_total{operation=\"GetObjectTagging\",status=\"200\"}";
         assert_eq!(check(&loaded(&[(tagging, 5.0), (SENT, 1000.0)])).len(), 1);
+    }
+
+    /// The same load, and a server that tells what it saw: counts and bytes by kind.
+    fn seen(kinds: &[(&str, u64, u64)]) -> Record {
+        let mut record = loaded(&[]);
+        let mut saw = Measurements::default();
+        for &(kind, count, bytes) in kinds {
+            let operations = Operations {
+                count,
+                bytes,
+                ..Operations::default()
+            };
+            saw.insert(kind, operations);
+        }
+        let server = record.load.as_mut().and_then(|load| load.server.as_mut());
+        server.unwrap().saw = Some(saw);
+        record
+    }
+
+    #[test]
+    fn kinds_are_compared_with_kinds_whatever_the_server_is() {
+        assert_eq!(check(&seen(&[("get", 100, 1000)])), []);
+        for (saw, said, severity) in [
+            (
+                &[("get", 99, 1000)][..],
+                "get: the generator counted 100 successful operations, the server 99",
+                Severity::Invalid,
+            ),
+            (
+                &[("get", 100, 999)],
+                "get: the generator counted 1000 bytes, the server only 999",
+                Severity::Invalid,
+            ),
+            (
+                &[("get", 101, 1010)],
+                "get: the generator counted 100 successful operations, the server 101",
+                Severity::Warning,
+            ),
+            (
+                &[("get", 100, 1000), ("CopyObject", 1, 0)],
+                "CopyObject: the generator counted 0 successful operations, the server 1",
+                Severity::Warning,
+            ),
+        ] {
+            let found = check(&seen(saw));
+            assert_eq!((only(&found), found[0].severity), (said, severity));
+        }
+    }
+
+    #[test]
+    fn a_server_that_tells_and_saw_nothing_makes_a_claim_invalid() {
+        assert_eq!(check(&seen(&[])).len(), 2);
     }
 }

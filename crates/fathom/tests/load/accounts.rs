@@ -5,16 +5,12 @@ use super::own_server::{load, ok, target};
 use super::{code, text};
 use record::{Record, read_records};
 
-fn operation(record: &Record, operation: &str, status: u16) -> f64 {
-    let server = record
-        .load
-        .as_ref()
-        .unwrap()
-        .server
-        .as_ref()
-        .expect("the server showed its counters");
-    let name = format!("fathom_s3_requests_total{{operation=\"{operation}\",status=\"{status}\"}}");
-    server.counters.get(&name).copied().unwrap_or(0.0)
+/// How many operations of a kind the server says that it saw.
+pub(crate) fn saw(record: &Record, kind: &str) -> u64 {
+    let server = record.load.as_ref().unwrap().server.as_ref();
+    let saw = server.and_then(|server| server.saw.as_ref());
+    let saw = saw.expect("the server told what it saw");
+    saw.kind(kind).map_or(0, |operations| operations.count)
 }
 
 #[test]
@@ -69,17 +65,13 @@ fn stages_and_a_warm_up_are_effective_and_the_warm_up_is_counted_apart() {
             "{}",
             record.elapsed_ns
         );
-        let (kind, name) = if preset == "get" {
-            ("get", "GetObject")
-        } else {
-            ("put", "PutObject")
-        };
+        let kind = if preset == "get" { "get" } else { "put" };
         let count = |measured: &record::Measurements| {
             measured.kind(kind).map_or(0, |operations| operations.count)
         };
         assert_eq!(
-            operation(&record, name, 200),
-            (count(&record.operations) + count(&record.warmup)) as f64
+            saw(&record, kind),
+            count(&record.operations) + count(&record.warmup)
         );
         assert_eq!(load.phases[kind].waiting.count(), count(&record.operations));
     }
@@ -192,27 +184,24 @@ fn the_server_counts_what_the_generator_counts() {
         "{said}"
     );
     let mut record = records.remove(0);
-    for (kind, name, status) in [
-        ("put", "PutObject", 200),
-        ("get", "GetObject", 200),
-        ("list", "ListObjectsV2", 200),
-        ("delete", "DeleteObject", 204),
-    ] {
-        let count = record
-            .operations
-            .kind(kind)
-            .map_or(0, |operations| operations.count);
-        assert!(count > 0);
-        assert_eq!(operation(&record, name, status), count as f64, "{kind}");
+    let server = record.load.as_ref().unwrap().server.as_ref().unwrap();
+    let told = server.saw.as_ref().expect("the server told what it saw");
+    for kind in ["put", "get", "list", "delete"] {
+        let own = record.operations.kind(kind).unwrap();
+        let theirs = told.kind(kind).unwrap();
+        assert!(own.count > 0);
+        assert_eq!(
+            (theirs.count, theirs.latency.count(), theirs.errors),
+            (own.count, own.count, 0),
+            "{kind}"
+        );
+        if kind != "delete" {
+            assert_eq!(theirs.bytes, own.bytes, "{kind}");
+        }
+        // What a client waits for is more than what its server does.
+        assert!(theirs.latency.sum() <= own.latency.sum(), "{kind}");
     }
-    let counters = &record
-        .load
-        .as_ref()
-        .unwrap()
-        .server
-        .as_ref()
-        .unwrap()
-        .counters;
+    let counters = &server.counters;
     let put = record.operations.kind("put").unwrap().bytes;
     assert_eq!(counters["fathom_s3_storage_bytes_in_total"], put as f64);
     // One operation that the server knows nothing of.

@@ -1,28 +1,11 @@
 //! HTTP/2: users as streams of shared connections.
 
+use super::accounts::saw;
 use super::client::Server;
 use super::endpoints::slow_to_begin;
 use super::own_server::{load, ok, pem, target, tls_server};
 use super::server::{Act, Server as OldServer};
 use super::{code, text};
-use record::Record;
-
-fn counted(record: &Record, operation: &str) -> f64 {
-    let counters = &record
-        .load
-        .as_ref()
-        .unwrap()
-        .server
-        .as_ref()
-        .unwrap()
-        .counters;
-    counters
-        .get(&format!(
-            "fathom_s3_requests_total{{operation=\"{operation}\",status=\"200\"}}"
-        ))
-        .copied()
-        .unwrap_or(0.0)
-}
 
 #[test]
 #[expect(
@@ -76,10 +59,10 @@ fn users_share_connections_and_every_byte_arrives_with_and_without_tls() {
         assert_eq!(
             (
                 load.connections_opened,
-                counted(&record, "PutObject"),
-                counted(&record, "GetObject")
+                saw(&record, "put"),
+                saw(&record, "get")
             ),
-            (3, 80.0, 80.0)
+            (3, 80, 80)
         );
         let effective = |key: &str| record.effective.get(key).map_or("", String::as_str);
         assert_eq!(
