@@ -35,7 +35,7 @@ pub use listener::{
 };
 pub use metrics::{Answered, Counted, Counter, Metrics, Sighting};
 pub use outbound::{Outbound, Told};
-pub use pages::{About, NoPage, PAGES, Page, Pages};
+pub use pages::{About, NoPage, OwnPage, PAGES, Pages};
 pub use patience::Patient;
 pub use wake::Wakes;
 

@@ -17,7 +17,7 @@ pub trait About: Send + Sync + 'static {
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct OwnPage {
     pub status: StatusCode,
     pub media_type: &'static str,
     pub text: String,
@@ -53,7 +53,7 @@ impl Pages {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Option<Result<Page, NoPage>> {
+    ) -> Option<Result<OwnPage, NoPage>> {
         let name = uri.path().strip_prefix(OWN_PAGES)?;
         if method != Method::GET && method != Method::HEAD {
             return None;
@@ -70,12 +70,12 @@ impl Pages {
         }
     }
 
-    fn health(&self) -> Page {
+    fn health(&self) -> OwnPage {
         let (status, text) = match self.about.check() {
             Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
             Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")),
         };
-        Page {
+        OwnPage {
             status,
             media_type: TEXT,
             text,
@@ -83,7 +83,7 @@ impl Pages {
     }
 
     /// A page by its name, for who may see it.
-    pub fn page(&self, name: &str) -> Option<Page> {
+    pub fn page(&self, name: &str) -> Option<OwnPage> {
         let (media_type, text) = match name {
             "metrics" => (TEXT, self.metrics.text(&self.about.counters())),
             "profile" => (TEXT, self.metrics.profile()),
@@ -93,7 +93,7 @@ impl Pages {
             ),
             _ => return None,
         };
-        Some(Page {
+        Some(OwnPage {
             status: StatusCode::OK,
             media_type,
             text,

@@ -17,7 +17,7 @@ use crate::question::{Question, hoisted};
 use crate::range;
 use crate::signed::{self, Refused};
 use crate::storage::{ObjectStore, StorageError, WallClock};
-use house::{Answered, Asked, Inbound, NoPage, Page, Pages, Site, Told};
+use house::{Answered, Asked, Inbound, NoPage, OwnPage, Pages, Site, Told};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use s3s::service::S3Service;
@@ -314,7 +314,7 @@ pub(crate) fn bucket(uri: &Uri) -> &str {
         .unwrap_or_default()
 }
 
-pub(crate) fn page_response(page: Page) -> Response<Body> {
+pub(crate) fn page_response(page: OwnPage) -> Response<Body> {
     let mut response = Response::new(Body::from(page.text));
     *response.status_mut() = page.status;
     response.headers_mut().insert(
