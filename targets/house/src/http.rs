@@ -237,7 +237,7 @@ async fn silence(spoken: &AtomicBool, idle: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Counted;
+    use crate::metrics::OperationName;
     use crate::pages::{About, Pages};
     use http_body::Frame;
     use misbehave::Misbehaviour;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     fn house(misbehave: &str) -> Arc<Http<Echo>> {
-        let of = |name, kind| Counted { name, kind };
+        let of = |name, kind| OperationName { name, kind };
         let metrics = Metrics::new("echo", [of("Get", "get"), of("Put", "put")]);
         let models = Misbehaviour::parse(misbehave, &["get", "put"]).unwrap();
         let injector = Injector::new(models, crate::wake::Wakes::of_runtime());

@@ -7,7 +7,7 @@
 //! fails, throttles, cuts and counts requests, gives bodies patience and files to the kernel, and
 //! leaves the answers to a [`Site`]; [`Pages`] are those under `/fathom/`.
 //!
-//! A target says which operations it has ([`Counted`]), marks what a request was ([`Sighting`]),
+//! A target says which operations it has ([`OperationName`]), marks what a request was ([`Sighting`]),
 //! and gets the metrics and the page that says what it saw, in the form of a record's measurements.
 //! Absent on purpose: who may do what, the words of any protocol, storage, anything of the
 //! measuring side.
@@ -33,7 +33,7 @@ pub use injector::Injector;
 pub use listener::{
     Address, Connection, Ending, Host, ListenError, Listening, Peer, TlsFiles, serve,
 };
-pub use metrics::{Answered, Counted, Counter, Metrics, Sighting};
+pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
 pub use outbound::{Outbound, Told};
 pub use pages::{About, NoPage, OwnPage, PAGES, Pages};
 pub use patience::Patient;

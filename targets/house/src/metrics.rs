@@ -21,7 +21,7 @@ const OTHER: &str = "Other";
 
 /// An operation of a target, as it counts it, and the kind as which load generators know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct OperationName {
     pub name: &'static str,
     pub kind: &'static str,
 }
@@ -39,7 +39,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(Counted { name, kind }: Counted) -> Self {
+    fn new(OperationName { name, kind }: OperationName) -> Self {
         Self {
             name,
             kind,
@@ -136,8 +136,8 @@ impl Drop for Flight {
 
 impl Metrics {
     /// `target` stands in the names of all counters; each of its operations has a kind of its own.
-    pub fn new(target: &'static str, operations: impl IntoIterator<Item = Counted>) -> Self {
-        let other = Counted {
+    pub fn new(target: &'static str, operations: impl IntoIterator<Item = OperationName>) -> Self {
+        let other = OperationName {
             name: OTHER,
             kind: OTHER,
         };
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     fn metrics() -> Metrics {
-        let of = |name, kind| Counted { name, kind };
+        let of = |name, kind| OperationName { name, kind };
         Metrics::new(
             "s3",
             [

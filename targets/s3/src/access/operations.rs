@@ -1,7 +1,7 @@
 //! The operations of this server, what each needs, and the actions by which a policy may allow it.
 
 use crate::keyring::Permission;
-use house::Counted;
+use house::OperationName;
 
 /// What an operation needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,11 +188,12 @@ pub(crate) static OPERATIONS: [Operation; 60] = [
 ];
 
 /// Operations that load generators do, and the kind as which they count them.
-const KINDS: [(&str, &str); 10] = [
+const KINDS: [(&str, &str); 11] = [
     ("PutObject", "put"),
     ("GetObject", "get"),
     ("HeadObject", "head"),
     ("DeleteObject", "delete"),
+    ("CopyObject", "copy"),
     ("ListObjectsV2", "list"),
     ("PostObject", "post"),
     ("CreateMultipartUpload", "multipart_create"),
@@ -202,14 +203,16 @@ const KINDS: [(&str, &str); 10] = [
 ];
 
 /// The operations as counters name them: those that no load generator does are of their own kind.
-pub(crate) fn counted() -> impl Iterator<Item = Counted> {
-    OPERATIONS.iter().map(|&Operation { name, .. }| Counted {
-        name,
-        kind: KINDS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or(name, |(_, kind)| kind),
-    })
+pub(crate) fn counted() -> impl Iterator<Item = OperationName> {
+    OPERATIONS
+        .iter()
+        .map(|&Operation { name, .. }| OperationName {
+            name,
+            kind: KINDS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map_or(name, |(_, kind)| kind),
+        })
 }
 
 /// What is no operation but a part of several.
