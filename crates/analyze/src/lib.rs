@@ -28,6 +28,8 @@ pub use compare::{
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
 pub use study::{
-    Bounds, Cell, Curve, Fact, Figure, GroupedFinding, LeftOut, Range, Study, StudyArm,
-    StudyOptions, StudyRow, study,
+    ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
+    ITERATION_TIME, LeftOut, LoadReading, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range,
+    RateColumn, RecordDetails, Settling, Study, StudyArm, StudyOptions, StudyRow, is_aside,
+    is_told_apart, readings, study,
 };

@@ -6,24 +6,35 @@
 //! order is that of the plan or of the records, never that of the results.
 
 use crate::{RowComparison, Severity};
-use record::{Quantity, Record, Role, Status};
-use stats::{BlockRun, Dependence, Drift, Estimate};
+use record::{ErrorCount, Histogram, Quantity, Record, Role, Status, ThresholdResult};
+use stats::Drift;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
 mod arms;
+mod arrivals;
 mod bounds;
 mod cells;
 mod comparisons;
+mod course;
 mod curves;
+mod drift;
 mod facts;
+mod figure;
 mod findings;
+mod readings;
 mod rows;
+mod thinned;
 mod unusable;
 
-/// From this many complete blocks on the machine's behaviour over them is diagnosed: the first
-/// permitted look.
-const FEWEST_FOR_DRIFT: usize = stats::FIRST_LOOK as usize;
+pub use arrivals::{ArrivalCurve, ArrivalPoint};
+pub use course::{Course, Settling};
+pub use figure::{Bounds, Figure, Range};
+pub use readings::{
+    ITERATION_TIME, LoadReading, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside,
+    is_told_apart, readings,
+};
+pub use thinned::RateColumn;
 
 /// What is asked of a study.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,8 +64,9 @@ impl Default for StudyOptions {
     }
 }
 
-/// What records say together. Indices of records are those of the slice it was made from, indices
-/// of arms those of `arms`.
+/// What records say together, and all that a report shows of them: nobody who has it needs the
+/// records. Indices of records are those of the slice it was made from, indices of arms those of
+/// `arms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
     /// In the order of the plan, else of their first record.
@@ -70,6 +82,8 @@ pub struct Study {
     /// In the order of the plan, else of their first record.
     pub rows: Vec<StudyRow>,
     pub curves: Vec<Curve>,
+    /// Latency by arrival rate, scenario by scenario.
+    pub arrivals: Vec<ArrivalCurve>,
     /// Machine, system and storage, those known of no arm left out.
     pub environments: Vec<Fact>,
     /// The gravest first.
@@ -79,6 +93,10 @@ pub struct Study {
     pub notes: Vec<String>,
     /// How many records it was made from, with those left out.
     pub records: usize,
+    /// When the first and the last of them began, as they say it.
+    pub measured: Option<(String, String)>,
+    /// What measured them, with versions.
+    pub tools: BTreeSet<String>,
 }
 
 /// One of the things that are set side by side.
@@ -106,10 +124,17 @@ pub struct StudyRow {
     pub drift: Option<Drift>,
     /// The effective options.
     pub workload: Vec<Fact>,
+    /// The rate that is shown over time.
+    pub rate: Quantity,
+    /// Whether some record is a load: one of ours, or one of which a source tells the parts of
+    /// requests.
+    pub is_load: bool,
+    /// Whether it is one of several arrival rates, which a curve shows.
+    pub is_step: bool,
 }
 
 /// One arm in one row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// Those that count, in the order of their blocks.
     pub records: Vec<usize>,
@@ -122,6 +147,25 @@ pub struct Cell {
     /// a second, mean latency, p50, p95, p99, p99.9, maximum, CPU an operation. What no record
     /// says is missing.
     pub figures: Vec<Figure>,
+    /// By kind of operation, over all records that have them.
+    pub latencies: BTreeMap<String, Histogram>,
+    pub course: Course,
+    /// Bytes of the range that operations went to, and uses of its equal parts.
+    pub accesses: Option<(u64, Vec<u64>)>,
+    /// Mean bytes of an operation by kind, of the first record.
+    pub operation_bytes: BTreeMap<String, f64>,
+    /// In the order of `records`.
+    pub details: Vec<RecordDetails>,
+}
+
+/// What one record says beyond the figures of its cell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordDetails {
+    pub id: String,
+    /// What only loads have.
+    pub readings: Vec<LoadReading>,
+    pub thresholds: Vec<ThresholdResult>,
+    pub errors: Vec<ErrorCount>,
 }
 
 impl Cell {
@@ -132,79 +176,6 @@ impl Cell {
         self.figures
             .iter()
             .find(|figure| figure.kind == kind && figure.metric == metric)
-    }
-}
-
-/// One metric of one kind of operation, over the blocks of a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// `read`, `write`, …, or `all`.
-    pub kind: String,
-    /// [`Quantity::LatencyPercentile`] of 100 is the maximum.
-    pub metric: Quantity,
-    /// Blocks, numbered from 0 over all plans of the cell, and their values in the unit of the
-    /// metric: ns, bytes or operations a second.
-    pub values: Vec<(u32, f64)>,
-    /// The estimate's point; without an estimate the Hodges-Lehmann point of the few values there
-    /// are; of maxima the largest.
-    pub point: Option<f64>,
-    /// What lies around the point; `None` below five blocks.
-    pub bounds: Option<Bounds>,
-    /// What its reader must know: `single observation`, `n = 4: too few for an interval`, `too few
-    /// operations for p99`.
-    pub note: Option<String>,
-}
-
-/// What is known of a level beyond its point, in the unit of the metric. Both are of the runs that
-/// were made and of their time alone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bounds {
-    /// Estimated on logarithms, as runs in no order in time.
-    Interval(Estimate),
-    /// Runs depend on when they ran, so that no interval over them has its level.
-    Range(Range),
-}
-
-/// The least and the greatest of some runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
-    pub low: f64,
-    pub high: f64,
-    /// Runs.
-    pub n: usize,
-    /// Why this is no interval, and the p of it over all rows of the arm.
-    pub why: Dependence,
-    pub p: f64,
-}
-
-impl Bounds {
-    /// The lower and the upper end.
-    #[must_use]
-    pub fn ends(&self) -> (f64, f64) {
-        match self {
-            Self::Interval(estimate) => (estimate.low, estimate.high),
-            Self::Range(range) => (range.low, range.high),
-        }
-    }
-}
-
-impl Figure {
-    /// The interval, where the runs allow one.
-    #[must_use]
-    pub fn interval(&self) -> Option<&Estimate> {
-        match &self.bounds {
-            Some(Bounds::Interval(estimate)) => Some(estimate),
-            Some(Bounds::Range(_)) | None => None,
-        }
-    }
-
-    /// The range that stands where runs depend on when they ran.
-    #[must_use]
-    pub fn range(&self) -> Option<&Range> {
-        match &self.bounds {
-            Some(Bounds::Range(range)) => Some(range),
-            Some(Bounds::Interval(_)) | None => None,
-        }
     }
 }
 
@@ -240,6 +211,8 @@ pub struct GroupedFinding {
     pub advice: String,
     /// Empty: about several records together.
     pub records: Vec<usize>,
+    /// Of those records, each name once.
+    pub names: BTreeSet<String>,
     /// The record that the message is about; `None`: about several together.
     pub example: Option<usize>,
     /// How many records were audited.
@@ -295,9 +268,13 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
             .collect::<Vec<_>>()
     };
     let environments = facts::environments(&(0..arms.len()).map(of_arm).collect::<Vec<_>>());
+    let shown = Shown {
+        metric: &options.metric,
+        time_parts: time_parts(&rows),
+    };
     let mut study_rows: Vec<StudyRow> = rows
         .iter()
-        .map(|row| study_row(row, baseline, &verdicts, &options.metric))
+        .map(|row| study_row(row, baseline, &verdicts, &shown))
         .collect();
     bounds::ranges_where_runs_depend_on_time(&rows, &mut study_rows);
     Study {
@@ -305,17 +282,53 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         metric: options.metric.clone(),
         margin: options.margin,
         curves: curves::curves(&rows, &arms),
+        arrivals: arrivals::arrivals(records, &arms, &left_out),
         overall: verdicts
             .iter()
             .map(|of_arm| of_arm.overall.clone())
             .collect(),
         rows: study_rows,
         environments,
-        findings: findings::grouped(found, records.len()),
+        findings: findings::grouped(found, records),
         arms,
         left_out,
         notes,
         records: records.len(),
+        measured: measured(records),
+        tools: records.iter().map(tool).collect(),
+    }
+}
+
+/// What is asked of every row.
+struct Shown<'a> {
+    metric: &'a Quantity,
+    /// The most parts of time that latencies are told in.
+    time_parts: u32,
+}
+
+/// The more cells, the coarser: what is known of a whole matrix stays small.
+fn time_parts(rows: &[rows::Row<'_>]) -> u32 {
+    let slots = rows.iter().flat_map(|row| &row.slots);
+    match slots.filter(|slots| !slots.is_empty()).count() {
+        0..=12 => 60,
+        13..=40 => 36,
+        _ => 18,
+    }
+}
+
+fn measured(records: &[Record]) -> Option<(String, String)> {
+    let started = || records.iter().map(|record| &record.started_at);
+    Some((started().min()?.clone(), started().max()?.clone()))
+}
+
+fn tool(record: &Record) -> String {
+    let (name, version) = match &record.source {
+        Some(source) => (source.tool.as_str(), source.version.as_deref()),
+        None => ("fathom", Some(record.environment.fathom.version.as_str())),
+    };
+    match version.unwrap_or_default() {
+        "" => name.to_owned(),
+        version => format!("{name} {version}"),
     }
 }
 
@@ -402,9 +415,14 @@ fn study_row(
     row: &rows::Row<'_>,
     baseline: Option<usize>,
     verdicts: &[comparisons::Verdicts],
-    metric: &Quantity,
+    shown: &Shown<'_>,
 ) -> StudyRow {
-    let operations = cells::kinds(row.slots.iter().flatten().map(|slot| slot.record));
+    let records = || row.slots.iter().flatten().map(|slot| slot.record);
+    let rate = course::rate_of(records(), shown.metric);
+    let is_step = |record: &Record| {
+        arrivals::scenario_of_step(record).is_some_and(|scenario| scenario != row.name)
+    };
+    let operations = cells::kinds(records());
     let both = |arm: usize| {
         baseline.is_some_and(|base| !row.slots[base].is_empty() && !row.slots[arm].is_empty())
     };
@@ -418,7 +436,7 @@ fn study_row(
         cells: row
             .slots
             .iter()
-            .map(|slots| cells::cell(slots, &operations))
+            .map(|slots| cells::cell(slots, &operations, &rate, shown.time_parts))
             .collect(),
         comparisons: (0..row.slots.len())
             .map(|arm| {
@@ -429,61 +447,11 @@ fn study_row(
                     .cloned()
             })
             .collect(),
-        drift: row_drift(row, metric),
+        drift: drift::drift(row, shown.metric),
         workload: facts::workload(&by_arm),
         operations,
+        rate,
+        is_load: records().any(readings::is_load),
+        is_step: records().next().is_some() && records().all(is_step),
     }
-}
-
-/// Diagnoses the blocks that every arm of the row completed in one experiment.
-fn row_drift(row: &rows::Row<'_>, metric: &Quantity) -> Option<Drift> {
-    let arms: Vec<(usize, &Vec<rows::Slot<'_>>)> = row
-        .slots
-        .iter()
-        .enumerate()
-        .filter(|(_, slots)| !slots.is_empty())
-        .collect();
-    let parts: BTreeSet<usize> = row.slots.iter().flatten().map(|slot| slot.part).collect();
-    if parts.len() != 1
-        || row
-            .slots
-            .iter()
-            .flatten()
-            .any(|slot| slot.record.trial.is_none())
-    {
-        return None;
-    }
-    let mut blocks: BTreeMap<u32, Vec<(&rows::Slot<'_>, usize, f64)>> = BTreeMap::new();
-    for (arm, slots) in &arms {
-        for slot in *slots {
-            if let Some(value) = metric.of(slot.record).known().filter(|value| *value > 0.0) {
-                blocks
-                    .entry(slot.block)
-                    .or_default()
-                    .push((slot, *arm, value.ln()));
-            }
-        }
-    }
-    let mut complete: Vec<_> = blocks
-        .into_values()
-        .filter(|slots| slots.len() == arms.len())
-        .collect();
-    let when = |slot: &rows::Slot<'_>| {
-        (
-            slot.record.started_at.clone(),
-            slot.record.trial.as_ref().map(|trial| trial.slot),
-        )
-    };
-    complete
-        .iter_mut()
-        .for_each(|slots| slots.sort_by_key(|(slot, ..)| when(slot)));
-    complete.sort_by_key(|slots| slots.first().map(|(slot, ..)| when(slot)));
-    let runs: Vec<BlockRun> = complete
-        .iter()
-        .map(|slots| BlockRun {
-            config: 0,
-            slots: slots.iter().map(|(_, arm, value)| (*arm, *value)).collect(),
-        })
-        .collect();
-    (runs.len() >= FEWEST_FOR_DRIFT).then(|| stats::drift(&runs))
 }

@@ -125,7 +125,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
     if let Some(file) = &report {
-        written::write(file, &report::html(&found, &profiled.records))?;
+        written::write(file, &report::html(&found))?;
     }
     let kept = records.map(PathBuf::as_path);
     tell(&text(&request.path, &profiled, &found, kept))?;

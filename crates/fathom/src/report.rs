@@ -85,20 +85,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
     for (file, (_, form)) in files.iter().zip(&outputs) {
-        crate::written::write(file, &written(*form, &found, &records))?;
+        crate::written::write(file, &written(*form, &found))?;
     }
     if outputs.is_empty() {
-        tell(&::report::study_markdown(&found, &records))?;
+        tell(&::report::study_markdown(&found))?;
     }
     Ok(0)
 }
 
-fn written(form: Form, study: &Study, records: &[Record]) -> String {
+fn written(form: Form, study: &Study) -> String {
     match form {
-        Form::Html => report::html(study, records),
-        Form::Markdown => report::study_markdown(study, records),
-        Form::Csv => report::study_csv(study, records),
-        Form::Json => report::study_json(study, records) + "\n",
+        Form::Html => report::html(study),
+        Form::Markdown => report::study_markdown(study),
+        Form::Csv => report::study_csv(study),
+        Form::Json => report::study_json(study) + "\n",
     }
 }
 

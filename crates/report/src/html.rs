@@ -14,13 +14,12 @@ mod method;
 mod overview;
 mod rows;
 mod sections;
-mod traces;
 mod words;
 
 use crate::plot::{disturbs, key};
 use analyze::{Study, StudyRow};
 use maud::{Markup, PreEscaped, html};
-use record::{Quantity, Record, Role};
+use record::{Quantity, Role};
 use sections::Part;
 
 /// The name that a study gives to all kinds of operations together.
@@ -29,11 +28,11 @@ const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// The page of a study; `records` are those that the study was made from, in the same order.
+/// The page of a study.
 #[must_use]
-pub fn html(study: &Study, records: &[Record]) -> String {
+pub fn html(study: &Study) -> String {
     let title = title(study);
-    let sections = sections(study, records);
+    let sections = sections(study);
     let page = html! {
         (PreEscaped("<!doctype html>\n"))
         html lang="en" {
@@ -45,7 +44,7 @@ pub fn html(study: &Study, records: &[Record]) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (header(study, records, &title, &sections))
+                (header(study, &title, &sections))
                 (tools(study))
                 main { @for part in &sections { @if let Some(text) = &part.text { (text) "\n" } } }
                 footer { "Written by Fathom from records alone." }
@@ -61,25 +60,17 @@ pub fn html(study: &Study, records: &[Record]) -> String {
 }
 
 /// All sections in their order; those without text have nothing to show.
-fn sections(study: &Study, records: &[Record]) -> Vec<Part> {
+fn sections(study: &Study) -> Vec<Part> {
     let part = |id, name, text| Part { id, name, text };
     let mut out = vec![
         part("environments", "Environments", environment::section(study)),
-        part(
-            "findings",
-            "Findings",
-            Some(findings::section(study, records)),
-        ),
+        part("findings", "Findings", Some(findings::section(study))),
         part("overview", "Overview", overview::section(study)),
-        part("scenarios", "Scenarios", load::section(study, records)),
-        part("rows", "Rows", rows::section(study, records)),
+        part("scenarios", "Scenarios", load::section(study)),
+        part("rows", "Rows", rows::section(study)),
     ];
-    out.extend(sections::all(study, records));
-    out.push(part(
-        "method",
-        "Method",
-        Some(method::section(study, records)),
-    ));
+    out.extend(sections::all(study));
+    out.push(part("method", "Method", Some(method::section(study))));
     out
 }
 
@@ -103,7 +94,7 @@ fn title(study: &Study) -> String {
     }
 }
 
-fn header(study: &Study, records: &[Record], title: &str, sections: &[Part]) -> Markup {
+fn header(study: &Study, title: &str, sections: &[Part]) -> Markup {
     let baseline = study
         .baseline
         .and_then(|arm| study.arms.get(arm))
@@ -114,7 +105,7 @@ fn header(study: &Study, records: &[Record], title: &str, sections: &[Part]) -> 
             p {
                 (words::counted(study.arms.len(), "arm")) " in "
                 (words::counted(study.rows.len(), "row")) ", from "
-                (words::counted(study.records, "record")) (measured(records)) "."
+                (words::counted(study.records, "record")) (measured(study)) "."
             }
             @if let Some(baseline) = baseline {
                 p {
@@ -139,15 +130,15 @@ fn header(study: &Study, records: &[Record], title: &str, sections: &[Part]) -> 
 }
 
 /// Between which days the records were measured.
-fn measured(records: &[Record]) -> String {
-    let started = || records.iter().map(|record| record.started_at.as_str());
+fn measured(study: &Study) -> String {
     let day = |time: &str| {
         let day = time.split('T').next().unwrap_or_default();
         (!day.is_empty()).then(|| day.to_owned())
     };
-    match (started().min().and_then(day), started().max().and_then(day)) {
-        (Some(first), Some(last)) if first == last => format!(", measured on {first}"),
-        (Some(first), Some(last)) => format!(", measured from {first} to {last}"),
+    let days = study.measured.as_ref();
+    match days.map(|(first, last)| (day(first), day(last))) {
+        Some((Some(first), Some(last))) if first == last => format!(", measured on {first}"),
+        Some((Some(first), Some(last))) => format!(", measured from {first} to {last}"),
         _ => String::new(),
     }
 }

@@ -8,15 +8,13 @@
 use crate::plot::ValueUnit;
 use crate::study::Table;
 use analyze::{Cell, Study, StudyRow};
-use record::Record;
 
 mod curve;
 mod readings;
 mod sides;
 mod tables;
 
-pub(crate) use curve::{ArrivalCurve, arrival_curves, curve_table, knee_text};
-pub(crate) use readings::{is_told_apart, readings};
+pub(crate) use curve::{curve_table, knee_text};
 
 /// A table and what it is about.
 pub(crate) struct Titled {
@@ -24,35 +22,19 @@ pub(crate) struct Titled {
     pub(crate) table: Table,
 }
 
-/// Whether a row is a load: one of ours, or one of which a source tells the parts of requests.
-pub(crate) fn is_load(row: &StudyRow, records: &[Record]) -> bool {
-    let told = |record: &Record| {
-        record.load.is_some()
-            || record
-                .summaries
-                .keys()
-                .any(|kind| readings::part_of(kind).is_some())
-    };
-    row.cells
-        .iter()
-        .flatten()
-        .flat_map(|cell| of(cell, records))
-        .any(told)
-}
-
 /// The tables of one row; none where it is no load.
-pub(crate) fn tables(study: &Study, row: &StudyRow, records: &[Record]) -> Vec<Titled> {
-    if !is_load(row, records) {
+pub(crate) fn tables(study: &Study, row: &StudyRow) -> Vec<Titled> {
+    if !row.is_load {
         return Vec::new();
     }
     let found = [
-        (study.arms.len() > 1).then(|| sides::scenario(study, row, records)),
-        Some(tables::success(study, row, records)),
-        (study.arms.len() > 1).then(|| sides::parts(study, row, records)),
-        Some(tables::parts(study, row, records)),
-        Some(sides::conduct(study, row, records)),
-        Some(tables::thresholds(study, row, records)),
-        Some(tables::errors(study, row, records)),
+        (study.arms.len() > 1).then(|| sides::scenario(study, row)),
+        Some(tables::success(study, row)),
+        (study.arms.len() > 1).then(|| sides::parts(study, row)),
+        Some(tables::parts(study, row)),
+        Some(sides::conduct(study, row)),
+        Some(tables::thresholds(study, row)),
+        Some(tables::errors(study, row)),
     ];
     found
         .into_iter()
@@ -62,19 +44,19 @@ pub(crate) fn tables(study: &Study, row: &StudyRow, records: &[Record]) -> Vec<T
 }
 
 /// The tables over all rows of several arms; none where there is only one.
-pub(crate) fn overall_tables(study: &Study, records: &[Record]) -> Vec<Titled> {
+pub(crate) fn overall_tables(study: &Study) -> Vec<Titled> {
     let loads: Vec<&StudyRow> = study
         .rows
         .iter()
-        .filter(|row| is_load(row, records) && !is_step(row, records))
+        .filter(|row| row.is_load && !row.is_step)
         .collect();
     if study.arms.len() < 2 || loads.len() < 2 {
         return Vec::new();
     }
     let found = [
         sides::overview(study, &loads),
-        sides::throughput(study, &loads, records),
-        sides::iterations(study, &loads, records),
+        sides::throughput(study, &loads),
+        sides::iterations(study, &loads),
     ];
     found
         .into_iter()
@@ -82,42 +64,10 @@ pub(crate) fn overall_tables(study: &Study, records: &[Record]) -> Vec<Titled> {
         .collect()
 }
 
-/// Whether a row is one of several arrival rates, which the curve shows.
-pub(crate) fn is_step(row: &StudyRow, records: &[Record]) -> bool {
-    let mut of_row = row
-        .cells
-        .iter()
-        .flatten()
-        .flat_map(|cell| of(cell, records))
-        .peekable();
-    of_row.peek().is_some()
-        && of_row.all(|record| {
-            curve::scenario_of_step(record).is_some_and(|scenario| scenario != row.name)
-        })
-}
-
-/// The records of a cell, in the order of their blocks.
-fn of<'a>(cell: &Cell, records: &'a [Record]) -> Vec<&'a Record> {
-    cell.records
-        .iter()
-        .filter_map(|index| records.get(*index))
-        .collect()
-}
-
 /// Arms that have a cell in a row.
-fn measured<'a>(
-    study: &'a Study,
-    row: &'a StudyRow,
-    records: &'a [Record],
-) -> impl Iterator<Item = (&'a str, &'a Cell, Vec<&'a Record>)> {
+fn measured<'a>(study: &'a Study, row: &'a StudyRow) -> impl Iterator<Item = (&'a str, &'a Cell)> {
     let cells = study.arms.iter().zip(&row.cells);
-    cells.filter_map(move |(arm, cell)| {
-        Some((
-            arm.name.as_str(),
-            cell.as_ref()?,
-            of(cell.as_ref()?, records),
-        ))
-    })
+    cells.filter_map(|(arm, cell)| Some((arm.name.as_str(), cell.as_ref()?)))
 }
 
 /// A share of successes that is 100 % only without a failure, with as many digits as the failures

@@ -26,5 +26,5 @@ pub(crate) use heat::{LEVELS, access_map, latency_map};
 pub(crate) use intervals::{IntervalLine, Reference, intervals};
 pub(crate) use knee::{KneeLine, KneePoint, knee};
 pub(crate) use latency::{LatencyLine, latency};
-pub(crate) use series::{Regime, Sample, SeriesLine, columns, series};
+pub(crate) use series::{Regime, SeriesLine, series};
 pub(crate) use svg::{disturbs, escape, key};

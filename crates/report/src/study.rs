@@ -3,9 +3,8 @@
 //! Circumstances stand before results, results in the order of the records, findings and limits
 //! after them. No arm is marked as the best: a verdict is a sentence with its interval.
 
-use crate::load::is_told_apart;
 use crate::sentence;
-use analyze::{Cell, Fact, Figure, GroupedFinding, Study, StudyRow};
+use analyze::{Cell, Fact, Figure, GroupedFinding, Study, StudyRow, is_told_apart};
 use record::Quantity;
 use stats::Method;
 use std::collections::BTreeSet;
@@ -634,7 +633,7 @@ mod tests {
 
     #[test]
     fn an_experiment_as_markdown() {
-        insta::assert_snapshot!(study_markdown(&golden(), &experiment()), @r##"
+        insta::assert_snapshot!(study_markdown(&golden()), @r##"
         <!-- fathom report -->
         # Storage study
 
@@ -783,7 +782,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            study_markdown(&study, &one)
+            study_markdown(&study)
                 .lines()
                 .filter(|line| line.starts_with("| ---"))
                 .count(),
@@ -795,7 +794,7 @@ mod tests {
     fn machine_forms_hold_what_the_text_says_and_are_known_again() {
         let records = experiment();
         let study = study(&records, &StudyOptions::default());
-        let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
         let read = &value["rows"][0]["cells"][1]["figures"][1];
         assert_eq!(
             (
@@ -813,7 +812,7 @@ mod tests {
             (Some("faster"), Some("RND4K Q1T1 read"))
         );
         assert!((percent - 10.0).abs() < 1.0, "{percent}");
-        let csv = study_csv(&study, &records);
+        let csv = study_csv(&study);
         let columns = csv.lines().next().unwrap().split(',').count();
         assert_eq!(columns, 20);
         assert!(
@@ -823,11 +822,7 @@ mod tests {
             ),
             "{csv}"
         );
-        for text in [
-            csv,
-            study_json(&study, &records),
-            study_markdown(&study, &records),
-        ] {
+        for text in [csv, study_json(&study), study_markdown(&study)] {
             assert!(is_study(&text), "{}", &text[..60]);
         }
         assert!(!is_study("# My notes") && !is_study(&crate::json(&experiment()[..1])));
@@ -842,8 +837,8 @@ mod tests {
             .zip(0..)
             .for_each(|(record, number)| record.elapsed_ns += number * 20_000_000);
         let study = study(&records, &StudyOptions::default());
-        let at = study_markdown(&study, &records);
-        let texts = [at, study_text(&study), crate::html(&study, &records)];
+        let at = study_markdown(&study);
+        let texts = [at, study_text(&study), crate::html(&study)];
         for text in texts {
             assert!(
                 text.contains("range [") && text.contains("A range stands where the runs"),
@@ -854,7 +849,7 @@ mod tests {
                 "{text}"
             );
         }
-        let value: serde_json::Value = serde_json::from_str(&study_json(&study, &records)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
         let cell = &value["rows"][0]["cells"][1];
         let rate = &cell["figures"][1];
         assert!(
@@ -866,7 +861,7 @@ mod tests {
             "the level rose or fell from run to run"
         );
         assert!(cell["span_ns"].as_u64().unwrap() > 28_000_000_000, "{cell}");
-        let csv = study_csv(&study, &records);
+        let csv = study_csv(&study);
         let line = csv
             .lines()
             .find(|line| line.contains("RND4K Q1T1 read,after,read,operations"))

@@ -235,7 +235,7 @@ fn small() -> Shape {
 }
 
 fn page(records: &[Record]) -> String {
-    html(&study(records, &StudyOptions::default()), records)
+    html(&study(records, &StudyOptions::default()))
 }
 
 #[test]
@@ -535,7 +535,7 @@ fn a_load_shows_its_failures_parts_thresholds_and_knee() {
         "of the steps alone, in their own tables and in that of the curve"
     );
     let (records, options) = loads_of_two();
-    let both = html(&study(&records, &options), &records);
+    let both = html(&study(&records, &options));
     assert!(
         both.contains("server (bench-2) against notebook (bench-1)")
             && both.contains("one run a side")
@@ -551,7 +551,7 @@ fn a_load_is_no_wider_than_its_screen_and_the_console_is_silent() {
     let (records, options) = loads_of_two();
     for (name, page) in [
         ("load.html", page(&loads())),
-        ("loads.html", html(&study(&records, &options), &records)),
+        ("loads.html", html(&study(&records, &options))),
     ] {
         for width in [1280, 390] {
             let (said, console) = in_browser(&browser, name, &page, width, LAYOUT);

@@ -1,11 +1,15 @@
 //! What one arm did in one row: each metric block by block, and its level with an interval over
 //! blocks.
 
+use super::course::course;
+use super::readings::{REQUESTS, readings};
 use super::rows::Slot;
-use super::{Bounds, Cell, Figure, bounds};
+use super::{Bounds, Cell, Figure, RecordDetails, bounds};
+use crate::Effective;
 use crate::figures::{figures, of_kind, sum_of_transfers};
-use record::{Quantity, QuantityValue, Record};
+use record::{Coverage, Histogram, Quantity, QuantityValue, Record};
 use stats::{Estimate, FEWEST_BLOCKS, effect, hodges_lehmann};
+use std::collections::BTreeMap;
 
 /// All kinds of operations together.
 pub(super) const ALL: &str = "all";
@@ -36,10 +40,16 @@ fn has_all(record: &Record) -> bool {
 }
 
 /// The cell of the slots of one arm in one row; `None` of none.
-pub(super) fn cell(slots: &[Slot<'_>], kinds: &[String]) -> Option<Cell> {
+pub(super) fn cell(
+    slots: &[Slot<'_>],
+    kinds: &[String],
+    rate: &Quantity,
+    time_parts: u32,
+) -> Option<Cell> {
     if slots.is_empty() {
         return None;
     }
+    let records: Vec<&Record> = slots.iter().map(|slot| slot.record).collect();
     let figures = kinds
         .iter()
         .flat_map(|kind| figures_of(slots, kind))
@@ -49,7 +59,100 @@ pub(super) fn cell(slots: &[Slot<'_>], kinds: &[String]) -> Option<Cell> {
         blocks: slots.len(),
         span: bounds::span(slots),
         figures,
+        latencies: latencies(&records, kinds),
+        course: course(&records, rate, time_parts),
+        accesses: accesses(&records),
+        operation_bytes: operation_bytes(slots.first()?.record, kinds),
+        details: records.iter().map(|record| details(record)).collect(),
     })
+}
+
+fn details(record: &Record) -> RecordDetails {
+    RecordDetails {
+        id: record.id.clone(),
+        readings: readings(record),
+        thresholds: record.thresholds(),
+        errors: record.errors.clone(),
+    }
+}
+
+/// All latencies by kind, over all records that have them.
+fn latencies(records: &[&Record], kinds: &[String]) -> BTreeMap<String, Histogram> {
+    let of = |kind: &String| {
+        let mut out = Histogram::default();
+        for record in records {
+            let counted = record
+                .operations
+                .kind(kind)
+                .map(|operations| &operations.latency)
+                .filter(|latency| !latency.is_empty());
+            let told = || record.summaries.get(kind)?.latency.as_ref();
+            if let Some(latency) = counted.or_else(told) {
+                out.merge(latency);
+            }
+        }
+        (!out.is_empty()).then(|| (kind.clone(), out))
+    };
+    kinds
+        .iter()
+        .filter(|kind| *kind != ALL)
+        .filter_map(of)
+        .collect()
+}
+
+/// Accesses by place of all records that counted them over the same range: its bytes, and uses of
+/// its equal parts.
+fn accesses(records: &[&Record]) -> Option<(u64, Vec<u64>)> {
+    let mut found = records
+        .iter()
+        .filter_map(|record| record.coverage.as_ref())
+        .filter(|coverage| !coverage.buckets.is_empty());
+    let first = found.next()?;
+    let shape = |coverage: &Coverage| {
+        (
+            coverage.blocks,
+            coverage.block_bytes,
+            coverage.buckets.len(),
+        )
+    };
+    let mut buckets = first.buckets.clone();
+    for other in found.filter(|other| shape(other) == shape(first)) {
+        buckets
+            .iter_mut()
+            .zip(&other.buckets)
+            .for_each(|(sum, uses)| *sum = sum.saturating_add(*uses));
+    }
+    Some((first.blocks.saturating_mul(first.block_bytes), buckets))
+}
+
+fn operation_bytes(record: &Record, kinds: &[String]) -> BTreeMap<String, f64> {
+    let of = |kind: &String| Some((kind.clone(), bytes_each(record, kind)?));
+    kinds.iter().filter_map(of).collect()
+}
+
+/// Mean bytes of an operation: as counted, or of a document from its rate, its time and its share
+/// of all requests.
+fn bytes_each(record: &Record, kind: &str) -> Option<f64> {
+    let quotient =
+        |bytes: f64, count: f64| Some(bytes / count).filter(|size| size.is_finite() && *size > 0.0);
+    if let Some(operations) = record.operations.kind(kind) {
+        return quotient(operations.bytes as f64, operations.count as f64);
+    }
+    let summary = record.summaries.get(kind)?;
+    let all = record.summaries.get(REQUESTS);
+    let shared = || {
+        Some(
+            summary.figures.get("share_percent")? / 100.0
+                * (all?.count? + all?.errors.unwrap_or(0)) as f64,
+        )
+    };
+    let count = summary.count.map(|count| count as f64).or_else(shared)?;
+    let over_time =
+        || Some(summary.bytes_per_second? * Effective::of(record).measured_ns()? as f64 / 1e9);
+    quotient(
+        summary.bytes.map(|bytes| bytes as f64).or_else(over_time)?,
+        count,
+    )
 }
 
 fn figures_of(slots: &[Slot<'_>], kind: &str) -> Vec<Figure> {
@@ -197,7 +300,7 @@ mod tests {
                 part: 0,
             })
             .collect();
-        cell(&slots, &kinds(records.iter())).unwrap()
+        cell(&slots, &kinds(records.iter()), &Quantity::named("iops"), 60).unwrap()
     }
 
     fn repeated(n: u64) -> Vec<Record> {
@@ -207,6 +310,40 @@ mod tests {
             record
         };
         (0..n).map(vary).collect()
+    }
+
+    #[test]
+    fn a_cell_holds_what_its_records_say_together_and_each_of_them() {
+        let records = repeated(3);
+        let cell = cell_of(&records);
+        let reads = |record: &Record| {
+            record
+                .operations
+                .kind("read")
+                .map_or(0, |o| o.latency.count())
+        };
+        let all: u64 = records.iter().map(reads).sum();
+        assert_eq!(cell.latencies["read"].count(), all);
+        let in_time: u64 = cell.course.latencies.iter().map(Histogram::count).sum();
+        let in_series = records[0].series.iter().map(|interval| {
+            let kinds = interval.operations.kinds();
+            kinds
+                .map(|(_, operations)| operations.latency.count())
+                .sum::<u64>()
+        });
+        assert_eq!(in_time, 3 * in_series.sum::<u64>());
+        let ids: Vec<&str> = cell
+            .details
+            .iter()
+            .map(|record| record.id.as_str())
+            .collect();
+        assert_eq!(
+            ids,
+            records
+                .iter()
+                .map(|record| record.id.as_str())
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::GroupedFinding;
 use crate::Located;
-use std::collections::BTreeMap;
+use record::Record;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The findings of an audit by rule, the gravest first, and of one severity what is about several
 /// records together first.
-pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
+pub(super) fn grouped(found: Vec<Located>, records: &[Record]) -> Vec<GroupedFinding> {
     let mut order: Vec<&'static str> = Vec::new();
     let mut by_rule: BTreeMap<&'static str, GroupedFinding> = BTreeMap::new();
     // An audit lists the gravest first, so the first of a rule speaks for it.
@@ -19,8 +20,9 @@ pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
                 message: finding.message,
                 advice: finding.advice,
                 records: Vec::new(),
+                names: BTreeSet::new(),
                 example: record,
-                of,
+                of: records.len(),
             }
         });
         group.records.extend(record);
@@ -32,8 +34,17 @@ pub(super) fn grouped(found: Vec<Located>, of: usize) -> Vec<GroupedFinding> {
     for group in &mut out {
         group.records.sort_unstable();
         group.records.dedup();
+        let found = group.records.iter().filter_map(|index| records.get(*index));
+        group.names = found.map(named).collect();
     }
     out
+}
+
+fn named(record: &Record) -> String {
+    match &record.trial {
+        Some(trial) => format!("{}, {}", trial.row, trial.arm),
+        None => record.name.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -59,7 +70,7 @@ mod tests {
                 found(Some(2), "a", Severity::Note, "light"),
                 found(Some(2), "a", Severity::Note, "light again"),
             ],
-            5,
+            &vec![Record::default(); 5],
         );
         assert_eq!(
             groups

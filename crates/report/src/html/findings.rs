@@ -3,13 +3,11 @@
 use super::words;
 use analyze::{GroupedFinding, Severity, Study};
 use maud::{Markup, html};
-use record::Record;
-use std::collections::BTreeSet;
 
 /// Names of records listed after a finding.
 const MOST_NAMES: usize = 6;
 
-pub(super) fn section(study: &Study, records: &[Record]) -> Markup {
+pub(super) fn section(study: &Study) -> Markup {
     let count = |severity: Severity| {
         study
             .findings
@@ -29,7 +27,7 @@ pub(super) fn section(study: &Study, records: &[Record]) -> Markup {
                     (words::counted(count(Severity::Note), "note")) "."
                 }
                 ul class="findings" {
-                    @for finding in &study.findings { (item(finding, records)) }
+                    @for finding in &study.findings { (item(finding)) }
                 }
             }
         }
@@ -44,35 +42,26 @@ fn sign(severity: Severity) -> &'static str {
     }
 }
 
-fn item(finding: &GroupedFinding, records: &[Record]) -> Markup {
+fn item(finding: &GroupedFinding) -> Markup {
     html! {
         li class=(finding.severity) {
             b { (sign(finding.severity)) " " (finding.severity) } " "
             code { (finding.rule) } " " (finding.message) "."
             br;
-            small { (whose(finding, records)) (capital(&finding.advice)) "." }
+            small { (whose(finding)) (capital(&finding.advice)) "." }
         }
     }
 }
 
 /// Which records a finding is about: all, or how many and the names of the first.
-fn whose(finding: &GroupedFinding, records: &[Record]) -> Markup {
-    let found: Vec<&Record> = finding
-        .records
-        .iter()
-        .filter_map(|index| records.get(*index))
-        .collect();
-    let named = |record: &&Record| match &record.trial {
-        Some(trial) => format!("{}, {}", trial.row, trial.arm),
-        None => record.name.clone(),
-    };
-    let names: BTreeSet<String> = found.iter().map(named).collect();
-    let is_about_all = found.len() == finding.of;
+fn whose(finding: &GroupedFinding) -> Markup {
+    let (found, names) = (finding.records.len(), &finding.names);
+    let is_about_all = found == finding.of;
     html! {
         @if is_about_all && finding.of > 1 {
             "In all " (finding.of) " records. "
-        } @else if !is_about_all && !found.is_empty() {
-            "In " (found.len()) " of " (finding.of) " records: "
+        } @else if !is_about_all && found > 0 {
+            "In " (found) " of " (finding.of) " records: "
             @for (index, name) in names.iter().take(MOST_NAMES).enumerate() {
                 @if index > 0 { "; " }
                 (words::name(name))

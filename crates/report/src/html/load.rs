@@ -1,12 +1,12 @@
 //! Tables that only loads have, and the curve of arrival rates.
 
 use super::words;
-use crate::load::{self, ArrivalCurve, Titled};
+use crate::load::{self, Titled};
 use crate::plot::{self, KneeLine, KneePoint};
 use crate::study::Table;
-use analyze::{Study, StudyRow};
+use analyze::{ArrivalCurve, Study, StudyRow};
 use maud::{Markup, PreEscaped, html};
-use record::{Record, percentile_has_support};
+use record::percentile_has_support;
 
 /// Longer tables than this are folded at first, but for the leading one.
 const SHORT: usize = 16;
@@ -16,15 +16,14 @@ pub(super) const ARRIVALS: &str = "Operations arrive at a rate, whatever the ans
     asked, hollow ones did not; the dashed line is at the highest rate below the first that broke. Fainter: p50.";
 
 /// The tables of one row, to stand in its article.
-pub(super) fn tables(study: &Study, row: &StudyRow, records: &[Record]) -> Markup {
-    let tables = load::tables(study, row, records);
-    let is_step = load::is_step(row, records);
+pub(super) fn tables(study: &Study, row: &StudyRow) -> Markup {
+    let tables = load::tables(study, row);
     html! {
         @if !tables.is_empty() {
             div class="tables" {
                 @for (index, titled) in tables.iter().enumerate() {
                     @let lines = titled.table.lines.len() - 1;
-                    @if is_step || (index > 0 && lines >= SHORT) {
+                    @if row.is_step || (index > 0 && lines >= SHORT) {
                         details {
                             summary { (titled.title) ": " (words::counted(lines, "line")) }
                             (table(&titled.table))
@@ -39,8 +38,8 @@ pub(super) fn tables(study: &Study, row: &StudyRow, records: &[Record]) -> Marku
 }
 
 /// The tables over all scenarios, as a section of their own.
-pub(super) fn section(study: &Study, records: &[Record]) -> Option<Markup> {
-    let tables = load::overall_tables(study, records);
+pub(super) fn section(study: &Study) -> Option<Markup> {
+    let tables = load::overall_tables(study);
     (!tables.is_empty()).then(|| {
         html! {
             section id="scenarios" {
@@ -123,8 +122,8 @@ fn class(lines: &[Vec<String>], column: usize) -> Option<&'static str> {
 }
 
 /// The curves of all arms, by scenario: plots first, then their steps as tables.
-pub(super) fn arrivals(study: &Study, records: &[Record]) -> (Vec<Markup>, Markup) {
-    let curves = load::arrival_curves(study, records);
+pub(super) fn arrivals(study: &Study) -> (Vec<Markup>, Markup) {
+    let curves = &study.arrivals;
     let mut scenarios: Vec<&str> = curves.iter().map(|curve| curve.scenario.as_str()).collect();
     scenarios.dedup();
     let figure = |scenario: &str| {
@@ -145,7 +144,7 @@ pub(super) fn arrivals(study: &Study, records: &[Record]) -> (Vec<Markup>, Marku
     };
     let figures = scenarios.into_iter().filter_map(figure).collect();
     let steps = html! {
-        @for curve in &curves {
+        @for curve in curves {
             @let titled = load::curve_table(study, curve);
             // The note of the table stands below the plot.
             div class="titled" {

@@ -3,12 +3,10 @@
 use super::words;
 use analyze::Study;
 use maud::{Markup, html};
-use record::Record;
 use std::collections::BTreeSet;
 
-pub(super) fn section(study: &Study, records: &[Record]) -> Markup {
-    let tools: BTreeSet<String> = records.iter().map(tool).collect();
-    let tools: Vec<String> = tools.into_iter().collect();
+pub(super) fn section(study: &Study) -> Markup {
+    let tools: Vec<&str> = study.tools.iter().map(String::as_str).collect();
     html! {
         section id="method" {
             h2 { "Method" }
@@ -66,18 +64,4 @@ fn sentences(study: &Study) -> Vec<String> {
         ));
     }
     out
-}
-
-fn tool(record: &Record) -> String {
-    let version = |name: &str, version: &str| {
-        if version.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{name} {version}")
-        }
-    };
-    match &record.source {
-        Some(source) => version(&source.tool, source.version.as_deref().unwrap_or_default()),
-        None => version("fathom", &record.environment.fathom.version),
-    }
 }

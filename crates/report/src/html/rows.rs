@@ -1,22 +1,21 @@
 //! One article a row: verdicts, the table as the reference documents have it, and intervals.
 
 use super::{ALL, environment, load, plotted, role, words};
-use crate::load::is_told_apart;
 use crate::plot::{IntervalLine, Reference, ValueUnit, intervals, key};
 use crate::sentence;
 use crate::study::span_text;
-use analyze::{Cell, Figure, RowComparison, Study, StudyRow};
+use analyze::{Cell, Figure, RowComparison, Study, StudyRow, is_told_apart};
 use maud::{Markup, PreEscaped, html};
-use record::{Quantity, Record};
+use record::Quantity;
 
-pub(super) fn section(study: &Study, records: &[Record]) -> Option<Markup> {
+pub(super) fn section(study: &Study) -> Option<Markup> {
     (!study.rows.is_empty()).then(|| {
         html! {
             section id="rows" {
                 h2 { "Rows" }
                 p id="none" hidden { "No row has such a name." }
                 @for (index, row) in study.rows.iter().enumerate() {
-                    (article(study, row, index, records))
+                    (article(study, row, index))
                 }
             }
         }
@@ -38,13 +37,13 @@ pub(super) fn metrics_with_figures(study: &Study) -> Vec<Quantity> {
         .collect()
 }
 
-fn article(study: &Study, row: &StudyRow, index: usize, records: &[Record]) -> Markup {
+fn article(study: &Study, row: &StudyRow, index: usize) -> Markup {
     html! {
         article id={ "row-" (index) } data-row=(index) data-name=(row.name) {
             h3 { (words::name(&row.name)) }
             (verdicts(study, row))
             (table(study, row, index))
-            (load::tables(study, row, records))
+            (load::tables(study, row))
             div class="figures" {
                 @if let Some(figure) = changes(study, row) { (figure) }
                 @for metric in plotted() {

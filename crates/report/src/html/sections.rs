@@ -1,18 +1,13 @@
 //! Plots over all rows, one section a kind of plot.
 
-use super::{ALL, leading_kind, legend, load, traces, words};
+use super::{ALL, leading_kind, legend, load, words};
 use crate::plot::{
-    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, SeriesLine, ValueUnit,
+    self, DepthLine, DepthPoint, DriftLine, LEVELS, LatencyLine, Regime, SeriesLine, ValueUnit,
 };
-use analyze::{Cell, Curve, Effective, Study, StudyRow};
+use analyze::{Cell, Curve, Settling, Study, StudyRow};
 use maud::{Markup, PreEscaped, html};
-use record::{Quantity, Record};
+use record::Quantity;
 use std::collections::BTreeMap;
-
-/// From this block size on bytes are what people compare, below it operations.
-const LARGE_BLOCK: u64 = 128 << 10;
-/// Columns of a thinned series.
-const SERIES_COLUMNS: u32 = 110;
 
 /// One section; without text there is nothing to show.
 pub(super) struct Part {
@@ -48,10 +43,10 @@ impl Part {
 }
 
 /// All sections in their order.
-pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
+pub(super) fn all(study: &Study) -> [Part; 7] {
     let keys = legend(study);
     let no = Markup::default();
-    let (curves, steps) = load::arrivals(study, records);
+    let (curves, steps) = load::arrivals(study);
     let plots = |name, explanation, figures: Vec<Markup>| {
         Part::new(name, explanation, &keys, &figures, &no)
     };
@@ -62,12 +57,12 @@ pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
         plots(
             ("latency", "Latency distributions"),
             LATENCY,
-            by_row(study, |row, index| latencies(study, records, row, index)),
+            by_row(study, |row, index| latencies(study, row, index)),
         ),
         plots(
             ("series", "Rates over time"),
             SERIES,
-            by_row(study, |row, index| rates(study, records, row, index)),
+            by_row(study, |row, index| rates(study, row, index)),
         ),
         plots(("depth", "Queue depth"), DEPTH, depths(study)),
         Part::new(
@@ -86,13 +81,13 @@ pub(super) fn all(study: &Study, records: &[Record]) -> [Part; 7] {
             ("heat", "Latency over time"),
             HEAT,
             &heat_scale(),
-            by_row(study, |row, index| heat(study, records, row, index)),
+            by_row(study, |row, index| heat(study, row, index)),
         ),
         maps(
             ("places", "Accesses by place"),
             PLACES,
             &no,
-            by_row(study, |row, index| places(study, records, row, index)),
+            by_row(study, |row, index| places(study, row, index)),
         ),
     ]
 }
@@ -147,19 +142,16 @@ fn cells(row: &StudyRow) -> impl Iterator<Item = (usize, &Cell)> {
     cells.filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)))
 }
 
-fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
+fn latencies<'s>(study: &Study, row: &'s StudyRow, index: usize) -> Vec<Markup> {
     let figure = |kind: &String| {
-        let merged: Vec<_> = cells(row)
-            .map(|(arm, cell)| (arm, traces::latencies(&traces::of(cell, records), kind)))
-            .collect();
-        let lines: Vec<LatencyLine<'_>> = merged
-            .iter()
-            .map(|(arm, latency)| LatencyLine {
-                arm: *arm,
-                name: arm_name(study, *arm),
-                latency,
+        let line = |(arm, cell): (usize, &'s Cell)| {
+            Some(LatencyLine {
+                arm,
+                name: arm_name(study, arm),
+                latency: cell.latencies.get(kind)?,
             })
-            .collect();
+        };
+        let lines: Vec<LatencyLine<'_>> = cells(row).filter_map(line).collect();
         let label = format!("Latency by percentile of {kind} operations in {}", row.name);
         let plot = plot::latency(&label, &lines)?;
         let caption = html! {
@@ -172,38 +164,25 @@ fn latencies(study: &Study, records: &[Record], row: &StudyRow, index: usize) ->
     kinds.filter_map(figure).collect()
 }
 
-/// Bytes for large blocks and where bytes are compared, operations otherwise.
-fn rate_of(study: &Study, row: &StudyRow, records: &[Record]) -> Quantity {
-    let mut sizes = cells(row)
-        .flat_map(|(_, cell)| traces::of(cell, records))
-        .filter_map(|record| Effective::of(record).block_bytes())
-        .peekable();
-    let is_large = sizes.peek().is_some() && sizes.all(|bytes| bytes >= LARGE_BLOCK);
-    let throughput = Quantity::named("throughput");
-    if is_large || study.metric == throughput {
-        throughput
-    } else {
-        Quantity::named("iops")
-    }
-}
-
-fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Option<Markup> {
-    let metric = rate_of(study, row, records);
+fn rates(study: &Study, row: &StudyRow, index: usize) -> Option<Markup> {
+    let metric = &row.rate;
     let mut lines = Vec::new();
     let mut cuts = Vec::new();
     let mut notes = Vec::new();
     for (arm, cell) in cells(row) {
-        let of_cell = traces::of(cell, records);
-        let found = traces::settling(&of_cell);
+        let found = &cell.course.settling;
         lines.push(SeriesLine {
             arm,
             name: arm_name(study, arm),
-            columns: plot::columns(&traces::samples(&of_cell, &metric), SERIES_COLUMNS),
-            regime: found.regime,
+            columns: cell.course.rate.clone(),
+            regime: found.jump.map(|jump| Regime {
+                time_ns: jump.second as f64 * 1e9,
+                ratio: jump.ratio,
+            }),
             regime_slots: (found.jumped, found.slots),
         });
-        notes.extend(settling_note(study, arm, &found));
-        cuts.push(found.cuts);
+        notes.extend(settling_note(study, arm, found));
+        cuts.push(found.cuts.clone());
     }
     // A series of one value has no course.
     if lines.iter().all(|line| line.columns.len() < 2) {
@@ -228,7 +207,7 @@ fn rates(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Opt
 }
 
 /// What an arm's slots say of their warm-up and steadiness.
-fn settling_note(study: &Study, arm: usize, found: &traces::Settling) -> Option<Markup> {
+fn settling_note(study: &Study, arm: usize, found: &Settling) -> Option<Markup> {
     let mut said = Vec::new();
     if found.at_limit > 0 {
         said.push(format!(
@@ -389,29 +368,22 @@ fn drift_note(drift: &stats::Drift) -> Markup {
     html! { @if !said.is_empty() { p { (said.join("; ")) "." } } }
 }
 
-fn heat(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
-    // The more maps, the coarser: a page of a whole matrix stays small.
-    let columns = match study.rows.iter().flat_map(cells).count() {
-        0..=12 => 60,
-        13..=40 => 36,
-        _ => 18,
-    };
+fn heat(study: &Study, row: &StudyRow, index: usize) -> Vec<Markup> {
     let of = |(arm, cell): (usize, &Cell)| {
-        let (end, found) = traces::time_columns(&traces::of(cell, records), columns);
         let arm_name = arm_name(study, arm);
         let label = format!("Latency over time in {} of {arm_name}", row.name);
-        let plot = plot::latency_map(&label, end, &found)?;
+        let plot = plot::latency_map(&label, cell.course.end_ns, &cell.course.latencies)?;
         Some(map(study, row, index, arm, plot))
     };
     cells(row).filter_map(of).collect()
 }
 
-fn places(study: &Study, records: &[Record], row: &StudyRow, index: usize) -> Vec<Markup> {
+fn places(study: &Study, row: &StudyRow, index: usize) -> Vec<Markup> {
     let of = |(arm, cell): (usize, &Cell)| {
-        let (bytes, buckets) = traces::accesses(&traces::of(cell, records))?;
+        let (bytes, buckets) = cell.accesses.as_ref()?;
         let arm_name = arm_name(study, arm);
         let label = format!("Accesses by place in {} of {arm_name}", row.name);
-        let plot = plot::access_map(&label, bytes, &buckets)?;
+        let plot = plot::access_map(&label, *bytes, buckets)?;
         Some(map(study, row, index, arm, plot))
     };
     cells(row).filter_map(of).collect()

@@ -5,12 +5,12 @@
 //! the arms block by block, and says so where there is one run a side. Rates of bytes are not
 //! divided where the arms moved objects of other sizes.
 
-use super::readings::{ALL, Gathered, ITERATION, PARTS, REQUESTS, gathered, is_aside};
-use super::{Titled, of, value_text};
+use super::readings::{ALL, Gathered, gathered};
+use super::{Titled, value_text};
 use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
-use analyze::{Cell, Effective, Study, StudyRow};
-use record::{Quantity, Record};
+use analyze::{Cell, ITERATION_TIME, REQUEST_PARTS, REQUESTS, Study, StudyRow, is_aside};
+use record::Quantity;
 use stats::Verdict;
 use units::{Bytes, lossless::f64_to_u64_saturating};
 
@@ -229,11 +229,11 @@ fn figures(study: &Study, row: &StudyRow, kind: &str, metric: &Quantity) -> Vec<
 }
 
 /// By arm, all readings.
-fn all_readings(study: &Study, row: &StudyRow, records: &[Record]) -> Vec<Gathered> {
+fn all_readings(study: &Study, row: &StudyRow) -> Vec<Gathered> {
     let gather = |arm: usize| {
         row.cells[arm]
             .as_ref()
-            .map(|cell| gathered(&of(cell, records)))
+            .map(|cell| gathered(&cell.details))
             .unwrap_or_default()
     };
     (0..study.arms.len()).map(gather).collect()
@@ -266,8 +266,8 @@ fn named<'a>(readings: &'a [Gathered], operation: &'a str) -> Vec<(&'a str, Valu
 }
 
 /// One scenario: of each kind of operation latencies, throughput, rate, and what was counted.
-pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
-    let readings = all_readings(study, row, records);
+pub(super) fn scenario(study: &Study, row: &StudyRow) -> Titled {
+    let readings = all_readings(study, row);
     let mut sides = Sides::new(study, &["Operation", "Quantity"]);
     for kind in row
         .operations
@@ -275,7 +275,7 @@ pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Tit
         .filter(|kind| !is_aside(kind) || *kind == REQUESTS)
     {
         for metric in &METRICS.map(Quantity::named) {
-            let apart = |base, arm| other_sizes(row, records, kind, metric, base, arm);
+            let apart = |base, arm| other_sizes(row, kind, metric, base, arm);
             sides.push(
                 &[kind, &name(metric)],
                 row,
@@ -287,7 +287,7 @@ pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Tit
         let shown = if kind == REQUESTS { ALL } else { kind };
         let counts = named(&readings, shown)
             .into_iter()
-            .filter(|(name, _)| !PARTS.iter().any(|part| name.starts_with(part)));
+            .filter(|(name, _)| !REQUEST_PARTS.iter().any(|part| name.starts_with(part)));
         for (name, unit) in counts {
             sides.push(
                 &[kind, name],
@@ -311,7 +311,6 @@ pub(super) fn scenario(study: &Study, row: &StudyRow, records: &[Record]) -> Tit
 /// Why the throughput of two arms is not to be divided.
 fn other_sizes(
     row: &StudyRow,
-    records: &[Record],
     kind: &str,
     metric: &Quantity,
     base: usize,
@@ -321,43 +320,17 @@ fn other_sizes(
         return None;
     }
     let size = |arm: usize| {
-        of(row.cells.get(arm)?.as_ref()?, records)
-            .first()
-            .and_then(|record| bytes_each(record, kind))
+        let cell = row.cells.get(arm)?.as_ref()?;
+        cell.operation_bytes.get(kind).copied()
     };
     let (a, b) = (size(base)?, size(arm)?);
     let shown = |size: f64| Bytes(f64_to_u64_saturating(size.round())).to_string();
     ((b / a).ln().abs() > SAME_SIZE).then(|| format!("objects of {} and of {}", shown(a), shown(b)))
 }
 
-/// Mean bytes of an operation: as counted, or of a document from its rate, its time and its share
-/// of all requests.
-fn bytes_each(record: &Record, kind: &str) -> Option<f64> {
-    let quotient =
-        |bytes: f64, count: f64| Some(bytes / count).filter(|size| size.is_finite() && *size > 0.0);
-    if let Some(operations) = record.operations.kind(kind) {
-        return quotient(operations.bytes as f64, operations.count as f64);
-    }
-    let summary = record.summaries.get(kind)?;
-    let all = record.summaries.get(REQUESTS);
-    let shared = || {
-        Some(
-            summary.figures.get("share_percent")? / 100.0
-                * (all?.count? + all?.errors.unwrap_or(0)) as f64,
-        )
-    };
-    let count = summary.count.map(|count| count as f64).or_else(shared)?;
-    let over_time =
-        || Some(summary.bytes_per_second? * Effective::of(record).measured_ns()? as f64 / 1e9);
-    quotient(
-        summary.bytes.map(|bytes| bytes as f64).or_else(over_time)?,
-        count,
-    )
-}
-
 /// The p95 of the parts of all requests together.
-pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
-    let readings = all_readings(study, row, records);
+pub(super) fn parts(study: &Study, row: &StudyRow) -> Titled {
+    let readings = all_readings(study, row);
     let together = readings
         .iter()
         .flatten()
@@ -383,8 +356,8 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
 }
 
 /// Users, iterations and cost: of one arm its values, of several side by side.
-pub(super) fn conduct(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
-    let readings = all_readings(study, row, records);
+pub(super) fn conduct(study: &Study, row: &StudyRow) -> Titled {
+    let readings = all_readings(study, row);
     let mut sides = Sides::new(study, &["Quantity"]);
     for name in CONDUCT {
         let Some((_, (unit, _))) = readings
@@ -453,12 +426,12 @@ pub(super) fn overview(study: &Study, rows: &[&StudyRow]) -> Titled {
 }
 
 /// The throughput of every operation of every scenario.
-pub(super) fn throughput(study: &Study, rows: &[&StudyRow], records: &[Record]) -> Titled {
+pub(super) fn throughput(study: &Study, rows: &[&StudyRow]) -> Titled {
     let metric = Quantity::named("throughput");
     let mut sides = Sides::new(study, &["Scenario", "Operation"]);
     for row in rows {
         for kind in row.operations.iter().filter(|kind| !is_aside(kind)) {
-            let apart = |base, arm| other_sizes(row, records, kind, &metric, base, arm);
+            let apart = |base, arm| other_sizes(row, kind, &metric, base, arm);
             sides.push(
                 &[&row.name, kind],
                 row,
@@ -472,11 +445,11 @@ pub(super) fn throughput(study: &Study, rows: &[&StudyRow], records: &[Record]) 
 }
 
 /// The iteration time of every scenario.
-pub(super) fn iterations(study: &Study, rows: &[&StudyRow], records: &[Record]) -> Titled {
-    let name = format!("{ITERATION} p95");
+pub(super) fn iterations(study: &Study, rows: &[&StudyRow]) -> Titled {
+    let name = format!("{ITERATION_TIME} p95");
     let mut sides = Sides::new(study, &["Scenario"]);
     for row in rows {
-        let readings = all_readings(study, row, records);
+        let readings = all_readings(study, row);
         sides.push(
             &[&row.name],
             row,
@@ -493,7 +466,7 @@ mod tests {
     use super::super::example::load;
     use super::*;
     use analyze::{StudyOptions, study};
-    use record::{Role, Trial};
+    use record::{Record, Role, Trial};
 
     fn lines<'t>(titled: &'t Titled, name: &str) -> Vec<&'t [String]> {
         titled
@@ -525,7 +498,7 @@ mod tests {
             load("mixed", 2000, 20_000_000, 0),
         ];
         let study = two_files(&records);
-        let found = scenario(&study, &study.rows[0], &records);
+        let found = scenario(&study, &study.rows[0]);
         assert_eq!(
             found.table.lines[0],
             [
@@ -543,7 +516,7 @@ mod tests {
             "{p95:?}"
         );
         assert_eq!(found.table.notes, [ONE_RUN]);
-        let waiting = parts(&study, &study.rows[0], &records);
+        let waiting = parts(&study, &study.rows[0]);
         assert!(
             lines(&waiting, "waiting p95")[0][3].contains("x lower"),
             "{:?}",
@@ -585,7 +558,7 @@ mod tests {
         let comparison = row.comparisons[1].as_mut().unwrap();
         comparison.verdict = Verdict::Equivalent { different: false };
         comparison.effect = stats::effect(&[0.1; 8], 0.97);
-        let found = scenario(&study, &row, &records);
+        let found = scenario(&study, &row);
         let p95 = lines(&found, "p95 latency")[0];
         assert!(
             p95[4].starts_with("1.9")
@@ -595,7 +568,7 @@ mod tests {
         );
         row.comparisons[1].as_mut().unwrap().verdict =
             Verdict::Invalid(stats::Reason::OrderAliasedWithArm);
-        let refused = scenario(&study, &row, &records);
+        let refused = scenario(&study, &row);
         assert!(lines(&refused, "p95 latency")[0][4].ends_with("(no interval)"));
     }
 
@@ -612,7 +585,7 @@ mod tests {
         records[1].operations.insert("get", larger);
         records[1].operations.insert("put", put);
         let study = two_files(&records);
-        let found = scenario(&study, &study.rows[0], &records);
+        let found = scenario(&study, &study.rows[0]);
         let bandwidth = lines(&found, "Bandwidth");
         assert_eq!(bandwidth[0][4], "objects of 10 KiB and of 950 KiB");
         assert!(bandwidth[1][4].starts_with("1.00x"), "{bandwidth:?}");

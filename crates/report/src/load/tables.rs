@@ -1,12 +1,12 @@
 //! Tables of one scenario with a line for each arm: successes, parts of requests, thresholds,
 //! errors.
 
-use super::readings::{ALL, Gathered, PARTS, PERCENTILES, gathered, is_aside};
+use super::readings::{ALL, Gathered, gathered};
 use super::{Titled, measured, success_text, value_text};
 use crate::plot::ValueUnit;
 use crate::study::{NOTHING, Table};
-use analyze::{Study, StudyRow};
-use record::{Record, ThresholdResult};
+use analyze::{PART_PERCENTILES, REQUEST_PARTS, Study, StudyRow, is_aside};
+use record::ThresholdResult;
 use std::collections::BTreeMap;
 use units::lossless::f64_to_u64_saturating;
 
@@ -55,15 +55,15 @@ fn sum(readings: &Gathered, operation: &str, name: &str) -> Option<u64> {
 }
 
 /// How many operations of each kind succeeded and failed, exactly; the sum of an arm's runs.
-pub(super) fn success(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
+pub(super) fn success(study: &Study, row: &StudyRow) -> Titled {
     let mut out = titled(
         "Success",
         study,
         &["Operation"],
         &["Requests", "Failed", "Success", "Failures"],
     );
-    let by_arm: Vec<(&str, Gathered)> = measured(study, row, records)
-        .map(|(arm, _, of_arm)| (arm, gathered(&of_arm)))
+    let by_arm: Vec<(&str, Gathered)> = measured(study, row)
+        .map(|(arm, cell)| (arm, gathered(&cell.details)))
         .collect();
     let kinds = row
         .operations
@@ -103,8 +103,8 @@ pub(super) fn success(study: &Study, row: &StudyRow, records: &[Record]) -> Titl
 
 /// The parts of requests: how many there are, and their percentiles; of several runs the median of
 /// each.
-pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
-    let heads: Vec<String> = PERCENTILES
+pub(super) fn parts(study: &Study, row: &StudyRow) -> Titled {
+    let heads: Vec<String> = PART_PERCENTILES
         .iter()
         .map(|percent| format!("p{percent}"))
         .collect();
@@ -112,8 +112,8 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
         .chain(heads.iter().map(String::as_str))
         .collect();
     let mut out = titled("HTTP requests", study, &["Operation", "Part"], &heads);
-    let by_arm: Vec<(&str, Gathered)> = measured(study, row, records)
-        .map(|(arm, _, of_arm)| (arm, gathered(&of_arm)))
+    let by_arm: Vec<(&str, Gathered)> = measured(study, row)
+        .map(|(arm, cell)| (arm, gathered(&cell.details)))
         .collect();
     let mut kinds: Vec<&str> = by_arm
         .iter()
@@ -123,9 +123,9 @@ pub(super) fn parts(study: &Study, row: &StudyRow, records: &[Record]) -> Titled
     kinds.sort_unstable_by_key(|kind| (*kind == ALL, *kind));
     kinds.dedup();
     for kind in kinds.into_iter().filter(|kind| !kind.is_empty()) {
-        for part in PARTS {
+        for part in REQUEST_PARTS {
             for (arm, readings) in &by_arm {
-                let cells: Vec<Option<f64>> = PERCENTILES
+                let cells: Vec<Option<f64>> = PART_PERCENTILES
                     .iter()
                     .map(|percent| median(readings, kind, &format!("{part} p{percent}")))
                     .collect();
@@ -164,12 +164,12 @@ fn median(readings: &Gathered, operation: &str, name: &str) -> Option<f64> {
 }
 
 /// Each threshold, whether it was met, and what was measured: by every run, or in how many of them.
-pub(super) fn thresholds(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
+pub(super) fn thresholds(study: &Study, row: &StudyRow) -> Titled {
     let mut out = titled("Thresholds", study, &["Threshold"], &["Result", "Measured"]);
     let mut asked: Vec<String> = Vec::new();
-    let mut results: BTreeMap<(String, &str), Vec<ThresholdResult>> = BTreeMap::new();
-    for (arm, _, of_arm) in measured(study, row, records) {
-        for result in of_arm.iter().flat_map(|record| record.thresholds()) {
+    let mut results: BTreeMap<(String, &str), Vec<&ThresholdResult>> = BTreeMap::new();
+    for (arm, cell) in measured(study, row) {
+        for result in cell.details.iter().flat_map(|record| &record.thresholds) {
             if !asked.contains(&result.threshold) {
                 asked.push(result.threshold.clone());
             }
@@ -178,7 +178,7 @@ pub(super) fn thresholds(study: &Study, row: &StudyRow, records: &[Record]) -> T
         }
     }
     for threshold in asked {
-        for (arm, _, _) in measured(study, row, records) {
+        for (arm, _) in measured(study, row) {
             let Some(found) = results.get(&(threshold.clone(), arm)) else {
                 continue;
             };
@@ -203,16 +203,16 @@ pub(super) fn thresholds(study: &Study, row: &StudyRow, records: &[Record]) -> T
 }
 
 /// What failed, and how often, over an arm's runs.
-pub(super) fn errors(study: &Study, row: &StudyRow, records: &[Record]) -> Titled {
+pub(super) fn errors(study: &Study, row: &StudyRow) -> Titled {
     let mut out = titled(
         "Errors",
         study,
         &["Operation", "Error"],
         &["Number", "First at"],
     );
-    for (arm, _, of_arm) in measured(study, row, records) {
+    for (arm, cell) in measured(study, row) {
         let mut found: Vec<(&str, &str, u64, &str)> = Vec::new();
-        for error in of_arm.iter().flat_map(|record| &record.errors) {
+        for error in cell.details.iter().flat_map(|record| &record.errors) {
             match found
                 .iter_mut()
                 .find(|(operation, text, ..)| *operation == error.operation && *text == error.error)
@@ -250,7 +250,7 @@ mod tests {
         let records = [load("mixed", 2604, 80_000_000, 1)];
         let study = study(&records, &StudyOptions::default());
         let row = &study.rows[0];
-        let success = success(&study, row, &records).table.lines;
+        let success = success(&study, row).table.lines;
         assert_eq!(
             success[0],
             ["Operation", "Requests", "Failed", "Success", "Failures"]
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(success[1], ["get", "2605", "1", "99.96 %", "1 of 2605"]);
         assert_eq!(success[2], ["put", "1302", "0", "100 %", "-"]);
         assert_eq!(success[3], ["all", "3907", "1", "99.97 %", "1 of 3907"]);
-        let errors = errors(&study, row, &records).table.lines;
+        let errors = errors(&study, row).table.lines;
         assert_eq!(
             errors[1..],
             [["get", "503 SlowDown", "1", "http://a/b"]
@@ -271,7 +271,7 @@ mod tests {
     fn a_threshold_says_whether_it_was_met_and_by_what() {
         let records = [load("mixed", 2000, 80_000_000, 0)];
         let study = study(&records, &StudyOptions::default());
-        let lines = thresholds(&study, &study.rows[0], &records).table.lines;
+        let lines = thresholds(&study, &study.rows[0]).table.lines;
         assert_eq!(lines[1], ["get.p95<1s", "met", "80 ms"]);
         assert_eq!(
             lines[2],
@@ -286,21 +286,21 @@ mod tests {
         let study = study(&records, &StudyOptions::default());
         let row = &study.rows[0];
         assert_eq!(
-            success(&study, row, &records).table.lines[1][1..4],
+            success(&study, row).table.lines[1][1..4],
             ["5003", "3", "99.94 %"]
         );
         assert_eq!(
-            thresholds(&study, row, &records).table.lines[1][1],
+            thresholds(&study, row).table.lines[1][1],
             "met in 1 of 2 runs"
         );
-        assert_eq!(errors(&study, row, &records).table.lines[1][2], "3");
+        assert_eq!(errors(&study, row).table.lines[1][2], "3");
     }
 
     #[test]
     fn parts_without_enough_requests_are_left_open() {
         let records = [load("mixed", 400, 80_000_000, 0)];
         let study = study(&records, &StudyOptions::default());
-        let found = parts(&study, &study.rows[0], &records).table;
+        let found = parts(&study, &study.rows[0]).table;
         let waiting = found
             .lines
             .iter()

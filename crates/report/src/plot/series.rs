@@ -1,31 +1,13 @@
 //! A rate over time, several arms overlaid.
 //!
-//! A long series is thinned to columns: the line is the median of what falls into a column, the
-//! band behind it runs from the least to the greatest, so that no stall is thinned away.
+//! The line is the median of what falls into a column, the band behind it runs from the least to the
+//! greatest.
 
 use super::axis::{Axis, ValueUnit, range};
 use super::frame::Frame;
 use super::svg::{At, escape, look, marker};
+use analyze::RateColumn;
 use std::fmt::Write as _;
-use units::lossless::f64_to_u64_saturating;
-
-/// A value that held from `start_ns` to `end_ns`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sample {
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) value: f64,
-}
-
-/// The values of one stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Column {
-    /// The middle of the stretch.
-    pub(crate) time_ns: f64,
-    pub(crate) low: f64,
-    pub(crate) middle: f64,
-    pub(crate) high: f64,
-}
 
 /// A jump of the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,54 +22,10 @@ pub(crate) struct Regime {
 pub(crate) struct SeriesLine {
     pub(crate) arm: usize,
     pub(crate) name: String,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<RateColumn>,
     pub(crate) regime: Option<Regime>,
     /// A number of slots in which the level jumped, of how many.
     pub(crate) regime_slots: (usize, usize),
-}
-
-/// Thins samples of one or several slots, each from its own start, to at most `most` columns of
-/// equal length.
-pub(crate) fn columns(samples: &[Sample], most: u32) -> Vec<Column> {
-    let end = samples
-        .iter()
-        .map(|sample| sample.end_ns)
-        .max()
-        .unwrap_or(0);
-    let lengths: Vec<f64> = samples
-        .iter()
-        .map(|sample| sample.end_ns.saturating_sub(sample.start_ns) as f64)
-        .filter(|ns| *ns > 0.0)
-        .collect();
-    if end == 0 || lengths.is_empty() {
-        return Vec::new();
-    }
-    let usual = stats::sample::median(&lengths);
-    let count = (end as f64 / usual).round().clamp(1.0, f64::from(most));
-    let width = end as f64 / count;
-    let mut cells: Vec<Vec<f64>> =
-        vec![Vec::new(); usize::try_from(f64_to_u64_saturating(count)).unwrap_or(1)];
-    for sample in samples
-        .iter()
-        .filter(|sample| sample.value.is_finite() && sample.end_ns > sample.start_ns)
-    {
-        let middle = sample.start_ns as f64 / 2.0 + sample.end_ns as f64 / 2.0;
-        let last = cells.len() - 1;
-        let index = usize::try_from(f64_to_u64_saturating(middle / width))
-            .unwrap_or(last)
-            .min(last);
-        cells[index].push(sample.value);
-    }
-    let column = |(index, values): (usize, Vec<f64>)| {
-        let (low, high) = range(values.iter().copied())?;
-        Some(Column {
-            time_ns: (index as f64 + 0.5) * width,
-            low,
-            middle: stats::sample::median(&values),
-            high,
-        })
-    };
-    cells.into_iter().enumerate().filter_map(column).collect()
 }
 
 /// Rates over time; `warm_up_ns` is the one cut of all arms. `None` if no arm has a value.
@@ -210,7 +148,7 @@ fn write_line(frame: &mut Frame, line: &SeriesLine, unit: ValueUnit) {
 }
 
 /// First time, step between columns and texts of all times, for the pointer.
-fn times(columns: &[Column]) -> String {
+fn times(columns: &[RateColumn]) -> String {
     columns
         .iter()
         .map(|column| ValueUnit::Time.text(column.time_ns))
@@ -218,8 +156,8 @@ fn times(columns: &[Column]) -> String {
         .join("|")
 }
 
-fn values(columns: &[Column], unit: ValueUnit) -> String {
-    let text = |column: &Column| {
+fn values(columns: &[RateColumn], unit: ValueUnit) -> String {
+    let text = |column: &RateColumn| {
         let middle = unit.text(column.middle);
         if column.low < 0.98 * column.middle || column.high > 1.02 * column.middle {
             format!(
@@ -294,56 +232,29 @@ fn write_regime(frame: &mut Frame, line: &SeriesLine) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
-    fn of(values: &[f64]) -> Vec<Sample> {
-        let at = |index: usize| index as u64 * 1_000_000_000;
-        values
-            .iter()
-            .enumerate()
-            .map(|(index, value)| Sample {
-                start_ns: at(index),
-                end_ns: at(index + 1),
-                value: *value,
-            })
-            .collect()
-    }
-
-    fn line(columns: Vec<Column>) -> SeriesLine {
+    /// A column a second.
+    fn line(values: &[f64]) -> SeriesLine {
+        let column = |(index, value): (usize, &f64)| RateColumn {
+            time_ns: (index as f64 + 0.5) * 1e9,
+            low: *value,
+            middle: *value,
+            high: *value,
+        };
         SeriesLine {
             arm: 0,
             name: "a".into(),
-            columns,
+            columns: values.iter().enumerate().map(column).collect(),
             regime: None,
             regime_slots: (0, 1),
         }
     }
 
     #[test]
-    fn a_stall_of_one_second_in_an_hour_is_seen() {
-        let mut values = vec![1000.0; 3600];
-        values[1800] = 0.0;
-        let thin = columns(&of(&values), 120);
-        assert_eq!(
-            (
-                thin.len(),
-                thin.iter().filter(|column| column.low == 0.0).count()
-            ),
-            (120, 1)
-        );
-        let svg = series("l", ValueUnit::PerSecond, "t", &[line(thin)], None).unwrap();
+    fn a_stall_is_marked() {
+        let stalled = line(&[9.0, 0.0, 9.0]);
+        let svg = series("l", ValueUnit::PerSecond, "t", &[stalled], None).unwrap();
         assert_eq!(svg.matches(r#"class="stall""#).count(), 1);
-    }
-
-    #[test]
-    fn a_short_series_keeps_every_value() {
-        let thin = columns(&of(&[1.0, 2.0, 3.0]), 120);
-        assert_eq!(
-            thin.iter()
-                .map(|column| (column.low, column.middle, column.high))
-                .collect::<Vec<_>>(),
-            [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0), (3.0, 3.0, 3.0)]
-        );
     }
 
     #[test]
@@ -353,7 +264,7 @@ mod tests {
                 time_ns: 2e9,
                 ratio: 0.5,
             }),
-            ..line(columns(&of(&[4.0, 4.0, 2.0, 2.0]), 9))
+            ..line(&[4.0, 4.0, 2.0, 2.0])
         };
         let svg = series("l", ValueUnit::PerSecond, "t", &[with], Some(1e9)).unwrap();
         assert!(
@@ -363,44 +274,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_length_or_no_value_is_not_drawn() {
-        let nothing = Sample {
-            start_ns: 5,
-            end_ns: 5,
-            value: 1.0,
-        };
-        assert_eq!(columns(&[nothing], 10), []);
+    fn no_value_is_no_plot() {
         assert_eq!(
-            columns(
-                &[
-                    Sample {
-                        value: f64::NAN,
-                        ..nothing
-                    },
-                    Sample {
-                        start_ns: 0,
-                        end_ns: 9,
-                        value: f64::INFINITY
-                    }
-                ],
-                10
-            ),
-            []
-        );
-        assert_eq!(
-            series("l", ValueUnit::PerSecond, "t", &[line(vec![])], None),
+            series("l", ValueUnit::PerSecond, "t", &[line(&[])], None),
             None
         );
-    }
-
-    proptest! {
-        #[test]
-        fn thinning_keeps_the_extremes(values in prop::collection::vec(0.0_f64..1e9, 1..400), most in 1_u32..200) {
-            let thin = columns(&of(&values), most);
-            prop_assert!(thin.len() <= most as usize);
-            let (low, high) = range(values.iter().copied()).unwrap();
-            prop_assert_eq!(range(thin.iter().map(|column| column.low)).unwrap().0, low);
-            prop_assert_eq!(range(thin.iter().map(|column| column.high)).unwrap().1, high);
-        }
     }
 }

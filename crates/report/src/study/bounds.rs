@@ -175,6 +175,7 @@ mod tests {
             blocks: 6,
             span,
             figures: vec![figure],
+            ..Cell::default()
         }
     }
 

@@ -4,10 +4,8 @@
 //! lines of the compared metric over all kinds together. A cell is empty where a value is unknown.
 
 use crate::csv::push_row;
-use crate::load::readings;
 use crate::sentence;
 use analyze::{Bounds, Cell, Figure, RowComparison, Study};
-use record::Record;
 
 /// With what the header begins in every version.
 const FIRST: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method,note,baseline,effect_percent,effect_low_percent,\
@@ -17,10 +15,9 @@ const FIRST: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method
 const LAST: &str = "bounds,within_s";
 
 /// The figures of a study under one header line, and after those of each cell what only its loads
-/// have: a line a record, with the record's id as the note. `records` are those that the study was
-/// made from, in the same order.
+/// have: a line a record, with the record's id as the note.
 #[must_use]
-pub fn study_csv(study: &Study, records: &[Record]) -> String {
+pub fn study_csv(study: &Study) -> String {
     let mut out = format!("{FIRST},{LAST}\n");
     for row in &study.rows {
         for (arm, cell) in row.cells.iter().enumerate() {
@@ -36,7 +33,7 @@ pub fn study_csv(study: &Study, records: &[Record]) -> String {
                 line.extend(bounds_cells(cell.as_ref(), figure));
                 push_row(&mut out, &line);
             }
-            for line in cell.iter().flat_map(|cell| load_lines(cell, records)) {
+            for line in cell.iter().flat_map(load_lines) {
                 push_row(
                     &mut out,
                     &[
@@ -53,9 +50,9 @@ pub fn study_csv(study: &Study, records: &[Record]) -> String {
 }
 
 /// The readings of the loads of a cell, and their thresholds as 1 (met) and 0.
-fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
+fn load_lines(cell: &Cell) -> Vec<Vec<String>> {
     let mut out = Vec::new();
-    for record in cell.records.iter().filter_map(|index| records.get(*index)) {
+    for record in &cell.details {
         let mut push = |operation: &str, name: &str, unit: &str, value: f64, note: &str| {
             let mut line = [operation, name, unit, "1"].map(str::to_owned).to_vec();
             line.push(number(Some(value)));
@@ -64,7 +61,7 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
             line.extend(effect_cells_of_none());
             out.push(line);
         };
-        for reading in readings(record) {
+        for reading in &record.readings {
             push(
                 &reading.operation,
                 &reading.name,
@@ -73,7 +70,7 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
                 &record.id,
             );
         }
-        for result in record.thresholds() {
+        for result in &record.thresholds {
             let note = format!("{}: {}", record.id, result.measured);
             push(
                 "",
@@ -83,7 +80,7 @@ fn load_lines(cell: &Cell, records: &[Record]) -> Vec<Vec<String>> {
                 &note,
             );
         }
-        for error in record.errors.iter().filter(|_| record.load.is_some()) {
+        for error in record.errors.iter().filter(|_| !record.readings.is_empty()) {
             push(
                 &error.operation,
                 &format!("error {}", error.error),

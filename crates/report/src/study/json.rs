@@ -1,21 +1,18 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
 //! what is not known is null.
 
-use crate::load::readings;
 use crate::sentence;
 use crate::verdicts::verdict_fields;
-use analyze::{Cell, Fact, Figure, Range, RowComparison, Study, StudyRow};
-use record::Record;
+use analyze::{Cell, Fact, Figure, Range, RecordDetails, RowComparison, Study, StudyRow};
 use serde_json::{Value, json};
 use stats::Estimate;
 
 /// The version of the form below.
 const FORM: u32 = 1;
 
-/// The study as one indented object; `fathom_report` is the version of its form. `records` are
-/// those that the study was made from, in the same order.
+/// The study as one indented object; `fathom_report` is the version of its form.
 #[must_use]
-pub fn study_json(study: &Study, records: &[Record]) -> String {
+pub fn study_json(study: &Study) -> String {
     let arms: Vec<Value> = study
         .arms
         .iter()
@@ -54,7 +51,7 @@ pub fn study_json(study: &Study, records: &[Record]) -> String {
         "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit().name(), "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
-        "rows": study.rows.iter().map(|row| row_value(study, row, records)).collect::<Vec<_>>(),
+        "rows": study.rows.iter().map(|row| row_value(study, row)).collect::<Vec<_>>(),
         "curves": curves,
         "findings": findings,
         "left_out": left_out,
@@ -91,7 +88,7 @@ fn facts(study: &Study, facts: &[Fact]) -> Vec<Value> {
         .collect()
 }
 
-fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
+fn row_value(study: &Study, row: &StudyRow) -> Value {
     let cells: Vec<Value> = study
         .arms
         .iter()
@@ -104,7 +101,7 @@ fn row_value(study: &Study, row: &StudyRow, records: &[Record]) -> Value {
                 "span_ns": cell.and_then(|cell| cell.span).map(|span| span.0),
                 "records": cell.map(|cell| &cell.records),
                 "figures": cell.map(figures),
-                "loads": cell.map(|cell| loads(cell, records)),
+                "loads": cell.map(loads),
                 "comparison": row.comparisons[arm].as_ref().map(|comparison| comparison_value(study, comparison)),
             })
         })
@@ -131,18 +128,21 @@ fn figures(cell: &Cell) -> Vec<Value> {
 }
 
 /// What only loads have, a list for each record of the cell that is one.
-fn loads(cell: &Cell, records: &[Record]) -> Vec<Value> {
-    let of = |index: &usize| {
-        let record = records.get(*index)?;
-        let found: Vec<Value> = readings(record)
-            .into_iter()
+fn loads(cell: &Cell) -> Vec<Value> {
+    let of = |(index, record): (&usize, &RecordDetails)| {
+        let found: Vec<Value> = record
+            .readings
+            .iter()
             .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": r.unit.name(), "value": r.value }))
             .collect();
-        let thresholds = record.thresholds();
         (!found.is_empty())
-            .then(|| json!({ "record": index, "readings": found, "thresholds": thresholds }))
+            .then(|| json!({ "record": index, "readings": found, "thresholds": record.thresholds }))
     };
-    cell.records.iter().filter_map(of).collect()
+    cell.records
+        .iter()
+        .zip(&cell.details)
+        .filter_map(of)
+        .collect()
 }
 
 fn estimate(estimate: &Estimate) -> Value {

@@ -6,20 +6,18 @@ use super::{
 };
 use crate::load::{self, Titled};
 use analyze::{Fact, Study, StudyRow};
-use record::Record;
 use std::fmt::Write as _;
 
-/// The study as a Markdown document; `records` are those that it was made from, in the same order.
-/// Text from records is escaped, so that a name cannot become markup.
+/// The study as a Markdown document. Text from records is escaped, so that a name cannot become markup.
 #[must_use]
-pub fn study_markdown(study: &Study, records: &[Record]) -> String {
+pub fn study_markdown(study: &Study) -> String {
     let mut out = format!(
         "{}\n# Storage study\n\n{}.\n",
         super::MARKDOWN_MARK,
         counted(study)
     );
     environments(&mut out, study);
-    results(&mut out, study, records);
+    results(&mut out, study);
     findings(&mut out, study);
     if !study.left_out.is_empty() {
         heading(&mut out, "Left out");
@@ -95,7 +93,7 @@ fn environments(out: &mut String, study: &Study) {
     }
 }
 
-fn results(out: &mut String, study: &Study, records: &[Record]) {
+fn results(out: &mut String, study: &Study) {
     heading(out, "Results");
     let only = only_verdict(study);
     if let Some(head) = comparison_head(study) {
@@ -110,9 +108,9 @@ fn results(out: &mut String, study: &Study, records: &[Record]) {
     if study.rows.is_empty() {
         out.push_str("No record counts.\n");
     } else if study.arms.len() == 1 {
-        one_arm(out, study, records);
+        one_arm(out, study);
     } else {
-        let overall = load::overall_tables(study, records);
+        let overall = load::overall_tables(study);
         if !overall.is_empty() {
             out.push_str("\n### All scenarios\n");
             overall.iter().for_each(|titled| write_titled(out, titled));
@@ -120,24 +118,24 @@ fn results(out: &mut String, study: &Study, records: &[Record]) {
         study
             .rows
             .iter()
-            .for_each(|row| several_arms(out, study, row, records, only.is_none()));
+            .for_each(|row| several_arms(out, study, row, only.is_none()));
     }
-    for curve in load::arrival_curves(study, records) {
-        let Titled { title, table } = load::curve_table(study, &curve);
+    for curve in &study.arrivals {
+        let Titled { title, table } = load::curve_table(study, curve);
         let _infallible = write!(out, "\n### {}\n\n", escaped(&title));
         self::table(out, &table);
     }
 }
 
-fn one_arm(out: &mut String, study: &Study, records: &[Record]) {
+fn one_arm(out: &mut String, study: &Study) {
     table(out, &one_arm_table(study));
     for row in &study.rows {
         if let Some(text) = drift_text(row) {
             paragraph(out, &format!("{}: {text}.", row.name));
         }
     }
-    for row in study.rows.iter().filter(|row| !load::is_step(row, records)) {
-        let tables = load::tables(study, row, records);
+    for row in study.rows.iter().filter(|row| !row.is_step) {
+        let tables = load::tables(study, row);
         if !tables.is_empty() {
             let _infallible = write!(out, "\n### {}\n", escaped(&row.name));
             tables.iter().for_each(|titled| write_titled(out, titled));
@@ -145,13 +143,7 @@ fn one_arm(out: &mut String, study: &Study, records: &[Record]) {
     }
 }
 
-fn several_arms(
-    out: &mut String,
-    study: &Study,
-    row: &StudyRow,
-    records: &[Record],
-    with_verdicts: bool,
-) {
+fn several_arms(out: &mut String, study: &Study, row: &StudyRow, with_verdicts: bool) {
     let _infallible = write!(out, "\n### {}\n\n", escaped(&row.name));
     let [same, differing] = work(study, row);
     if let Some(text) = same {
@@ -172,8 +164,8 @@ fn several_arms(
         out.push('\n');
     }
     said.iter().for_each(|text| item(out, text));
-    if !load::is_step(row, records) {
-        load::tables(study, row, records)
+    if !row.is_step {
+        load::tables(study, row)
             .iter()
             .for_each(|titled| write_titled(out, titled));
     }

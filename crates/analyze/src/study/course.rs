@@ -1,8 +1,8 @@
-//! What the records of one cell say together, for plots: thinned, never one plot a record.
+//! What the records of one cell say together of their time, thinned: never one series a record.
 
-use crate::plot::{Regime, Sample};
-use analyze::Cell;
-use record::{Coverage, Histogram, Interval, Quantity, Record};
+use super::thinned::{RateColumn, Sample, columns};
+use crate::Effective;
+use record::{Histogram, Interval, Quantity, Record};
 use stats::warm_up::{RegimeChange, Steadiness, mser5, regime_change, steady};
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 
@@ -12,12 +12,49 @@ const SHORTEST_SHARE: u64 = 5;
 /// Batches that MSER-5 needs to say anything, in values.
 const FEWEST_VALUES: usize = 20;
 
-/// The records of a cell.
-pub(super) fn of<'a>(cell: &Cell, records: &'a [Record]) -> Vec<&'a Record> {
-    cell.records
-        .iter()
-        .filter_map(|index| records.get(*index))
-        .collect()
+/// From this block size on bytes are what people compare, below it operations.
+const LARGE_BLOCK: u64 = 128 << 10;
+/// Columns of a thinned series.
+const RATE_COLUMNS: u32 = 110;
+
+/// How the slots of a cell went on, each from its own start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Bytes or operations a second, as the row says.
+    pub rate: Vec<RateColumn>,
+    pub settling: Settling,
+    /// The end of the time, and the latencies of all operations in equal parts of it.
+    pub end_ns: f64,
+    pub latencies: Vec<Histogram>,
+}
+
+/// The course of some records; `parts` is the most parts that latencies are told in.
+pub(super) fn course(records: &[&Record], rate: &Quantity, parts: u32) -> Course {
+    let (end_ns, latencies) = time_columns(records, parts);
+    Course {
+        rate: columns(&samples(records, rate), RATE_COLUMNS),
+        settling: settling(records),
+        end_ns,
+        latencies,
+    }
+}
+
+/// The rate that is shown of a row: bytes for large blocks and where bytes are compared, operations
+/// otherwise.
+pub(super) fn rate_of<'a>(
+    records: impl Iterator<Item = &'a Record>,
+    compared: &Quantity,
+) -> Quantity {
+    let mut sizes = records
+        .filter_map(|record| Effective::of(record).block_bytes())
+        .peekable();
+    let is_large = sizes.peek().is_some() && sizes.all(|bytes| bytes >= LARGE_BLOCK);
+    let throughput = Quantity::named("throughput");
+    if is_large || *compared == throughput {
+        throughput
+    } else {
+        Quantity::named("iops")
+    }
 }
 
 fn length(interval: &Interval) -> u64 {
@@ -33,7 +70,7 @@ fn intervals(record: &Record) -> impl Iterator<Item = &Interval> {
 }
 
 /// Bytes or operations a second in each interval of each record, each from its own start.
-pub(super) fn samples(records: &[&Record], metric: &Quantity) -> Vec<Sample> {
+fn samples(records: &[&Record], metric: &Quantity) -> Vec<Sample> {
     let amount = |interval: &Interval| {
         if metric.is("throughput") {
             interval.operations.bytes()
@@ -54,21 +91,22 @@ pub(super) fn samples(records: &[&Record], metric: &Quantity) -> Vec<Sample> {
 
 /// Where slots settle, and whether.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Settling {
+pub struct Settling {
     /// Cut of each slot, in seconds.
-    pub(super) cuts: Vec<usize>,
+    pub cuts: Vec<usize>,
     /// Slots in which no steady part was found.
-    pub(super) at_limit: usize,
-    pub(super) regime: Option<Regime>,
+    pub at_limit: usize,
+    /// The jump in the middle of all jumps of the level.
+    pub jump: Option<RegimeChange>,
     /// Slots in which the level jumped.
-    pub(super) jumped: usize,
+    pub jumped: usize,
     /// The worst of the slots that are not steady after their cut.
-    pub(super) unsteady: Option<Steadiness>,
-    pub(super) slots: usize,
+    pub unsteady: Option<Steadiness>,
+    pub slots: usize,
 }
 
 /// Settling of each record's operations a second; slots too short to tell are not counted.
-pub(super) fn settling(records: &[&Record]) -> Settling {
+fn settling(records: &[&Record]) -> Settling {
     let mut out = Settling::default();
     let mut changes: Vec<RegimeChange> = Vec::new();
     for record in records {
@@ -91,11 +129,7 @@ pub(super) fn settling(records: &[&Record]) -> Settling {
     }
     out.jumped = changes.len();
     changes.sort_by_key(|change| change.second);
-    let middle = changes.get(changes.len() / 2);
-    out.regime = middle.map(|change| Regime {
-        time_ns: change.second as f64 * 1e9,
-        ratio: change.ratio,
-    });
+    out.jump = changes.get(changes.len() / 2).copied();
     out
 }
 
@@ -121,25 +155,9 @@ fn by_second(record: &Record) -> Vec<f64> {
     out
 }
 
-/// All latencies of a kind of operation, over all records that have them.
-pub(super) fn latencies(records: &[&Record], kind: &str) -> Histogram {
-    let mut out = Histogram::default();
-    for record in records {
-        let counted = record
-            .operations
-            .kind(kind)
-            .map(|operations| &operations.latency)
-            .filter(|latency| !latency.is_empty());
-        if let Some(latency) = counted.or_else(|| record.summaries.get(kind)?.latency.as_ref()) {
-            out.merge(latency);
-        }
-    }
-    out
-}
-
 /// Latencies of all operations by time since the start of their slot: the end of the time, and its
 /// equal parts, at most `most`.
-pub(super) fn time_columns(records: &[&Record], most: u32) -> (f64, Vec<Histogram>) {
+fn time_columns(records: &[&Record], most: u32) -> (f64, Vec<Histogram>) {
     let all = || records.iter().flat_map(|record| intervals(record));
     let (Some(end), Some(usual)) = (
         all().map(|interval| interval.end_ns).max(),
@@ -165,31 +183,6 @@ pub(super) fn time_columns(records: &[&Record], most: u32) -> (f64, Vec<Histogra
             .for_each(|(_, operations)| out[index].merge(&operations.latency));
     }
     (u64_to_f64(end), out)
-}
-
-/// Accesses by place of all records that counted them over the same range: its bytes, and uses of
-/// its equal parts.
-pub(super) fn accesses(records: &[&Record]) -> Option<(u64, Vec<u64>)> {
-    let mut found = records
-        .iter()
-        .filter_map(|record| record.coverage.as_ref())
-        .filter(|coverage| !coverage.buckets.is_empty());
-    let first = found.next()?;
-    let shape = |coverage: &Coverage| {
-        (
-            coverage.blocks,
-            coverage.block_bytes,
-            coverage.buckets.len(),
-        )
-    };
-    let mut buckets = first.buckets.clone();
-    for other in found.filter(|other| shape(other) == shape(first)) {
-        buckets
-            .iter_mut()
-            .zip(&other.buckets)
-            .for_each(|(sum, uses)| *sum = sum.saturating_add(*uses));
-    }
-    Some((first.blocks.saturating_mul(first.block_bytes), buckets))
 }
 
 #[cfg(test)]
@@ -231,8 +224,8 @@ mod tests {
         assert_eq!(found.jumped, 1);
         assert!(
             found
-                .regime
-                .is_some_and(|regime| (regime.time_ns - 40e9).abs() < 1.5e9 && regime.ratio < 0.5),
+                .jump
+                .is_some_and(|jump| jump.second.abs_diff(40) < 2 && jump.ratio < 0.5),
             "{found:?}"
         );
     }
