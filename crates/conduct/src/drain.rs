@@ -1,40 +1,34 @@
 //! Between two slots: what one wrote must not be the other's load.
 
+use crate::Task;
 use host::{Context, Machine};
-use record::{Record, StorageLayer};
+use record::StorageLayer;
 use run::resolve;
 use std::fs::File;
 use sys::Clock;
 use units::{Bytes, Nanos};
-use workload::Workload;
 
 /// Less than this waiting to be written is what an idle machine always has.
 const SETTLED_BYTES: u64 = 16 << 20;
 /// Time between two looks at the counters.
 const LOOK_NS: u64 = 10_000_000;
-/// Operations that leave nothing behind.
-const HARMLESS: [&str; 4] = ["read", "stat", "open", "readdir"];
 
-/// Whether a run left anything to write: its operations, those before the measured time, or the
-/// making of its files.
-pub(crate) fn wrote(record: &Record) -> bool {
-    let kinds = record.operations.kinds().chain(record.warmup.kinds());
-    let operations = kinds
-        .filter(|(kind, counted)| !HARMLESS.contains(kind) && counted.count > 0)
-        .count();
-    operations > 0 || record.fill.as_ref().is_some_and(|fill| fill.bytes > 0)
-}
-
-/// Sends the files of a workload to their device and waits until the machine has nothing more to
-/// write, for at most `limit_ns`. What is left then is said in words.
-pub(crate) fn settle(workload: &Workload, context: &Context, limit_ns: u64) -> Option<String> {
+/// Sends the files of a task to their device and waits until the machine has nothing more to write,
+/// for at most `limit_ns`. What is left then is said in words. The server of a load may be on this
+/// machine.
+pub(crate) fn settle(task: &Task, context: &Context, limit_ns: u64) -> Option<String> {
+    let (files, storage) = match task {
+        Task::Run(workload) => {
+            let resolved = resolve(workload, &context.machine).ok();
+            let resolved = resolved.filter(|resolved| !resolved.layout.files.is_empty())?;
+            (resolved.layout.files, resolved.storage)
+        }
+        Task::Load(_) => (Vec::new(), None),
+    };
     let (clock, machine) = (context.clock, &context.machine);
     let end = clock.now().saturating_add(limit_ns);
-    let resolved = resolve(workload, machine)
-        .ok()
-        .filter(|resolved| !resolved.layout.files.is_empty())?;
     let mut unsynced = 0;
-    for file in &resolved.layout.files {
+    for file in &files {
         // Reading rights suffice to sync. A file that the run removed has nothing to sync.
         let Ok(open) = File::open(&file.path) else {
             continue;
@@ -43,7 +37,7 @@ pub(crate) fn settle(workload: &Workload, context: &Context, limit_ns: u64) -> O
             unsynced += 1;
         }
     }
-    let device = resolved.storage.as_ref().and_then(first_device);
+    let device = storage.as_ref().and_then(first_device);
     loop {
         let left = Left::now(machine, device);
         if unsynced == 0 && left.is_settled() {
@@ -106,46 +100,10 @@ impl Left {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Calibration, FathomVersion, Fill, Measurements, Operations};
+    use record::{Calibration, FathomVersion};
     use std::path::Path;
     use sys::MachineClock;
-
-    fn counted(kind: &str, count: u64) -> Measurements {
-        let mut out = Measurements::default();
-        out.insert(
-            kind,
-            Operations {
-                count,
-                ..Operations::default()
-            },
-        );
-        out
-    }
-
-    #[test]
-    fn only_what_leaves_something_behind_is_waited_for() {
-        let of = |operations| Record {
-            operations,
-            ..Record::default()
-        };
-        assert!(wrote(&of(counted("write", 1))) && wrote(&of(counted("unlink", 1))));
-        assert!(
-            !wrote(&of(counted("write", 0)))
-                && !wrote(&of(counted("read", 9)))
-                && !wrote(&Record::default())
-        );
-        assert!(wrote(&Record {
-            warmup: counted("write", 1),
-            ..Record::default()
-        }));
-        assert!(wrote(&Record {
-            fill: Some(Fill {
-                bytes: 1,
-                ..Fill::default()
-            }),
-            ..of(counted("read", 9))
-        }));
-    }
+    use workload::Workload;
 
     fn context(root: &Path) -> Context {
         Context {
@@ -175,10 +133,14 @@ mod tests {
         (dir, workload)
     }
 
+    fn task(workload: &Workload) -> Task {
+        Task::Run(Box::new(workload.clone()))
+    }
+
     #[test]
     fn what_is_not_written_in_time_is_said_with_its_amount() {
         let (dir, workload) = waiting(34 << 10);
-        let told = settle(&workload, &context(dir.path()), 20_000_000);
+        let told = settle(&task(&workload), &context(dir.path()), 20_000_000);
         assert_eq!(
             told.as_deref(),
             Some(
@@ -190,18 +152,13 @@ mod tests {
     #[test]
     fn an_idle_machine_is_not_waited_for() {
         let (dir, workload) = waiting(1 << 10);
-        assert_eq!(settle(&workload, &context(dir.path()), u64::MAX), None);
-        assert_eq!(
-            settle(
-                &Workload {
-                    engine: workload::EngineName::Sim,
-                    targets: vec![],
-                    ..workload
-                },
-                &context(dir.path()),
-                u64::MAX
-            ),
-            None
-        );
+        let context = context(dir.path());
+        assert_eq!(settle(&task(&workload), &context, u64::MAX), None);
+        let no_file = Workload {
+            engine: workload::EngineName::Sim,
+            targets: vec![],
+            ..workload
+        };
+        assert_eq!(settle(&task(&no_file), &context, u64::MAX), None);
     }
 }

@@ -22,13 +22,13 @@ mod rows;
 mod timetable;
 mod told;
 
-use crate::{Arm, Ended, KeepError, Kept, LabError, Plan, Row, WhyEnded};
 use fill::{FillOrder, Filled, fill};
 use ground::Ground;
 use host::{Context, Watch};
+use lab::{Ended, KeepError, Kept, LabError, WhyEnded};
 pub use own_file::{OwnFile, remove_stale};
 pub use prepared::{Prepared, ProfileArm, prepare};
-use record::{Record, Role};
+use record::{PlanFacts, PlannedArm, PlannedRow, Record, Role};
 use run::RunError;
 use std::path::PathBuf;
 use sys::Clock;
@@ -144,7 +144,7 @@ pub struct RowsLeftOut {
 /// A profile that has ended.
 #[derive(Clone, Debug)]
 pub struct Profiled {
-    pub plan: Plan,
+    pub plan: PlanFacts,
     pub records: Vec<Record>,
     pub why: WhyEnded,
     pub left_out: Vec<RowsLeftOut>,
@@ -159,7 +159,7 @@ impl Profiled {
     /// Passes that are complete in every row.
     #[must_use]
     pub fn complete_passes(&self) -> u32 {
-        let of = |row: &Row| {
+        let of = |row: &PlannedRow| {
             let blocks = self
                 .records
                 .iter()
@@ -205,28 +205,26 @@ pub fn profile(
 ) -> Result<Profiled, ProfileError> {
     let start = context.clock.now();
     let arm = ProfileArm {
-        arm: Arm {
+        arm: PlannedArm {
             name: arm_name(request, context),
             role: Role::Candidate,
         },
         path: request.path.clone(),
     };
     let mut prepared = prepare(request, &[arm], context, watch)?;
-    let Ended { records, why } =
-        crate::run(&prepared.plan, &prepared.context, watch, keep, &mut |_| {
-            false
-        })?;
+    let experiment = &prepared.experiment;
+    let Ended { records, why } = experiment.run(&prepared.context, watch, keep, &mut |_| false)?;
     prepared.clean();
     let elapsed = Nanos(context.clock.now() - start);
     let Prepared {
-        plan,
+        experiment,
         left_out,
         notes,
         slot,
         ..
     } = prepared;
     Ok(Profiled {
-        plan,
+        plan: experiment.plan,
         records,
         why,
         left_out,

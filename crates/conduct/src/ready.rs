@@ -1,9 +1,11 @@
 //! What is known before the first slot: whether every arm can work in every row, and whether their
 //! files fit.
 
-use crate::execute::LabError;
-use crate::plan::Plan;
+use crate::task::shown;
+use crate::{Row, Task};
 use host::Context;
+use lab::LabError;
+use record::{Difference, PlanFacts};
 use run::{Resolved, TargetKind, dry_run};
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,33 +14,58 @@ use std::path::{Path, PathBuf};
 use units::Bytes;
 use workload::Phase;
 
+/// What an arm will do in a row.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Options as they take effect, and why some are not as they were asked.
+    pub effective: BTreeMap<String, String>,
+    pub differences: Vec<Difference>,
+}
+
 /// Bytes of a block in the count of blocks of a file, whatever the file system uses.
 const COUNTED_BLOCK: u64 = 512;
 
-/// What every arm will do in every row: rows as in the plan, and within a row the arms. Nothing is
-/// touched.
-///
-/// # Errors
-/// An arm cannot work, or the files of all arms together do not fit where they lie.
-pub fn ready(plan: &Plan, context: &Context) -> Result<Vec<Vec<Resolved>>, LabError> {
-    let mut out = Vec::new();
-    for row in &plan.rows {
+/// What every arm will do in every row, and whether their files fit.
+pub(crate) fn ready(
+    plan: &PlanFacts,
+    rows: &[Row],
+    context: &Context,
+) -> Result<Vec<Vec<Ready>>, LabError> {
+    let (mut out, mut files) = (Vec::new(), Vec::new());
+    for row in rows {
         let mut of_row = Vec::new();
-        for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
-            let phase = Phase {
-                name: row.name.clone(),
-                workload: workload.clone(),
-            };
+        for (arm, task) in plan.arms.iter().zip(&row.tasks) {
             let unable = |source| LabError::Slot {
                 arm: arm.name.clone(),
                 row: row.name.clone(),
-                source: Box::new(source),
+                source,
             };
-            of_row.push(dry_run(&phase, context).map_err(unable)?);
+            of_row.push(match task {
+                Task::Run(workload) => {
+                    let phase = Phase {
+                        name: row.name.clone(),
+                        workload: (**workload).clone(),
+                    };
+                    let resolved = dry_run(&phase, context).map_err(|e| unable(Box::new(e)))?;
+                    let ready = Ready {
+                        effective: shown(&resolved.effective),
+                        differences: resolved.differences.clone(),
+                    };
+                    files.push(resolved);
+                    ready
+                }
+                Task::Load(task) => {
+                    task.plan.check().map_err(|e| unable(Box::new(e)))?;
+                    Ready {
+                        effective: task.plan.effective(),
+                        differences: Vec::new(),
+                    }
+                }
+            });
         }
         out.push(of_row);
     }
-    fits(out.iter().flatten())?;
+    fits(files.iter())?;
     Ok(out)
 }
 

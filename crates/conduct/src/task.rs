@@ -1,67 +1,248 @@
-//! What an arm does right before its slot, so that the slot inherits from its own arm and from no
-//! other: what every measured time finds is then what that arm itself leaves behind.
+//! What an arm does in a row.
 
-use units::Nanos;
-use workload::Workload;
+use object::LoadPlan;
+use record::PlannedWorkload;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use units::{Nanos, Rate};
+use workload::{Workload, settings};
 
 /// Far from the seeds of the blocks: a lead-in must not bring into the cache just what its slot
 /// will ask for.
 const SEEDS_AWAY: u64 = 1 << 40;
 
-/// Longest lead-in that nobody asked for: caches and queues turn over within seconds.
-const USUAL_MOST_NS: u64 = 10_000_000_000;
-
-/// The lead-in of slots of this time where several arms are compared: half a slot, no more than
-/// 10 s.
-#[must_use]
-pub fn usual_lead_in_ns(slot_ns: u64) -> u64 {
-    (slot_ns / 2).clamp(1, USUAL_MOST_NS)
+/// The work of an arm in a row.
+#[derive(Clone, Debug)]
+pub enum Task {
+    Run(Box<Workload>),
+    Load(Box<LoadTask>),
 }
 
-/// The lead-in of a slot: its own work, for no longer than `longest_ns` and than the slot itself.
-/// Work that has no time is done once whole. `None` if `longest_ns` is 0.
-pub(crate) fn of(slot: &Workload, longest_ns: u64) -> Option<Workload> {
-    if longest_ns == 0 {
-        return None;
+/// A load, and what was asked of it by the names of flags.
+#[derive(Clone, Debug)]
+pub struct LoadTask {
+    pub plan: LoadPlan,
+    pub asked: BTreeMap<String, String>,
+}
+
+impl From<Workload> for Task {
+    fn from(workload: Workload) -> Self {
+        Self::Run(Box::new(workload))
     }
-    let mut out = slot.clone();
-    if let (false, Some(Nanos(measured))) = (slot.runs_to_completion(), slot.stop.duration) {
-        let whole = measured.saturating_add(slot.stop.warmup.0);
-        out.stop.duration = Some(Nanos(longest_ns.min(whole)));
-        out.stop.warmup = Nanos(0);
+}
+
+impl Task {
+    /// The task as a plan keeps it.
+    #[must_use]
+    pub fn planned(&self) -> PlannedWorkload {
+        match self {
+            Self::Run(workload) => PlannedWorkload {
+                targets: workload
+                    .targets
+                    .iter()
+                    .map(|target| target.display().to_string())
+                    .collect(),
+                options: shown(workload),
+            },
+            Self::Load(task) => {
+                let mut options = task.plan.effective();
+                let target = options.remove("target");
+                PlannedWorkload {
+                    targets: target.into_iter().collect(),
+                    options,
+                }
+            }
+        }
     }
-    if !out.verify.on {
-        out.seed = out.seed.wrapping_add(SEEDS_AWAY);
+
+    /// The time of a slot, where the task has one.
+    #[must_use]
+    pub fn slot_ns(&self) -> Option<u64> {
+        match self {
+            Self::Run(workload) => {
+                let measured = workload.stop.duration?;
+                (!workload.runs_to_completion()).then_some(measured.0 + workload.stop.warmup.0)
+            }
+            Self::Load(task) => {
+                let plan = &task.plan;
+                let whole_ns = plan
+                    .scenario
+                    .course()
+                    .total_ns()
+                    .saturating_add(plan.warmup_ns);
+                plan.iterations.is_none().then_some(whole_ns)
+            }
+        }
     }
-    Some(out)
+
+    /// The kinds of operations that it will do.
+    #[must_use]
+    pub fn kinds(&self) -> BTreeSet<&str> {
+        match self {
+            Self::Run(workload) => kinds(workload),
+            Self::Load(task) => task.plan.kinds(),
+        }
+    }
+
+    /// The files that it uses.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Run(workload) => run::files_of(workload),
+            Self::Load(_) => Vec::new(),
+        }
+    }
+
+    /// The task in one pass: all arms of a block draw the same operations, every block others.
+    pub(crate) fn in_pass(&self, pass: u32) -> Self {
+        self.reseeded(u64::from(pass))
+    }
+
+    /// Its own work, for no longer than this and than the slot itself. Work that has no time is done
+    /// once whole.
+    pub(crate) fn lead_in(&self, longest_ns: u64) -> Self {
+        let mut out = self.reseeded(SEEDS_AWAY);
+        let Some(whole_ns) = self.slot_ns() else {
+            return out;
+        };
+        let for_ns = longest_ns.min(whole_ns);
+        match &mut out {
+            Self::Run(workload) => {
+                workload.stop.duration = Some(Nanos(for_ns));
+                workload.stop.warmup = Nanos(0);
+            }
+            Self::Load(task) => task.plan = task.plan.at_its_peak(for_ns),
+        }
+        out
+    }
+
+    /// The same work at so many operations a second, for this time.
+    pub(crate) fn at_rate(&self, per_second: f64, for_ns: u64) -> Self {
+        let mut out = self.clone();
+        match &mut out {
+            Self::Run(workload) => {
+                workload.pace.rate_iops = Some(Rate(per_second));
+                workload.stop.duration = Some(Nanos(for_ns));
+            }
+            Self::Load(task) => {
+                let name = format!("{}@{per_second:.0}/s", task.plan.scenario.name);
+                task.plan = task.plan.at_rate(per_second, for_ns, None);
+                task.plan.scenario.name = name;
+            }
+        }
+        out
+    }
+
+    /// What is verified was written from the seed that it has, and keeps it.
+    fn reseeded(&self, by: u64) -> Self {
+        let mut out = self.clone();
+        match &mut out {
+            Self::Run(workload) if !workload.verify.on => {
+                workload.seed = workload.seed.wrapping_add(by);
+            }
+            Self::Run(_) => {}
+            Self::Load(task) => task.plan.seed = task.plan.seed.wrapping_add(by),
+        }
+        out
+    }
+}
+
+/// All options of a workload that have a value.
+pub(crate) fn shown(workload: &Workload) -> BTreeMap<String, String> {
+    let options = settings::shown(workload).into_iter();
+    options
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+/// The kinds of operations that a workload will do.
+#[must_use]
+pub fn kinds(workload: &Workload) -> BTreeSet<&str> {
+    if !workload.files.meta.is_empty() {
+        return workload
+            .files
+            .meta
+            .iter()
+            .map(|operation| operation.word())
+            .collect();
+    }
+    let read = workload.read_percent().unwrap_or(100.0);
+    let flush = &workload.durability;
+    let done = [
+        ("read", read > 0.0),
+        ("write", read < 100.0),
+        ("fsync", flush.fsync > 0 || flush.end_fsync),
+        ("fdatasync", flush.fdatasync > 0),
+    ];
+    done.into_iter()
+        .filter(|(_, does)| *does)
+        .map(|(kind, _)| kind)
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::settings;
+    use object::{HttpVersion, LoadTarget, Scenario, Trust};
+    use units::Percent;
 
-    fn workload(options: &[(&str, &str)]) -> Workload {
+    fn run(options: &[(&str, &str)]) -> Task {
         let mut out = Workload::default();
         for (key, value) in options {
             settings::apply(&mut out, key, value).unwrap();
         }
-        out
+        Task::Run(Box::new(out))
+    }
+
+    fn workload(task: Task) -> Workload {
+        match task {
+            Task::Run(workload) => *workload,
+            Task::Load(_) => panic!("{task:?}"),
+        }
+    }
+
+    fn load() -> LoadTask {
+        let mut scenario = Scenario::preset("fetch").unwrap();
+        scenario.thresholds = vec![object::threshold("errors<1%").unwrap()];
+        LoadTask {
+            plan: LoadPlan {
+                scenario,
+                target: LoadTarget::parse("http://h:1/x").unwrap(),
+                credentials: None,
+                trust: Trust::Public,
+                threads: 1,
+                timeout_ns: 1,
+                retries: 0,
+                new_connections: false,
+                version: HttpVersion::One,
+                seed: 1,
+                keep: false,
+                iterations: None,
+                warmup_ns: 5,
+                server_counters: false,
+            },
+            asked: BTreeMap::new(),
+        }
+    }
+
+    fn plan(task: Task) -> LoadPlan {
+        match task {
+            Task::Load(task) => task.plan,
+            Task::Run(_) => panic!("{task:?}"),
+        }
     }
 
     #[test]
     fn a_lead_in_is_the_work_of_its_own_slot_and_no_longer() {
-        let slot = workload(&[("duration", "10s"), ("warmup", "2s"), ("random", "true")]);
-        let times = |longest: u64| of(&slot, longest).map(|led| led.stop);
-        assert_eq!(times(0), None);
+        let slot = run(&[("duration", "10s"), ("warmup", "2s"), ("random", "true")]);
         for (longest, expected) in [(3_000_000_000, 3_000_000_000), (u64::MAX, 12_000_000_000)] {
-            let stop = times(longest).unwrap();
+            let stop = workload(slot.lead_in(longest)).stop;
             assert_eq!(
                 (stop.duration, stop.warmup),
                 (Some(Nanos(expected)), Nanos(0))
             );
         }
-        let led = of(&slot, 1).unwrap();
+        let (led, slot) = (workload(slot.lead_in(1)), workload(slot));
         let alike = Workload {
             stop: slot.stop,
             seed: slot.seed,
@@ -73,9 +254,67 @@ mod tests {
 
     #[test]
     fn work_without_a_time_is_done_once_whole() {
-        let slot = workload(&[("total-bytes", "64K")]);
-        assert_eq!(of(&slot, 1).unwrap().stop, slot.stop);
-        let complete = workload(&[("duration", "0s")]);
-        assert_eq!(of(&complete, 1).unwrap().stop, complete.stop);
+        for options in [("total-bytes", "64K"), ("duration", "0s")] {
+            let slot = run(&[options]);
+            assert_eq!(workload(slot.lead_in(1)).stop, workload(slot).stop);
+        }
+        let mut counted = load();
+        counted.plan.iterations = Some(9);
+        let led = plan(Task::Load(Box::new(counted.clone())).lead_in(1));
+        assert_eq!(
+            (led.iterations, led.scenario),
+            (Some(9), counted.plan.scenario)
+        );
+    }
+
+    #[test]
+    fn the_lead_in_of_a_load_is_its_peak_and_judges_nothing() {
+        let led = plan(Task::Load(Box::new(load())).lead_in(7));
+        assert_eq!((led.scenario.course().total_ns(), led.warmup_ns), (7, 0));
+        assert_eq!(led.scenario.most_users(), load().plan.scenario.most_users());
+        assert!(led.scenario.thresholds.is_empty());
+        assert_ne!(led.seed, load().plan.seed);
+    }
+
+    #[test]
+    fn arms_of_a_block_share_a_seed_and_blocks_do_not_unless_they_verify() {
+        let plain = run(&[]);
+        let seed = |task: &Task, pass| workload(task.in_pass(pass)).seed;
+        assert_eq!((seed(&plain, 0), seed(&plain, 3)), (1, 4));
+        let verified = run(&[("verify", "true")]);
+        assert_eq!(seed(&verified, 3), seed(&verified, 0));
+        assert_eq!(plan(Task::Load(Box::new(load())).in_pass(3)).seed, 4);
+    }
+
+    #[test]
+    fn a_rate_is_that_of_operations() {
+        let paced = workload(run(&[]).at_rate(50.0, 9));
+        assert_eq!(
+            (paced.pace.rate_iops, paced.stop.duration),
+            (Some(Rate(50.0)), Some(Nanos(9)))
+        );
+        let paced = plan(Task::Load(Box::new(load())).at_rate(50.0, 9));
+        assert!(
+            paced.effective()["rate"].starts_with("50"),
+            "{:?}",
+            paced.effective()
+        );
+        assert_eq!(paced.scenario.name, "fetch@50/s");
+    }
+
+    #[test]
+    fn what_a_task_does_follows_from_its_mix_and_flushes() {
+        let mut mixed = Workload::default();
+        assert_eq!(kinds(&mixed), BTreeSet::from(["read"]));
+        mixed.access.write_percent = Some(Percent(30.0));
+        mixed.durability.fdatasync = 1;
+        assert_eq!(
+            kinds(&mixed),
+            BTreeSet::from(["fdatasync", "read", "write"])
+        );
+        assert_eq!(
+            Task::Load(Box::new(load())).kinds(),
+            BTreeSet::from(["get"])
+        );
     }
 }

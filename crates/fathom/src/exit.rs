@@ -2,6 +2,8 @@
 //! 5 incomplete; 128 + signal.
 
 use clap::error::ContextKind;
+use object::LoadError;
+use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -31,6 +33,23 @@ fn told(error: &anyhow::Error) -> String {
         .map(ToString::to_string)
         .reduce(add)
         .unwrap_or_default()
+}
+
+/// Why a task did not start, as its own kind of error: a mistake of the command line is told as one.
+pub(crate) fn unstarted(source: Box<dyn Error + Send + Sync>) -> anyhow::Error {
+    let source = match source.downcast::<LoadError>() {
+        Ok(error) => {
+            return match *error {
+                LoadError::Asked(text) => Usage(text).into(),
+                error @ (LoadError::Target(_) | LoadError::Interrupted) => error.into(),
+            };
+        }
+        Err(source) => source,
+    };
+    match source.downcast::<run::RunError>() {
+        Ok(error) => anyhow::Error::new(*error),
+        Err(source) => anyhow::Error::from_boxed(source),
+    }
 }
 
 fn code_of(error: &anyhow::Error) -> i32 {

@@ -4,16 +4,17 @@ mod knee;
 mod options;
 
 use crate::context;
-use crate::exit::Usage;
+use crate::exit::unstarted;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::output::{Output, tell};
 use crate::target;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use conduct::{Conductor, LoadTask, Row, Task};
 use host::Context;
-use object::{LoadError, LoadPlan, execute};
-use record::{Outcome, Record, Status};
+use lab::{Turn, Unstarted, measure_once};
+use object::{LoadError, LoadPlan};
 
 /// The verb's arguments.
 pub(crate) fn command() -> Command {
@@ -46,49 +47,54 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let load = Load {
         context,
-        asked: options::asked(matches),
         metrics: Metrics::start(matches)?,
         matches,
         output,
     };
     match knee::asked(matches)? {
-        Some(search) => load.find_knee(&plan, search),
-        None => {
-            let record = match load.once(&plan) {
-                Ok(record) => record,
-                Err(error) => return load.refused(&plan, error),
-            };
-            load.output.save(&record)?;
-            let code = record.outcome.exit_code;
-            load.output.finish(&[record], "")?;
-            Ok(code)
-        }
+        Some(search) => load.find_knee(plan, search),
+        None => load.once(plan),
     }
 }
 
 /// A mistake of the command line is told as one.
 fn usage(error: LoadError) -> anyhow::Error {
-    match error {
-        LoadError::Asked(text) => Usage(text).into(),
-        LoadError::Target(_) | LoadError::Interrupted => error.into(),
-    }
+    unstarted(Box::new(error))
 }
 
 /// What all steps of a command have in common.
 struct Load<'a> {
     context: Context,
-    asked: std::collections::BTreeMap<String, String>,
     metrics: Option<Metrics>,
     matches: &'a ArgMatches,
     output: Output,
 }
 
 impl Load<'_> {
-    /// One load, as a whole record.
-    fn once(&self, plan: &LoadPlan) -> Result<Record, LoadError> {
-        let mut record = execute(plan, &self.context, &mut self.live())?;
-        record.asked = self.asked.clone();
-        Ok(record)
+    fn once(&self, plan: LoadPlan) -> Result<i32> {
+        let (rows, mut live) = (self.rows(plan), self.live());
+        let mut conductor = Conductor::new(&rows, &self.context, &mut live);
+        let record = match measure_once(&mut conductor, Turn::default()) {
+            Ok(record) => record,
+            Err(refused) => return self.refused(refused),
+        };
+        drop(live);
+        self.output.save(&record)?;
+        let code = record.outcome.exit_code;
+        self.output.finish(&[record], "")?;
+        Ok(code)
+    }
+
+    /// The plan as the one task of an experiment.
+    fn rows(&self, plan: LoadPlan) -> [Row; 1] {
+        let task = LoadTask {
+            plan,
+            asked: options::asked(self.matches),
+        };
+        [Row {
+            name: task.plan.scenario.name.clone(),
+            tasks: vec![Task::Load(Box::new(task))],
+        }]
     }
 
     fn live(&self) -> Live {
@@ -96,29 +102,14 @@ impl Load<'_> {
     }
 
     /// A load that did not start is a record too, unless it was asked wrongly.
-    fn refused(&self, plan: &LoadPlan, error: LoadError) -> Result<i32> {
-        let (status, exit_code) = match &error {
-            LoadError::Asked(_) => return Err(usage(error)),
-            LoadError::Target(_) => (Status::Failed, 1),
-            LoadError::Interrupted => (
-                Status::Interrupted,
-                sys::caught_signal().map_or(130, sys::CaughtSignal::exit_code),
-            ),
-        };
-        self.output.save(&Record {
-            asked: self.asked.clone(),
-            effective: plan.effective(),
-            outcome: Outcome {
-                status,
-                exit_code,
-                message: Some(error.to_string()),
-            },
-            ..self.context.record("load", &plan.scenario.name, None)
-        })?;
-        if exit_code == 1 {
-            Err(error.into())
-        } else {
-            Ok(exit_code)
+    fn refused(&self, Unstarted { source, record }: Unstarted) -> Result<i32> {
+        let code = record.outcome.exit_code;
+        if code != 2 {
+            self.output.save(&record)?;
         }
+        if code > 2 {
+            return Ok(code);
+        }
+        Err(unstarted(source))
     }
 }

@@ -10,7 +10,7 @@ use crate::written::{self, RECORDS, RecordFile, STUDY};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use lab::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
+use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
 use progress::Progress;
 use report::{ProfileAccount, ProfileEnd, profile_text};

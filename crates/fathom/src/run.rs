@@ -1,6 +1,5 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
-use crate::compare::kinds::kinds;
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -8,6 +7,7 @@ use crate::output::{Output, tell};
 use crate::{context, fio, flags, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use conduct::kinds;
 use host::Context;
 use record::{Record, Threshold};
 use run::{RunError, dry_run, execute_stage, files_of, unstarted};

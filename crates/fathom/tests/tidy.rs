@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &["units"]),
@@ -29,10 +29,11 @@ const EDGES: [(&str, &[&str]); 17] = [
     ("misbehave", &["units", "sys"]),
     ("house", &["units", "sys", "misbehave"]),
     ("s3", &["units", "sys", "misbehave", "house"]),
+    ("lab", &["units", "stats", "record"]),
     (
-        "lab",
+        "conduct",
         &[
-            "units", "sys", "stats", "workload", "engine", "host", "run", "record",
+            "units", "sys", "stats", "workload", "engine", "host", "run", "object", "record", "lab",
         ],
     ),
     (
@@ -47,6 +48,7 @@ const EDGES: [(&str, &[&str]); 17] = [
             "run",
             "record",
             "lab",
+            "conduct",
             "object",
             "misbehave",
             "s3",
@@ -117,7 +119,7 @@ const UNSAFE_CRATES: [(&str, &[&str]); 2] = [
 ];
 
 /// Crates whose output is a function of their input alone, and what they therefore must not name.
-const PURE_CRATES: [&str; 4] = ["units", "stats", "analyze", "report"];
+const PURE_CRATES: [&str; 5] = ["units", "stats", "lab", "analyze", "report"];
 const IMPURE: [&str; 8] = [
     "std::env",
     "std::fs",

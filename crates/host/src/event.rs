@@ -1,6 +1,6 @@
 //! What is told while something is measured.
 
-use record::Interval;
+use record::{Interval, SlotPlace};
 
 /// What progress, live metrics and pages are told.
 #[derive(Clone, Copy, Debug)]
@@ -21,24 +21,6 @@ pub enum Event<'a> {
     },
     /// A slot of an experiment is about to begin.
     Slot(SlotPlace<'a>),
-}
-
-/// Where an experiment stands when a slot is about to begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotPlace<'a> {
-    pub row: &'a str,
-    pub arm: &'a str,
-    /// From 0, as all numbers here.
-    pub pass: u32,
-    pub attempt: u32,
-    /// Number of this slot, repeated ones counted.
-    pub slot: u32,
-    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be
-    /// repeated.
-    pub planned_slots: u32,
-    pub slots_per_pass: u32,
-    pub elapsed_ns: u64,
-    pub budget_ns: u64,
 }
 
 /// Who is told. Works that run together tell one watch, one after the other.

@@ -15,7 +15,7 @@ mod series;
 mod session;
 
 pub use context::Context;
-pub use event::{Event, NoWatch, SlotPlace, Watch};
+pub use event::{Event, NoWatch, Watch};
 pub use machine::{
     CgroupThrottle, CpuTicks, CpuTimes, DiskCounters, KernelFiles, Machine, MemoryPressure,
     Observed, Pressure, ProcessIo, Reading, Stall, Stalls, ThreadSched,

@@ -1,23 +1,25 @@
-//! A plan carried out, slot by slot.
+//! A plan carried out, slot by slot, or what is left of it.
 
-use crate::plan::{Plan, Turn};
-use crate::ready::ready;
-use crate::{drain, lead_in};
-use host::{Context, Event, SlotPlace, Watch};
-use record::{PlanLine, Record, Status, Trial};
-use run::{RunError, execute, unstarted};
+use crate::order::{block, may_look, rows_of_pass, slots_per_pass};
+use crate::{Conduct, KeepError, LabError, Turn, Unstarted, Work};
+use record::{PlanFacts, PlanLine, Record, SlotPlace, Status, Trial};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use sys::Clock;
-use workload::Phase;
 
-/// How often a block is begun before the experiment ends: what fails three times in a row fails for
+/// How often a block may fail before the experiment ends: what fails three times in a row fails for
 /// a reason that a fourth will not mend.
-pub const MOST_ATTEMPTS: u32 = 3;
+pub const MOST_FAILURES: u32 = 3;
+
+/// Exit code of what was asked wrongly.
+const USAGE: i32 = 2;
+
+/// Operations that leave nothing behind.
+const HARMLESS: [&str; 7] = ["read", "stat", "open", "readdir", "get", "head", "list"];
 
 /// An experiment that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Of every slot, in the order in which they ran.
+    /// Of every slot, in the order in which they ran, those that were done before included.
     pub records: Vec<Record>,
     pub why: WhyEnded,
 }
@@ -43,55 +45,39 @@ pub enum Kept<'a> {
     Record(&'a Record),
 }
 
-/// Why a caller cannot keep a record.
-pub type KeepError = Box<dyn std::error::Error + Send + Sync>;
-
-/// The experiment cannot work, or its records would be lost; what was measured until then has been
-/// kept.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// An arm cannot work on this target or machine, which its first slot shows.
-    #[error("{arm} in {row}: {source}")]
-    Slot {
-        arm: String,
-        row: String,
-        source: Box<RunError>,
-    },
-    /// What cannot be kept is not measured any further.
-    #[error("a record cannot be kept: {0}")]
-    Keep(#[source] KeepError),
-    /// A plan without arms, rows or passes, with another number of workloads than arms, or whose
-    /// files do not fit.
-    #[error("{0}")]
-    Plan(String),
-}
-
 /// Carries out a plan. The plan goes to `keep` before the first slot, every record before the next
 /// slot begins. `decided` is asked at the looks that the plan permits, with all records so far;
 /// where it says yes, the experiment ends.
 ///
+/// `done` are the records of an earlier beginning of the same plan, whose plan was kept then: their
+/// complete blocks stay, the others are begun again, and the time that their slots took counts for
+/// the budget. Records of other plans are left out.
+///
 /// # Errors
 /// The plan cannot begin, or a record cannot be kept.
 pub fn run(
-    plan: &Plan,
-    context: &Context,
-    watch: &mut dyn Watch,
+    plan: &PlanFacts,
+    done: Vec<Record>,
+    conduct: &mut dyn Conduct,
     keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     decided: &mut dyn FnMut(&[Record]) -> bool,
 ) -> Result<Ended, LabError> {
     check(plan)?;
-    ready(plan, context)?;
-    let start = context.clock.now();
-    let written = Arc::new(plan.facts().line());
-    keep(Kept::Plan(&written)).map_err(LabError::Keep)?;
+    let written = Arc::new(plan.clone().line());
+    let is_of_plan =
+        |record: &Record| place(record).is_some_and(|trial| trial.plan == written.hash);
+    let records: Vec<Record> = done.into_iter().filter(is_of_plan).collect();
+    if records.is_empty() {
+        keep(Kept::Plan(&written)).map_err(LabError::Keep)?;
+    }
     let mut course = Course {
         plan,
-        written,
-        context,
-        start,
-        watch,
+        conduct,
         keep,
-        records: Vec::new(),
+        done: records.len(),
+        spent_ns: records.iter().map(spent_ns).sum(),
+        records,
+        written,
         notice: None,
     };
     let why = course.passes(decided)?;
@@ -101,7 +87,7 @@ pub fn run(
     })
 }
 
-fn check(plan: &Plan) -> Result<(), LabError> {
+fn check(plan: &PlanFacts) -> Result<(), LabError> {
     let bad = |text: String| Err(LabError::Plan(text));
     if plan.arms.is_empty() || plan.rows.is_empty() || plan.most_passes == 0 {
         return bad(format!(
@@ -115,29 +101,73 @@ fn check(plan: &Plan) -> Result<(), LabError> {
             plan.name, plan.least_passes, plan.most_passes
         ));
     }
-    match plan
-        .rows
-        .iter()
-        .find(|row| row.workloads.len() != plan.arms.len())
-    {
+    let arms = plan.arms.len();
+    match plan.rows.iter().find(|row| row.workloads.len() != arms) {
         Some(row) => bad(format!(
-            "row {:?} has {} workloads for {} arms",
+            "row {:?} has {} workloads for {arms} arms",
             row.name,
             row.workloads.len(),
-            plan.arms.len()
         )),
         None => Ok(()),
     }
 }
 
+fn place(record: &Record) -> Option<&Trial> {
+    record.trial.as_ref()
+}
+
+/// Time that a slot took, as far as its record says.
+fn spent_ns(record: &Record) -> u64 {
+    let lead_in_ns = place(record).and_then(|trial| trial.lead_in_ns);
+    record.elapsed_ns + lead_in_ns.unwrap_or(0)
+}
+
+/// Why a slot is no part of a pair; `None` if it is.
+fn fault(record: &Record) -> Option<String> {
+    let stopped_ns = record.longest_stop_ns();
+    match record.outcome.status {
+        Status::Ok if stopped_ns == 0 => None,
+        Status::Ok => Some(format!(
+            "the generator itself stood still for {}",
+            units::Nanos(stopped_ns)
+        )),
+        Status::Failed | Status::Interrupted | Status::Incomplete => Some(
+            record
+                .outcome
+                .message
+                .clone()
+                .unwrap_or_else(|| "its run did not end well".into()),
+        ),
+    }
+}
+
+/// Whether a slot left anything to write: its operations, those before the measured time, or the
+/// making and removing of what it needed.
+#[must_use]
+pub fn wrote(record: &Record) -> bool {
+    let around = record
+        .load
+        .iter()
+        .flat_map(|load| [&load.setup, &load.teardown]);
+    let all = [&record.operations, &record.warmup]
+        .into_iter()
+        .chain(around);
+    let operations = all
+        .flat_map(|measured| measured.kinds())
+        .any(|(kind, counted)| !HARMLESS.contains(&kind) && counted.count > 0);
+    operations || record.fill.as_ref().is_some_and(|fill| fill.bytes > 0)
+}
+
 struct Course<'a> {
-    plan: &'a Plan,
+    plan: &'a PlanFacts,
     written: Arc<PlanLine>,
-    context: &'a Context,
-    start: u64,
-    watch: &'a mut dyn Watch,
+    conduct: &'a mut dyn Conduct,
     keep: &'a mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
     records: Vec<Record>,
+    /// How many of them were there before.
+    done: usize,
+    /// What those took.
+    spent_ns: u64,
     /// What the record of the next slot has to say of the time before it.
     notice: Option<String>,
 }
@@ -150,119 +180,130 @@ enum Broken {
 
 impl Course<'_> {
     fn passes(&mut self, decided: &mut dyn FnMut(&[Record]) -> bool) -> Result<WhyEnded, LabError> {
+        // A look that an earlier beginning went past did not decide.
+        let done = self.records.iter().filter_map(place);
+        let looked_at = done.map(|trial| trial.block).max().unwrap_or(0);
         for pass in 0..self.plan.most_passes {
-            if pass >= self.plan.least_passes && self.elapsed() >= self.plan.budget_ns {
-                return Ok(WhyEnded::Budget);
-            }
-            for block in self.plan.order(pass).chunks(self.plan.arms.len()) {
-                match self.block(block)? {
+            for (index, row) in rows_of_pass(self.plan, pass).into_iter().enumerate() {
+                let Some(attempt) = self.next_attempt(pass, row) else {
+                    continue;
+                };
+                let spent = self.elapsed_ns() >= self.plan.budget_ns;
+                if index == 0 && attempt == 0 && pass >= self.plan.least_passes && spent {
+                    return Ok(WhyEnded::Budget);
+                }
+                match self.block(pass, row, attempt)? {
                     None => {}
                     Some(Broken::Failed(why)) => return Ok(WhyEnded::Failed(why)),
                     Some(Broken::Signal) => return Ok(WhyEnded::Signal),
                 }
             }
-            if self.plan.may_look(pass + 1) && decided(&self.records) {
+            if pass >= looked_at && may_look(self.plan, pass + 1) && decided(&self.records) {
                 return Ok(WhyEnded::Decided);
             }
         }
         Ok(WhyEnded::Passes)
     }
 
-    fn elapsed(&self) -> u64 {
-        self.context.clock.now().saturating_sub(self.start)
+    fn elapsed_ns(&self) -> u64 {
+        self.spent_ns.saturating_add(self.conduct.elapsed_ns())
+    }
+
+    /// The attempt with which a block begins, after those of an earlier beginning; `None` if one of
+    /// them is complete.
+    fn next_attempt(&self, pass: u32, row: usize) -> Option<u32> {
+        let is_here = |trial: &&Trial| trial.block == pass && trial.row_number as usize == row;
+        let done = self.records[..self.done].iter();
+        let slots: Vec<(&Trial, bool)> = done
+            .filter_map(|record| Some((place(record).filter(is_here)?, fault(record).is_none())))
+            .collect();
+        let Some(last) = slots.iter().map(|(trial, _)| trial.attempt).max() else {
+            return Some(0);
+        };
+        let good: BTreeSet<u32> = slots
+            .iter()
+            .filter(|(trial, good)| *good && trial.attempt == last)
+            .map(|(trial, _)| trial.arm_number)
+            .collect();
+        (good.len() < self.plan.arms.len()).then_some(last + 1)
     }
 
     /// Runs a block until it is complete; `None` if it is.
-    fn block(&mut self, first: &[Turn]) -> Result<Option<Broken>, LabError> {
-        let Some(Turn { pass, row, .. }) = first.first().copied() else {
-            return Ok(None);
-        };
+    fn block(&mut self, pass: u32, row: usize, first: u32) -> Result<Option<Broken>, LabError> {
         let mut last_failure = String::new();
-        for attempt in 0..MOST_ATTEMPTS {
-            let order = if attempt == 0 {
-                first.to_vec()
-            } else {
-                self.plan.block(pass, row, attempt)
-            };
-            match self.attempt(&order)? {
+        for attempt in first..first + MOST_FAILURES {
+            match self.attempt(&block(self.plan, pass, row, attempt))? {
                 Some(Broken::Failed(why)) => last_failure = why,
                 other @ (None | Some(Broken::Signal)) => return Ok(other),
             }
         }
         let row = &self.plan.rows[row].name;
         Ok(Some(Broken::Failed(format!(
-            "block {} of {row} failed {MOST_ATTEMPTS} times, the last time because {last_failure}",
+            "block {} of {row} failed {MOST_FAILURES} times, the last time because {last_failure}",
             pass + 1
         ))))
     }
 
     fn attempt(&mut self, order: &[Turn]) -> Result<Option<Broken>, LabError> {
         for turn in order {
-            if sys::caught_signal().is_some() {
+            if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
             }
             let record = self.slot(*turn)?;
-            let (status, message) = (record.outcome.status, record.outcome.message.clone());
-            let stopped = record.longest_stop_ns();
             (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
-            let wrote = drain::wrote(&record);
+            let (wrote, fault) = (wrote(&record), fault(&record));
             self.records.push(record);
-            if sys::caught_signal().is_some() {
+            if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
             }
             if wrote {
-                let workload = &self.plan.rows[turn.row].workloads[turn.arm];
-                self.notice = drain::settle(workload, self.context, self.plan.settle_ns);
+                self.notice = self.conduct.settle(*turn, self.plan.settle_ns);
             }
-            if status == Status::Ok && stopped > 0 {
+            if let Some(why) = fault {
                 let arm = &self.plan.arms[turn.arm].name;
-                let time = units::Nanos(stopped);
-                return Ok(Some(Broken::Failed(format!(
-                    "{arm}: the generator itself stood still for {time}"
-                ))));
-            }
-            if status != Status::Ok {
-                let arm = &self.plan.arms[turn.arm].name;
-                return Ok(Some(Broken::Failed(format!(
-                    "{arm}: {}",
-                    message.unwrap_or_else(|| "its run did not end well".into())
-                ))));
+                return Ok(Some(Broken::Failed(format!("{arm}: {why}"))));
             }
         }
         Ok(None)
     }
 
     fn slot(&mut self, turn: Turn) -> Result<Record, LabError> {
-        let plan = self.plan;
+        let (plan, number) = (self.plan, |index: usize| {
+            u32::try_from(index).unwrap_or(u32::MAX)
+        });
         let (row, arm) = (&plan.rows[turn.row], &plan.arms[turn.arm]);
-        let slot = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        self.watch.on(&Event::Slot(SlotPlace {
+        let last = self
+            .records
+            .iter()
+            .filter_map(place)
+            .map(|trial| trial.slot);
+        let slot = last.max().map_or(0, |last| last + 1);
+        self.conduct.tell(&SlotPlace {
             row: &row.name,
             arm: &arm.name,
             pass: turn.pass,
             attempt: turn.attempt,
             slot,
-            planned_slots: plan.most_passes.saturating_mul(plan.slots_per_pass()),
-            slots_per_pass: plan.slots_per_pass(),
-            elapsed_ns: self.elapsed(),
+            planned_slots: plan.most_passes.saturating_mul(slots_per_pass(plan)),
+            slots_per_pass: slots_per_pass(plan),
+            elapsed_ns: self.elapsed_ns(),
             budget_ns: plan.budget_ns,
-        }));
-        let mut workload = row.workloads[turn.arm].clone();
-        if !workload.verify.on {
-            // All arms of a block draw the same operations, every block others. What is verified
-            // was written from the seed that it has.
-            workload.seed = workload.seed.wrapping_add(u64::from(turn.pass));
-        }
-        let phase = Phase {
-            name: row.name.clone(),
-            workload,
-        };
-        let led = self.lead_in(&phase, turn)?;
-        let lead_in_ns = led.as_ref().map(|led| led.elapsed_ns);
-        // A lead-in that fails is the failure of its slot.
-        let mut record = match led.filter(|led| led.outcome.status != Status::Ok) {
-            Some(failed) => failed,
-            None => self.executed(&phase, turn)?,
+        });
+        let (outcome, lead_in_ns) = self.carried_out(turn);
+        let mut record = match outcome {
+            Ok(record) => record,
+            // What the user can mend, and what never worked, is an error of the experiment and no
+            // failure of a slot.
+            Err(Unstarted { source, record })
+                if turn.pass == 0 && record.outcome.exit_code == USAGE =>
+            {
+                return Err(LabError::Slot {
+                    arm: arm.name.clone(),
+                    row: row.name.clone(),
+                    source,
+                });
+            }
+            Err(unstarted) => *unstarted.record,
         };
         record.notices.extend(self.notice.take());
         record.trial = Some(Trial {
@@ -270,11 +311,12 @@ impl Course<'_> {
             arm: arm.name.clone(),
             row: row.name.clone(),
             block: turn.pass,
+            attempt: turn.attempt,
             slot,
             role: arm.role,
             stopping: plan.stopping,
-            arm_number: u32::try_from(turn.arm).unwrap_or(u32::MAX),
-            row_number: u32::try_from(turn.row).unwrap_or(u32::MAX),
+            arm_number: number(turn.arm),
+            row_number: number(turn.row),
             planned_blocks: Some(plan.most_passes),
             lead_in_ns,
             written_plan: Some(Arc::clone(&self.written)),
@@ -282,143 +324,123 @@ impl Course<'_> {
         Ok(record)
     }
 
-    /// Runs the lead-in of a slot, if its plan has one, and waits for what it wrote.
-    fn lead_in(&mut self, slot: &Phase, turn: Turn) -> Result<Option<Record>, LabError> {
-        let Some(workload) = lead_in::of(&slot.workload, self.plan.lead_in_ns) else {
-            return Ok(None);
-        };
-        let phase = Phase {
-            name: slot.name.clone(),
-            workload,
-        };
-        let record = self.executed(&phase, turn)?;
-        if drain::wrote(&record) {
-            let left = drain::settle(&phase.workload, self.context, self.plan.settle_ns);
-            self.notice = left.or(self.notice.take());
+    /// A turn from preparing to release, and how long its lead-in took, if its plan has one.
+    fn carried_out(&mut self, turn: Turn) -> (Result<Record, Unstarted>, Option<u64>) {
+        if let Err(unstarted) = self.conduct.prepare(turn) {
+            return (Err(unstarted), None);
         }
-        Ok(Some(record))
+        let mut lead_in_ns = None;
+        let mut outcome = self.lead_in(turn, &mut lead_in_ns);
+        match &mut outcome {
+            Ok(record) => self.conduct.release(turn, record),
+            Err(unstarted) => self.conduct.release(turn, &mut unstarted.record),
+        }
+        (outcome, lead_in_ns)
     }
 
-    fn executed(&mut self, phase: &Phase, turn: Turn) -> Result<Record, LabError> {
-        match execute(phase, self.context, &mut *self.watch) {
-            Ok(record) => Ok(record),
-            // What the user can mend, and what never worked, is an error of the experiment and no
-            // failure of a slot.
-            Err(source) if turn.pass == 0 && source.exit_code() == 2 => Err(LabError::Slot {
-                arm: self.plan.arms[turn.arm].name.clone(),
-                row: self.plan.rows[turn.row].name.clone(),
-                source: Box::new(source),
-            }),
-            Err(error) => Ok(unstarted(phase, self.context, &error)),
+    /// Measures a slot after its lead-in. A lead-in that fails is the failure of its slot.
+    fn lead_in(&mut self, turn: Turn, took: &mut Option<u64>) -> Result<Record, Unstarted> {
+        let (longest_ns, settle_ns) = (self.plan.lead_in_ns, self.plan.settle_ns);
+        if longest_ns > 0 {
+            let led = self.conduct.measure(turn, Work::LeadIn { longest_ns })?;
+            *took = Some(led.elapsed_ns);
+            if wrote(&led) {
+                let left = self.conduct.settle(turn, settle_ns);
+                self.notice = left.or(self.notice.take());
+            }
+            if led.outcome.status != Status::Ok {
+                return Ok(led);
+            }
         }
+        self.conduct.measure(turn, Work::Slot)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arm, Row};
-    use host::Machine;
-    use host::NoWatch;
-    use record::{Calibration, FathomVersion, Role, Stopping};
-    use std::collections::{BTreeMap, BTreeSet};
-    use std::path::Path;
-    use sys::MachineClock;
-    use workload::{Workload, settings};
+    use crate::mock::{
+        Mock, Outcome, SLOT_NS, carry_out, failed, most_steps, plan, reads, unstarted,
+    };
+    use record::{Operations, Stopping};
+    use std::collections::BTreeMap;
 
-    fn context() -> Context {
-        Context {
-            clock: MachineClock::monotonic(),
-            machine: Machine::at(Path::new("/")),
-            fathom: FathomVersion::default(),
-            calibration: Calibration::default(),
-            interval_ns: 1_000_000_000,
-            target: None,
-        }
+    const ARMS: [&str; 2] = ["base", "other"];
+
+    fn fixed(rows: &[&str], passes: u32) -> PlanFacts {
+        plan(&ARMS, rows, Stopping::Fixed, [passes, passes])
     }
 
-    fn workload(options: &[(&str, &str)]) -> Workload {
-        let mut out = Workload::default();
-        for (key, value) in options {
-            settings::apply(&mut out, key, value).unwrap();
-        }
-        out
+    fn ended(outcome: Outcome) -> Ended {
+        outcome.ended.unwrap().unwrap()
     }
 
-    fn sim(model: &str) -> Workload {
-        workload(&[
-            ("engine", "sim"),
-            ("sim-model", model),
-            ("file-size", "1M"),
-            ("total-bytes", "64K"),
-        ])
-    }
-
-    fn plan(rows: &[&str], stopping: Stopping, passes: [u32; 2]) -> Plan {
-        let arm = |name: &str, role| Arm {
-            name: name.into(),
-            role,
-        };
-        Plan {
-            name: "test".into(),
-            arms: vec![arm("base", Role::Baseline), arm("other", Role::Candidate)],
-            rows: rows
-                .iter()
-                .map(|name| Row {
-                    name: (*name).into(),
-                    workloads: vec![sim("latency=10us"), sim("latency=20us")],
-                })
-                .collect(),
-            stopping,
-            least_passes: passes[0],
-            most_passes: passes[1],
-            budget_ns: u64::MAX,
-            settle_ns: 0,
-            lead_in_ns: 0,
-            seed: 3,
-            question: None,
-        }
-    }
-
-    fn run_all(
-        plan: &Plan,
-        keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
-        decided: &mut dyn FnMut(&[Record]) -> bool,
-    ) -> Ended {
-        run(plan, &context(), &mut NoWatch, keep, decided).unwrap()
+    fn well(plan: &PlanFacts) -> Ended {
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        ended(carry_out(plan, vec![], &mut mock, &mut |_| true))
     }
 
     fn trial(record: &Record) -> &Trial {
         record.trial.as_ref().unwrap()
     }
 
+    fn wrote_some() -> Record {
+        let mut out = reads(1);
+        let one = Operations {
+            count: 1,
+            ..Operations::default()
+        };
+        out.operations.insert("write", one);
+        out
+    }
+
+    /// Of each block the arms of its last attempt, if all of them are good.
+    fn complete(records: &[Record]) -> BTreeMap<(u32, u32), BTreeSet<u32>> {
+        let mut out: BTreeMap<(u32, u32), (u32, BTreeSet<u32>)> = BTreeMap::new();
+        for record in records {
+            let trial = trial(record);
+            let block = out.entry((trial.row_number, trial.block)).or_default();
+            if block.0 != trial.attempt {
+                *block = (trial.attempt, BTreeSet::new());
+            }
+            if fault(record).is_none() {
+                block.1.insert(trial.arm_number);
+            }
+        }
+        let blocks = out.into_iter().map(|(block, (_, arms))| (block, arms));
+        blocks
+            .filter(|(_, arms)| arms.len() == ARMS.len())
+            .collect()
+    }
+
     #[test]
     fn every_slot_is_a_record_in_its_place_and_in_the_order_of_the_plan() {
-        let plan = plan(&["r", "s"], Stopping::Fixed, [3, 3]);
-        let mut kept = Vec::new();
-        let ended = run_all(
-            &plan,
-            &mut |line| {
-                kept.push(match line {
-                    Kept::Plan(plan) => plan.hash.clone(),
-                    Kept::Record(record) => record.id.clone(),
-                });
-                Ok(())
-            },
-            &mut |_| panic!("an experiment of fixed length is not looked at"),
-        );
-        assert_eq!(
-            (ended.why, ended.records.len(), kept.len()),
-            (WhyEnded::Passes, 12, 13)
-        );
-        assert_eq!(kept[0], plan.hash(), "the plan comes first");
-        let order: Vec<Turn> = (0..3).flat_map(|pass| plan.order(pass)).collect();
+        let plan = fixed(&["r", "s"], 3);
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        let outcome = carry_out(&plan, vec![], &mut mock, &mut |_| {
+            panic!("an experiment of fixed length is not looked at")
+        });
+        assert_eq!((outcome.plans, outcome.kept.len()), (1, 12));
+        let places = mock.places.clone();
+        assert_eq!(places[0], (0, 0, 12));
+        assert_eq!(places[11], (11, 2, 12));
+        let ended = ended(outcome);
+        assert_eq!(ended.why, WhyEnded::Passes);
+        let order: Vec<Turn> = (0..3)
+            .flat_map(|pass| {
+                rows_of_pass(&plan, pass)
+                    .into_iter()
+                    .map(move |row| (pass, row))
+            })
+            .flat_map(|(pass, row)| block(&plan, pass, row, 0))
+            .collect();
         for ((slot, turn), record) in (0..).zip(order).zip(&ended.records) {
             let expected = Trial {
                 plan: plan.hash(),
                 arm: plan.arms[turn.arm].name.clone(),
                 row: plan.rows[turn.row].name.clone(),
                 block: turn.pass,
+                attempt: 0,
                 slot,
                 role: plan.arms[turn.arm].role,
                 stopping: Stopping::Fixed,
@@ -426,174 +448,191 @@ mod tests {
                 row_number: u32::try_from(turn.row).unwrap(),
                 planned_blocks: Some(3),
                 lead_in_ns: None,
-                written_plan: Some(Arc::new(plan.facts().line())),
+                written_plan: Some(Arc::new(plan.clone().line())),
             };
             assert_eq!(trial(record), &expected);
         }
     }
 
     #[test]
-    fn with_lead_ins_every_slot_follows_its_own_arm_and_only_slots_are_records() {
-        let led = Plan {
-            lead_in_ns: 1_000_000,
-            ..plan(&["r"], Stopping::Fixed, [3, 3])
+    fn a_turn_is_prepared_led_in_measured_released_and_settled() {
+        let led = PlanFacts {
+            lead_in_ns: 1,
+            ..plan(&["a"], &["r"], Stopping::Fixed, [1, 1])
         };
-        let ended = run_all(&led, &mut |_| Ok(()), &mut |_| true);
-        assert_eq!((ended.why, ended.records.len()), (WhyEnded::Passes, 6));
-        // 16 operations of 10 and of 20 us: each lead-in is the work of its own slot.
-        for record in &ended.records {
-            let took = trial(record).lead_in_ns.unwrap();
-            assert!(
-                took >= record.elapsed_ns / 2,
-                "{took} {}",
-                record.elapsed_ns
-            );
-            assert_eq!(record.operations.kind("read").unwrap().count, 16);
-        }
+        let mut mock = Mock::new(|_, _, _| Ok(wrote_some()));
+        mock.left = Some("the lead-in had not settled".into());
+        let ended = ended(carry_out(&led, vec![], &mut mock, &mut |_| true));
+        let log = [
+            "prepare 000",
+            "lead 000",
+            "settle 000",
+            "measure 000",
+            "release 000",
+            "settle 000",
+        ];
+        assert_eq!(mock.log, log);
+        assert_eq!(trial(&ended.records[0]).lead_in_ns, Some(SLOT_NS));
+        assert_eq!(ended.records[0].notices, ["the lead-in had not settled"]);
     }
 
     #[test]
-    fn arms_of_a_block_share_a_seed_and_blocks_do_not() {
-        let ended = run_all(
-            &plan(&["r"], Stopping::Fixed, [4, 4]),
-            &mut |_| Ok(()),
-            &mut |_| true,
-        );
-        let mut seeds: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-        for record in &ended.records {
-            seeds
-                .entry(trial(record).block)
-                .or_default()
-                .insert(record.effective["seed"].clone());
-        }
-        assert!(
-            seeds.values().all(|of_block| of_block.len() == 1),
-            "{seeds:?}"
-        );
-        assert_eq!(
-            seeds.into_values().flatten().collect::<BTreeSet<_>>().len(),
-            4
-        );
+    fn what_was_not_written_in_time_is_said_by_the_next_slot() {
+        let mut mock = Mock::new(|_, _, _| Ok(wrote_some()));
+        mock.left = Some("34 MiB unwritten".into());
+        let ended = ended(carry_out(&fixed(&["r"], 1), vec![], &mut mock, &mut |_| {
+            true
+        }));
+        assert!(ended.records[0].notices.is_empty());
+        assert_eq!(ended.records[1].notices, ["34 MiB unwritten"]);
+    }
+
+    #[test]
+    fn only_what_leaves_something_behind_is_waited_for() {
+        assert!(wrote(&wrote_some()) && !wrote(&reads(9)) && !wrote(&Record::default()));
+        let warmed = Record {
+            warmup: wrote_some().operations,
+            ..reads(9)
+        };
+        let filled = Record {
+            fill: Some(record::Fill {
+                bytes: 1,
+                ..record::Fill::default()
+            }),
+            ..reads(9)
+        };
+        let made = Record {
+            load: Some(record::LoadAccount {
+                setup: wrote_some().operations,
+                ..record::LoadAccount::default()
+            }),
+            ..reads(9)
+        };
+        assert!(wrote(&warmed) && wrote(&filled) && wrote(&made));
     }
 
     #[test]
     fn an_open_experiment_is_looked_at_after_whole_passes_at_the_looks_alone() {
+        let open = plan(&ARMS, &["r"], Stopping::Open, [8, 90]);
         let mut looks = Vec::new();
-        let ended = run_all(
-            &plan(&["r"], Stopping::Open, [8, 90]),
-            &mut |_| Ok(()),
-            &mut |records| {
-                looks.push(records.len());
-                records.len() == 24
-            },
-        );
-        assert_eq!((looks, ended.why), (vec![16, 20, 24], WhyEnded::Decided));
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        let outcome = carry_out(&open, vec![], &mut mock, &mut |records| {
+            looks.push(records.len());
+            records.len() == 24
+        });
+        let why = ended(outcome).why;
+        assert_eq!((looks, why), (vec![16, 20, 24], WhyEnded::Decided));
     }
 
     #[test]
     fn the_least_passes_run_without_a_budget_and_no_more() {
-        let ended = run_all(
-            &Plan {
-                budget_ns: 0,
-                ..plan(&["r"], Stopping::Open, [3, 9])
-            },
-            &mut |_| Ok(()),
-            &mut |_| false,
-        );
+        let poor = PlanFacts {
+            budget_ns: 0,
+            ..plan(&ARMS, &["r"], Stopping::Open, [3, 9])
+        };
+        let ended = well(&poor);
         assert_eq!((ended.why, ended.records.len()), (WhyEnded::Budget, 6));
     }
 
     #[test]
-    fn a_failed_slot_repeats_its_whole_block_under_the_same_number() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("place");
-        std::fs::create_dir(&place).unwrap();
-        let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
-        plan.rows[0].workloads[1] = Workload {
-            targets: vec![place.join("f")],
-            ..workload(&[("file-size", "64K"), ("total-bytes", "64K")])
+    fn no_pass_begins_after_the_budget() {
+        let budget = PlanFacts {
+            budget_ns: 9 * SLOT_NS,
+            ..plan(&ARMS, &["r"], Stopping::Open, [1, 9])
         };
-        let mut away = false;
-        let ended = run_all(
-            &plan,
-            &mut |line| {
-                let Kept::Record(record) = line else {
-                    return Ok(());
-                };
-                if record.outcome.status != Status::Ok {
-                    std::fs::create_dir(&place)?;
-                } else if trial(record).block == 0 && std::mem::replace(&mut away, true) {
-                    std::fs::remove_dir_all(&place)?;
-                }
-                Ok(())
-            },
-            &mut |_| true,
+        assert_eq!(
+            well(&budget).records.len(),
+            10,
+            "the pass that had begun is ended"
         );
+    }
+
+    #[test]
+    fn a_failed_slot_repeats_its_whole_block_under_the_same_number() {
+        let mut fails = true;
+        let mut mock = Mock::new(|turn, _, _| {
+            let breaks = turn.pass == 1 && turn.arm == 1 && std::mem::take(&mut fails);
+            Ok(if breaks {
+                failed(Status::Failed, 1)
+            } else {
+                reads(1)
+            })
+        });
+        let ended = ended(carry_out(&fixed(&["r"], 3), vec![], &mut mock, &mut |_| {
+            true
+        }));
         assert_eq!(ended.why, WhyEnded::Passes);
-        let of_block: Vec<(&str, Status)> = ended
+        let of_block = ended
             .records
             .iter()
-            .filter(|r| trial(r).block == 1)
-            .map(|r| (trial(r).arm.as_str(), r.outcome.status))
+            .filter(|record| trial(record).block == 1);
+        let again: Vec<u32> = of_block
+            .filter(|record| trial(record).attempt == 1)
+            .map(|record| trial(record).arm_number)
             .collect();
-        let failed = of_block
+        assert_eq!(again.len(), 2);
+        assert_eq!(complete(&ended.records).len(), 3);
+        let slots: Vec<u32> = ended
+            .records
             .iter()
-            .position(|(_, status)| *status != Status::Ok)
-            .expect("the directory was away");
-        assert_eq!(of_block[failed], ("other", Status::Failed));
-        let again: BTreeSet<&str> = of_block[failed + 1..].iter().map(|(arm, _)| *arm).collect();
-        assert_eq!(
-            (again.len(), of_block.len()),
-            (2, failed + 3),
-            "{of_block:?}"
-        );
-        assert!(
-            (0..)
-                .zip(&ended.records)
-                .all(|(slot, record)| trial(record).slot == slot),
-            "every attempt takes slots of its own"
-        );
+            .map(|record| trial(record).slot)
+            .collect();
+        assert!((0..).zip(slots).all(|(expected, slot)| expected == slot));
     }
 
     #[test]
     fn what_fails_every_time_ends_the_experiment_with_its_reason() {
-        let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
-        plan.rows[0].workloads[1] = sim("latency=10us,error-every=3");
-        let ended = run_all(&plan, &mut |_| Ok(()), &mut |_| true);
-        let WhyEnded::Failed(why) = ended.why else {
-            panic!("{:?}", ended.why)
-        };
-        assert!(
-            why.starts_with("block 1 of r failed 3 times, the last time because other: "),
-            "{why}"
-        );
+        let mut mock = Mock::new(|turn, _, _| {
+            Ok(if turn.arm == 1 {
+                failed(Status::Failed, 1)
+            } else {
+                reads(1)
+            })
+        });
+        let ended = ended(carry_out(&fixed(&["r"], 3), vec![], &mut mock, &mut |_| {
+            true
+        }));
+        let why = "block 1 of r failed 3 times, the last time because other: it broke";
+        assert_eq!(ended.why, WhyEnded::Failed(why.into()));
         let failed = ended
             .records
             .iter()
-            .filter(|record| record.outcome.status != Status::Ok)
-            .count();
-        assert_eq!(failed, 3, "each failure is a record");
+            .filter(|record| fault(record).is_some());
+        assert_eq!(failed.count(), 3, "each failure is a record");
     }
 
     #[test]
-    fn an_arm_that_cannot_work_is_an_error_and_not_a_failure() {
-        let mut plan = plan(&["r"], Stopping::Fixed, [3, 3]);
-        plan.rows[0].workloads[1] = Workload {
-            targets: vec!["/no/such/place/f".into()],
-            ..Workload::default()
+    fn what_cannot_work_is_an_error_at_first_and_a_failed_slot_later() {
+        let refused = |in_pass: u32, exit_code: i32| {
+            let mut mock = Mock::new(move |turn, _, _| {
+                if turn.pass == in_pass && turn.arm == 1 && turn.attempt == 0 {
+                    Err(unstarted(failed(Status::Failed, exit_code)))
+                } else {
+                    Ok(reads(1))
+                }
+            });
+            let outcome = carry_out(&fixed(&["r"], 2), vec![], &mut mock, &mut |_| true);
+            let released = mock
+                .log
+                .iter()
+                .filter(|step| step.starts_with("release"))
+                .count();
+            let prepared = mock
+                .log
+                .iter()
+                .filter(|step| step.starts_with("prepare"))
+                .count();
+            assert_eq!(released, prepared, "whatever was prepared is released");
+            outcome.ended.unwrap()
         };
-        let error = run(
-            &plan,
-            &context(),
-            &mut NoWatch,
-            &mut |_| Ok(()),
-            &mut |_| true,
-        )
-        .unwrap_err();
-        assert!(
-            matches!(&error, LabError::Slot { arm, row, source } if arm == "other" && row == "r" && source.exit_code() == 2),
-            "{error}"
-        );
+        let error = refused(0, 2).unwrap_err();
+        assert_eq!(error.to_string(), "other in r: not here");
+        assert!(matches!(error, LabError::Slot { .. }));
+        for (in_pass, exit_code) in [(0, 1), (1, 2)] {
+            let ended = refused(in_pass, exit_code).unwrap();
+            let faults = ended.records.iter().filter_map(fault).count();
+            assert_eq!((ended.why, faults), (WhyEnded::Passes, 1));
+        }
     }
 
     #[test]
@@ -601,20 +640,14 @@ mod tests {
         let mut calls = 0;
         let mut keep = |line: Kept<'_>| {
             calls += 1;
-            if let Kept::Record(_) = line {
-                Err("the disk is full".into())
-            } else {
-                Ok(())
+            match line {
+                Kept::Record(_) => Err("the disk is full".into()),
+                Kept::Plan(_) => Ok(()),
             }
         };
-        let error = run(
-            &plan(&["r"], Stopping::Fixed, [3, 3]),
-            &context(),
-            &mut NoWatch,
-            &mut keep,
-            &mut |_| true,
-        )
-        .unwrap_err();
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        let plan = fixed(&["r"], 3);
+        let error = run(&plan, vec![], &mut mock, &mut keep, &mut |_| true).unwrap_err();
         assert_eq!(
             (error.to_string().as_str(), calls),
             ("a record cannot be kept: the disk is full", 2)
@@ -623,59 +656,184 @@ mod tests {
 
     #[test]
     fn plans_that_say_nothing_are_refused() {
-        let good = plan(&["r"], Stopping::Fixed, [3, 3]);
-        for bad in [
-            Plan {
-                arms: vec![],
-                ..good.clone()
-            },
-            Plan {
-                rows: vec![],
-                ..good.clone()
-            },
-            Plan {
-                most_passes: 0,
-                least_passes: 0,
-                ..good.clone()
-            },
-            Plan {
-                least_passes: 4,
-                ..good.clone()
-            },
-            Plan {
-                rows: vec![Row {
-                    name: "r".into(),
-                    workloads: vec![sim("latency=1us")],
-                }],
-                ..good.clone()
-            },
-        ] {
-            let outcome = run(&bad, &context(), &mut NoWatch, &mut |_| Ok(()), &mut |_| {
-                true
-            });
-            assert!(matches!(outcome, Err(LabError::Plan(_))), "{bad:?}");
+        let changes: [fn(&mut PlanFacts); 5] = [
+            |plan| plan.arms.clear(),
+            |plan| plan.rows.clear(),
+            |plan| (plan.least_passes, plan.most_passes) = (0, 0),
+            |plan| plan.least_passes = 4,
+            |plan| plan.rows[0].workloads.truncate(1),
+        ];
+        for change in changes {
+            let mut bad = fixed(&["r"], 3);
+            change(&mut bad);
+            let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+            let outcome = carry_out(&bad, vec![], &mut mock, &mut |_| true);
+            assert!(
+                matches!(outcome.ended, Some(Err(LabError::Plan(_)))),
+                "{bad:?}"
+            );
         }
     }
 
     #[test]
-    fn the_watch_hears_of_every_slot_before_it_begins() {
-        struct Told(Vec<(u32, u32, u32)>);
-        impl Watch for Told {
-            fn on(&mut self, event: &Event<'_>) {
-                if let Event::Slot(place) = event {
-                    self.0.push((place.slot, place.pass, place.planned_slots));
-                }
-            }
+    fn a_signal_between_any_two_steps_ends_it_and_what_was_measured_is_kept() {
+        let plan = fixed(&["r", "s"], 2);
+        for step in 0..most_steps(&plan) {
+            let mut mock = Mock::new(|_, _, _| Ok(wrote_some()));
+            mock.stopped_at = Some(step);
+            let outcome = carry_out(&plan, vec![], &mut mock, &mut |_| true);
+            let measured = mock.log.iter().filter(|step| step.starts_with("measure"));
+            assert_eq!(outcome.kept.len(), measured.count());
+            let why = ended(outcome).why;
+            assert!(
+                matches!(why, WhyEnded::Signal | WhyEnded::Passes),
+                "{why:?}"
+            );
         }
-        let mut told = Told(Vec::new());
-        run(
-            &plan(&["r"], Stopping::Fixed, [2, 2]),
-            &context(),
-            &mut told,
-            &mut |_| Ok(()),
-            &mut |_| true,
-        )
-        .unwrap();
-        assert_eq!(told.0, [(0, 0, 4), (1, 0, 4), (2, 1, 4), (3, 1, 4)]);
+    }
+
+    #[test]
+    fn killed_before_any_step_it_resumes_to_all_blocks_of_the_plan() {
+        let led = PlanFacts {
+            lead_in_ns: 1,
+            ..fixed(&["r", "s"], 3)
+        };
+        for killed_at in 0..most_steps(&led) {
+            let mut first = Mock::new(|_, _, _| Ok(wrote_some()));
+            first.killed_at = Some(killed_at);
+            let begun = carry_out(&led, vec![], &mut first, &mut |_| true);
+            let measured = first.log.iter().filter(|step| step.starts_with("measure"));
+            assert!(
+                measured.count() <= begun.kept.len() + 1,
+                "one slot is lost at most"
+            );
+            let mut second = Mock::new(|_, _, _| Ok(wrote_some()));
+            let resumed = carry_out(&led, begun.kept.clone(), &mut second, &mut |_| true);
+            let (plans, new) = (resumed.plans, resumed.kept.len());
+            let ended = ended(resumed);
+            assert_eq!(ended.why, WhyEnded::Passes);
+            assert_eq!(
+                plans,
+                usize::from(begun.kept.is_empty()),
+                "the plan is kept once"
+            );
+            assert_eq!(
+                ended.records[..begun.kept.len()],
+                begun.kept,
+                "killed at {killed_at}"
+            );
+            assert_eq!(complete(&ended.records).len(), 6, "killed at {killed_at}");
+            // All that is measured again is the block that was under way.
+            assert!(ended.records.len() <= 12 + 1 && new <= 12);
+            let slots: BTreeSet<u32> = ended
+                .records
+                .iter()
+                .map(|record| trial(record).slot)
+                .collect();
+            assert_eq!(
+                slots.len(),
+                ended.records.len(),
+                "no slot has the number of another"
+            );
+        }
+    }
+
+    #[test]
+    fn a_resumed_block_is_drawn_anew_and_interruptions_are_no_failures() {
+        let plan = fixed(&["r"], 1);
+        let mut done: Vec<Record> = Vec::new();
+        for interruptions in 1..=5 {
+            let mut mock = Mock::new(|_, _, _| Ok(failed(Status::Interrupted, 130)));
+            mock.stopped_at = Some(2);
+            let outcome = carry_out(&plan, done.clone(), &mut mock, &mut |_| true);
+            done.extend(outcome.kept);
+            assert_eq!(trial(done.last().unwrap()).attempt, interruptions - 1);
+        }
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        let ended = ended(carry_out(&plan, done, &mut mock, &mut |_| true));
+        assert_eq!(ended.why, WhyEnded::Passes);
+        let last = &ended.records[5..];
+        let expected: Vec<usize> = block(&plan, 0, 0, 5).iter().map(|turn| turn.arm).collect();
+        let arms: Vec<usize> = last
+            .iter()
+            .map(|record| trial(record).arm_number as usize)
+            .collect();
+        assert_eq!(arms, expected);
+    }
+
+    #[test]
+    fn a_look_that_was_passed_is_not_taken_again_and_one_that_was_missed_is() {
+        let open = plan(&ARMS, &["r"], Stopping::Open, [8, 90]);
+        let all = well(&fixed(&["r"], 9)).records;
+        let mut of_plan = all.clone();
+        for record in &mut of_plan {
+            record.trial.as_mut().unwrap().plan = open.hash();
+        }
+        for (done, expected) in [(16, 16), (18, 20)] {
+            let mut looks = Vec::new();
+            let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+            let before = of_plan[..done].to_vec();
+            carry_out(&open, before, &mut mock, &mut |records| {
+                looks.push(records.len());
+                true
+            });
+            assert_eq!(looks, [expected], "after {done} slots");
+        }
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        let other = carry_out(&open, all, &mut mock, &mut |_| true);
+        assert_eq!(
+            ended(other).records.len(),
+            16,
+            "records of other plans do not count"
+        );
+    }
+
+    #[test]
+    fn what_was_spent_before_counts_for_the_budget() {
+        let budget = PlanFacts {
+            budget_ns: 6 * SLOT_NS,
+            ..plan(&ARMS, &["r"], Stopping::Open, [1, 9])
+        };
+        let mut mock = Mock::new(|_, _, _| Ok(reads(1)));
+        mock.stopped_at = Some(9);
+        let begun = carry_out(&budget, vec![], &mut mock, &mut |_| false);
+        assert_eq!(begun.kept.len(), 3);
+        let mut again = Mock::new(|_, _, _| Ok(reads(1)));
+        let ended = ended(carry_out(&budget, begun.kept, &mut again, &mut |_| false));
+        assert_eq!((ended.why, ended.records.len()), (WhyEnded::Budget, 7));
+    }
+
+    /// Ratios of the second arm to the first, as logarithms by block.
+    fn ratios(records: &[Record]) -> Vec<f64> {
+        let mut blocks: BTreeMap<u32, [f64; 2]> = BTreeMap::new();
+        for record in records {
+            let count = units::lossless::u64_to_f64(record.operations.count());
+            let trial = trial(record);
+            blocks.entry(trial.block).or_default()[trial.arm_number as usize] = count.ln();
+        }
+        blocks
+            .into_values()
+            .map(|[base, other]| other - base)
+            .collect()
+    }
+
+    #[test]
+    fn drift_is_no_difference_and_hides_none() {
+        for (slower, expected) in [(0.0, 0.0), (0.1, 0.9_f64.ln())] {
+            // Every slot is 1 % slower than the one before.
+            let mut mock = Mock::new(|turn, _, step| {
+                let drift = 0.99_f64.powi(i32::try_from(step / 3).unwrap());
+                let own = if turn.arm == 1 { 1.0 - slower } else { 1.0 };
+                let count = 1e9 * drift * own;
+                Ok(reads(units::lossless::f64_to_u64_saturating(count)))
+            });
+            let outcome = carry_out(&fixed(&["r"], 60), vec![], &mut mock, &mut |_| true);
+            let found = stats::hodges_lehmann(&ratios(&ended(outcome).records), 0.95);
+            assert!(
+                found.low <= expected && expected <= found.high,
+                "{slower}: {found:?}"
+            );
+            assert_eq!(found.high < 0.0, slower > 0.0, "{slower}: {found:?}");
+        }
     }
 }

@@ -1,29 +1,36 @@
-//! Experiments: arms and rows measured in blocks of random order, one fresh run a slot.
+//! Experiments: what is measured next, and when it is enough.
 //!
-//! A [`Plan`] says everything before the first slot: what is compared, under which circumstances,
-//! in which order, and when it may end. [`run`] carries it out. What holds whatever happens:
+//! A plan ([`record::PlanFacts`]) says everything before the first slot: what is compared, under which
+//! circumstances, in which order, and when it may end. [`run`] goes through it, [`find_limit`] looks
+//! for the highest rate at which a threshold holds; what a slot does is carried out by a [`Conduct`].
+//! What holds whatever happens:
 //! * A slot is one fresh run. What it measured, or why it failed, is handed over as a record before
 //!   the next slot begins.
 //! * The order inside a block is random, so the sign of a difference between equal arms is a fair
-//!   coin.
-//! * A block in which a slot failed is repeated as a whole, in a new order, under the same number:
-//!   a pair is never made of two attempts.
+//!   coin. It follows from the plan alone.
+//! * A block in which a slot failed, or that was interrupted, is repeated as a whole, in a new
+//!   order, under the same number: a pair is never made of two attempts.
 //! * Where a plan has lead-ins, what runs right before a slot is its own arm.
 //! * What a slot wrote is on the device before the next slot begins, or the next record says that
 //!   it is not.
 //!
-//! Deliberately absent: judging. Whether the numbers suffice is asked of the caller at the looks
-//! that the plan permits.
+//! Deliberately absent: measuring, clocks and the machine; and judging. Whether the numbers suffice
+//! is asked of the caller at the looks that the plan permits.
 #![forbid(unsafe_code)]
 
-mod drain;
-mod execute;
-mod lead_in;
-mod plan;
-pub mod profile;
-mod ready;
+mod conduct;
+mod course;
+mod error;
+mod knee;
+mod limit;
+mod order;
 
-pub use execute::{Ended, KeepError, Kept, LabError, MOST_ATTEMPTS, WhyEnded, run};
-pub use lead_in::usual_lead_in_ns;
-pub use plan::{Arm, Plan, Row, Turn, drawn_seed};
-pub use ready::ready;
+#[cfg(test)]
+mod mock;
+
+pub use conduct::{Conduct, Turn, Unstarted, Work, measure_once};
+pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, run, wrote};
+pub use error::{KeepError, LabError};
+pub use knee::KneeSearch;
+pub use limit::{LimitFound, LimitSearch, find_limit};
+pub use order::{slots_per_pass, usual_lead_in_ns};

@@ -13,8 +13,7 @@
 //!   written is an error.
 //! * Requests of setup and teardown are counted apart, and only what a load made is removed.
 //! * Keys are neither shown nor recorded.
-//! * Everything that decides (ramps, schedules, choices, thresholds, the search for a knee, the
-//!   response parser) is pure.
+//! * Everything that decides (ramps, schedules, choices, thresholds, the response parser) is pure.
 //!
 //! Deliberately absent: redirects, cookies, and virtual-host addressing of buckets.
 #![forbid(unsafe_code)]
@@ -29,7 +28,6 @@ mod failure;
 mod habits;
 mod handoff;
 mod http2;
-mod knee;
 mod ledger;
 mod payload;
 mod plan;
@@ -49,7 +47,6 @@ mod worker;
 pub use connection::{HttpVersion, Trust};
 pub use error::LoadError;
 pub use execute::{Setup, execute};
-pub use knee::KneeSearch;
 pub use payload::ObjectData;
 pub use plan::LoadPlan;
 pub use ramp::{Leg, Ramp, Spacing};

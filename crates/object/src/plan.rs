@@ -6,7 +6,7 @@ use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::verbs::Services;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
 /// What to run, against what, and how.
@@ -166,6 +166,25 @@ impl LoadPlan {
                 },
             );
         }
+        out
+    }
+
+    /// The kinds of requests that it will make, as records name them.
+    #[must_use]
+    pub fn kinds(&self) -> BTreeSet<&'static str> {
+        let calls = self.scenario.calls();
+        calls.into_iter().map(|call| call.request().name).collect()
+    }
+
+    /// The same load for this time at the level of its peak, without a warm-up and held to nothing.
+    #[must_use]
+    pub fn at_its_peak(&self, for_ns: u64) -> Self {
+        let mut out = self.clone();
+        out.warmup_ns = 0;
+        out.scenario.thresholds.clear();
+        let (Arrivals::Closed { users: course } | Arrivals::Open { rate: course, .. }) =
+            &mut out.scenario.arrivals;
+        *course = crate::Ramp::constant(course.peak(), for_ns);
         out
     }
 

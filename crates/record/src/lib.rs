@@ -50,4 +50,4 @@ pub use record::{
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
-pub use trial::{Role, Stopping, Trial};
+pub use trial::{Role, SlotPlace, Stopping, Trial};

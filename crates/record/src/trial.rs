@@ -16,6 +16,10 @@ pub struct Trial {
     pub row: String,
     /// From 0.
     pub block: u32,
+    /// How often this block was begun before this slot's attempt; only slots of one attempt are
+    /// compared.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub attempt: u32,
     /// Position in the order of all slots, from 0.
     pub slot: u32,
     /// What the arm is compared as.
@@ -41,6 +45,32 @@ pub struct Trial {
     /// The plan itself, where the file has it; the same for all records of one plan.
     #[serde(skip)]
     pub written_plan: Option<Arc<PlanLine>>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks with a reference"
+)]
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 0
+}
+
+/// Where an experiment stands when a slot is about to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotPlace<'a> {
+    pub row: &'a str,
+    pub arm: &'a str,
+    /// From 0, as all numbers here.
+    pub pass: u32,
+    pub attempt: u32,
+    /// Number of this slot, repeated ones counted.
+    pub slot: u32,
+    /// Slots that run unless the experiment decides earlier, its budget ends, or blocks must be
+    /// repeated.
+    pub planned_slots: u32,
+    pub slots_per_pass: u32,
+    pub elapsed_ns: u64,
+    pub budget_ns: u64,
 }
 
 /// What an arm is compared as.

@@ -198,9 +198,11 @@ pub(super) fn complete<'a, K: Ord + Copy>(
 
 fn last_attempt<K: Ord + Copy>(mut slots: Vec<(K, &Record)>) -> BTreeMap<K, &Record> {
     slots.sort_by_key(|(_, record)| moment(record));
-    let mut attempt = BTreeMap::new();
+    let (mut attempt, mut number) = (BTreeMap::new(), None);
     for (arm, record) in slots {
-        if record.outcome.status != Status::Ok || attempt.contains_key(&arm) {
+        let of = record.trial.as_ref().map(|trial| trial.attempt);
+        let is_another = number.replace(of) != Some(of);
+        if record.outcome.status != Status::Ok || attempt.contains_key(&arm) || is_another {
             attempt.clear();
         }
         if record.outcome.status == Status::Ok {
@@ -208,4 +210,37 @@ fn last_attempt<K: Ord + Copy>(mut slots: Vec<(K, &Record)>) -> BTreeMap<K, &Rec
         }
     }
     attempt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Trial;
+
+    #[test]
+    fn slots_of_two_attempts_are_no_pair() {
+        let slot = |arm, attempt, slot| {
+            let trial = Trial {
+                attempt,
+                slot,
+                ..Trial::default()
+            };
+            let record = Record {
+                trial: Some(trial),
+                ..Record::default()
+            };
+            (arm, record)
+        };
+        let arms = |slots: &[(u32, Record)]| {
+            let slots = slots.iter().map(|(arm, record)| (*arm, record));
+            complete(slots, 2).len()
+        };
+        // Interrupted after arm 0, resumed with arm 1 first.
+        let mut slots = vec![slot(0, 0, 0), slot(1, 1, 1)];
+        assert_eq!(arms(&slots), 0);
+        slots.push(slot(0, 1, 2));
+        assert_eq!(arms(&slots), 1);
+        let old = [slot(0, 0, 0), slot(1, 0, 1)];
+        assert_eq!(arms(&old), 1);
+    }
 }

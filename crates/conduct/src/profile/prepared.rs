@@ -11,9 +11,10 @@ use super::timetable::{last_pass_ns, slot_times};
 use super::{
     ProfileError, ProfileRequest, RowsLeftOut, end_after, leave_out, make_file, rows, told,
 };
-use crate::{Arm, Plan, Row, drawn_seed, usual_lead_in_ns};
+use crate::{Experiment, Row, Task, drawn_seed};
 use host::{Context, Watch};
-use record::Stopping;
+use lab::usual_lead_in_ns;
+use record::{PlanFacts, PlannedArm, Stopping};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -26,16 +27,22 @@ const INTERVALS: u64 = 5;
 const SHORTEST_INTERVAL_NS: u64 = 10_000_000;
 const LONGEST_INTERVAL_NS: u64 = 1_000_000_000;
 
+/// A row and what each arm does in it.
+pub(super) struct ProfileRow {
+    pub(super) name: String,
+    pub(super) workloads: Vec<Workload>,
+}
+
 /// An arm and where it is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileArm {
-    pub arm: Arm,
+    pub arm: PlannedArm,
     pub path: PathBuf,
 }
 
 /// All that comes before the first slot. Dropped, it takes the files with it that were made for it.
 pub struct Prepared {
-    pub plan: Plan,
+    pub experiment: Experiment,
     /// That of the request, with the length of intervals that suits the slots.
     pub context: Context,
     pub left_out: Vec<RowsLeftOut>,
@@ -53,7 +60,7 @@ impl Prepared {
             let Some(path) = ground.own.take().map(|own| own.path().to_owned()) else {
                 continue;
             };
-            let several = self.plan.arms.len() > 1;
+            let several = self.experiment.plan.arms.len() > 1;
             self.notes.push(match (path.exists(), several) {
                 (true, _) => format!("{} could not be removed; remove it", path.display()),
                 (false, false) => "its file is removed".into(),
@@ -115,13 +122,13 @@ pub fn prepare(
     let left_ns = request
         .budget_ns()
         .saturating_sub(context.clock.now() - start);
-    let (plan, interval_ns, slot) = plan(request, arms, rows, left_ns, &around);
+    let (experiment, interval_ns, slot) = experiment(request, arms, rows, left_ns, &around);
     let context = Context {
         interval_ns,
         ..context.clone()
     };
     Ok(Prepared {
-        plan,
+        experiment,
         context,
         left_out,
         notes,
@@ -130,14 +137,14 @@ pub fn prepare(
     })
 }
 
-/// The plan for the time that is left, the length of an interval and that of a slot.
-fn plan(
+/// The experiment for the time that is left, the length of an interval and that of a slot.
+fn experiment(
     request: &ProfileRequest,
     arms: &[ProfileArm],
-    mut rows: Vec<Row>,
+    mut rows: Vec<ProfileRow>,
     left_ns: u64,
     around: &[u64],
-) -> (Plan, u64, Nanos) {
+) -> (Experiment, u64, Nanos) {
     let passes = request.passes.unwrap_or(request.effort.passes());
     // The usual slot is that of a profile of one target: its time is kept for every arm, whatever
     // the whole then takes.
@@ -152,10 +159,9 @@ fn plan(
         .flat_map(|row| &mut row.workloads)
         .for_each(|workload| end_after(workload, times));
     let slot_ns = times.measured_ns + times.warm_up_ns;
-    let plan = Plan {
+    let plan = PlanFacts {
         name: "profile".into(),
         arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
-        rows,
         stopping: Stopping::Fixed,
         least_passes: request.passes.unwrap_or(1),
         most_passes: passes,
@@ -167,11 +173,16 @@ fn plan(
             0
         },
         seed: request.order_seed.unwrap_or_else(drawn_seed),
-        question: None,
+        ..PlanFacts::default()
     };
+    let row = |row: ProfileRow| Row {
+        name: row.name,
+        tasks: row.workloads.into_iter().map(Task::from).collect(),
+    };
+    let experiment = Experiment::new(plan, rows.into_iter().map(row).collect());
     let interval_ns =
         (times.measured_ns / INTERVALS).clamp(SHORTEST_INTERVAL_NS, LONGEST_INTERVAL_NS);
-    (plan, interval_ns, Nanos(times.measured_ns))
+    (experiment, interval_ns, Nanos(times.measured_ns))
 }
 
 /// Where arms are measured; arms of one path share a site.
@@ -281,7 +292,7 @@ impl Sites {
         cached: u64,
         context: &Context,
         left_out: &mut Vec<RowsLeftOut>,
-    ) -> Vec<Row> {
+    ) -> Vec<ProfileRow> {
         let choices: Vec<Choice<'_>> = self.choices().collect();
         let mut out = Vec::new();
         for row in rows {
@@ -300,7 +311,7 @@ impl Sites {
                 .collect();
             match fitted {
                 Ok(of_site) => {
-                    out.push(Row {
+                    out.push(ProfileRow {
                         name: row.name,
                         workloads: self
                             .of_arm

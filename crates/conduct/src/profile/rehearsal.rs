@@ -1,7 +1,8 @@
 //! Every row once, before anything counts.
 
+use super::prepared::ProfileRow;
 use super::{ProfileError, RowsLeftOut, leave_out};
-use crate::{Row, drain};
+use crate::{Task, drain};
 use host::{Context, Event, NoWatch, Watch};
 use record::{Record, Status};
 use run::{RunError, execute};
@@ -22,7 +23,7 @@ const NOT_HERE: [&str; 2] = ["(os error 22)", "(os error 95)"];
 /// # Errors
 /// The target failed, or a signal came.
 pub(super) fn rehearse(
-    rows: &mut Vec<Row>,
+    rows: &mut Vec<ProfileRow>,
     left_out: &mut Vec<RowsLeftOut>,
     context: &Context,
     watch: &mut dyn Watch,
@@ -108,8 +109,9 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
             row.name
         )));
     }
-    if drain::wrote(&record) {
-        let _the_first_slot_would_tell = drain::settle(&row.workload, context, SETTLE_NS);
+    if lab::wrote(&record) {
+        let task = Task::from(row.workload.clone());
+        let _the_first_slot_would_tell = drain::settle(&task, context, SETTLE_NS);
     }
     Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
 }

@@ -1,10 +1,9 @@
 //! What an experiment takes and what it can see, before it begins.
 
-use lab::{Plan, Row};
-use record::{Role, Stopping};
+use conduct::{Experiment, Row, Task};
+use record::{PlanFacts, Role, Stopping};
 use stats::mde;
 use units::Nanos;
-use workload::Workload;
 
 /// The chance of any false difference.
 pub(super) const ALPHA: f64 = 0.05;
@@ -13,27 +12,22 @@ pub(super) const ALPHA: f64 = 0.05;
 pub(super) fn usual_lead_in_ns(rows: &[Row], slot: Nanos) -> u64 {
     let longest = rows
         .iter()
-        .flat_map(|row| &row.workloads)
-        .filter_map(slot_ns)
+        .flat_map(|row| &row.tasks)
+        .filter_map(Task::slot_ns)
         .max();
     lab::usual_lead_in_ns(longest.unwrap_or(slot.0))
 }
 
-/// The time of a slot, where the workload has one.
-fn slot_ns(workload: &Workload) -> Option<u64> {
-    let measured = workload.stop.duration?;
-    (!workload.runs_to_completion()).then_some(measured.0 + workload.stop.warmup.0)
-}
-
 /// What the experiment takes and what it can see, before it begins.
-pub(super) fn cost(plan: &Plan) -> String {
-    format!("{}\n{}", taken(plan), seen(plan))
+pub(super) fn cost(experiment: &Experiment) -> String {
+    format!("{}\n{}", taken(experiment), seen(&experiment.plan))
 }
 
 /// Slots and their time.
-fn taken(plan: &Plan) -> String {
+fn taken(experiment: &Experiment) -> String {
+    let plan = &experiment.plan;
     let (least, most) = (plan.least_passes, plan.most_passes);
-    let per_pass = u64::from(plan.slots_per_pass());
+    let per_pass = u64::from(lab::slots_per_pass(plan));
     let length = if least == most {
         format!("{least}")
     } else {
@@ -49,8 +43,7 @@ fn taken(plan: &Plan) -> String {
         plan.arms.len(),
         plan.seed
     );
-    let slots = plan.rows.iter().flat_map(|row| &row.workloads);
-    let times: Option<Vec<u64>> = slots.map(slot_ns).collect();
+    let times: Option<Vec<u64>> = experiment.tasks().map(Task::slot_ns).collect();
     if let Some(times) = times {
         let span = |pass: u64| {
             let total = |passes: u32| Nanos(pass.saturating_mul(u64::from(passes)));
@@ -85,7 +78,7 @@ fn taken(plan: &Plan) -> String {
 }
 
 /// The loss that so many blocks show.
-fn seen(plan: &Plan) -> String {
+fn seen(plan: &PlanFacts) -> String {
     let (least, most) = (plan.least_passes, plan.most_passes);
     let candidates = plan
         .arms
@@ -118,22 +111,19 @@ fn seen(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::Arm;
+    use record::PlannedArm;
+    use workload::Workload;
 
-    fn plan(stopping: Stopping, passes: [u32; 2]) -> Plan {
+    fn plan(stopping: Stopping, passes: [u32; 2]) -> Experiment {
         let mut workload = Workload::default();
         workload.stop.duration = Some(Nanos(1_000_000_000));
-        let arm = |name: &str, role| Arm {
+        let arm = |name: &str, role| PlannedArm {
             name: name.into(),
             role,
         };
-        Plan {
+        let plan = PlanFacts {
             name: "compare".into(),
             arms: vec![arm("a", Role::Baseline), arm("b", Role::Candidate)],
-            rows: vec![Row {
-                name: "run".into(),
-                workloads: vec![workload; 2],
-            }],
             stopping,
             least_passes: passes[0],
             most_passes: passes[1],
@@ -141,8 +131,13 @@ mod tests {
             settle_ns: 0,
             lead_in_ns: 500_000_000,
             seed: 1,
-            question: None,
-        }
+            ..PlanFacts::default()
+        };
+        let row = Row {
+            name: "run".into(),
+            tasks: vec![Task::Run(Box::new(workload)); 2],
+        };
+        Experiment::new(plan, vec![row])
     }
 
     #[test]

@@ -15,10 +15,11 @@ use analyze::{ArmsComparison, Question};
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use host::{Event, SlotPlace, Watch};
+use conduct::{Experiment, Row, Task};
+use host::{Event, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::{Arm, Ended, LabError, Plan, Row, WhyEnded};
-use record::{PlannedQuestion, Role, Stopping};
+use lab::{Ended, LabError, WhyEnded};
+use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, SlotPlace, Stopping};
 use report::Verdicts;
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
@@ -55,30 +56,31 @@ pub(super) fn run(
     let mut sides = sides(matches, &names, slot)?;
     let mut own = OwnFiles::default();
     own.give(&mut sides)?.iter().for_each(|said| told(said));
-    let plan = plan(matches, &sides, slot, &question)?;
-    question.factors = expected(&plan, differing(&sides), &question)?;
-    kinds::check_plan(&question.metric, &plan)?;
-    let store = store(matches, &plan)?;
+    let experiment = experiment(matches, &sides, slot, &question)?;
+    question.factors = expected(&experiment, differing(&sides), &question)?;
+    kinds::check_plan(&question.metric, &experiment)?;
+    let store = store(matches, &experiment)?;
     let context = context::context(1_000_000_000)?;
-    conclude(matches, &plan, &context, store, &question, files)
+    conclude(matches, &experiment, &context, store, &question, files)
 }
 
 /// Runs the plan and says what came of it.
 pub(super) fn conclude(
     matches: &ArgMatches,
-    plan: &Plan,
+    experiment: &Experiment,
     context: &host::Context,
     store: Option<RecordFile>,
     question: &Question,
     files: VerdictFiles,
 ) -> Result<i32> {
-    let files = files.apart_from(&targets(plan))?;
-    told(&cost(plan));
-    let ended = measure(plan, context, store, question)?;
+    let files = files.apart_from(&targets(experiment))?;
+    told(&cost(experiment));
+    let ended = measure(experiment, context, store, question)?;
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
-    let found = compare_arms(&ended.records, question).map(|found| ordered(found, plan));
+    let found =
+        compare_arms(&ended.records, question).map(|found| ordered(found, &experiment.plan));
     let code = match found {
         Ok(found) => {
             tell(&report::arms_text(&found))?;
@@ -105,13 +107,13 @@ pub(super) fn conclude(
 /// The options that are expected to differ: those of the sides, and those that were declared and
 /// do. That every side can work is known then.
 pub(super) fn expected(
-    plan: &Plan,
+    experiment: &Experiment,
     given: BTreeSet<String>,
     question: &Question,
 ) -> Result<BTreeSet<String>> {
-    let resolved = lab::ready(plan, &context::bare_context()).map_err(of_lab)?;
+    let ready = experiment.ready(&context::bare_context()).map_err(of_lab)?;
     let declared: BTreeSet<String> = given.union(&question.factors).cloned().collect();
-    let differing = factors::undeclared(plan, &resolved, &declared)?;
+    let differing = factors::undeclared(experiment, &ready, &declared)?;
     factors::check(
         &question.factors,
         &given.union(&differing).cloned().collect(),
@@ -129,10 +131,15 @@ pub(super) fn told(text: &str) {
     let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
 }
 
-fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) -> Result<Plan> {
-    let mut arms: Vec<Arm> = Vec::new();
+fn experiment(
+    matches: &ArgMatches,
+    sides: &[Side],
+    slot: Nanos,
+    question: &Question,
+) -> Result<Experiment> {
+    let mut arms: Vec<PlannedArm> = Vec::new();
     for (index, side) in sides.iter().enumerate() {
-        arms.push(Arm {
+        arms.push(PlannedArm {
             name: side.name.clone(),
             role: if index == 0 {
                 Role::Baseline
@@ -143,7 +150,7 @@ fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) 
     }
     let mut of_arm: Vec<&Side> = sides.iter().collect();
     if matches.get_flag("aa") || sides.len() > 2 && !matches.get_flag("no-aa") {
-        arms.push(Arm {
+        arms.push(PlannedArm {
             name: format!("{} (control)", sides[0].name),
             role: Role::Control,
         });
@@ -155,9 +162,9 @@ fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) 
         .enumerate()
         .map(|(index, phase)| Row {
             name: phase.name.clone(),
-            workloads: of_arm
+            tasks: of_arm
                 .iter()
-                .map(|side| side.phases[index].workload.clone())
+                .map(|side| Task::from(side.phases[index].workload.clone()))
                 .collect(),
         })
         .collect();
@@ -175,10 +182,9 @@ fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) 
         }
         check_blocks(blocks, rows.len(), sides.len() - 1)?;
     }
-    Ok(Plan {
+    let plan = PlanFacts {
         name: "compare".into(),
         arms,
-        rows,
         stopping: if blocks.is_some() {
             Stopping::Fixed
         } else {
@@ -192,9 +198,11 @@ fn plan(matches: &ArgMatches, sides: &[Side], slot: Nanos, question: &Question) 
         seed: matches
             .get_one::<u64>("order-seed")
             .copied()
-            .unwrap_or_else(lab::drawn_seed),
+            .unwrap_or_else(conduct::drawn_seed),
         question: Some(planned(question)),
-    })
+        ..PlanFacts::default()
+    };
+    Ok(Experiment::new(plan, rows))
 }
 
 /// The question as the plan keeps it.
@@ -230,26 +238,22 @@ pub(super) fn check_blocks(blocks: u32, rows: usize, candidates: usize) -> Resul
 }
 
 /// The files that a plan measures.
-fn targets(plan: &Plan) -> Vec<PathBuf> {
-    plan.rows
-        .iter()
-        .flat_map(|row| &row.workloads)
-        .flat_map(run::files_of)
-        .collect()
+fn targets(experiment: &Experiment) -> Vec<PathBuf> {
+    experiment.tasks().flat_map(Task::files).collect()
 }
 
 /// The file of records, which must not hold an experiment already: blocks of the same plan have the
 /// same numbers, and a file of two plans has no verdict.
-pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFile>> {
+pub(super) fn store(matches: &ArgMatches, experiment: &Experiment) -> Result<Option<RecordFile>> {
     let Some(file) = matches.get_one::<PathBuf>("records") else {
         return Ok(None);
     };
     let output = OutputFile::new(file, RECORDS)
         .forced(matches.get_flag("force"))
-        .apart_from(&targets(plan));
+        .apart_from(&targets(experiment));
     let store = RecordFile::checked(output)?;
     if file.is_file() {
-        let (hash, found) = (plan.hash(), record::read_records(file)?.records);
+        let (hash, found) = (experiment.plan.hash(), record::read_records(file)?.records);
         let mut trials = found.iter().filter_map(|record| record.trial.as_ref());
         if let Some(trial) = trials.next() {
             let is_same = trial.plan == hash || trials.any(|trial| trial.plan == hash);
@@ -270,14 +274,13 @@ pub(super) fn store(matches: &ArgMatches, plan: &Plan) -> Result<Option<RecordFi
 }
 
 fn measure(
-    plan: &Plan,
+    experiment: &Experiment,
     context: &host::Context,
     store: Option<RecordFile>,
     question: &Question,
 ) -> Result<Ended> {
     let mut progress = Progress::new();
-    let ended = lab::run(
-        plan,
+    let ended = experiment.run(
         context,
         &mut progress,
         &mut |line| Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?),
@@ -291,14 +294,14 @@ fn measure(
 fn of_lab(error: LabError) -> anyhow::Error {
     match error {
         LabError::Slot { arm, row, source } => {
-            anyhow::Error::new(*source).context(if row == "run" {
+            crate::exit::unstarted(source).context(if row == "run" {
                 arm
             } else {
                 format!("{arm}, phase {row}")
             })
         }
         LabError::Plan(text) => Usage(text).into(),
-        error @ LabError::Keep(_) => error.into(),
+        error @ (LabError::Keep(_) | LabError::Step(_)) => error.into(),
     }
 }
 
@@ -317,7 +320,7 @@ fn is_decided(found: &ArmsComparison) -> bool {
 
 /// Candidates in the order of the plan: an order by result or by name says something that nobody
 /// asked.
-fn ordered(mut found: ArmsComparison, plan: &Plan) -> ArmsComparison {
+fn ordered(mut found: ArmsComparison, plan: &PlanFacts) -> ArmsComparison {
     found
         .candidates
         .sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));

@@ -2,9 +2,8 @@
 
 use super::subject::TARGET;
 use crate::exit::Usage;
-use lab::Plan;
+use conduct::{Experiment, Ready};
 use record::Record;
-use run::Resolved;
 use std::collections::BTreeSet;
 use workload::settings::{self, SETTINGS, nearest};
 
@@ -42,19 +41,17 @@ pub(crate) fn check(
 /// # Errors
 /// Sides differ in effect by an option that nobody declared.
 pub(super) fn undeclared(
-    plan: &Plan,
-    resolved: &[Vec<Resolved>],
+    experiment: &Experiment,
+    ready: &[Vec<Ready>],
     declared: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, Usage> {
     let mut differing = BTreeSet::new();
-    for (row, of_row) in plan.rows.iter().zip(resolved) {
+    let arms = &experiment.plan.arms;
+    for (row, of_row) in experiment.rows().iter().zip(ready) {
         let Some(base) = of_row.first() else { continue };
-        for (arm, other) in plan.arms.iter().zip(of_row).skip(1) {
-            let [a, b] = [base, other].map(|resolved| Record {
-                effective: settings::shown(&resolved.effective)
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect(),
+        for (arm, other) in arms.iter().zip(of_row).skip(1) {
+            let [a, b] = [base, other].map(|ready| Record {
+                effective: ready.effective.clone(),
                 ..Record::default()
             });
             for d in analyze::workload_differences(&[&a], &[&b]) {
@@ -72,7 +69,7 @@ pub(super) fn undeclared(
                     return Err(Usage(format!(
                         "the sides would not do the same{of_row}: {key} is {} for {} and {} for {}{}; give all sides one value with --set {key}=…, or add --factor {key} if it belongs to what is compared",
                         d.base,
-                        plan.arms[0].name,
+                        arms[0].name,
                         d.candidate,
                         arm.name,
                         why.unwrap_or_default(),

@@ -1,10 +1,9 @@
 //! The kinds of operations that a metric may be about.
 
 use crate::exit::Usage;
-use lab::Plan;
+use conduct::{Experiment, Task};
 use record::{Quantity, Record};
 use std::collections::BTreeSet;
-use workload::Workload;
 
 /// Refuses a metric of a kind of operation that no record has.
 ///
@@ -26,30 +25,21 @@ pub(super) fn check_records(metric: &Quantity, records: &[&Record]) -> Result<()
 ///
 /// # Errors
 /// The kinds that there will be.
-pub(super) fn check_plan(metric: &Quantity, plan: &Plan) -> Result<(), Usage> {
-    let everything: BTreeSet<&str> = plan
-        .rows
-        .iter()
-        .flat_map(|row| &row.workloads)
-        .flat_map(kinds)
-        .collect();
+pub(super) fn check_plan(metric: &Quantity, experiment: &Experiment) -> Result<(), Usage> {
+    let everything: BTreeSet<&str> = experiment.tasks().flat_map(Task::kinds).collect();
     check(metric, &everything, "the sides have")?;
-    for row in &plan.rows {
-        let of_row: BTreeSet<&str> = row.workloads.iter().flat_map(kinds).collect();
+    for row in experiment.rows() {
+        let of_row: BTreeSet<&str> = row.tasks.iter().flat_map(Task::kinds).collect();
         if metric.operation().is_none_or(|kind| !of_row.contains(kind)) {
             continue;
         }
-        for (arm, workload) in plan.arms.iter().zip(&row.workloads) {
+        for (arm, task) in experiment.plan.arms.iter().zip(&row.tasks) {
             let place = if row.name == "run" {
                 String::new()
             } else {
                 format!(" in {}", row.name)
             };
-            check(
-                metric,
-                &kinds(workload),
-                &format!("{}{place} has", arm.name),
-            )?;
+            check(metric, &task.kinds(), &format!("{}{place} has", arm.name))?;
         }
     }
     Ok(())
@@ -66,35 +56,10 @@ fn check(metric: &Quantity, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usa
     )))
 }
 
-/// What a workload will do.
-pub(crate) fn kinds(workload: &Workload) -> BTreeSet<&str> {
-    if !workload.files.meta.is_empty() {
-        return workload
-            .files
-            .meta
-            .iter()
-            .map(|operation| operation.word())
-            .collect();
-    }
-    let read = workload.read_percent().unwrap_or(100.0);
-    let flush = &workload.durability;
-    let done = [
-        ("read", read > 0.0),
-        ("write", read < 100.0),
-        ("fsync", flush.fsync > 0 || flush.end_fsync),
-        ("fdatasync", flush.fdatasync > 0),
-    ];
-    done.into_iter()
-        .filter(|(_, does)| *does)
-        .map(|(kind, _)| kind)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use record::Operations;
-    use units::Percent;
 
     #[test]
     fn a_kind_that_nobody_counts_is_refused_with_those_that_there_are() {
@@ -108,17 +73,5 @@ mod tests {
         record.operations.insert("put", Operations::default());
         assert!(check_records(&metric, &[&record]).is_ok());
         assert!(check_records(&Quantity::named("mean"), &[]).is_ok());
-    }
-
-    #[test]
-    fn what_a_workload_does_follows_from_its_mix_and_flushes() {
-        let mut workload = Workload::default();
-        assert_eq!(kinds(&workload), BTreeSet::from(["read"]));
-        workload.access.write_percent = Some(Percent(30.0));
-        workload.durability.fdatasync = 1;
-        assert_eq!(
-            kinds(&workload),
-            BTreeSet::from(["fdatasync", "read", "write"])
-        );
     }
 }

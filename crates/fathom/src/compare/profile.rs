@@ -13,9 +13,8 @@ use analyze::Question;
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use lab::Arm;
-use lab::profile::{Effort, Prepared, ProfileArm, ProfileRequest, prepare};
-use record::Role;
+use conduct::profile::{Effort, Prepared, ProfileArm, ProfileRequest, prepare};
+use record::{PlannedArm, Role};
 use run::safety::OutputFile;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,16 +48,16 @@ pub(super) fn run(
     let mut prepared = made.map_err(crate::profile::told)?;
     tell_ground(&prepared);
     question.factors = expected(
-        &prepared.plan,
+        &prepared.experiment,
         BTreeSet::from([TARGET.to_owned()]),
         &question,
     )?;
-    kinds::check_plan(&question.metric, &prepared.plan)?;
-    prepared.plan.question = Some(planned(&question));
-    let store = store(matches, &prepared.plan)?;
+    kinds::check_plan(&question.metric, &prepared.experiment)?;
+    prepared.experiment.plan.question = Some(planned(&question));
+    let store = store(matches, &prepared.experiment)?;
     let code = conclude(
         matches,
-        &prepared.plan,
+        &prepared.experiment,
         &prepared.context,
         store,
         &question,
@@ -92,7 +91,7 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
             Role::Candidate
         };
         out.push(ProfileArm {
-            arm: Arm {
+            arm: PlannedArm {
                 name: unused(name, &taken),
                 role,
             },
@@ -102,7 +101,7 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
     if matches.get_flag("aa") || names.len() > 2 && !matches.get_flag("no-aa") {
         let base = out[0].clone();
         out.push(ProfileArm {
-            arm: Arm {
+            arm: PlannedArm {
                 name: format!("{} (control)", base.arm.name),
                 role: Role::Control,
             },

@@ -3,7 +3,7 @@
 use super::sides::Side;
 use crate::exit::Usage;
 use anyhow::Result;
-use lab::profile::{OwnFile, remove_stale};
+use conduct::profile::{OwnFile, remove_stale};
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;

@@ -5,17 +5,18 @@ use super::{Load, options, usage};
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::ArgMatches;
-use object::{KneeSearch, LoadError, LoadPlan, Setup, Spacing};
-use record::{Record, SearchAccount, SearchPoint, Threshold};
+use conduct::Conductor;
+use lab::{KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
+use object::{LoadPlan, Spacing};
+use record::Record;
 
 const PRECISION: f64 = 0.05;
 
-/// What is searched.
+/// What is searched, and how its arrivals are spaced.
 pub(super) struct Search {
-    threshold: Threshold,
-    step_ns: u64,
+    limit: LimitSearch,
+    first: f64,
     spacing: Option<Spacing>,
-    rates: KneeSearch,
 }
 
 /// The search that was asked for.
@@ -54,103 +55,39 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
     }
     let spacing = options::spacing(matches).map_err(usage)?;
     Ok(Some(Search {
-        threshold,
-        step_ns,
+        limit: LimitSearch {
+            threshold,
+            step_ns,
+            rates: KneeSearch::new(first, most, PRECISION),
+        },
+        first,
         spacing,
-        rates: KneeSearch::new(first, most, PRECISION),
     }))
 }
 
 impl Load<'_> {
-    /// Runs steps until the knee is known; each is a record that holds the curve so far. What the
-    /// load needs is made once.
-    pub(super) fn find_knee(&self, plan: &LoadPlan, mut search: Search) -> Result<i32> {
-        let mut plan = plan.clone();
-        plan.scenario.thresholds = vec![search.threshold.clone()];
-        let first = search.rates.next_rate().map_or_else(
-            || plan.clone(),
-            |rate| plan.at_rate(rate, search.step_ns, search.spacing),
-        );
-        let mut setup = match Setup::make(&first, self.context.clock, &mut self.live()) {
-            Ok(setup) => Some(setup),
-            Err(error) => return self.refused(&first, error),
+    /// Runs steps until the knee is known.
+    pub(super) fn find_knee(&self, mut plan: LoadPlan, search: Search) -> Result<i32> {
+        let Search {
+            limit,
+            first,
+            spacing,
+        } = search;
+        plan.scenario.thresholds = vec![limit.threshold.clone()];
+        let rows = self.rows(plan.at_rate(first, limit.step_ns, spacing));
+        let mut live = self.live();
+        let mut conductor = Conductor::new(&rows, &self.context, &mut live);
+        let mut keep = |record: &Record| Ok(self.output.save(record)?);
+        let found = match find_limit(limit, &mut conductor, &mut keep) {
+            Ok(found) => found,
+            Err(LabError::Step(refused)) => return self.refused(refused),
+            Err(LabError::Keep(error)) => return Err(anyhow::Error::from_boxed(error)),
+            Err(error @ (LabError::Slot { .. } | LabError::Plan(_))) => return Err(error.into()),
         };
-        let (mut points, mut records): (Vec<SearchPoint>, Vec<Record>) = (Vec::new(), Vec::new());
-        while let Some((rate, mut standing)) = search.rates.next_rate().zip(setup.take()) {
-            let step = plan.at_rate(rate, search.step_ns, search.spacing);
-            let mut record = match standing.run(&step, &self.context, &mut self.live()) {
-                Ok(record) => record,
-                Err(error) => {
-                    standing.remove(&mut Record::default());
-                    match error {
-                        LoadError::Interrupted if !records.is_empty() => break,
-                        error @ (LoadError::Asked(_)
-                        | LoadError::Target(_)
-                        | LoadError::Interrupted) => return self.refused(&step, error),
-                    }
-                }
-            };
-            record.asked = self.asked.clone();
-            record.name = format!("{}@{rate:.0}/s", plan.scenario.name);
-            let point = point(rate, &record, &search.threshold);
-            search.rates.saw(rate, point.holds);
-            points.push(point);
-            let goes_on = record.outcome.exit_code <= 5 && search.rates.next_rate().is_some();
-            if goes_on {
-                setup = Some(standing);
-            } else {
-                standing.remove(&mut record);
-            }
-            if let Some(load) = &mut record.load {
-                load.search = Some(search.account(&points));
-            }
-            self.output.save(&record)?;
-            records.push(record);
-        }
-        points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
-        let curve = report::knee_text(
-            &points,
-            search.threshold.text(),
-            search.rates.best(),
-            search.rates.least_broken(),
-        );
-        self.output.finish(&records, &curve)?;
+        drop(live);
+        let LimitFound { records, account } = found;
+        self.output.finish(&records, &report::knee_text(&account))?;
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
-        Ok(stopped.unwrap_or(if search.rates.best().is_some() { 0 } else { 3 }))
-    }
-}
-
-impl Search {
-    fn account(&self, points: &[SearchPoint]) -> SearchAccount {
-        SearchAccount {
-            threshold: self.threshold.text().to_owned(),
-            points: points.to_vec(),
-            holds_at: self.rates.best(),
-            breaks_at: self.rates.least_broken(),
-        }
-    }
-}
-
-fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
-    let all = record.operations.together();
-    let result = threshold.judge(record);
-    let pace = record.pace.clone().unwrap_or_default();
-    let step = record.step_result();
-    let measured = if step.is_some_and(|step| step.fails) {
-        format!("{}; {} failed", result.measured, all.errors)
-    } else if step.is_some_and(|step| !step.rate_kept) {
-        format!("{}; the rate was not kept", result.measured)
-    } else {
-        result.measured
-    };
-    SearchPoint {
-        asked_per_second: rate,
-        achieved_per_second: pace.achieved_per_second,
-        unsent: pace.unsent,
-        errors: all.errors,
-        latency_p50_ns: all.latency.quantile(0.5),
-        latency_p99_ns: all.latency.quantile(0.99),
-        holds: step.is_some_and(|step| step.holds),
-        measured,
+        Ok(stopped.unwrap_or(if account.holds_at.is_some() { 0 } else { 3 }))
     }
 }

@@ -1,8 +1,9 @@
 //! Where a profile stands, on a terminal; nothing in a pipe.
 
 use clap::ArgMatches;
-use host::{Event, SlotPlace, Watch};
+use host::{Event, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use record::SlotPlace;
 use std::io::IsTerminal;
 use units::Bytes;
 

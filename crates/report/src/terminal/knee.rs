@@ -1,23 +1,21 @@
 //! The curve of a search for the highest rate that holds, as text.
 
 use super::page::{Page, time};
-use record::SearchPoint;
+use record::{SearchAccount, SearchPoint};
 use units::Rate;
 
-/// The steps in the order that they are given, and where the knee lies: between the highest rate
+/// The steps by their rates, and where the knee lies: between the highest rate
 /// that held and the least that did not.
 #[must_use]
-pub fn knee_text(
-    points: &[SearchPoint],
-    threshold: &str,
-    highest_held: Option<f64>,
-    least_broken: Option<f64>,
-) -> String {
+pub fn knee_text(search: &SearchAccount) -> String {
+    let threshold = search.threshold.as_str();
+    let mut points: Vec<&SearchPoint> = search.points.iter().collect();
+    points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
     let head = [
         "rate", "achieved", "p50", "p99", "unsent", "errors", "", threshold,
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(points.iter().map(|point| {
+    rows.extend(points.into_iter().map(|point| {
         vec![
             Rate(point.asked_per_second).to_string(),
             Rate(point.achieved_per_second).to_string(),
@@ -31,7 +29,7 @@ pub fn knee_text(
     }));
     let mut page = Page::default();
     page.table(&rows);
-    page.line(&match (highest_held, least_broken) {
+    page.line(&match (search.holds_at, search.breaks_at) {
         (Some(best), Some(least)) => format!(
             "knee: {threshold} holds at {} and breaks at {}; single observations, one a rate",
             Rate(best),

@@ -1,0 +1,209 @@
+//! The search for the highest rate at which a threshold holds: one arm, a step a rate.
+
+use crate::{Conduct, KeepError, KneeSearch, LabError, Turn, Work};
+use record::{Record, SearchAccount, SearchPoint, Status, Threshold};
+
+/// The highest exit code of a load that ended by itself; a signal's are above.
+const MOST_OF_A_LOAD: i32 = 5;
+
+/// What is searched.
+#[derive(Clone, Debug)]
+pub struct LimitSearch {
+    pub threshold: Threshold,
+    /// Length of a step.
+    pub step_ns: u64,
+    pub rates: KneeSearch,
+}
+
+/// What a search has found.
+#[derive(Clone, Debug)]
+pub struct LimitFound {
+    /// A step each.
+    pub records: Vec<Record>,
+    pub account: SearchAccount,
+}
+
+/// Raises the rate until the threshold breaks, and searches between. What the arm needs is made once
+/// and stands until the last step; each record holds the curve so far and goes to `keep` before the
+/// next step begins.
+///
+/// # Errors
+/// A step did not start, or a record cannot be kept. What a signal ends after the first step is a
+/// search that ended early.
+pub fn find_limit(
+    mut limit: LimitSearch,
+    conduct: &mut dyn Conduct,
+    keep: &mut dyn FnMut(&Record) -> Result<(), KeepError>,
+) -> Result<LimitFound, LabError> {
+    let mut turn = Turn::default();
+    conduct.prepare(turn).map_err(LabError::Step)?;
+    let (mut points, mut records) = (Vec::new(), Vec::new());
+    let mut next = limit.rates.next_rate();
+    while let Some(per_second) = next {
+        let work = Work::AtRate {
+            per_second,
+            for_ns: limit.step_ns,
+        };
+        let mut record = match conduct.measure(turn, work) {
+            Ok(record) => record,
+            Err(mut unstarted) => {
+                conduct.release(turn, &mut unstarted.record);
+                if unstarted.record.outcome.status == Status::Interrupted && !records.is_empty() {
+                    break;
+                }
+                return Err(LabError::Step(unstarted));
+            }
+        };
+        let point = point(per_second, &record, &limit.threshold);
+        limit.rates.saw(per_second, point.holds);
+        points.push(point);
+        next = limit
+            .rates
+            .next_rate()
+            .filter(|_| record.outcome.exit_code <= MOST_OF_A_LOAD);
+        if next.is_none() {
+            conduct.release(turn, &mut record);
+        }
+        if let Some(load) = &mut record.load {
+            load.search = Some(limit.account(&points));
+        }
+        let kept = keep(&record).map_err(LabError::Keep);
+        if kept.is_err() && next.is_some() {
+            conduct.release(turn, &mut record);
+        }
+        kept?;
+        records.push(record);
+        turn.pass += 1;
+    }
+    let account = limit.account(&points);
+    Ok(LimitFound { records, account })
+}
+
+impl LimitSearch {
+    fn account(&self, points: &[SearchPoint]) -> SearchAccount {
+        SearchAccount {
+            threshold: self.threshold.text().to_owned(),
+            points: points.to_vec(),
+            holds_at: self.rates.best(),
+            breaks_at: self.rates.least_broken(),
+        }
+    }
+}
+
+fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
+    let all = record.operations.together();
+    let result = threshold.judge(record);
+    let pace = record.pace.clone().unwrap_or_default();
+    let step = record.step_result();
+    let measured = if step.is_some_and(|step| step.fails) {
+        format!("{}; {} failed", result.measured, all.errors)
+    } else if step.is_some_and(|step| !step.rate_kept) {
+        format!("{}; the rate was not kept", result.measured)
+    } else {
+        result.measured
+    };
+    SearchPoint {
+        asked_per_second: rate,
+        achieved_per_second: pace.achieved_per_second,
+        unsent: pace.unsent,
+        errors: all.errors,
+        latency_p50_ns: all.latency.quantile(0.5),
+        latency_p99_ns: all.latency.quantile(0.99),
+        holds: step.is_some_and(|step| step.holds),
+        measured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::{Mock, failed, reads, unstarted};
+    use record::{LoadAccount, PaceAccount};
+
+    fn limit() -> LimitSearch {
+        LimitSearch {
+            threshold: Threshold::parse("errors<1%").unwrap(),
+            step_ns: 5,
+            rates: KneeSearch::new(100.0, 3000.0, 0.05),
+        }
+    }
+
+    /// A step in which a server of this capacity keeps the rate, or not.
+    fn step(work: Work, capacity: f64) -> Record {
+        let Work::AtRate { per_second, .. } = work else {
+            panic!("{work:?}")
+        };
+        Record {
+            load: Some(LoadAccount::default()),
+            pace: Some(PaceAccount {
+                asked_per_second: Some(per_second),
+                achieved_per_second: per_second.min(capacity),
+                ..PaceAccount::default()
+            }),
+            ..reads(1000)
+        }
+    }
+
+    fn find(mock: &mut Mock<'_>) -> Result<(LimitFound, usize), LabError> {
+        let mut kept = 0;
+        let mut keep = |_: &Record| {
+            kept += 1;
+            Ok(())
+        };
+        find_limit(limit(), mock, &mut keep).map(|found| (found, kept))
+    }
+
+    #[test]
+    fn the_limit_is_between_the_last_that_held_and_the_first_that_broke() {
+        let mut mock = Mock::new(|_, work, _| Ok(step(work, 900.0)));
+        let (found, kept) = find(&mut mock).unwrap();
+        let (holds, breaks) = (
+            found.account.holds_at.unwrap(),
+            found.account.breaks_at.unwrap(),
+        );
+        // A rate is kept if 95 % of it are achieved.
+        let most = 900.0 / 0.95;
+        assert!(
+            holds <= most && breaks >= most && breaks <= holds * 1.06,
+            "{holds} {breaks}"
+        );
+        assert_eq!(kept, found.records.len());
+        let searches = found
+            .records
+            .iter()
+            .filter_map(|record| record.load.as_ref()?.search.as_ref());
+        assert!(
+            (1..)
+                .zip(searches)
+                .all(|(steps, search)| search.points.len() == steps)
+        );
+        let around: Vec<&String> = mock
+            .log
+            .iter()
+            .filter(|step| !step.starts_with("lead"))
+            .collect();
+        assert_eq!(
+            around.len(),
+            2,
+            "what the arm needs is made once: {around:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_signal_ends_is_a_search_that_ended_early() {
+        let mut mock = Mock::new(|_, work, steps| match steps {
+            2 | 3 => Ok(step(work, 1e9)),
+            _ => Err(unstarted(failed(Status::Interrupted, 130))),
+        });
+        let (found, kept) = find(&mut mock).unwrap();
+        assert_eq!((kept, found.account.holds_at), (2, Some(200.0)));
+        assert!(mock.log.last().unwrap().starts_with("release"));
+    }
+
+    #[test]
+    fn a_first_step_that_does_not_start_is_an_error_and_is_released() {
+        let mut mock = Mock::new(|_, _, _| Err(unstarted(failed(Status::Failed, 1))));
+        assert!(matches!(find(&mut mock), Err(LabError::Step(_))));
+        assert!(mock.log.last().unwrap().starts_with("release"));
+    }
+}
