@@ -11,6 +11,7 @@
 
 mod comparison;
 mod csv;
+mod document;
 #[cfg(test)]
 mod example;
 mod fio_json;

@@ -343,20 +343,6 @@ pub(crate) fn comparison_head(study: &Study) -> Option<String> {
     ))
 }
 
-/// Facts on which the arms agree, in one sentence.
-pub(crate) fn agreeing(facts: &[Fact]) -> String {
-    let same = facts.iter().filter(|fact| !fact.differs);
-    same.filter_map(|fact| {
-        Some(format!(
-            "{} {}",
-            fact.key,
-            fact.values.iter().flatten().next()?
-        ))
-    })
-    .collect::<Vec<_>>()
-    .join("; ")
-}
-
 /// The options that say what a row does.
 const TELLING: [&str; 14] = [
     "engine",

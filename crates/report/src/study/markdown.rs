@@ -1,186 +1,88 @@
 //! A study as Markdown: one table a row, or one line a row where there is one arm.
 
-use super::{
-    Table, agreeing, comparison_head, counted, drift_text, method, one_arm_table, only_verdict,
-    overall, row_table, some, verdicts, whose, work,
-};
-use crate::load::{self, Titled};
-use analyze::{Fact, Study, StudyRow};
+use super::{Table, whose};
+use crate::document::{Block, Document, Heading, agreeing, document, facts_by_arm};
+use analyze::Study;
 use std::fmt::Write as _;
 
-/// The study as a Markdown document. Text from records is escaped, so that a name cannot become markup.
+/// The study as a Markdown document. Text from records is escaped, so that a name cannot become
+/// markup.
 #[must_use]
 pub fn study_markdown(study: &Study) -> String {
-    let mut out = format!(
-        "{}\n# Storage study\n\n{}.\n",
-        super::MARKDOWN_MARK,
-        counted(study)
-    );
-    environments(&mut out, study);
-    results(&mut out, study);
-    findings(&mut out, study);
-    if !study.left_out.is_empty() {
-        heading(&mut out, "Left out");
-        for left in &study.left_out {
-            item(
-                &mut out,
-                &format!("record {}, {}: {}", left.record + 1, left.name, left.reason),
-            );
-        }
+    let Document { lead, sections } = document(study);
+    let mut out = format!("{}\n# Storage study\n\n{lead}\n", super::MARKDOWN_MARK);
+    for section in &sections {
+        let (level, text) = match &section.heading {
+            Heading::Part(title) => ("##", *title),
+            Heading::Row(title) | Heading::Detail(title) => ("###", title.as_str()),
+        };
+        let _infallible = write!(out, "\n{level} {}\n", escaped(text));
+        section
+            .blocks
+            .iter()
+            .for_each(|of| block(&mut out, study, of));
     }
-    heading(&mut out, "Method and limits");
-    study.notes.iter().for_each(|note| item(&mut out, note));
-    method(study).iter().for_each(|text| item(&mut out, text));
     out
 }
 
-fn heading(out: &mut String, text: &str) {
-    let _infallible = write!(out, "\n## {}\n\n", escaped(text));
-}
-
-fn item(out: &mut String, text: &str) {
-    let _infallible = writeln!(out, "- {}", escaped(text));
+/// A block after an empty line.
+fn block(out: &mut String, study: &Study, block: &Block) {
+    match block {
+        Block::Facts => facts(out, study),
+        Block::Table(table) => self::table(out, table),
+        Block::Titled(titled) => {
+            let _infallible = write!(out, "\n#### {}\n", escaped(&titled.title));
+            self::table(out, &titled.table);
+        }
+        Block::OnlyVerdict(text) => paragraph(out, &format!("Of every comparison: {text}")),
+        Block::Findings => findings(out, study),
+        Block::Text(text) => paragraph(out, text),
+        Block::Drift(text) => paragraph(out, &format!("{text}.")),
+        Block::Items(items) => {
+            out.push('\n');
+            for (_, text) in items {
+                let _infallible = writeln!(out, "- {}", escaped(text));
+            }
+        }
+    }
 }
 
 fn paragraph(out: &mut String, text: &str) {
     let _infallible = writeln!(out, "\n{}", escaped(text));
 }
 
-fn environments(out: &mut String, study: &Study) {
-    heading(out, "Environments");
-    let differing: Vec<&Fact> = study
-        .environments
-        .iter()
-        .filter(|fact| fact.differs)
-        .collect();
-    if differing.is_empty() {
-        out.push_str(if study.arms.len() > 1 {
-            "No recorded fact differs between the arms.\n"
-        } else {
-            ""
-        });
-    } else {
-        let mut lines = vec![
-            std::iter::once(String::new())
-                .chain(study.arms.iter().map(|arm| arm.name.clone()))
-                .collect::<Vec<_>>(),
-        ];
-        for fact in differing {
-            let values = fact
-                .values
-                .iter()
-                .map(|value| value.clone().unwrap_or_else(|| "unknown".into()));
-            lines.push(std::iter::once(fact.key.clone()).chain(values).collect());
-        }
-        let labels = 1 + study.arms.len();
-        table(
+fn facts(out: &mut String, study: &Study) {
+    match facts_by_arm(study, "") {
+        Some(lines) => table(
             out,
             &Table {
-                labels,
+                labels: 1 + study.arms.len(),
                 lines,
                 notes: Vec::new(),
             },
-        );
+        ),
+        None if study.arms.len() > 1 => {
+            paragraph(out, "No recorded fact differs between the arms.");
+        }
+        None => {}
     }
     let same = agreeing(&study.environments);
     if !same.is_empty() {
-        let title = if study.arms.len() > 1 {
+        let several = study.arms.len() > 1;
+        let title = if several {
             "The same in all arms"
         } else {
             "Known"
         };
-        let _infallible = write!(out, "\n{title}: {}.\n", escaped(&same));
+        paragraph(out, &format!("{title}: {same}."));
     }
-}
-
-fn results(out: &mut String, study: &Study) {
-    heading(out, "Results");
-    let only = only_verdict(study);
-    if let Some(head) = comparison_head(study) {
-        let _infallible = writeln!(out, "{}", escaped(&head));
-        if let Some(text) = &only {
-            let _infallible = writeln!(out, "\nOf every comparison: {}", escaped(text));
-        } else if !overall(study).is_empty() {
-            out.push('\n');
-            overall(study).iter().for_each(|text| item(out, text));
-        }
-    }
-    if study.rows.is_empty() {
-        out.push_str("No record counts.\n");
-    } else if study.arms.len() == 1 {
-        one_arm(out, study);
-    } else {
-        let overall = load::overall_tables(study);
-        if !overall.is_empty() {
-            out.push_str("\n### All scenarios\n");
-            overall.iter().for_each(|titled| write_titled(out, titled));
-        }
-        study
-            .rows
-            .iter()
-            .for_each(|row| several_arms(out, study, row, only.is_none()));
-    }
-    for curve in &study.arrivals {
-        let Titled { title, table } = load::curve_table(study, curve);
-        let _infallible = write!(out, "\n### {}\n\n", escaped(&title));
-        self::table(out, &table);
-    }
-}
-
-fn one_arm(out: &mut String, study: &Study) {
-    table(out, &one_arm_table(study));
-    for row in &study.rows {
-        if let Some(text) = drift_text(row) {
-            paragraph(out, &format!("{}: {text}.", row.name));
-        }
-    }
-    for row in study.rows.iter().filter(|row| !row.is_step) {
-        let tables = load::tables(study, row);
-        if !tables.is_empty() {
-            let _infallible = write!(out, "\n### {}\n", escaped(&row.name));
-            tables.iter().for_each(|titled| write_titled(out, titled));
-        }
-    }
-}
-
-fn several_arms(out: &mut String, study: &Study, row: &StudyRow, with_verdicts: bool) {
-    let _infallible = write!(out, "\n### {}\n\n", escaped(&row.name));
-    let [same, differing] = work(study, row);
-    if let Some(text) = same {
-        let _infallible = write!(out, "{}\n\n", escaped(&text));
-    }
-    table(out, &row_table(study, row));
-    let mut said = Vec::new();
-    said.extend(differing.map(|text| format!("the arms do not do the same: {text}")));
-    if with_verdicts {
-        said.extend(
-            verdicts(study, row)
-                .into_iter()
-                .map(|(arms, text)| format!("{}: {text}", some(&arms))),
-        );
-    }
-    said.extend(drift_text(row));
-    if !said.is_empty() {
-        out.push('\n');
-    }
-    said.iter().for_each(|text| item(out, text));
-    if !row.is_step {
-        load::tables(study, row)
-            .iter()
-            .for_each(|titled| write_titled(out, titled));
-    }
-}
-
-fn write_titled(out: &mut String, titled: &Titled) {
-    let _infallible = write!(out, "\n#### {}\n\n", escaped(&titled.title));
-    table(out, &titled.table);
 }
 
 fn findings(out: &mut String, study: &Study) {
-    heading(out, "Findings");
     if study.findings.is_empty() {
-        out.push_str("The audit found nothing.\n");
+        return paragraph(out, "The audit found nothing.");
     }
+    out.push('\n');
     for finding in &study.findings {
         let whose = whose(study, finding).map_or_else(
             || "the records together".to_owned(),
@@ -198,6 +100,7 @@ fn findings(out: &mut String, study: &Study) {
 }
 
 fn table(out: &mut String, table: &Table) {
+    out.push('\n');
     let columns = table.lines.first().map_or(0, Vec::len);
     let cells: Vec<Vec<String>> = table
         .lines
