@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::metrics::OperationName;
     use crate::pages::{About, Pages};
-    use http_body::Frame;
+    use http_body::{Frame, SizeHint};
     use misbehave::Misbehaviour;
     use std::net::Ipv4Addr;
     use std::pin::Pin;
@@ -258,6 +258,14 @@ mod tests {
             _: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
             Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.0.is_none()
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
         }
     }
 
@@ -376,5 +384,19 @@ mod tests {
         assert_eq!(of("put"), [Some(1), Some(3), Some(0)]);
         assert_eq!(of("get"), [Some(0), Some(0), Some(1)]);
         assert_eq!(seen["counters"]["fathom_echo_syncs_total"], 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_was_cut_on_command_is_seen_as_an_error() {
+        let house = house("put.truncate=100%");
+        let (mut near, served) = connect(&house).await;
+        near.write_all(b"PUT /a HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc")
+            .await
+            .unwrap();
+        let _it_is_cut = near.read_to_end(&mut Vec::new()).await;
+        served.await.unwrap();
+        let seen: serde_json::Value = serde_json::from_str(&house.metrics().seen(&[])).unwrap();
+        let put = &seen["operations"]["put"];
+        assert_eq!([&put["count"], &put["errors"]], [0, 1]);
     }
 }

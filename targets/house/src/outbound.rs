@@ -187,8 +187,12 @@ impl<B: Body<Data = Bytes, Error = StdError> + Unpin> Drop for Outbound<B> {
             status: self.status.as_u16(),
             bytes: self.sent,
             took: self.visit.begun.elapsed(),
-            // The HTTP library asks for no end that it knows.
-            whole: self.ended || self.length == Some(self.sent) || self.is_end_stream(),
+            // The HTTP library asks for no end that it knows. An answer that was cut may have been
+            // given to us whole.
+            whole: match self.length {
+                Some(length) => self.sent == length,
+                None => self.ended || self.is_end_stream(),
+            },
         };
         self.visit
             .metrics
