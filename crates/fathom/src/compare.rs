@@ -5,6 +5,7 @@ mod experiment;
 pub(crate) mod factors;
 mod files;
 pub(crate) mod kinds;
+mod loads;
 mod profile;
 mod sides;
 mod subject;
@@ -31,6 +32,7 @@ Examples:
   fathom compare target=/mnt/a target=/mnt/b --run --set random=true --set direct=true --set file-size=4G
   fathom compare queue-depth=1 queue-depth=8 queue-depth=32 --run --target test.dat --set engine=io_uring --blocks 20
   fathom compare base.toml candidate.toml --run --metric p99 --records experiment.jsonl
+  fathom compare s3://b@http://127.0.0.1:9000 s3://b@http://127.0.0.1:9001 --run --load get --set users=8 --metric get.p99
   fathom compare experiment.jsonl --metric read.p99 --fail-on undecided -o verdict.json -o summary.md -o junit.xml
 
 Two files of records that are no experiment are shown side by side, without a verdict: only where the order of the runs
@@ -64,6 +66,14 @@ pub(crate) fn command() -> Command {
         .arg(
             switch("profile", "With --run: the sides are targets, measured by the rows of `fathom profile`, each target in every block")
                 .conflicts_with_all(["set", "target", "slot", "settle", "lead-in"]),
+        )
+        .arg(
+            Arg::new("load")
+                .long("load")
+                .value_name("SCENARIO")
+                .requires("run")
+                .conflicts_with("profile")
+                .help("With --run: the sides are servers (s3://BUCKET@http://…, http://…) or options of `fathom load SCENARIO`, such as users=8"),
         )
         .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
         .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))

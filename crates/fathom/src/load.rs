@@ -1,5 +1,6 @@
 //! `fathom load`: one object or HTTP workload, with virtual users or an arrival rate.
 
+pub(crate) mod arm;
 mod knee;
 mod options;
 

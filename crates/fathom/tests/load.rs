@@ -8,6 +8,8 @@
 
 #[path = "load/accounts.rs"]
 mod accounts;
+#[path = "load/arms.rs"]
+mod arms;
 #[allow(dead_code, reason = "the tests of the server use the rest")]
 #[path = "serve_s3/client.rs"]
 mod client;

@@ -3,9 +3,9 @@
 use super::cost::{ALPHA, cost, usual_lead_in_ns};
 use super::factors;
 use super::files::{VerdictFiles, gate};
-use super::sides::{Side, differing, sides};
+use super::sides::{Measured, of_workloads, sides};
 use super::subject::OwnFiles;
-use super::{compare_arms, kinds};
+use super::{compare_arms, kinds, loads};
 use crate::context;
 use crate::exit::Usage;
 use crate::output::tell;
@@ -15,7 +15,7 @@ use analyze::{ArmsComparison, Question};
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use conduct::{Experiment, Row, Task};
+use conduct::{Experiment, Task};
 use host::{Event, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Ended, LabError, WhyEnded};
@@ -53,11 +53,18 @@ pub(super) fn run(
         return super::profile::run(matches, &names, files, question);
     }
     let slot = time(matches, "slot")?.unwrap_or(Nanos(1_000_000_000));
-    let mut sides = sides(matches, &names, slot)?;
     let mut own = OwnFiles::default();
-    own.give(&mut sides)?.iter().for_each(|said| told(said));
-    let experiment = experiment(matches, &sides, slot, &question)?;
-    question.factors = expected(&experiment, differing(&sides), &question)?;
+    let sides = match matches.get_one::<String>("load") {
+        Some(scenario) => loads::sides(matches, scenario, &names, slot)?,
+        None => {
+            let mut sides = sides(matches, &names, slot)?;
+            own.give(&mut sides)?.iter().for_each(|said| told(said));
+            of_workloads(&sides)
+        }
+    };
+    let given = sides.differing.clone();
+    let experiment = experiment(matches, sides, slot, &question)?;
+    question.factors = expected(&experiment, given, &question)?;
     kinds::check_plan(&question.metric, &experiment)?;
     let store = store(matches, &experiment)?;
     let context = context::context(1_000_000_000)?;
@@ -133,14 +140,17 @@ pub(super) fn told(text: &str) {
 
 fn experiment(
     matches: &ArgMatches,
-    sides: &[Side],
+    sides: Measured,
     slot: Nanos,
     question: &Question,
 ) -> Result<Experiment> {
+    let Measured {
+        names, mut rows, ..
+    } = sides;
     let mut arms: Vec<PlannedArm> = Vec::new();
-    for (index, side) in sides.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         arms.push(PlannedArm {
-            name: side.name.clone(),
+            name: name.clone(),
             role: if index == 0 {
                 Role::Baseline
             } else {
@@ -148,26 +158,15 @@ fn experiment(
             },
         });
     }
-    let mut of_arm: Vec<&Side> = sides.iter().collect();
-    if matches.get_flag("aa") || sides.len() > 2 && !matches.get_flag("no-aa") {
+    if matches.get_flag("aa") || names.len() > 2 && !matches.get_flag("no-aa") {
         arms.push(PlannedArm {
-            name: format!("{} (control)", sides[0].name),
+            name: format!("{} (control)", names[0]),
             role: Role::Control,
         });
-        of_arm.push(&sides[0]);
+        for row in &mut rows {
+            row.tasks.push(row.tasks[0].clone());
+        }
     }
-    let rows: Vec<Row> = sides[0]
-        .phases
-        .iter()
-        .enumerate()
-        .map(|(index, phase)| Row {
-            name: phase.name.clone(),
-            tasks: of_arm
-                .iter()
-                .map(|side| Task::from(side.phases[index].workload.clone()))
-                .collect(),
-        })
-        .collect();
     let lead_in_ns = match time(matches, "lead-in")? {
         Some(asked) => asked.0,
         None => usual_lead_in_ns(&rows, slot),
@@ -180,7 +179,7 @@ fn experiment(
             )
             .into());
         }
-        check_blocks(blocks, rows.len(), sides.len() - 1)?;
+        check_blocks(blocks, rows.len(), names.len() - 1)?;
     }
     let plan = PlanFacts {
         name: "compare".into(),

@@ -3,7 +3,7 @@
 use super::experiment::{Progress, check_blocks, conclude, expected, planned, store, told};
 use super::files::VerdictFiles;
 use super::kinds;
-use super::sides::{pairs, unused};
+use super::sides::{is_key, pairs, unused};
 use super::subject::TARGET;
 use crate::context;
 use crate::exit::Usage;
@@ -113,12 +113,12 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
 
 /// `target=PATH`, or a path as it is.
 fn target(side: &str) -> Result<PathBuf, Usage> {
-    let is_key = |key: &str| settings::find(key.trim()).is_some();
+    let is_option = |key: &str| settings::find(key.trim()).is_some();
     match side.split_once('=') {
-        Some((key, path)) if key.trim() == TARGET && pairs(side).len() == 1 => {
+        Some((key, path)) if key.trim() == TARGET && pairs(side, is_key).len() == 1 => {
             Ok(path.trim().into())
         }
-        Some((key, _)) if key.trim() == TARGET || is_key(key) && !Path::new(side).exists() => {
+        Some((key, _)) if key.trim() == TARGET || is_option(key) && !Path::new(side).exists() => {
             Err(Usage(format!(
                 "{side:?}: with --profile a side is a target and nothing else, because the rows say how it is measured; example: target=/mnt/a"
             )))

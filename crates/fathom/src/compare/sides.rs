@@ -4,6 +4,7 @@ use super::subject::{Meaning, TARGET, as_toml, meaning};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::ArgMatches;
+use conduct::{Row, Task};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use units::Nanos;
@@ -88,7 +89,7 @@ fn phases(common: &Workload, side: &str) -> Result<Vec<Phase>> {
 fn settings_of(common: &Workload, side: &str) -> Result<Vec<Phase>> {
     let mut workload = common.clone();
     let mut targets: Vec<PathBuf> = Vec::new();
-    for pair in pairs(side) {
+    for pair in pairs(side, is_key) {
         match pair.split_once('=') {
             Some((key, path)) if key.trim() == TARGET => targets.push(path.trim().into()),
             Some(_) | None => set(&mut workload, &pair)?,
@@ -166,7 +167,7 @@ fn in_order_of(base: &Side, side: &str, mut phases: Vec<Phase>) -> Result<Vec<Ph
 }
 
 /// `KEY=VALUE,KEY=VALUE`; a comma inside a value is one that no option follows.
-pub(super) fn pairs(side: &str) -> Vec<String> {
+pub(super) fn pairs(side: &str, is_key: impl Fn(&str) -> bool) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in side.split(',') {
         let begins_an_option = part
@@ -183,7 +184,7 @@ pub(super) fn pairs(side: &str) -> Vec<String> {
     out
 }
 
-fn is_key(key: &str) -> bool {
+pub(super) fn is_key(key: &str) -> bool {
     key == TARGET || settings::find(key).is_some()
 }
 
@@ -203,8 +204,33 @@ fn set(workload: &mut Workload, pair: &str) -> Result<()> {
     Ok(settings::apply(workload, key, value.trim())?)
 }
 
+/// What is compared, the baseline first.
+pub(super) struct Measured {
+    pub(super) names: Vec<String>,
+    /// A task of each side.
+    pub(super) rows: Vec<Row>,
+    /// Options in which a side differs from the baseline.
+    pub(super) differing: BTreeSet<String>,
+}
+
+/// Workloads as what is compared.
+pub(super) fn of_workloads(sides: &[Side]) -> Measured {
+    let row = |(index, phase): (usize, &Phase)| Row {
+        name: phase.name.clone(),
+        tasks: sides
+            .iter()
+            .map(|side| Task::from(side.phases[index].workload.clone()))
+            .collect(),
+    };
+    Measured {
+        names: sides.iter().map(|side| side.name.clone()).collect(),
+        rows: sides[0].phases.iter().enumerate().map(row).collect(),
+        differing: differing(sides),
+    }
+}
+
 /// Options in which a side differs from the baseline in any phase: what is compared.
-pub(super) fn differing(sides: &[Side]) -> BTreeSet<String> {
+fn differing(sides: &[Side]) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for (base, side) in sides
         .iter()
@@ -268,7 +294,10 @@ mod tests {
     #[test]
     fn a_comma_inside_a_value_belongs_to_it() {
         assert_eq!(
-            pairs("engine=sim,sim-model=latency=1us,servers=4,queue-depth=2"),
+            pairs(
+                "engine=sim,sim-model=latency=1us,servers=4,queue-depth=2",
+                is_key
+            ),
             [
                 "engine=sim",
                 "sim-model=latency=1us,servers=4",

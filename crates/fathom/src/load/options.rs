@@ -149,6 +149,16 @@ const SWITCHES: [(&str, &str); 7] = [
     ),
 ];
 
+/// Names of the options of a load itself.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    let values = VALUES.iter().map(|(name, ..)| *name);
+    values.chain(SWITCHES.iter().map(|(name, _)| *name))
+}
+
+pub(super) fn is_switch(name: &str) -> bool {
+    SWITCHES.iter().any(|(switch, _)| *switch == name)
+}
+
 pub(super) fn command() -> Command {
     let command = Command::new("load")
         .about("Loads an object store or HTTP service with virtual users or an arrival rate")
