@@ -2,6 +2,7 @@
 
 use record::Record;
 use units::{Bytes, Nanos};
+use workload::{EngineFeature, EngineName, EngineTarget};
 
 /// What was effective in a record, by the names of the options. A missing option is unknown, never
 /// its default.
@@ -124,7 +125,29 @@ impl<'a> Effective<'a> {
     /// Whether operations go through this machine's file systems and block devices.
     #[must_use]
     pub fn uses_local_storage(self) -> bool {
-        !matches!(self.text("engine"), Some("null" | "sim" | "nbd")) && !self.is_start_of_command()
+        let elsewhere = self
+            .engine()
+            .is_some_and(|it| it.target() != EngineTarget::Files);
+        !elsewhere && !self.is_start_of_command()
+    }
+
+    /// The engine, where it is one that Fathom knows.
+    fn engine(self) -> Option<EngineName> {
+        EngineName::of_word(self.text("engine")?)
+    }
+
+    /// Whether there is nothing behind the engine: the null engine, or a model.
+    #[must_use]
+    pub fn has_no_target(self) -> bool {
+        self.engine()
+            .is_some_and(|it| it.target() == EngineTarget::Nothing)
+    }
+
+    /// Whether time is a model's.
+    #[must_use]
+    pub fn has_virtual_time(self) -> bool {
+        self.engine()
+            .is_some_and(|it| it.has(EngineFeature::VirtualTime))
     }
 }
 

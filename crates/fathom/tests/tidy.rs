@@ -23,8 +23,11 @@ const EDGES: [(&str, &[&str]); 18] = [
         &["units", "sys", "workload", "engine", "record", "host"],
     ),
     ("import", &["units", "record"]),
-    ("analyze", &["units", "stats", "record"]),
-    ("report", &["units", "stats", "record", "analyze"]),
+    ("analyze", &["units", "stats", "workload", "record"]),
+    (
+        "report",
+        &["units", "stats", "workload", "record", "analyze"],
+    ),
     ("object", &["units", "sys", "record", "host"]),
     ("misbehave", &["units", "sys"]),
     ("house", &["units", "sys", "misbehave"]),

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use sys::{Clock, Usage};
-use workload::{EngineName, Phase, Stage};
+use workload::{EngineFeature, Phase, Stage};
 
 /// How long workers may take to end once a signal or an error has stopped the run.
 const GRACE_NS: u64 = 6_000_000_000;
@@ -252,13 +252,13 @@ impl Run<'_> {
             users: None,
             threads,
             worker_series: workload.worker_series,
-            virtual_time: workload.engine == EngineName::Sim,
+            virtual_time: workload.engine.has(EngineFeature::VirtualTime),
         };
         let mut observation = part.observe(counted, start, warmup_ns);
         let reports = self.observe(&receive, &mut observation)?;
         part.end(used_by(&reports));
         let mut measured = observation.finish(self.context.clock.now());
-        if workload.engine == EngineName::Sim {
+        if workload.engine.has(EngineFeature::VirtualTime) {
             let mut each = vec![Vec::new(); workload.threads as usize];
             reports
                 .iter()

@@ -4,7 +4,7 @@ use crate::error::RunError;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use workload::{EngineName, FileSharing, Files, SpecError, Workload};
+use workload::{EngineTarget, FileSharing, Files, SpecError, Workload};
 
 /// One file or device of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +102,7 @@ pub(crate) fn worker_path(target: &Path, owner: Option<u32>, files: &Files) -> P
 /// them. No engine is asked for more.
 #[must_use]
 pub fn files_of(workload: &Workload) -> Vec<PathBuf> {
-    if matches!(
-        workload.engine,
-        EngineName::Null | EngineName::Sim | EngineName::Nbd
-    ) {
+    if workload.engine.target() != EngineTarget::Files {
         return Vec::new();
     }
     let below = layout(workload)

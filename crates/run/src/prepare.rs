@@ -28,7 +28,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use undo::Undo;
-use workload::{Cache, EngineName, Fadvise, Workload};
+use workload::{Cache, EngineFeature, Fadvise, Workload};
 
 /// A file that is ready.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ fn fill_reason(workload: &Workload) -> &'static str {
         "--refill"
     } else if workload.verify.on {
         "reads must find the verified pattern"
-    } else if workload.engine == EngineName::Mmap {
+    } else if workload.engine.has(EngineFeature::Mapping) {
         "a mapping needs blocks under it"
     } else {
         "reads must not meet holes"
@@ -559,7 +559,7 @@ pub(crate) fn open_for_run(
     }
     let io = use_of(workload);
     let writable = io.writes;
-    let readable = io.reads || workload.reads_back() || workload.engine == EngineName::Mmap;
+    let readable = io.reads || workload.reads_back() || workload.engine.has(EngineFeature::Mapping);
     let open = |flags: i32| {
         sys::open_without_waiting(
             OpenOptions::new().read(readable).write(writable),

@@ -16,7 +16,7 @@ use record::{Difference, StorageLayer};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use units::{Bytes, Nanos};
-use workload::{Affinity, Cache, EngineName, Workload};
+use workload::{Affinity, Cache, EngineFeature, EngineTarget, Workload};
 
 /// What a target turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ pub(crate) fn unsuitable<T>(text: impl Into<String>) -> Result<T, RunError> {
 }
 
 fn target_kind(asked: &Workload) -> Result<TargetKind, RunError> {
-    if matches!(asked.engine, EngineName::Null | EngineName::Sim) {
+    if asked.engine.target() == EngineTarget::Nothing {
         return Ok(TargetKind::Nothing);
     }
     if asked.targets.is_empty() {
@@ -244,7 +244,7 @@ fn kind_of(target: &Path, asked: &Workload) -> Result<TargetKind, RunError> {
 /// (docs/decisions/registered-buffers.md).
 fn decide_registration(effective: &mut Workload, machine: &Machine, changes: &mut Changes) {
     let fixed = &mut effective.ring.fixed;
-    if effective.engine != EngineName::IoUring {
+    if !effective.engine.has(EngineFeature::Ring) {
         (fixed.buffers, fixed.files) = (Some(false), Some(false));
         return;
     }
@@ -456,6 +456,7 @@ pub(crate) fn shown(workload: &Workload) -> std::collections::BTreeMap<String, S
 mod tests {
     use super::permits::fixture::Forbidden;
     use super::*;
+    use workload::EngineName;
 
     fn resolved(workload: &Workload, forbidden: &[EngineName]) -> Result<Resolved, RunError> {
         let permits = Forbidden {

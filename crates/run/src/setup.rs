@@ -23,7 +23,7 @@ use record::LiveCounters;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workload::{Arrival, Distribution, EngineName, FileSharing, MetaOp, Workload};
+use workload::{Arrival, Distribution, EngineTarget, FileSharing, MetaOp, Workload};
 
 /// Shared by all workers of a run.
 pub(crate) struct Shared {
@@ -345,7 +345,7 @@ fn groups(workload: &Workload, prepared: &Prepared) -> Vec<Group> {
     if prepared.files.is_empty() {
         let bytes = workload.files.size.map_or(0, |size| size.0);
         let mut only = group(Vec::new(), &[bytes]);
-        if workload.engine == EngineName::Nbd {
+        if workload.engine.target() == EngineTarget::Server {
             let url = workload.targets.first().cloned().unwrap_or_default();
             only.files.push(GroupFile {
                 verified: verified_file(workload, 0, &FileContent::default()),

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use sys::Usage;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
-use workload::{DataPattern, EngineName, LockMode, Madvise};
+use workload::{DataPattern, EngineName, EngineTarget, LockMode, Madvise};
 
 /// How a worker fared.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl WorkerTask {
     }
 
     fn open_files(&self) -> Result<(Vec<File>, Vec<u64>), RunError> {
-        if self.shared.workload.engine == EngineName::Nbd {
+        if self.shared.workload.engine.target() == EngineTarget::Server {
             return Ok((Vec::new(), Vec::new()));
         }
         let (group, _, _) = self.shared.group_of(self.index);

@@ -11,16 +11,18 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod engine;
 mod error;
 pub mod fio;
 pub mod settings;
 mod workload;
 
 pub use config::{Phase, Stage, parse_config};
+pub use engine::{EngineFeature, EngineName, EngineTarget};
 pub use error::SpecError;
 pub use workload::{
-    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability,
-    EngineName, Fadvise, FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise,
-    MetaOp, OpenFlags, Pace, Placement, Regions, Ring, Stop, Think, ThinkMode, Verify,
-    VerifyPattern, VerifyWhen, Workload, Writing,
+    Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, Fadvise,
+    FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace,
+    Placement, Regions, Ring, Stop, Think, ThinkMode, Verify, VerifyPattern, VerifyWhen, Workload,
+    Writing,
 };

@@ -1,7 +1,7 @@
 //! Every option of a workload, one row each.
 
-use crate::SpecError;
 use crate::workload::*;
+use crate::{EngineName, SpecError};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 //! One I/O workload as plain data.
 
-use crate::SpecError;
+use crate::{EngineName, SpecError};
 use std::path::PathBuf;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate};
 
@@ -30,17 +30,8 @@ macro_rules! words {
     };
 }
 
-words!(
-    /// How operations reach the target.
-    EngineName {
-        /// `sync` at depth 1, `io_uring` beyond.
-        Auto = "auto", Sync = "sync", IoUring = "io_uring", Libaio = "libaio", Mmap = "mmap",
-        /// No I/O at all: the generator's own ceiling.
-        Null = "null",
-        /// A modelled device under a virtual clock.
-        Sim = "sim", Nbd = "nbd",
-    }
-);
+pub(crate) use words;
+
 words!(
     /// Which block comes next in a random workload.
     Distribution { Uniform = "uniform", Zipf = "zipf", Pareto = "pareto", Gaussian = "gaussian" }

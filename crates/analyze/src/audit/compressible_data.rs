@@ -27,7 +27,7 @@ const ADVICE: &str = "write random data (--write-pattern random), or with --veri
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    if matches!(effective.text("engine"), Some("null" | "sim")) || in_memory(record) {
+    if effective.has_no_target() || in_memory(record) {
         return Vec::new();
     }
     let verifies = effective.is_on("verify");

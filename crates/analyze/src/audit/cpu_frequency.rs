@@ -27,7 +27,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let cpu = &record.environment.cpu;
     let fixed = cpu.min_mhz.is_some() && cpu.min_mhz == cpu.max_mhz;
     // Virtual time does not depend on the speed of anything.
-    let virtual_time = Effective::of(record).text("engine") == Some("sim");
+    let virtual_time = Effective::of(record).has_virtual_time();
     let governor = cpu
         .governor
         .as_deref()

@@ -38,7 +38,7 @@ const ADVICE_OF_CALIBRATION: &str = "how near the generator was to its own limit
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    if matches!(effective.text("engine"), Some("null" | "sim")) {
+    if effective.has_no_target() {
         return Vec::new();
     }
     [own_share(record), busy(record), unrecorded(record)]

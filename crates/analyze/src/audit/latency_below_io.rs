@@ -33,7 +33,7 @@ const ADVICE: &str = "this is the speed of memory and of the instrument: for a d
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    if matches!(effective.text("engine"), Some("null" | "sim")) {
+    if effective.has_no_target() {
         return Vec::new();
     }
     let null = record

@@ -1,7 +1,7 @@
 //! What a profile measures: rows of the standard table, or of a file of the user.
 
 use super::{Effort, ProfileError, ProfileRequest};
-use workload::{EngineName, FileSharing, Phase, SpecError, Workload, parse_config};
+use workload::{EngineTarget, FileSharing, Phase, SpecError, Workload, parse_config};
 
 /// The standard rows as text.
 pub(super) const STANDARD: &str = include_str!("standard.toml");
@@ -103,10 +103,7 @@ fn one_file_only(row: &Phase, file: &str) -> Result<(), ProfileError> {
             row.name
         )));
     }
-    if matches!(
-        workload.engine,
-        EngineName::Null | EngineName::Sim | EngineName::Nbd
-    ) {
+    if workload.engine.target() != EngineTarget::Files {
         return Err(ProfileError::Unsuitable(format!(
             "row {:?}: the engine {} uses no file of this machine; measure it with `fathom run`",
             row.name,

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
-use workload::{EngineName, FileSharing, Workload};
+use workload::{EngineTarget, FileSharing, Workload};
 
 /// No workload in TOML is longer; a file that is holds data.
 const LONGEST_TOML: u64 = 1 << 20;
@@ -137,7 +137,7 @@ fn needs_own(workload: &Workload) -> bool {
         || files.total_files.is_some()
         || files.layout_manifest.is_some()
         || !files.meta.is_empty();
-    let uses_target = !matches!(workload.engine, EngineName::Null | EngineName::Sim);
+    let uses_target = workload.engine.target() != EngineTarget::Nothing;
     let [target] = workload.targets.as_slice() else {
         return false;
     };

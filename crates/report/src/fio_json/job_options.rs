@@ -4,6 +4,7 @@ use analyze::Effective;
 use record::Record;
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
+use workload::EngineName;
 
 type Options = BTreeMap<String, String>;
 
@@ -45,10 +46,8 @@ fn derived(record: &Record) -> Options {
     );
     set("group_reporting", String::new());
     if let Some(engine) = effective.text("engine") {
-        set(
-            "ioengine",
-            if engine == "sync" { "psync" } else { engine }.to_owned(),
-        );
+        let names = EngineName::of_word(engine).map_or(&[][..], EngineName::in_fio);
+        set("ioengine", (*names.first().unwrap_or(&engine)).to_owned());
     }
     let paths: Vec<String> = record
         .targets

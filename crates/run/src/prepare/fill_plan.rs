@@ -4,7 +4,7 @@ use super::{FileContent, Use, fill, pattern_label};
 use crate::error::RunError;
 use crate::layout::FileSpec;
 use std::fs::File;
-use workload::{EngineName, Workload};
+use workload::{EngineFeature, Workload};
 
 /// How much of a file is written before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) fn fill_plan(
     if refill == Some(true) {
         return Ok(FillPlan::Whole);
     }
-    let needs_data = io.reads || workload.engine == EngineName::Mmap;
+    let needs_data = io.reads || workload.engine.has(EngineFeature::Mapping);
     if present.is_device || !needs_data {
         return Ok(FillPlan::Nothing);
     }

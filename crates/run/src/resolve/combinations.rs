@@ -4,8 +4,8 @@ use super::unsuitable;
 use crate::error::RunError;
 use crate::verify::HEADER_UNIT;
 use workload::{
-    Arrival, DataPattern, Distribution, EngineName, FileSharing, LockMode, MetaOp, SpecError,
-    ThinkMode, VerifyPattern, VerifyWhen, Workload,
+    Arrival, DataPattern, Distribution, EngineFeature, EngineTarget, FileSharing, LockMode, MetaOp,
+    SpecError, ThinkMode, VerifyPattern, VerifyWhen, Workload,
 };
 
 fn conflict<T>(text: impl Into<String>) -> Result<T, RunError> {
@@ -284,8 +284,7 @@ fn ends(asked: &Workload) -> Result<(), RunError> {
 /// What depends on the engine that was decided.
 pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
     let engine = effective.engine;
-    let one_at_a_time = matches!(engine, EngineName::Sync | EngineName::Mmap);
-    if one_at_a_time && effective.queue_depth > 1 {
+    if !engine.has(EngineFeature::Depth) && effective.queue_depth > 1 {
         return unsuitable(format!(
             "--engine {} holds one operation at a time, --queue-depth {} cannot be reached; use --engine io_uring or libaio, or more --threads",
             engine.word(),
@@ -306,7 +305,7 @@ pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
         ("--iopoll", ring.iopoll),
     ];
     if let Some((option, _)) = ring_options.iter().find(|(_, on)| *on)
-        && engine != EngineName::IoUring
+        && !engine.has(EngineFeature::Ring)
     {
         return unsuitable(format!(
             "{option}: only io_uring has this; add --engine io_uring"
@@ -315,22 +314,23 @@ pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
     if ring.iopoll && !effective.durability.open.direct {
         return unsuitable("--iopoll polls the device, so it needs --direct");
     }
-    if engine == EngineName::Mmap && effective.durability.open.direct {
+    let is_mapped = engine.has(EngineFeature::Mapping);
+    if is_mapped && effective.durability.open.direct {
         return unsuitable(
             "--engine mmap works through the page cache, --direct bypasses it; drop one of them",
         );
     }
-    if engine == EngineName::Mmap
-        && (effective.durability.open.sync || effective.durability.open.dsync)
-    {
+    if is_mapped && (effective.durability.open.sync || effective.durability.open.dsync) {
         return unsuitable(
             "--sync and --dsync act on write calls, and mmap makes none; use --fsync N, which flushes the mapping",
         );
     }
-    if !effective.madvise.is_empty() && engine != EngineName::Mmap {
+    if !effective.madvise.is_empty() && !is_mapped {
         return unsuitable("--madvise advises a mapping; add --engine mmap");
     }
-    if effective.sim_model != Workload::default().sim_model && engine != EngineName::Sim {
+    if effective.sim_model != Workload::default().sim_model
+        && !engine.has(EngineFeature::VirtualTime)
+    {
         return unsuitable("--sim-model describes the device of --engine sim");
     }
     no_target(effective)
@@ -338,10 +338,8 @@ pub(super) fn check_engine(effective: &Workload) -> Result<(), RunError> {
 
 /// Engines without files take no option of files.
 fn no_target(effective: &Workload) -> Result<(), RunError> {
-    if !matches!(
-        effective.engine,
-        EngineName::Null | EngineName::Sim | EngineName::Nbd
-    ) {
+    let target = effective.engine.target();
+    if target == EngineTarget::Files {
         return Ok(());
     }
     let files = &effective.files;
@@ -349,7 +347,7 @@ fn no_target(effective: &Workload) -> Result<(), RunError> {
     let given = [
         ("--direct", open.direct),
         ("--sync", open.sync),
-        ("--dsync", open.dsync && effective.engine != EngineName::Nbd),
+        ("--dsync", open.dsync && target == EngineTarget::Nothing),
         ("--fadvise", !effective.fadvise.is_empty()),
         ("--lock-mode", effective.lock_mode != LockMode::None),
         ("--cache", effective.cache != workload::Cache::AsIs),
@@ -369,7 +367,7 @@ fn no_target(effective: &Workload) -> Result<(), RunError> {
             effective.engine.word()
         ));
     }
-    if effective.verify.on && effective.engine != EngineName::Nbd {
+    if effective.verify.on && target == EngineTarget::Nothing {
         return unsuitable(format!(
             "--engine {} stores nothing, so there is nothing to verify",
             effective.engine.word()

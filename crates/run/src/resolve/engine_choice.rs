@@ -4,7 +4,7 @@ use super::permits::Permits;
 use super::{Changes, TargetKind, unsuitable};
 use crate::error::RunError;
 use engine::EngineError;
-use workload::{EngineName, Workload};
+use workload::{EngineFeature, EngineName, EngineTarget, Workload};
 
 const BY_DEPTH: &str =
     "sync at depth 1, io_uring beyond: a blocking call holds one operation at a time";
@@ -16,7 +16,7 @@ pub(super) fn decide(
     permits: &dyn Permits,
     changes: &mut Changes,
 ) -> Result<(), RunError> {
-    if (kind == TargetKind::Nbd) != (effective.engine == EngineName::Nbd)
+    if (kind == TargetKind::Nbd) != (effective.engine.target() == EngineTarget::Server)
         && effective.engine != EngineName::Auto
     {
         return unsuitable(format!(
@@ -38,7 +38,7 @@ pub(super) fn decide(
     };
     effective.engine = engine;
     changes.differ("engine", "auto".into(), engine.word().into(), reason);
-    if engine == EngineName::Sync {
+    if !engine.has(EngineFeature::Depth) {
         one_at_a_time(effective, changes);
     }
     Ok(())

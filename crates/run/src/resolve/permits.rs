@@ -25,18 +25,14 @@ pub(crate) struct ThisProcess;
 
 impl Permits for ThisProcess {
     fn engine(&self, name: EngineName) -> Result<(), EngineError> {
-        match name {
-            EngineName::IoUring => {
-                UringEngine::new(Vec::new(), 1, sys::page_size(), RingOptions::default()).map(drop)
-            }
-            EngineName::Libaio => LibaioEngine::new(Vec::new(), 1, sys::page_size()).map(drop),
-            EngineName::Auto
-            | EngineName::Sync
-            | EngineName::Mmap
-            | EngineName::Nbd
-            | EngineName::Null
-            | EngineName::Sim => Ok(()),
+        let page = sys::page_size();
+        if name == EngineName::IoUring {
+            return UringEngine::new(Vec::new(), 1, page, RingOptions::default()).map(drop);
         }
+        if name == EngineName::Libaio {
+            return LibaioEngine::new(Vec::new(), 1, page).map(drop);
+        }
+        Ok(())
     }
 
     fn bind_memory(&self, nodes: &[u32]) -> io::Result<()> {

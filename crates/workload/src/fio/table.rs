@@ -294,18 +294,15 @@ fn distribution(value: Value<'_>) -> Result<Distribution, SpecError> {
 }
 
 fn engine(value: Value<'_>) -> Result<EngineName, SpecError> {
-    match value.text {
-        "psync" | "sync" | "pvsync" | "pvsync2" | "vsync" => Ok(EngineName::Sync),
-        "libaio" => Ok(EngineName::Libaio),
-        "io_uring" => Ok(EngineName::IoUring),
-        "mmap" => Ok(EngineName::Mmap),
-        "null" => Ok(EngineName::Null),
-        "posixaio" => Ok(EngineName::Auto),
-        "http" | "nbd" => {
-            value.refuse("objects and network block devices are targets of their own in Fathom; see fathom load and nbd:// targets")
-        }
-        _ => value.refuse("is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, null"),
+    if let Some(engine) = EngineName::of_fio(value.text) {
+        return Ok(engine);
     }
+    if matches!(value.text, "http" | "nbd") {
+        return value.refuse("objects and network block devices are targets of their own in Fathom; see fathom load and nbd:// targets");
+    }
+    let names = EngineName::ALL.iter().flat_map(|engine| engine.in_fio());
+    let names: Vec<&str> = names.copied().collect();
+    value.refuse(format!("is not one of {}", names.join(", ")))
 }
 
 /// The name of a log, or where none was said that of the job's section.

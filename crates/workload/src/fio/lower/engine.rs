@@ -2,7 +2,7 @@
 
 use super::put;
 use crate::fio::job::{Job, Stable};
-use crate::{EngineName, SpecError, Workload};
+use crate::{EngineFeature, EngineTarget, SpecError, Workload};
 
 pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     workload.engine = job.engine.name;
@@ -22,7 +22,7 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
             "files are flushed once at the end, within the measured time",
         );
     }
-    if job.engine.name == EngineName::Null {
+    if job.engine.name.target() == EngineTarget::Nothing {
         without_files(job, workload);
     }
     placement(job, workload)
@@ -43,8 +43,8 @@ fn without_files(job: &mut Job, workload: &mut Workload) {
 }
 
 fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
-    let one_at_a_time = matches!(job.engine.name, EngineName::Sync | EngineName::Mmap);
-    let depth = if one_at_a_time { 1 } else { job.engine.depth };
+    let has_depth = job.engine.name.has(EngineFeature::Depth);
+    let depth = if has_depth { job.engine.depth } else { 1 };
     if depth != job.engine.depth {
         job.note(
             "iodepth",
@@ -97,11 +97,11 @@ fn ring(job: &Job, workload: &mut Workload) -> Result<(), SpecError> {
         ("sqthread_poll", ring.sqpoll),
         ("hipri", ring.iopoll),
     ] {
-        if on && job.engine.name != EngineName::IoUring {
+        if on && !job.engine.name.has(EngineFeature::Ring) {
             return job.refuse(option, "is for ioengine=io_uring");
         }
     }
-    if job.engine.name == EngineName::IoUring {
+    if job.engine.name.has(EngineFeature::Ring) {
         workload.ring = ring;
     }
     Ok(())

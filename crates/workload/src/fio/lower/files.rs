@@ -3,7 +3,9 @@
 use super::{in_dev, invalidated, put};
 use crate::fio::job::{Advice, Job};
 use crate::fio::section::Place;
-use crate::{Cache, EngineName, Fadvise, FileSharing, Madvise, SpecError, Workload};
+use crate::{
+    Cache, EngineFeature, EngineTarget, Fadvise, FileSharing, Madvise, SpecError, Workload,
+};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use units::fio::FioSize;
@@ -33,7 +35,9 @@ pub(super) fn lower(
         Some(names) => named(job, names.clone())?,
         None => made_up(job)?,
     };
-    if job.target.filename.is_none() && job.order.clones > 1 && job.engine.name != EngineName::Null
+    if job.target.filename.is_none()
+        && job.order.clones > 1
+        && job.engine.name.target() != EngineTarget::Nothing
     {
         let mark = placeholder(job);
         if workload
@@ -222,7 +226,10 @@ fn refuse_without_size(
     let made =
         |target: &&PathBuf| workload.files.worker_placeholder.is_some() || length(target).is_none();
     match workload.targets.iter().find(made) {
-        Some(target) if job.target.file_size.is_none() && job.engine.name != EngineName::Null => {
+        Some(target)
+            if job.target.file_size.is_none()
+                && job.engine.name.target() != EngineTarget::Nothing =>
+        {
             job.refuse(
                 "size",
                 format!(
@@ -331,7 +338,7 @@ fn begin_together(job: &Job, workload: &mut Workload, region: &Region) -> Result
 fn increment(job: &mut Job, workload: &mut Workload, region: &mut Region) -> Result<(), SpecError> {
     const OPTION: &str = "offset_increment";
     let (step, clones) = (job.target.offset_increment, u64::from(job.order.clones));
-    if step == 0 || clones == 1 || job.engine.name == EngineName::Null {
+    if step == 0 || clones == 1 || job.engine.name.target() == EngineTarget::Nothing {
         return Ok(());
     }
     if workload.targets.len() != 1 || workload.files.sharing != FileSharing::Shared {
@@ -379,7 +386,7 @@ fn increment(job: &mut Job, workload: &mut Workload, region: &mut Region) -> Res
 }
 
 fn before(job: &Job, workload: &mut Workload) {
-    if job.engine.name == EngineName::Null {
+    if job.engine.name.target() == EngineTarget::Nothing {
         return;
     }
     let opening = &job.opening;
@@ -404,7 +411,7 @@ fn before(job: &Job, workload: &mut Workload) {
         (Advice::NoReuse, _) => (Fadvise::NoReuse, None),
     };
     workload.fadvise = vec![fadvise];
-    if job.engine.name == EngineName::Mmap {
+    if job.engine.name.has(EngineFeature::Mapping) {
         workload.madvise = madvise.into_iter().collect();
     }
 }
