@@ -22,7 +22,7 @@ const EDGES: [(&str, &[&str]); 18] = [
         "run",
         &["units", "sys", "workload", "engine", "record", "host"],
     ),
-    ("import", &["units", "record"]),
+    ("import", &["units", "workload", "record"]),
     ("analyze", &["units", "stats", "workload", "record"]),
     (
         "report",

@@ -19,6 +19,7 @@ mod arguments;
 mod job;
 mod lines;
 mod lower;
+pub mod names;
 mod refusals;
 mod section;
 mod stages;

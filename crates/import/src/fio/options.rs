@@ -4,24 +4,13 @@ use crate::error::Fault;
 use crate::node::Node;
 use record::TargetFact;
 use std::collections::BTreeMap;
-use units::fio::{FioSize, FioTimeUnit, size, time};
+use units::fio::{FioSize, size, time};
 use units::{Bytes, Nanos};
+use workload::fio::names::{self, FioDirection, FioForm, FioName};
 
 /// Options as typed, by fio's first name; those that were not typed are absent from fio's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options(BTreeMap<String, String>);
-
-/// Second names, and the first.
-const ALIASES: [(&str, &str); 8] = [
-    ("blocksize", "bs"),
-    ("blocksize_range", "bsrange"),
-    ("readwrite", "rw"),
-    ("timeout", "runtime"),
-    ("io_limit", "io_size"),
-    ("nr_files", "nrfiles"),
-    ("allrandrepeat", "randrepeat"),
-    ("iodepth_batch_complete", "iodepth_batch_complete_min"),
-];
 
 /// fio's documented defaults, which its output leaves out.
 const DEFAULTS: [(&str, &str); 6] = [
@@ -42,10 +31,7 @@ impl Options {
             .members()?
             .filter(|(key, _)| !matches!(*key, "name" | "port"))
         {
-            let first = ALIASES
-                .iter()
-                .find(|(alias, _)| *alias == key)
-                .map_or(key, |(_, first)| first);
+            let first = names::first(key).unwrap_or(key);
             out.insert(first.to_owned(), value.text()?.to_owned());
         }
         Ok(Self(out))
@@ -159,10 +145,6 @@ impl Options {
     }
 
     /// What was in force, by our names, and what the reader must know of it.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub(super) fn effective(&self, merged: u32) -> (BTreeMap<String, String>, Vec<String>) {
         let mut out = BTreeMap::new();
         let mut set = |key: &str, value: Option<String>| {
@@ -170,19 +152,18 @@ impl Options {
                 out.insert(key.to_owned(), value);
             }
         };
+        for row in names::NAMES {
+            set(row.ours, self.by_our_name(row));
+        }
         let several = || {
             self.text("bsrange")
                 .or(self.text("bssplit"))
                 .unwrap_or(self.or_default("bs"))
                 .to_owned()
         };
-        set(
-            "block-size",
-            Some(
-                self.block_bytes()
-                    .map_or_else(several, |bytes| Bytes(bytes).exact()),
-            ),
-        );
+        let blocks = self.block_bytes();
+        let blocks = blocks.map_or_else(several, |bytes| Bytes(bytes).exact());
+        set("block-size", Some(blocks));
         set("queue-depth", Some(self.or_default("iodepth").to_owned()));
         let threads = if merged > 1 {
             u64::from(merged)
@@ -190,19 +171,11 @@ impl Options {
             self.clones()
         };
         set("threads", Some(threads.to_string()));
-        set("engine", self.text("ioengine").map(str::to_owned));
         let direct = self.is_on("direct") || self.text("buffered") == Some("0");
         set("direct", Some(direct.to_string()));
         let (random, reads) = self.pattern();
         set("random", random.map(|random| random.to_string()));
         set("read-percent", reads);
-        set(
-            "file-size",
-            self.text("size")
-                .filter(|_| self.text("nrfiles").is_none())
-                .and_then(|t| self.bytes(t))
-                .map(|b| Bytes(b).exact()),
-        );
         // Clones share a file that is named; otherwise each makes its own.
         let own_files =
             threads > 1 && self.text("filename").is_none() && self.text("nrfiles").is_none();
@@ -210,87 +183,62 @@ impl Options {
             "file-distribution",
             own_files.then(|| "per-worker".to_owned()),
         );
-        for (key, name, unit) in [
-            ("runtime", "duration", FioTimeUnit::Seconds),
-            ("ramp_time", "warmup", FioTimeUnit::Seconds),
-            ("thinktime", "think-time", FioTimeUnit::Micros),
-        ] {
-            let micros = self
-                .text(key)
-                .and_then(|text| time(text, unit).ok())
-                .filter(|micros| *micros > 0);
-            set(
-                name,
-                micros
-                    .and_then(|micros| micros.checked_mul(1000))
-                    .map(|ns| Nanos(ns).exact()),
-            );
-        }
-        for (key, name) in [
-            ("fsync", "fsync"),
-            ("fdatasync", "fdatasync"),
-            ("rate_iops", "rate-iops"),
-        ] {
-            set(
-                name,
-                self.text(key)
-                    .filter(|text| *text != "0")
-                    .map(str::to_owned),
-            );
-        }
-        set(
-            "rate-bytes",
-            self.text("rate")
-                .and_then(|text| self.bytes(text))
-                .map(|bytes| Bytes(bytes).exact()),
-        );
-        for (key, name, on) in [
-            ("end_fsync", "end-fsync", self.is_on("end_fsync")),
-            (
-                "sync",
-                "sync",
-                matches!(self.text("sync"), Some("1" | "sync")),
-            ),
-            ("sync", "dsync", self.text("sync") == Some("dsync")),
-            (
-                "verify",
-                "verify",
-                self.is_on("verify") && self.text("verify") != Some("null"),
-            ),
-        ] {
-            set(name, self.text(key).map(|_| on.to_string()));
-        }
+        let sync = |word: &[&str]| {
+            self.text("sync")
+                .map(|text| word.contains(&text).to_string())
+        };
+        set("sync", sync(&["1", "sync"]));
+        set("dsync", sync(&["dsync"]));
+        let checks = self.is_on("verify") && self.text("verify") != Some("null");
+        set("verify", self.text("verify").map(|_| checks.to_string()));
         set(
             "write-pattern",
             self.is_on("zero_buffers").then(|| "zeros".to_owned()),
         );
         self.distribution(&mut set);
+        (out, self.defaults_in_force())
+    }
+
+    /// The value of an option that means the same in both tools.
+    fn by_our_name(&self, row: FioName) -> Option<String> {
+        let text = self.text(row.fio)?;
+        match row.form {
+            FioForm::Text => Some(text.to_owned()),
+            FioForm::Count => (text != "0").then(|| text.to_owned()),
+            FioForm::Switch => Some(self.is_on(row.fio).to_string()),
+            // With several files it is that of all of them.
+            FioForm::Size if row.fio == "size" && self.text("nrfiles").is_some() => None,
+            FioForm::Size => self.bytes(text).map(|bytes| Bytes(bytes).exact()),
+            FioForm::Time(unit) => {
+                let micros = time(text, unit).ok().filter(|micros| *micros > 0)?;
+                Some(Nanos(micros.checked_mul(1000)?).exact())
+            }
+        }
+    }
+
+    /// What the reader must know of options that were not typed.
+    fn defaults_in_force(&self) -> Vec<String> {
         let absent: Vec<&str> = DEFAULTS
             .iter()
             .map(|(key, _)| *key)
             .filter(|key| self.text(key).is_none() && *key != "rwmixread")
             .collect();
-        let notice = format!(
+        if absent.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
             "fio prints only options that were typed; these stand at its documented defaults: {}",
             absent.join(", ")
-        );
-        (
-            out,
-            if absent.is_empty() {
-                Vec::new()
-            } else {
-                vec![notice]
-            },
-        )
+        )]
     }
 
     /// Whether the order is random, and the percentage of reads.
     fn pattern(&self) -> (Option<bool>, Option<String>) {
         let rw = self.or_default("rw").split(':').next().unwrap_or_default();
-        let reads = match rw {
-            "read" | "randread" => Some("100".to_owned()),
-            "write" | "randwrite" => Some("0".to_owned()),
-            "rw" | "readwrite" | "randrw" => match self
+        let reads = match names::pattern_of(rw).map(|(_, direction)| direction) {
+            Some(FioDirection::Read) => Some("100".to_owned()),
+            Some(FioDirection::Write) => Some("0".to_owned()),
+            Some(FioDirection::Mixed) => match self
                 .text("rwmixwrite")
                 .and_then(|text| text.parse::<u8>().ok())
             {
@@ -299,7 +247,7 @@ impl Options {
                 }
                 _ => Some(self.or_default("rwmixread").to_owned()),
             },
-            _ => None,
+            None => None,
         };
         let known = reads.is_some() || rw.contains("trim");
         (known.then(|| rw.starts_with("rand")), reads)
@@ -310,18 +258,12 @@ impl Options {
             return;
         };
         let mut parts = text.split(':');
-        let name = match parts.next().unwrap_or_default() {
-            "random" => "uniform",
-            "normal" => "gaussian",
-            other => other,
-        };
+        let word = parts.next().unwrap_or_default();
+        let (name, parameter) = names::distribution_of(word).unwrap_or((word, None));
         set("distribution", Some(name.to_owned()));
-        let parameter = match name {
-            "zipf" => "zipf-theta",
-            "pareto" => "pareto-h",
-            _ => return,
-        };
-        set(parameter, parts.next().map(str::to_owned));
+        if let Some(parameter) = parameter {
+            set(parameter, parts.next().map(str::to_owned));
+        }
     }
 }
 

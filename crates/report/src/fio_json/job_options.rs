@@ -5,12 +5,28 @@ use record::Record;
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
 use workload::EngineName;
+use workload::fio::names::{self, FioDirection, FioForm, FioName};
 
 type Options = BTreeMap<String, String>;
 
 /// Without these a reader cannot say what a job is; fio leaves them out where they are its
 /// defaults.
 const NEEDED: [&str; 4] = ["rw", "bs", "iodepth", "numjobs"];
+
+/// The options that have one name in both tools and are told, with what holds where the record says
+/// nothing.
+const WRITTEN: [(&str, Option<&str>); 10] = [
+    ("bs", Some("4k")),
+    ("iodepth", Some("1")),
+    ("numjobs", Some("1")),
+    ("ioengine", None),
+    ("direct", None),
+    ("sync", None),
+    ("fsync", None),
+    ("fdatasync", None),
+    ("size", None),
+    ("runtime", None),
+];
 
 /// The options typed, with those that readers need added; all that fio has words for where none
 /// were typed.
@@ -32,23 +48,14 @@ fn derived(record: &Record) -> Options {
     let mut set = |key: &str, value: String| out.insert(key.to_owned(), value);
     set("name", record.name.clone());
     set("rw", pattern(effective).to_owned());
-    set(
-        "bs",
-        effective.text("block-size").unwrap_or("4k").to_owned(),
-    );
-    set(
-        "iodepth",
-        effective.number("queue-depth").unwrap_or(1).to_string(),
-    );
-    set(
-        "numjobs",
-        effective.number("threads").unwrap_or(1).to_string(),
-    );
-    set("group_reporting", String::new());
-    if let Some(engine) = effective.text("engine") {
-        let names = EngineName::of_word(engine).map_or(&[][..], EngineName::in_fio);
-        set("ioengine", (*names.first().unwrap_or(&engine)).to_owned());
+    for (fio, unsaid) in WRITTEN {
+        let row = names::row(fio);
+        let text = effective.text(row.ours).or(unsaid);
+        if let Some(value) = text.and_then(|text| in_fio(row, text)) {
+            set(fio, value);
+        }
     }
+    set("group_reporting", String::new());
     let paths: Vec<String> = record
         .targets
         .iter()
@@ -57,15 +64,8 @@ fn derived(record: &Record) -> Options {
     if !paths.is_empty() {
         set("filename", paths.join(":"));
     }
-    for key in ["direct", "sync", "dsync"] {
-        if effective.is_on(key) {
-            let (option, value) = if key == "dsync" {
-                ("sync", "dsync")
-            } else {
-                (key, "1")
-            };
-            set(option, value.to_owned());
-        }
+    if effective.is_on("dsync") {
+        set("sync", "dsync".to_owned());
     }
     if let Some(share) = effective
         .read_share()
@@ -73,38 +73,37 @@ fn derived(record: &Record) -> Options {
     {
         set("rwmixread", format!("{:.0}", share * 100.0));
     }
-    for key in ["fsync", "fdatasync"] {
-        if let Some(every) = effective.number(key).filter(|every| *every > 0) {
-            set(key, every.to_string());
-        }
-    }
-    if let Some(size) = effective
-        .text("file-size")
-        .and_then(|text| Bytes::parse(text).ok())
-    {
-        set("size", size.0.to_string());
-    }
-    if let Some(Nanos(ns)) = effective
-        .text("duration")
-        .and_then(|text| Nanos::parse(text).ok())
-        .filter(|time| time.0 > 0)
-    {
-        set("runtime", format!("{}us", ns / 1000));
-        set("time_based", String::new());
+    if out.contains_key("runtime") {
+        out.insert("time_based".to_owned(), String::new());
     }
     out
 }
 
-fn pattern(effective: Effective<'_>) -> &'static str {
-    let share = effective.read_share().unwrap_or(1.0);
-    match (effective.is_on("random"), share >= 1.0, share <= 0.0) {
-        (false, true, _) => "read",
-        (false, false, true) => "write",
-        (false, false, false) => "rw",
-        (true, true, _) => "randread",
-        (true, false, true) => "randwrite",
-        (true, false, false) => "randrw",
+/// The value of an option as fio writes it; nothing where it is off.
+fn in_fio(row: FioName, text: &str) -> Option<String> {
+    match row.form {
+        FioForm::Text if row.ours == "engine" => {
+            let names = EngineName::of_word(text).map_or(&[][..], EngineName::in_fio);
+            Some((*names.first().unwrap_or(&text)).to_owned())
+        }
+        FioForm::Text => Some(text.to_owned()),
+        FioForm::Switch => (text == "true").then(|| "1".to_owned()),
+        FioForm::Count => (text != "0").then(|| text.to_owned()),
+        FioForm::Size => Some(Bytes::parse(text).ok()?.0.to_string()),
+        FioForm::Time(_) => {
+            let Nanos(ns) = Nanos::parse(text).ok().filter(|time| time.0 > 0)?;
+            Some(format!("{}us", ns / 1000))
+        }
     }
+}
+
+fn pattern(effective: Effective<'_>) -> &'static str {
+    let direction = match effective.read_share().unwrap_or(1.0) {
+        share if share >= 1.0 => FioDirection::Read,
+        share if share <= 0.0 => FioDirection::Write,
+        _ => FioDirection::Mixed,
+    };
+    names::pattern_word(effective.is_on("random"), direction)
 }
 
 #[cfg(test)]

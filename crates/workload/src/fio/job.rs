@@ -2,6 +2,7 @@
 //! Fathom's.
 
 use super::FioLogs;
+use super::names::FioDirection;
 use super::section::Place;
 use super::value::PerDirection;
 use crate::{EngineName, SpecError};
@@ -75,21 +76,13 @@ pub(super) enum Advice {
     NoReuse,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Direction {
-    #[default]
-    Read,
-    Write,
-    Mixed,
-}
-
 /// Sizes in bytes with their shares in percent; `None` where the share is left to fio.
 pub(super) type Split = Vec<(u64, Option<u32>)>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) random: bool,
-    pub(super) direction: Direction,
+    pub(super) direction: FioDirection,
     /// Percent of reads in a mix.
     pub(super) mix: f64,
     pub(super) blocks: PerDirection<u64>,
@@ -247,7 +240,7 @@ impl Job {
             opening: Opening::default(),
             pattern: Pattern {
                 random: false,
-                direction: Direction::Read,
+                direction: FioDirection::Read,
                 mix: 50.0,
                 blocks: [None, None],
                 split: None,
@@ -331,10 +324,10 @@ impl Job {
     }
 
     pub(super) fn reads(&self) -> bool {
-        self.pattern.direction != Direction::Write
+        self.pattern.direction != FioDirection::Write
     }
 
     pub(super) fn writes(&self) -> bool {
-        self.pattern.direction != Direction::Read
+        self.pattern.direction != FioDirection::Read
     }
 }

@@ -96,6 +96,11 @@ fn put(
     crate::settings::apply(workload, key, text).map_err(|source| job.around(option, source))
 }
 
+/// Writes the workload option that means what a fio option does.
+fn put_same(job: &Job, workload: &mut Workload, option: &str, text: &str) -> Result<(), SpecError> {
+    put(job, workload, option, super::names::row(option).ours, text)
+}
+
 /// Whether a path is that of a device, by its name: the file system is not asked here.
 fn in_dev(path: &Path) -> bool {
     path.starts_with("/dev")

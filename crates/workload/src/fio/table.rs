@@ -1,6 +1,7 @@
 //! Every fio option that Fathom expresses, one row each; those that it does not are in `refusals`.
 
-use super::job::{Advice, Checking, Direction, Distribution, Job, Split, Stable, Tolerated};
+use super::job::{Advice, Checking, Distribution, Job, Split, Stable, Tolerated};
+use super::names::{FioDirection, PATTERNS};
 use super::refusals::REFUSALS;
 use super::section::Place;
 use super::value::Value;
@@ -210,7 +211,7 @@ fn advice(value: Value<'_>) -> Result<Advice, SpecError> {
     ])
 }
 
-fn direction(value: Value<'_>) -> Result<(bool, Direction), SpecError> {
+fn direction(value: Value<'_>) -> Result<(bool, FioDirection), SpecError> {
     if value.text.contains("trim") {
         return value.refuse("trims discard data, for which Fathom has no operation");
     }
@@ -218,15 +219,7 @@ fn direction(value: Value<'_>) -> Result<(bool, Direction), SpecError> {
         return value
             .refuse("an access order that jumps after every so many operations is not expressed");
     }
-    value.one_of(&[
-        ("read", (false, Direction::Read)),
-        ("write", (false, Direction::Write)),
-        ("randread", (true, Direction::Read)),
-        ("randwrite", (true, Direction::Write)),
-        ("rw", (false, Direction::Mixed)),
-        ("readwrite", (false, Direction::Mixed)),
-        ("randrw", (true, Direction::Mixed)),
-    ])
+    value.one_of(&PATTERNS)
 }
 
 /// A range that holds one size.

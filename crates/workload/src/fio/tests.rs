@@ -445,7 +445,7 @@ fn what_fathom_cannot_express_is_refused_by_name() {
         ("direct=2", "direct=2: is neither 0 nor 1"),
         (
             "ioengine=rbd",
-            "ioengine=rbd: is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, null",
+            "ioengine=rbd: is not one of posixaio, psync, sync, vsync, pvsync, pvsync2, io_uring, libaio, mmap, null",
         ),
         (
             "startdelay=5",

@@ -1,16 +1,17 @@
 //! Direction, order and block sizes.
 
-use super::put;
-use crate::fio::job::{Direction, Distribution, Job, Split};
+use super::{put, put_same};
+use crate::fio::job::{Distribution, Job, Split};
+use crate::fio::names::FioDirection;
 use crate::fio::value::PerDirection;
 use crate::{SpecError, Workload};
 use units::{Bytes, Percent};
 
 pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     let reads = match job.pattern.direction {
-        Direction::Read => 100.0,
-        Direction::Write => 0.0,
-        Direction::Mixed => job.pattern.mix,
+        FioDirection::Read => 100.0,
+        FioDirection::Write => 0.0,
+        FioDirection::Mixed => job.pattern.mix,
     };
     workload.access.read_percent = Some(Percent(reads));
     workload.access.random = job.pattern.random;
@@ -56,7 +57,7 @@ fn blocks(job: &Job, workload: &mut Workload) -> Result<(), SpecError> {
         None => {
             let blocks = job.pattern.blocks.map(|bytes| Some(bytes.unwrap_or(4096)));
             let bytes = both(job, "bs", blocks)?.unwrap_or(4096);
-            put(job, workload, "bs", "block-size", &Bytes(bytes).exact())
+            put_same(job, workload, "bs", &Bytes(bytes).exact())
         }
     }
 }
@@ -68,10 +69,10 @@ fn both<T: PartialEq>(
     [reads, writes]: PerDirection<T>,
 ) -> Result<Option<T>, SpecError> {
     match job.pattern.direction {
-        Direction::Read => Ok(reads),
-        Direction::Write => Ok(writes),
-        Direction::Mixed if reads == writes => Ok(reads),
-        Direction::Mixed => job.refuse(
+        FioDirection::Read => Ok(reads),
+        FioDirection::Write => Ok(writes),
+        FioDirection::Mixed if reads == writes => Ok(reads),
+        FioDirection::Mixed => job.refuse(
             option,
             "reads and writes of one job have the same block sizes in Fathom; write a job for each",
         ),

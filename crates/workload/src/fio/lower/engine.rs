@@ -1,6 +1,6 @@
 //! Engine, durability and placement.
 
-use super::put;
+use super::put_same;
 use crate::fio::job::{Job, Stable};
 use crate::{EngineFeature, EngineTarget, SpecError, Workload};
 
@@ -54,7 +54,7 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
             ),
         );
     }
-    put(job, workload, "iodepth", "queue-depth", &depth.to_string())?;
+    put_same(job, workload, "iodepth", &depth.to_string())?;
     if depth == 1 {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
         }
         // 0 is the depth in fio, and more than the depth too.
         Some(0) => {}
-        Some(batch) => put(job, workload, "iodepth_batch", "submit-batch", &batch.min(depth).to_string())?,
+        Some(batch) => put_same(job, workload, "iodepth_batch", &batch.min(depth).to_string())?,
     }
     match job.engine.reap_least {
         None => {}
@@ -72,11 +72,10 @@ fn queue(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
             "iodepth_batch_complete_min",
             "a full queue is waited on for one completion, not polled",
         ),
-        Some(least) => put(
+        Some(least) => put_same(
             job,
             workload,
             "iodepth_batch_complete_min",
-            "reap-batch",
             &least.min(depth).to_string(),
         )?,
     }
@@ -110,7 +109,7 @@ fn ring(job: &Job, workload: &mut Workload) -> Result<(), SpecError> {
 fn placement(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     let placement = job.placement.clone();
     if let Some(cpus) = placement.cpus {
-        put(job, workload, "cpus_allowed", "cpu-cores", &cpus)?;
+        put_same(job, workload, "cpus_allowed", &cpus)?;
         if !placement.split
             && workload
                 .placement
@@ -136,7 +135,7 @@ fn placement(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
             );
         }
         (Some(nodes), memory) => {
-            put(job, workload, "numa_cpu_nodes", "numa-zones", &nodes)?;
+            put_same(job, workload, "numa_cpu_nodes", &nodes)?;
             if memory.is_none() {
                 job.note(
                     "numa_cpu_nodes",

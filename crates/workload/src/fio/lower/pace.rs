@@ -2,7 +2,8 @@
 //! together.
 
 use super::put;
-use crate::fio::job::{Direction, Job};
+use crate::fio::job::Job;
+use crate::fio::names::FioDirection;
 use crate::fio::value::PerDirection;
 use crate::{Arrival, SpecError, ThinkMode, Workload};
 use units::lossless::u64_to_f64;
@@ -35,9 +36,9 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
 fn total(job: &Job, option: &str, rate: PerDirection<u64>) -> Result<Option<f64>, SpecError> {
     let [reads, writes] = rate.map(|rate| rate.filter(|rate| *rate > 0).map(u64_to_f64));
     let one = match job.pattern.direction {
-        Direction::Read => reads,
-        Direction::Write => writes,
-        Direction::Mixed => match (reads, writes) {
+        FioDirection::Read => reads,
+        FioDirection::Write => writes,
+        FioDirection::Mixed => match (reads, writes) {
             (None, None) => None,
             (Some(reads), Some(writes)) => Some(mixed(job, option, reads, writes)?),
             (Some(_), None) | (None, Some(_)) => {

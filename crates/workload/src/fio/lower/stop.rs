@@ -6,7 +6,8 @@
 
 use super::files::Region;
 use super::{data, put};
-use crate::fio::job::{Checking, Direction, Distribution, Job, Tolerated};
+use crate::fio::job::{Checking, Distribution, Job, Tolerated};
+use crate::fio::names::FioDirection;
 use crate::{SpecError, Workload};
 use units::{Bytes, Nanos};
 
@@ -106,7 +107,7 @@ fn takes_each_once(job: &Job) -> bool {
 /// Whether `every block once` is what one pass of the job does: in a mix fio takes each block for a
 /// read or for a write, not for both.
 pub(super) fn one_pass(job: &Job) -> bool {
-    takes_each_once(job) && job.pattern.direction != Direction::Mixed
+    takes_each_once(job) && job.pattern.direction != FioDirection::Mixed
 }
 
 /// Whether one pass is all that the job does.
@@ -140,8 +141,8 @@ fn goes_on(job: &Job) -> Result<bool, SpecError> {
     match (job.end.goes_on_after, job.pattern.direction) {
         (Tolerated::None, _) => Ok(false),
         (Tolerated::All, _)
-        | (Tolerated::Reads, Direction::Read)
-        | (Tolerated::Writes, Direction::Write) => Ok(true),
+        | (Tolerated::Reads, FioDirection::Read)
+        | (Tolerated::Writes, FioDirection::Write) => Ok(true),
         (Tolerated::Reads | Tolerated::Writes, _) => job.refuse(
             "continue_on_error",
             "the job goes on after failed operations of both kinds, or of none",
