@@ -724,7 +724,7 @@ fn a_fio_job_that_cannot_be_run_as_written_is_refused_with_file_and_line() {
     $ fathom run --fio value.fio
     value.fio:4: rw=tango: is not one of read, write, randread, randwrite, rw, readwrite, randrw
     $ fathom run --fio refused.fio
-    refused.fio:4: ioengine=rados: is not one of psync, sync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap, null
+    refused.fio:4: ioengine=rados: is not one of posixaio, psync, sync, vsync, pvsync, pvsync2, io_uring, libaio, mmap, null
     $ fathom run --fio none.fio
     cannot read the job file none.fio: No such file or directory (os error 2)
     $ fathom run f --fio value.fio

@@ -80,10 +80,10 @@ pub enum FioDirection {
 pub(super) const PATTERNS: [(&str, (bool, FioDirection)); 7] = [
     ("read", (false, FioDirection::Read)),
     ("write", (false, FioDirection::Write)),
-    ("rw", (false, FioDirection::Mixed)),
-    ("readwrite", (false, FioDirection::Mixed)),
     ("randread", (true, FioDirection::Read)),
     ("randwrite", (true, FioDirection::Write)),
+    ("rw", (false, FioDirection::Mixed)),
+    ("readwrite", (false, FioDirection::Mixed)),
     ("randrw", (true, FioDirection::Mixed)),
 ];
 
