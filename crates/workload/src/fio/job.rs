@@ -5,7 +5,7 @@ use super::FioLogs;
 use super::names::FioDirection;
 use super::section::Place;
 use super::value::PerDirection;
-use crate::{EngineName, SpecError};
+use crate::{EngineName, EngineTarget, SpecError};
 use std::collections::BTreeMap;
 use units::fio::FioSize;
 
@@ -214,6 +214,11 @@ pub(super) struct Order {
 }
 
 impl Job {
+    /// Whether its engine opens files.
+    pub(super) fn has_files(&self) -> bool {
+        self.engine.name.target() != EngineTarget::Nothing
+    }
+
     /// A job of which nothing is said yet: fio's defaults.
     pub(super) fn new(section: &str, at: Place) -> Self {
         let off = crate::Fixed {

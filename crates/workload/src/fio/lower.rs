@@ -9,7 +9,7 @@ mod stop;
 
 use super::FioLogs;
 use super::job::Job;
-use crate::{Cache, DataPattern, Distribution, EngineTarget, FileSharing, SpecError, Workload};
+use crate::{Cache, DataPattern, Distribution, FileSharing, SpecError, Workload};
 use std::path::Path;
 
 /// What one job becomes.
@@ -57,11 +57,7 @@ fn notes(job: &mut Job, workload: &Workload) {
         && !buffers.refill
         && buffers.compress.is_none()
         && buffers.dedupe.is_none();
-    if job.writes()
-        && fresh
-        && job.engine.name.target() != EngineTarget::Nothing
-        && !workload.verify.on
-    {
+    if job.writes() && fresh && job.has_files() && !workload.verify.on {
         job.note("refill_buffers", "not given: fio writes one random buffer again and again with a few bytes changed, Fathom fresh random data, which no storage compresses");
     }
     if workload.access.distribution != Distribution::Uniform

@@ -2,7 +2,7 @@
 
 use super::put_same;
 use crate::fio::job::{Job, Stable};
-use crate::{EngineFeature, EngineTarget, SpecError, Workload};
+use crate::{EngineFeature, SpecError, Workload};
 
 pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecError> {
     workload.engine = job.engine.name;
@@ -22,7 +22,7 @@ pub(super) fn lower(job: &mut Job, workload: &mut Workload) -> Result<(), SpecEr
             "files are flushed once at the end, within the measured time",
         );
     }
-    if job.engine.name.target() == EngineTarget::Nothing {
+    if !job.has_files() {
         without_files(job, workload);
     }
     placement(job, workload)

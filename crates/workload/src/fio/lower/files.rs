@@ -3,9 +3,7 @@
 use super::{in_dev, invalidated, put};
 use crate::fio::job::{Advice, Job};
 use crate::fio::section::Place;
-use crate::{
-    Cache, EngineFeature, EngineTarget, Fadvise, FileSharing, Madvise, SpecError, Workload,
-};
+use crate::{Cache, EngineFeature, Fadvise, FileSharing, Madvise, SpecError, Workload};
 use std::path::{Path, PathBuf};
 use units::Bytes;
 use units::fio::FioSize;
@@ -35,10 +33,7 @@ pub(super) fn lower(
         Some(names) => named(job, names.clone())?,
         None => made_up(job)?,
     };
-    if job.target.filename.is_none()
-        && job.order.clones > 1
-        && job.engine.name.target() != EngineTarget::Nothing
-    {
+    if job.target.filename.is_none() && job.order.clones > 1 && job.has_files() {
         let mark = placeholder(job);
         if workload
             .targets
@@ -226,18 +221,13 @@ fn refuse_without_size(
     let made =
         |target: &&PathBuf| workload.files.worker_placeholder.is_some() || length(target).is_none();
     match workload.targets.iter().find(made) {
-        Some(target)
-            if job.target.file_size.is_none()
-                && job.engine.name.target() != EngineTarget::Nothing =>
-        {
-            job.refuse(
-                "size",
-                format!(
-                    "{} does not exist, and nothing says how large it shall be; write size=",
-                    target.display()
-                ),
-            )
-        }
+        Some(target) if job.target.file_size.is_none() && job.has_files() => job.refuse(
+            "size",
+            format!(
+                "{} does not exist, and nothing says how large it shall be; write size=",
+                target.display()
+            ),
+        ),
         Some(_) | None => Ok(()),
     }
 }
@@ -338,7 +328,7 @@ fn begin_together(job: &Job, workload: &mut Workload, region: &Region) -> Result
 fn increment(job: &mut Job, workload: &mut Workload, region: &mut Region) -> Result<(), SpecError> {
     const OPTION: &str = "offset_increment";
     let (step, clones) = (job.target.offset_increment, u64::from(job.order.clones));
-    if step == 0 || clones == 1 || job.engine.name.target() == EngineTarget::Nothing {
+    if step == 0 || clones == 1 || !job.has_files() {
         return Ok(());
     }
     if workload.targets.len() != 1 || workload.files.sharing != FileSharing::Shared {
@@ -386,7 +376,7 @@ fn increment(job: &mut Job, workload: &mut Workload, region: &mut Region) -> Res
 }
 
 fn before(job: &Job, workload: &mut Workload) {
-    if job.engine.name.target() == EngineTarget::Nothing {
+    if !job.has_files() {
         return;
     }
     let opening = &job.opening;
