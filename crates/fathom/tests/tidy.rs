@@ -90,7 +90,7 @@ const RATCHET: [(&str, usize); 34] = [
     ("crates/run/src/safety/signature.rs", 514),
     ("crates/run/src/setup.rs", 499),
     ("crates/run/src/worker.rs", 487),
-    ("crates/workload/src/fio/lower/files.rs", 411),
+    ("crates/workload/src/fio/lower/files.rs", 408),
     ("crates/workload/src/settings.rs", 705),
     ("crates/workload/src/workload.rs", 456),
     ("targets/s3/src/forms.rs", 520),
