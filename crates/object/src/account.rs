@@ -3,7 +3,7 @@
 use crate::execute::Setup;
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
-use crate::worker::{Counts, Yield};
+use crate::worker::{ThreadCounts, ThreadReport};
 use host::Measured;
 use record::{
     EndpointAccount, ErrorClass, ErrorCount, Histogram, LoadAccount, LoopAccount, Outcome,
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use units::Bytes;
 
 /// What a run left when its threads had ended.
-pub(crate) struct Ended {
+pub(crate) struct LoadEnd {
     pub(crate) elapsed_ns: u64,
     pub(crate) measured: Measured,
-    pub(crate) yields: Vec<Yield>,
+    pub(crate) reports: Vec<ThreadReport>,
     pub(crate) panics: Vec<String>,
     pub(crate) signal: Option<i32>,
     pub(crate) verifies: bool,
@@ -29,28 +29,28 @@ pub(crate) fn completed(
     record: Record,
     plan: &LoadPlan,
     setup: &Setup,
-    ended: Ended,
+    ended: LoadEnd,
     server: Option<ServerAccount>,
 ) -> Record {
-    let Ended {
+    let LoadEnd {
         elapsed_ns,
         measured,
-        mut yields,
+        mut reports,
         panics,
         signal,
         verifies,
         is_open,
     } = ended;
-    let errors = errors(&yields);
-    let counts = sum(&yields);
-    let unsent: Vec<u64> = yields
+    let errors = errors(&reports);
+    let counts = sum(&reports);
+    let unsent: Vec<u64> = reports
         .iter_mut()
         .flat_map(|done| std::mem::take(&mut done.unsent))
         .collect();
-    let mut load = load_account(plan, setup, &yields, &counts, measured.users);
+    let mut load = load_account(plan, setup, &reports, &counts, measured.users);
     load.server = server;
     if is_open {
-        load.lateness = Some(merged(yields.iter().map(|done| &done.lateness)));
+        load.lateness = Some(merged(reports.iter().map(|done| &done.lateness)));
         let mut age = Histogram::default();
         unsent.iter().for_each(|ns| age.record(*ns));
         load.unsent_age = Some(age);
@@ -64,7 +64,7 @@ pub(crate) fn completed(
         ));
     }
     Record {
-        outcome: stopped(&yields, &panics, signal),
+        outcome: stopped(&reports, &panics, signal),
         notices,
         effective: plan.effective(),
         targets: targets(plan),
@@ -74,20 +74,20 @@ pub(crate) fn completed(
         warmup: measured.warmup,
         interval_ns: measured.interval_ns,
         series: measured.series,
-        generator: generator(&yields),
-        pace: is_open.then(|| pace(plan, &yields, elapsed_ns, unsent)),
+        generator: generator(&reports),
+        pace: is_open.then(|| pace(plan, &reports, elapsed_ns, unsent)),
         verification: verifies.then(|| verification(&counts, &errors)),
         errors,
         load: Some(load),
-        workers: yields.into_iter().map(|done| done.account).collect(),
+        workers: reports.into_iter().map(|done| done.account).collect(),
         ..record
     }
 }
 
 /// What ended a load before its time.
-fn stopped(yields: &[Yield], panics: &[String], signal: Option<i32>) -> Outcome {
+fn stopped(reports: &[ThreadReport], panics: &[String], signal: Option<i32>) -> Outcome {
     let panic = panics.first().or_else(|| {
-        let mut errors = yields.iter().map(|done| done.account.error.as_ref());
+        let mut errors = reports.iter().map(|done| done.account.error.as_ref());
         errors.find_map(|error| error)
     });
     if let Some(panic) = panic {
@@ -152,24 +152,24 @@ fn judged(record: &Record, results: &[ThresholdResult]) -> Outcome {
 fn load_account(
     plan: &LoadPlan,
     setup: &Setup,
-    yields: &[Yield],
-    counts: &Counts,
+    reports: &[ThreadReport],
+    counts: &ThreadCounts,
     users: Vec<u64>,
 ) -> LoadAccount {
     let mut phases: BTreeMap<String, record::RequestPhases> = BTreeMap::new();
-    for (kind, more) in yields.iter().flat_map(|done| &done.phases) {
+    for (kind, more) in reports.iter().flat_map(|done| &done.phases) {
         let sum = phases.entry((*kind).to_owned()).or_default();
         sum.connecting.merge(&more.connecting);
         sum.sending.merge(&more.sending);
         sum.waiting.merge(&more.waiting);
         sum.receiving.merge(&more.receiving);
     }
-    let endpoints = endpoints(yields);
+    let endpoints = endpoints(reports);
     LoadAccount {
         scenario: plan.scenario.name.clone(),
         users,
         phases,
-        iterations: merged(yields.iter().map(|done| &done.iterations)),
+        iterations: merged(reports.iter().map(|done| &done.iterations)),
         skipped: counts.skipped,
         retries: counts.retries,
         connections_opened: endpoints
@@ -193,9 +193,9 @@ fn load_account(
 }
 
 /// What went to each endpoint, over all threads.
-fn endpoints(yields: &[Yield]) -> Vec<EndpointAccount> {
+fn endpoints(reports: &[ThreadReport]) -> Vec<EndpointAccount> {
     let mut sums: Vec<EndpointAccount> = Vec::new();
-    for done in yields {
+    for done in reports {
         if sums.is_empty() {
             sums = done
                 .endpoints
@@ -223,11 +223,11 @@ fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
     })
 }
 
-fn sum(yields: &[Yield]) -> Counts {
-    yields
+fn sum(reports: &[ThreadReport]) -> ThreadCounts {
+    reports
         .iter()
         .map(|done| done.counts)
-        .fold(Counts::default(), |a, b| Counts {
+        .fold(ThreadCounts::default(), |a, b| ThreadCounts {
             skipped: a.skipped + b.skipped,
             queued: a.queued + b.queued,
             retries: a.retries + b.retries,
@@ -240,9 +240,9 @@ fn sum(yields: &[Yield]) -> Counts {
 }
 
 /// Failures of all threads, equal words together, the most frequent first.
-fn errors(yields: &[Yield]) -> Vec<ErrorCount> {
+fn errors(reports: &[ThreadReport]) -> Vec<ErrorCount> {
     let mut sums: BTreeMap<(String, String), ErrorCount> = BTreeMap::new();
-    for error in yields.iter().flat_map(|done| &done.errors) {
+    for error in reports.iter().flat_map(|done| &done.errors) {
         let sum = sums.entry((error.operation.clone(), error.error.clone()));
         sum.and_modify(|sum| sum.count += error.count)
             .or_insert_with(|| error.clone());
@@ -252,18 +252,20 @@ fn errors(yields: &[Yield]) -> Vec<ErrorCount> {
     out
 }
 
-fn generator(yields: &[Yield]) -> LoopAccount {
-    yields.iter().fold(LoopAccount::default(), |mut sum, done| {
-        sum.in_flight_ns += done.loop_account.in_flight_ns;
-        sum.worker_ns += done.loop_account.worker_ns;
-        sum.abandoned += done.loop_account.abandoned;
-        sum
-    })
+fn generator(reports: &[ThreadReport]) -> LoopAccount {
+    reports
+        .iter()
+        .fold(LoopAccount::default(), |mut sum, done| {
+            sum.in_flight_ns += done.loop_account.in_flight_ns;
+            sum.worker_ns += done.loop_account.worker_ns;
+            sum.abandoned += done.loop_account.abandoned;
+            sum
+        })
 }
 
 /// Turns are what arrives; the operations that follow one are its own.
-fn pace(plan: &LoadPlan, yields: &[Yield], elapsed_ns: u64, unsent: u64) -> PaceAccount {
-    let begun: u64 = yields
+fn pace(plan: &LoadPlan, reports: &[ThreadReport], elapsed_ns: u64, unsent: u64) -> PaceAccount {
+    let begun: u64 = reports
         .iter()
         .map(|done| done.lateness.count() + done.counts.queued)
         .sum();
@@ -286,7 +288,7 @@ fn pace(plan: &LoadPlan, yields: &[Yield], elapsed_ns: u64, unsent: u64) -> Pace
     }
 }
 
-fn verification(counts: &Counts, errors: &[ErrorCount]) -> Verification {
+fn verification(counts: &ThreadCounts, errors: &[ErrorCount]) -> Verification {
     let wrong = |error: &&ErrorCount| error.class == Some(ErrorClass::Verification);
     let first = errors
         .iter()

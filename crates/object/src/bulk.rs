@@ -2,14 +2,14 @@
 //! apart, never in the load's numbers.
 
 use crate::LoadError;
+use crate::client::Client;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
 use crate::failure::{Failure, element};
-use crate::habits::{Habits, Ledgers, Thread, encoded, read_key};
 use crate::http2;
 use crate::ledger::{Ledger, live_counters};
 use crate::payload::Object;
 use crate::seen::ServerSaw;
-use crate::session::Session;
+use crate::settings::{Ledgers, LoadSettings, Thread, encoded, read_key};
 use crate::user::is_gone;
 use crate::verbs::{About, Call};
 use record::{Measurements, ServerAccount};
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 32;
 /// The means of setup and teardown.
 pub(crate) struct Bulk {
     runtime: Runtime,
-    habits: Arc<Habits>,
+    settings: Arc<LoadSettings>,
     peers: Arc<Vec<Peer>>,
     /// Which of the servers had no bucket before.
     made_buckets: Vec<usize>,
@@ -42,13 +42,16 @@ pub(crate) struct Done<T = Object> {
 }
 
 impl Bulk {
-    pub(crate) fn new(habits: &Arc<Habits>, peers: &Arc<Vec<Peer>>) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        settings: &Arc<LoadSettings>,
+        peers: &Arc<Vec<Peer>>,
+    ) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         Ok(Self {
             runtime,
-            habits: Arc::clone(habits),
+            settings: Arc::clone(settings),
             peers: Arc::clone(peers),
             made_buckets: Vec::new(),
         })
@@ -66,7 +69,7 @@ impl Bulk {
             measured_from: 0,
         };
         Thread::new(
-            Arc::clone(&self.habits),
+            Arc::clone(&self.settings),
             Arc::clone(&peers),
             ledgers,
             (0, 1),
@@ -113,7 +116,7 @@ impl Bulk {
     fn reach(&self, peer: &Peer) -> Result<(), Failure> {
         let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
-            match self.habits.version {
+            match self.settings.version {
                 HttpVersion::One => Stream::connect(peer)
                     .await
                     .map(drop)
@@ -128,8 +131,8 @@ impl Bulk {
         let address = &peer.authority;
         let thread = self.thread_to(Call::Head, Arc::new(vec![peer.clone()]));
         LocalSet::new().block_on(&self.runtime, async {
-            let mut session = Session::new(&thread, 0);
-            let status = match session.bucket("HEAD").await {
+            let mut client = Client::new(&thread, 0);
+            let status = match client.bucket("HEAD").await {
                 Ok((status, _)) => status,
                 Err(failure) => return Ok(Err(failure)),
             };
@@ -139,7 +142,7 @@ impl Bulk {
                 301 | 307 => return Err(LoadError::Target(format!("bucket {name} is in another region: set AWS_REGION to it"))),
                 400 | 401 | 403 => {
                     // An answer to HEAD has no words.
-                    let code = session.bucket("GET").await.map(|(_, code)| code).unwrap_or_default();
+                    let code = client.bucket("GET").await.map(|(_, code)| code).unwrap_or_default();
                     let space = if code.is_empty() { "" } else { " " };
                     return Err(LoadError::Asked(format!(
                         "{address} refuses access to bucket {name} (HTTP {status}{space}{code}): check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and the clock of this machine"
@@ -147,7 +150,7 @@ impl Bulk {
                 }
                 other => return Err(LoadError::Target(format!("{address} answers HTTP {other} when asked for bucket {name}"))),
             }
-            match session.bucket("PUT").await {
+            match client.bucket("PUT").await {
                 Ok((200..=299, _)) => Ok(Ok(true)),
                 Ok((status, code)) => Err(LoadError::Target(format!("bucket {name} cannot be made: HTTP {status} {code}"))),
                 Err(failure) => Ok(Err(failure)),
@@ -160,8 +163,8 @@ impl Bulk {
         self.made_buckets.iter().all(|made| {
             let thread = self.thread_to(Call::Delete, Arc::new(vec![self.peers[*made].clone()]));
             LocalSet::new().block_on(&self.runtime, async {
-                let mut session = Session::new(&thread, 0);
-                matches!(session.bucket("DELETE").await, Ok((200..=299 | 404, _)))
+                let mut client = Client::new(&thread, 0);
+                matches!(client.bucket("DELETE").await, Ok((200..=299 | 404, _)))
             })
         })
     }
@@ -210,15 +213,15 @@ impl Bulk {
                 );
                 let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
                 tasks.push(tokio::task::spawn_local(async move {
-                    let mut session = Session::new(&thread, u32::try_from(index).unwrap_or(0));
+                    let mut client = Client::new(&thread, u32::try_from(index).unwrap_or(0));
                     while let Some(object) = objects.get(next.replace(next.get() + 1)) {
-                        let result = session.call(call, about(object), false, None).await;
+                        let result = client.call(call, about(object), false, None).await;
                         done.set(done.get() + 1);
                         let Err(failure) = result else { continue };
                         if !(call.request().removes && is_gone(&failure)) {
                             undone.borrow_mut().push(object.clone());
                             first.borrow_mut().get_or_insert(failure);
-                            session.back_off().await;
+                            client.back_off().await;
                         }
                     }
                 }));
@@ -296,11 +299,11 @@ impl Bulk {
     fn open_uploads(&self) -> Result<Vec<(Object, String)>, Failure> {
         let thread = self.thread(Call::List);
         let body = LocalSet::new().block_on(&self.runtime, async {
-            let mut session = Session::new(&thread, 0);
-            session
+            let mut client = Client::new(&thread, 0);
+            client
                 .page(
-                    &self.habits.bucket_path(),
-                    &format!("prefix={}&uploads=", encoded(&self.habits.root)),
+                    &self.settings.bucket_path(),
+                    &format!("prefix={}&uploads=", encoded(&self.settings.root)),
                 )
                 .await
         })?;
@@ -308,7 +311,7 @@ impl Bulk {
         let mut out = Vec::new();
         while let Some(at) = rest.windows(8).position(|window| window == b"<Upload>") {
             rest = &rest[at + 8..];
-            let key = element(rest, "Key").and_then(|key| read_key(&self.habits, key));
+            let key = element(rest, "Key").and_then(|key| read_key(&self.settings, key));
             if let (Some(object), Some(upload)) = (key, element(rest, "UploadId")) {
                 out.push((object, upload.to_owned()));
             }
@@ -323,7 +326,7 @@ impl Bulk {
         };
         let thread = self.thread(Call::Get);
         let page = LocalSet::new().block_on(&self.runtime, async {
-            Session::new(&thread, 0).page("/fathom/seen", "").await
+            Client::new(&thread, 0).page("/fathom/seen", "").await
         });
         ServerSaw::parse(&page.ok()?)
     }

@@ -2,8 +2,8 @@
 
 use crate::connection::Stream;
 use crate::failure::{Failure, FailureKind};
-use crate::habits::Thread;
 use crate::payload::{Object, ObjectRange, Payload};
+use crate::settings::Thread;
 use crate::wire::Response;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -146,7 +146,7 @@ pub(crate) async fn receive(
                     }
                     response.skip(to_u64(n));
                     if response.is_done() {
-                        let now = thread.habits.clock.now();
+                        let now = thread.settings.clock.now();
                         return Poll::Ready(Ok((first_byte.unwrap_or(now), now)));
                     }
                     continue;
@@ -155,7 +155,7 @@ pub(crate) async fn receive(
             let mut buffer = ReadBuf::new(&mut scratch);
             ready!(stream.poll_read(context, &mut buffer))
                 .map_err(|error| Failure::broken(&error))?;
-            let now = thread.habits.clock.now();
+            let now = thread.settings.clock.now();
             let bytes = buffer.filled();
             if bytes.is_empty() {
                 if response.close() {
@@ -171,7 +171,7 @@ pub(crate) async fn receive(
             let first = *first_byte.get_or_insert(now);
             response
                 .feed(bytes, &mut |status, bytes| {
-                    body.take(take, &thread.habits.payload, status, bytes)
+                    body.take(take, &thread.settings.payload, status, bytes)
                 })
                 .map_err(|what| Failure::new(FailureKind::Content, what))?;
             if response.is_done() {

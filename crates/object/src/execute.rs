@@ -1,18 +1,18 @@
 //! A load from setup to record.
 
 use crate::LoadError;
-use crate::account::{self, Ended};
+use crate::account::{self, LoadEnd};
 use crate::bulk::{Bulk, tell_of_left};
 use crate::connection::Peer;
-use crate::habits::Habits;
 use crate::ledger::live_counters;
 use crate::payload::{Object, Payload};
 use crate::plan::LoadPlan;
 use crate::scenario::Arrivals;
+use crate::settings::LoadSettings;
 use crate::target::Service;
 use crate::user::{SeedSet, signs_payload};
 use crate::verbs::Call;
-use crate::worker::{self, Live, Shared, Yield};
+use crate::worker::{self, Live, Shared, ThreadReport};
 use host::{Context, Counted, Event, Observation, Observed, Participant, Session, Watch};
 use record::{LiveCounters, Measurements, Record};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub fn execute(
 /// What a load needs on the server: the bucket, and the objects that are there before. Several
 /// loads of one scenario may use it, one after another.
 pub struct Setup {
-    habits: Arc<Habits>,
+    settings: Arc<LoadSettings>,
     peers: Arc<Vec<Peer>>,
     seeds: Arc<SeedSet>,
     bulk: Bulk,
@@ -94,9 +94,9 @@ impl Setup {
                 .map(find)
                 .collect::<Result<Vec<Peer>, LoadError>>()?,
         );
-        let habits = Arc::new(habits(plan, clock));
+        let settings = Arc::new(load_settings(plan, clock));
         let seeds = Arc::new(SeedSet::new(&plan.scenario.seeds, plan.scenario.keys));
-        let mut bulk = Bulk::new(&habits, &peers)
+        let mut bulk = Bulk::new(&settings, &peers)
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
         let notices = bulk.find_servers(match &plan.target.service {
             Service::S3 { bucket } => Some(bucket),
@@ -104,7 +104,7 @@ impl Setup {
         })?;
         let (measured, keep) = (Measurements::default(), plan.keep);
         let mut setup = Self {
-            habits,
+            settings,
             peers,
             seeds,
             bulk,
@@ -168,7 +168,7 @@ impl Setup {
         let ended = self.measure(plan, session.part(0));
         let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;
-        let left = Remains::of(&ended.yields);
+        let left = Remains::of(&ended.reports);
         let mut record = account::completed(record, plan, self, ended, server);
         session.close(std::slice::from_mut(&mut record));
         tell_of_server(context, &mut record);
@@ -244,22 +244,22 @@ struct Remains {
 }
 
 impl Remains {
-    fn of(yields: &[Yield]) -> Self {
+    fn of(reports: &[ThreadReport]) -> Self {
         Self {
-            objects: yields
+            objects: reports
                 .iter()
                 .flat_map(|done| done.objects.iter().copied())
                 .collect(),
-            uploads: yields
+            uploads: reports
                 .iter()
                 .flat_map(|done| done.uploads.iter().cloned())
                 .collect(),
-            may_hide_uploads: yields.iter().any(|done| done.may_hide_uploads),
+            may_hide_uploads: reports.iter().any(|done| done.may_hide_uploads),
         }
     }
 }
 
-fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
+fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
     let since_1970 = wall_time().duration_since(UNIX_EPOCH).unwrap_or_default();
     let separator = if plan.target.is_s3() { '/' } else { '-' };
     let root = format!(
@@ -267,7 +267,7 @@ fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
         since_1970.as_micros(),
         std::process::id()
     );
-    Habits {
+    LoadSettings {
         service: plan.target.service.clone(),
         credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
         signs_payload: signs_payload(&plan.scenario),
@@ -294,12 +294,12 @@ fn habits(plan: &LoadPlan, clock: MachineClock) -> Habits {
 
 impl Setup {
     /// Warm-up and measured time: threads, series, signals.
-    fn measure(&self, plan: &LoadPlan, mut part: Participant<'_, '_>) -> Ended {
+    fn measure(&self, plan: &LoadPlan, mut part: Participant<'_, '_>) -> LoadEnd {
         let clock = part.context().clock;
         part.ready(None, plan.warmup_ns);
         let shared = Arc::new(self.shared(plan, clock.now() + LEAD_NS));
         let live = self.counters(plan, &shared);
-        let running: Vec<JoinHandle<std::io::Result<Yield>>> = (0..shared.threads)
+        let running: Vec<JoinHandle<std::io::Result<ThreadReport>>> = (0..shared.threads)
             .zip(&live)
             .map(|(index, live)| {
                 let (shared, live) = (Arc::clone(&shared), live.clone());
@@ -318,20 +318,20 @@ impl Setup {
         let mut observation = part.observe(counted, shared.start, plan.warmup_ns);
         let signal = wait(&shared, &running, clock, &mut observation);
         let mut panics = Vec::new();
-        let mut yields = Vec::new();
+        let mut reports = Vec::new();
         for thread in running {
             match thread.join() {
-                Ok(Ok(done)) => yields.push(done),
+                Ok(Ok(done)) => reports.push(done),
                 Ok(Err(error)) => panics.push(format!("a load thread could not run: {error}")),
                 Err(_) => panics.push("a load thread panicked".to_owned()),
             }
         }
         part.end(Usage::default());
-        let elapsed_ns = elapsed_ns(&shared, &yields, clock.now());
-        Ended {
+        let elapsed_ns = elapsed_ns(&shared, &reports, clock.now());
+        LoadEnd {
             elapsed_ns,
             measured: observation.finish(shared.measured_from + elapsed_ns),
-            yields,
+            reports,
             panics,
             signal,
             verifies: plan.scenario.verify,
@@ -356,7 +356,7 @@ impl Setup {
             } else {
                 plan.scenario.clone()
             },
-            habits: Arc::clone(&self.habits),
+            settings: Arc::clone(&self.settings),
             peers: Arc::clone(&self.peers),
             seeds: Arc::clone(&self.seeds),
             seed: plan.seed,
@@ -374,13 +374,13 @@ impl Setup {
 }
 
 /// From the start of the measured time to the last answer.
-fn elapsed_ns(shared: &Shared, yields: &[Yield], now: u64) -> u64 {
+fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) -> u64 {
     let from = shared.measured_from;
-    let last = yields.iter().map(|done| done.last_done).max().unwrap_or(0);
+    let last = reports.iter().map(|done| done.last_done).max().unwrap_or(0);
     // Users that pause or have left are part of the load until its course is over; who hangs after
     // that is not waited for.
     let course_ns = (shared.start + shared.scenario.course().total_ns()).saturating_sub(from);
-    let worked = yields.iter().map(|done| done.account.ended_ns).max();
+    let worked = reports.iter().map(|done| done.account.ended_ns).max();
     let worked_ns = worked.unwrap_or(0).min(course_ns);
     let last = if last > from { last } else { now };
     last.saturating_sub(from).max(worked_ns)
@@ -405,7 +405,7 @@ fn tell_of_server(context: &Context, record: &mut Record) {
 /// Waits for the threads; the signal that ended them, if one did.
 fn wait(
     shared: &Shared,
-    running: &[JoinHandle<std::io::Result<Yield>>],
+    running: &[JoinHandle<std::io::Result<ThreadReport>>],
     clock: MachineClock,
     observation: &mut Observation<'_, '_, '_>,
 ) -> Option<i32> {

@@ -9,9 +9,9 @@ use watched::Wire;
 use crate::connection::{Peer, Stream, speaks_no_http2};
 use crate::exchange::{Body, Outgoing, Take};
 use crate::failure::{Failure, FailureKind};
-use crate::habits::Thread;
 use crate::ledger::{Ledger, add};
 use crate::payload::Object;
+use crate::settings::Thread;
 use crate::wire::Response;
 use bytes::{Buf, Bytes};
 use h2::client::{ResponseFuture, SendRequest};
@@ -115,7 +115,7 @@ impl Line {
         let early = if total == 0 {
             // The task of the connection writes the head.
             tokio::task::yield_now().await;
-            progress.sent.set(thread.habits.clock.now());
+            progress.sent.set(thread.settings.clock.now());
             None
         } else {
             send(
@@ -130,7 +130,7 @@ impl Line {
             Some(head) => head,
             None => answer.await.map_err(|error| failure(&error))?,
         };
-        let first_byte = thread.habits.clock.now();
+        let first_byte = thread.settings.clock.now();
         response.status = head.status().as_u16();
         let value = |name: &str| head.headers().get(name);
         response.length =
@@ -149,7 +149,7 @@ impl Line {
             connected,
             sent,
             first_byte,
-            done: thread.habits.clock.now(),
+            done: thread.settings.clock.now(),
         })
     }
 
@@ -185,7 +185,10 @@ impl Line {
                 .await
                 .is_ok()
             {
-                return Ok((open.clone(), had_to_wait.then(|| thread.habits.clock.now())));
+                return Ok((
+                    open.clone(),
+                    had_to_wait.then(|| thread.settings.clock.now()),
+                ));
             }
         }
         *open = None;
@@ -201,7 +204,7 @@ impl Line {
         );
         let opened = opened?;
         *open = Some(opened.clone());
-        Ok((opened, Some(thread.habits.clock.now())))
+        Ok((opened, Some(thread.settings.clock.now())))
     }
 }
 
@@ -335,7 +338,7 @@ impl Buf for Content {
             return &self.front;
         }
         self.thread
-            .habits
+            .settings
             .payload
             .pieces(self.object, self.from, self.length)
             .next()
@@ -350,7 +353,7 @@ impl Buf for Content {
         (self.from, self.length) = (self.from + inside, self.length - inside);
         self.back.advance(n - to_usize(inside));
         if self.remaining() == 0 {
-            self.progress.sent.set(self.thread.habits.clock.now());
+            self.progress.sent.set(self.thread.settings.clock.now());
             if let Some(waker) = self.progress.waker.take() {
                 waker.wake();
             }
@@ -431,7 +434,7 @@ async fn receive(
     while let Some(bytes) = stream.data().await {
         let bytes = bytes.map_err(|error| failure(&error))?;
         response.received += to_u64(bytes.len());
-        body.take(take, &thread.habits.payload, response.status, &bytes);
+        body.take(take, &thread.settings.payload, response.status, &bytes);
         stream
             .flow_control()
             .release_capacity(bytes.len())

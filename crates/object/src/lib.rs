@@ -20,13 +20,13 @@
 
 mod account;
 mod bulk;
+mod client;
 mod connection;
+mod due;
 mod error;
 mod exchange;
 mod execute;
 mod failure;
-mod habits;
-mod handoff;
 mod http2;
 mod ledger;
 mod payload;
@@ -34,7 +34,7 @@ mod plan;
 mod ramp;
 mod scenario;
 mod seen;
-mod session;
+mod settings;
 mod sign;
 mod target;
 mod threshold;

@@ -1,11 +1,11 @@
 //! A virtual user: chooses, acts, and remembers what it has made.
 
+use crate::client::Client;
 use crate::failure::{Failure, FailureKind};
 use crate::payload::Object;
 use crate::scenario::{
     KeyChoice, ObjectSet, ObjectSource, PayloadMode, Scenario, Seed, SizeDraw, UserStep,
 };
-use crate::session::Session;
 use crate::verbs::{self, About, Call, Task, Uses};
 use crate::weighted::Weighted;
 use std::cell::RefCell;
@@ -141,7 +141,7 @@ pub(crate) fn is_gone(failure: &Failure) -> bool {
 
 pub(crate) struct User {
     pub(crate) index: u32,
-    pub(crate) session: Session,
+    pub(crate) client: Client,
     pub(crate) random: Random,
     pub(crate) owned: Rc<RefCell<Owned>>,
     pub(crate) seeds: std::sync::Arc<SeedSet>,
@@ -193,7 +193,7 @@ impl User {
         };
         let done = self.perform(&task).await;
         let size = match about.object {
-            None if uses == Uses::Target => self.session.received(),
+            None if uses == Uses::Target => self.client.received(),
             object => object.map_or(0, |object| object.size),
         };
         if let (Ok(()), Some(object)) = (done, about.object) {
@@ -219,7 +219,7 @@ impl User {
 
     /// The one request of a verb that has one.
     pub(crate) async fn request(&mut self, call: Call, task: &Task<'_>) -> Result<(), Failure> {
-        self.session
+        self.client
             .call(call, task.about, task.verify, task.intended)
             .await
             .map(drop)

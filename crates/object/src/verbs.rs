@@ -18,9 +18,9 @@ mod post;
 mod put;
 
 use crate::failure::{Failure, FailureKind};
-use crate::habits::{Habits, write_key};
 use crate::payload::Object;
 use crate::scenario::UserStep;
+use crate::settings::{LoadSettings, write_key};
 use crate::target::Service;
 use crate::user::User;
 
@@ -61,7 +61,7 @@ macro_rules! verbs {
         }
 
         impl Call {
-            pub(crate) fn request(self) -> &'static Request {
+            pub(crate) fn request(self) -> &'static RequestKind {
                 match self {
                     $($(Self::$call => &$file::$request,)*)*
                 }
@@ -211,10 +211,10 @@ pub(crate) struct Task<'a> {
 }
 
 /// Writes a part of a request.
-pub(crate) type Writer = fn(&Habits, &About<'_>, &mut Vec<u8>);
+pub(crate) type Writer = fn(&LoadSettings, &About<'_>, &mut Vec<u8>);
 
 /// One kind of request.
-pub(crate) struct Request {
+pub(crate) struct RequestKind {
     /// In records and thresholds.
     pub(crate) name: &'static str,
     pub(crate) method: &'static str,
@@ -225,15 +225,15 @@ pub(crate) struct Request {
     /// A header of its own: its name in lower-case letters, and what writes its value.
     pub(crate) header: Option<(&'static str, Writer)>,
     pub(crate) carries: Carries,
-    pub(crate) takes: Takes,
-    pub(crate) counts: Counts,
+    pub(crate) takes: TakenBody,
+    pub(crate) counts: CountedBytes,
     /// Whether what it asks for is done where the server has nothing of this name.
     pub(crate) removes: bool,
     /// What proves that a successful answer is right, beyond the bytes of an object.
-    pub(crate) proof: fn(&About<'_>, &Answer<'_>) -> Result<(), Failure>,
+    pub(crate) proof: fn(&About<'_>, &GoodAnswer<'_>) -> Result<(), Failure>,
 }
 
-impl Request {
+impl RequestKind {
     /// About an object, with nothing in it and nothing in its answer.
     const fn of(name: &'static str, method: &'static str) -> Self {
         Self {
@@ -243,8 +243,8 @@ impl Request {
             query: |_, _, _| (),
             header: None,
             carries: Carries::Text,
-            takes: Takes::Nothing,
-            counts: Counts::Nothing,
+            takes: TakenBody::Nothing,
+            counts: CountedBytes::Nothing,
             removes: false,
             proof: |_, _| Ok(()),
         }
@@ -264,7 +264,7 @@ pub(crate) enum Carries {
 
 /// What becomes of the body of a successful answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum TakenBody {
     Nothing,
     /// It is kept.
     Text,
@@ -274,7 +274,7 @@ pub(crate) enum Takes {
 
 /// Which bytes of a request are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counts {
+pub(crate) enum CountedBytes {
     Nothing,
     /// Those of the object that it carries.
     Sent,
@@ -341,7 +341,7 @@ impl<'a> About<'a> {
 }
 
 /// A successful answer.
-pub(crate) struct Answer<'a> {
+pub(crate) struct GoodAnswer<'a> {
     pub(crate) status: u16,
     /// As the head says it.
     pub(crate) length: Option<u64>,
@@ -366,8 +366,8 @@ fn has_length_of(about: &About<'_>, length: Option<u64>) -> Result<(), Failure> 
 }
 
 /// The path of the bucket, or of the target's URL.
-fn path_of_target(habits: &Habits, _: &About<'_>, out: &mut Vec<u8>) {
-    match &habits.service {
+fn path_of_target(settings: &LoadSettings, _: &About<'_>, out: &mut Vec<u8>) {
+    match &settings.service {
         Service::S3 { bucket } => {
             out.push(b'/');
             out.extend_from_slice(bucket.as_bytes());
@@ -380,13 +380,13 @@ fn path_of_target(habits: &Habits, _: &About<'_>, out: &mut Vec<u8>) {
 }
 
 /// The path of an object; our own keys need no encoding.
-fn path_of_object(habits: &Habits, about: &About<'_>, out: &mut Vec<u8>) {
-    path_of_target(habits, about, out);
+fn path_of_object(settings: &LoadSettings, about: &About<'_>, out: &mut Vec<u8>) {
+    path_of_target(settings, about, out);
     if let Some(object) = about.object {
         if out.last() != Some(&b'/') {
             out.push(b'/');
         }
-        write_key(habits, object, out);
+        write_key(settings, object, out);
     }
 }
 

@@ -1,19 +1,19 @@
 //! One load thread: a runtime of its own, its share of the users, and, in an open loop, its share
 //! of the arrivals.
 
-mod harvest;
+mod report;
 mod timer;
 
-pub(crate) use harvest::{Counts, Yield};
+pub(crate) use report::{ThreadCounts, ThreadReport};
 use timer::Timer;
 
+use crate::client::Client;
 use crate::connection::Peer;
-use crate::habits::{Habits, Ledgers, Thread};
-use crate::handoff::{Due, Handoff, Turns};
+use crate::due::{Due, DueOperations, Turns};
 use crate::ledger::{Ledger, add};
 use crate::ramp::{Presence, Ramp, Schedule};
 use crate::scenario::{Arrivals, Scenario};
-use crate::session::Session;
+use crate::settings::{Ledgers, LoadSettings, Thread};
 use crate::user::{Choices, Owned, SeedSet, Turn, User};
 use host::Machine;
 use record::{LiveCounters, WorkerAccount};
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What all load threads share.
 pub(crate) struct Shared {
     pub(crate) scenario: Scenario,
-    pub(crate) habits: Arc<Habits>,
+    pub(crate) settings: Arc<LoadSettings>,
     pub(crate) peers: Arc<Vec<Peer>>,
     pub(crate) seeds: Arc<SeedSet>,
     pub(crate) seed: u64,
@@ -84,7 +84,7 @@ struct Running {
     shared: Arc<Shared>,
     thread: Rc<Thread>,
     owned: Vec<Rc<RefCell<Owned>>>,
-    handoff: Rc<Handoff>,
+    handoff: Rc<DueOperations>,
     unsent: RefCell<Vec<u64>>,
     schedule_over: Cell<bool>,
     ended: Notify,
@@ -120,12 +120,12 @@ pub(crate) fn run(
     shared: &Arc<Shared>,
     index: u32,
     (live, warmup): Live,
-) -> std::io::Result<Yield> {
+) -> std::io::Result<ThreadReport> {
     sys::precise_sleeps();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let clock = shared.habits.clock;
+    let clock = shared.settings.clock;
     let mine = (index..shared.scenario.most_users()).step_by(shared.threads as usize);
     let running = Running::new(shared, index, (live, warmup));
     clock.sleep_until(shared.start);
@@ -137,7 +137,7 @@ pub(crate) fn run(
         for (number, owned) in mine.zip(&running.owned) {
             let user = User {
                 index: number,
-                session: Session::new(&running.thread, number),
+                client: Client::new(&running.thread, number),
                 random: Random::stream(shared.seed, u64::from(number)),
                 owned: Rc::clone(owned),
                 seeds: Arc::clone(&shared.seeds),
@@ -198,7 +198,7 @@ pub(crate) fn run(
 impl Running {
     /// A thread before its users are there.
     fn new(shared: &Arc<Shared>, index: u32, (live, warmup): Live) -> Rc<Self> {
-        let clock = shared.habits.clock;
+        let clock = shared.settings.clock;
         let ledger = |live| Ledger::new(live, shared.peers.len());
         let ledgers = Ledgers {
             measured: ledger(live),
@@ -206,7 +206,7 @@ impl Running {
             measured_from: shared.measured_from,
         };
         let thread = Thread::new(
-            Arc::clone(&shared.habits),
+            Arc::clone(&shared.settings),
             Arc::clone(&shared.peers),
             ledgers,
             (index, shared.threads),
@@ -223,7 +223,7 @@ impl Running {
                     }))
                 })
                 .collect(),
-            handoff: Rc::new(Handoff::new(if shared.peers.len() > 1 {
+            handoff: Rc::new(DueOperations::new(if shared.peers.len() > 1 {
                 Turns::InOrder
             } else {
                 Turns::NewestFree
@@ -316,7 +316,7 @@ impl Running {
                 return false;
             }
             let ledger = self.thread.ledger_of(now);
-            user.session.turn_at = now;
+            user.client.turn_at = now;
             let sleep_ns = match user.turn(None).await {
                 Turn::Done { sleep_ns } => sleep_ns,
                 Turn::Skipped { sleep_ns } => {
@@ -326,7 +326,7 @@ impl Running {
                 }
                 Turn::Exhausted => return false,
             };
-            user.session.back_off().await;
+            user.client.back_off().await;
             if sleep_ns > 0 {
                 tokio::time::sleep(Duration::from_nanos(sleep_ns)).await;
             }
@@ -351,9 +351,9 @@ impl Running {
                 add(&ledger.queued, 1);
             }
             self.shared.users.fetch_add(1, Relaxed);
-            user.session.turn_at = at;
+            user.client.turn_at = at;
             let turn = user.turn(Some(at)).await;
-            user.session.back_off().await;
+            user.client.back_off().await;
             self.shared.users.fetch_sub(1, Relaxed);
             match turn {
                 Turn::Done { .. } => {}

@@ -1,6 +1,6 @@
 use super::{FRAME_HEAD, SETTINGS, State};
 use crate::connection::{Stream, speaks_no_http2};
-use crate::habits::Thread;
+use crate::settings::Thread;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub(super) struct Wire {
 
 impl Wire {
     fn look(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.state.heard.set(self.thread.habits.clock.now());
+        self.state.heard.set(self.thread.settings.clock.now());
         if self.state.begun.get() {
             return Ok(());
         }

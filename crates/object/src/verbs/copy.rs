@@ -1,6 +1,6 @@
 //! `copy`: the server makes an object of the user's own out of one that it has.
 
-use super::{About, Call, Request, Services, Takes, Task, Uses, Verb, path_of_object};
+use super::{About, Call, RequestKind, Services, TakenBody, Task, Uses, Verb, path_of_object};
 use crate::failure::{Failure, element};
 use crate::user::User;
 
@@ -10,21 +10,21 @@ pub(super) const VERB: Verb = Verb {
 };
 
 /// Its bytes cross no network, and are not counted.
-pub(super) const COPY: Request = Request {
-    header: Some(("x-amz-copy-source", |habits, about, out| {
+pub(super) const COPY: RequestKind = RequestKind {
+    header: Some(("x-amz-copy-source", |settings, about, out| {
         let source = About {
             object: about.source,
             ..About::TARGET
         };
-        path_of_object(habits, &source, out);
+        path_of_object(settings, &source, out);
     })),
-    takes: Takes::Text,
+    takes: TakenBody::Text,
     // S3 may find out after it has said 200.
     proof: |_, answer| match element(answer.body, "ETag") {
         Some(_) => Ok(()),
         None => Err(Failure::status(answer.status, answer.body)),
     },
-    ..Request::of("copy", "PUT")
+    ..RequestKind::of("copy", "PUT")
 };
 
 pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {
@@ -34,12 +34,12 @@ pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::Answer;
+    use crate::verbs::GoodAnswer;
 
     #[test]
     fn a_success_that_tells_of_an_error_is_none() {
         let judged = |body: &[u8]| {
-            let answer = Answer {
+            let answer = GoodAnswer {
                 status: 200,
                 length: None,
                 received: 0,

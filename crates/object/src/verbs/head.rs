@@ -1,14 +1,14 @@
 //! `head`: asks for an object's head.
 
-use super::{Call, Request, Task, Uses, Verb, has_length_of};
+use super::{Call, RequestKind, Task, Uses, Verb, has_length_of};
 use crate::failure::Failure;
 use crate::user::User;
 
 pub(super) const VERB: Verb = Verb::of(Uses::Present, &[Call::Head]);
 
-pub(super) const HEAD: Request = Request {
+pub(super) const HEAD: RequestKind = RequestKind {
     proof: |about, answer| has_length_of(about, answer.length),
-    ..Request::of("head", "HEAD")
+    ..RequestKind::of("head", "HEAD")
 };
 
 pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {

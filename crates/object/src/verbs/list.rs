@@ -1,7 +1,8 @@
 //! `list`: lists the keys of one of the load's prefixes.
 
 use super::{
-    About, Call, Counts, Request, Services, Takes, Task, Uses, Verb, path_of_target, wrong,
+    About, Call, CountedBytes, RequestKind, Services, TakenBody, Task, Uses, Verb, path_of_target,
+    wrong,
 };
 use crate::failure::Failure;
 use crate::user::User;
@@ -12,19 +13,19 @@ pub(super) const VERB: Verb = Verb {
     ..Verb::of(Uses::Names, &[Call::List])
 };
 
-pub(super) const LIST: Request = Request {
+pub(super) const LIST: RequestKind = RequestKind {
     path: path_of_target,
-    query: |habits, about, out| {
-        let root = habits.root.replace('/', "%2F");
+    query: |settings, about, out| {
+        let root = settings.root.replace('/', "%2F");
         let _infallible = write!(out, "list-type=2&prefix={root}p{}%2F", about.prefix);
     },
-    takes: Takes::Text,
-    counts: Counts::Received,
+    takes: TakenBody::Text,
+    counts: CountedBytes::Received,
     proof: |_, answer| match answer.body.trim_ascii_end() {
         whole if whole.ends_with(b"</ListBucketResult>") => Ok(()),
         _ => Err(wrong("the answer is no listing")),
     },
-    ..Request::of("list", "GET")
+    ..RequestKind::of("list", "GET")
 };
 
 pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {

@@ -1,11 +1,12 @@
 //! `multipart`: writes an object of the user's own in parts, and aborts where a part fails.
 
 use super::{
-    About, Call, Carries, Counts, OwnOption, Request, Services, Takes, Task, Uses, Verb, wrong,
+    About, Call, Carries, CountedBytes, OwnOption, RequestKind, Services, TakenBody, Task, Uses,
+    Verb, wrong,
 };
 use crate::failure::{Failure, FailureKind, element};
-use crate::habits::encoded;
 use crate::payload::Object;
+use crate::settings::encoded;
 use crate::user::{User, is_gone};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -34,47 +35,47 @@ pub(super) const VERB: Verb = Verb {
     )
 };
 
-pub(super) const CREATE: Request = Request {
+pub(super) const CREATE: RequestKind = RequestKind {
     query: |_, _, out| out.extend_from_slice(b"uploads="),
-    takes: Takes::Text,
+    takes: TakenBody::Text,
     proof: |_, answer| match element(answer.body, "UploadId") {
         Some(_) => Ok(()),
         None => Err(wrong("the answer has no UploadId")),
     },
-    ..Request::of("multipart_create", "POST")
+    ..RequestKind::of("multipart_create", "POST")
 };
 
-pub(super) const PART: Request = Request {
+pub(super) const PART: RequestKind = RequestKind {
     query: |_, about, out| {
         let upload = encoded(about.upload);
         let _infallible = write!(out, "partNumber={}&uploadId={upload}", about.part);
     },
     carries: Carries::Object,
-    counts: Counts::Sent,
+    counts: CountedBytes::Sent,
     proof: |_, answer| match answer.etag {
         [] => Err(wrong("the answer has no ETag")),
         _ => Ok(()),
     },
-    ..Request::of("multipart_part", "PUT")
+    ..RequestKind::of("multipart_part", "PUT")
 };
 
-pub(super) const COMPLETE: Request = Request {
+pub(super) const COMPLETE: RequestKind = RequestKind {
     query: |_, about, out| {
         let _infallible = write!(out, "uploadId={}", encoded(about.upload));
     },
-    takes: Takes::Text,
+    takes: TakenBody::Text,
     // S3 may find out after it has said 200.
     proof: |_, answer| match element(answer.body, "ETag") {
         Some(_) => Ok(()),
         None => Err(Failure::status(answer.status, answer.body)),
     },
-    ..Request::of("multipart_complete", "POST")
+    ..RequestKind::of("multipart_complete", "POST")
 };
 
-pub(super) const ABORT: Request = Request {
+pub(super) const ABORT: RequestKind = RequestKind {
     query: COMPLETE.query,
     removes: true,
-    ..Request::of("multipart_abort", "DELETE")
+    ..RequestKind::of("multipart_abort", "DELETE")
 };
 
 pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {
@@ -83,7 +84,7 @@ pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Fail
     let result = parts(user, object, &upload, task.step.part_bytes).await;
     if result.is_err() {
         let aborted = user
-            .session
+            .client
             .call(
                 Call::MultipartAbort,
                 About::upload(object, &upload),
@@ -105,7 +106,7 @@ async fn create(user: &mut User, object: Object, intended: Option<u64>) -> Resul
     let hidden_before = std::mem::replace(&mut user.owned.borrow_mut().may_hide_uploads, true);
     let about = About::upload(object, "");
     let created = user
-        .session
+        .client
         .call(Call::MultipartCreate, about, false, intended)
         .await;
     // A status is an answer; after anything else the server may have begun what nobody was told of.
@@ -119,7 +120,7 @@ async fn create(user: &mut User, object: Object, intended: Option<u64>) -> Resul
     );
     user.owned.borrow_mut().may_hide_uploads = hidden_before || !is_known;
     created?;
-    let upload = element(user.session.collected(), "UploadId")
+    let upload = element(user.client.collected(), "UploadId")
         .unwrap_or_default()
         .to_owned();
     let mut owned = user.owned.borrow_mut();
@@ -144,10 +145,10 @@ async fn parts(
             part,
             ..About::upload(object, upload)
         };
-        user.session
+        user.client
             .call(Call::MultipartPart, about, false, None)
             .await?;
-        let etag = String::from_utf8_lossy(user.session.etag()).replace('"', "&quot;");
+        let etag = String::from_utf8_lossy(user.client.etag()).replace('"', "&quot;");
         let _infallible = write!(
             list,
             "<Part><PartNumber>{part}</PartNumber><ETag>{etag}</ETag></Part>"
@@ -162,7 +163,7 @@ async fn parts(
         text: list.as_bytes(),
         ..About::upload(object, upload)
     };
-    user.session
+    user.client
         .call(Call::MultipartComplete, complete, false, None)
         .await
         .map(drop)

@@ -1,7 +1,7 @@
 //! `post`: sends a form with a file to the target's URL.
 
 use super::{
-    Call, Carries, Counts, OwnOption, Request, Services, Task, Uses, Verb, path_of_target,
+    Call, Carries, CountedBytes, OwnOption, RequestKind, Services, Task, Uses, Verb, path_of_target,
 };
 use crate::failure::Failure;
 use crate::user::User;
@@ -15,11 +15,11 @@ pub(super) const VERB: Verb = Verb {
     ..Verb::of(Uses::Posted, &[Call::Post])
 };
 
-pub(super) const POST: Request = Request {
+pub(super) const POST: RequestKind = RequestKind {
     path: path_of_target,
     carries: Carries::Form,
-    counts: Counts::Sent,
-    ..Request::of("post", "POST")
+    counts: CountedBytes::Sent,
+    ..RequestKind::of("post", "POST")
 };
 
 pub(super) async fn perform(user: &mut User, task: &Task<'_>) -> Result<(), Failure> {

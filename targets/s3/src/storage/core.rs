@@ -5,8 +5,8 @@
 //! being made durable the next one collects.
 
 use super::files::{Faults, Files, Step};
-use super::lately::Lately;
 use super::pins::Pins;
+use super::recent::RecentlyRead;
 use super::tables::{Tables, View, When};
 use super::txn::{Ids, Txn};
 use super::{Done, StorageCounters, StorageError, StorageOptions, StorageResult, SyncPolicy};
@@ -58,7 +58,7 @@ pub(crate) struct Core {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) faults: Arc<dyn Faults>,
     pub(crate) pins: Pins,
-    pub(crate) lately: Lately,
+    pub(crate) recent: RecentlyRead,
     pub(crate) ids: Ids,
     pub(crate) options: StorageOptions,
     pub(crate) counts: Arc<Counts>,
@@ -157,7 +157,7 @@ impl Core {
             files,
             faults,
             pins: Pins::default(),
-            lately: Lately::new(options.verify_every),
+            recent: RecentlyRead::new(options.verify_every),
             ids,
             options,
             counts: Arc::default(),
@@ -176,7 +176,7 @@ impl Core {
     /// were only kept open.
     pub(crate) fn with_a_file<T>(&self, open: impl Fn() -> StorageResult<T>) -> StorageResult<T> {
         match open() {
-            Err(error) if error.too_many_files() && self.lately.close() => open(),
+            Err(error) if error.too_many_files() && self.recent.close() => open(),
             outcome => outcome,
         }
     }
@@ -363,7 +363,7 @@ impl Core {
         if ids.is_empty() {
             return;
         }
-        self.lately.forget(&ids);
+        self.recent.forget(&ids);
         let reaper = self.reaper.read().unwrap_or_else(PoisonError::into_inner);
         for id in ids {
             match reaper.as_ref() {

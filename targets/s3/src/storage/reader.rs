@@ -108,7 +108,7 @@ impl PieceReader {
                     Some(open) => open,
                     None => self.open(id, wait)?,
                 };
-                extent.read(offset, most, wait, self.core.lately.now())
+                extent.read(offset, most, wait, self.core.recent.now())
             }
         }
     }
@@ -117,7 +117,7 @@ impl PieceReader {
     fn opened(&mut self, id: u64) -> Option<Arc<ExtentFile>> {
         if self.open.as_ref().is_none_or(|(open, _)| *open != id) {
             let kept = if self.keeps_open {
-                self.core.lately.get(id)
+                self.core.recent.get(id)
             } else {
                 None
             };
@@ -132,7 +132,7 @@ impl PieceReader {
             wait,
         )?);
         if self.keeps_open {
-            self.core.lately.keep(id, &file);
+            self.core.recent.keep(id, &file);
         }
         self.open = Some((id, Arc::clone(&file)));
         Ok(file)
@@ -239,7 +239,7 @@ impl ObjectReader for PieceReader {
     }
 
     fn next_span(&mut self) -> Option<FileSpan> {
-        let since = self.core.lately.since()?;
+        let since = self.core.recent.since()?;
         let (piece, skip, most) = self.standing()?;
         let Stored::File(id) = piece.stored else {
             return None;

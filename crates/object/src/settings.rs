@@ -16,7 +16,7 @@ use sys::MachineClock;
 /// Buffer that every response of a thread is read into.
 const READ_BYTES: usize = 256 << 10;
 /// What all requests of a run have in common.
-pub(crate) struct Habits {
+pub(crate) struct LoadSettings {
     pub(crate) service: Service,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) signs_payload: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Ledgers {
 
 /// What the requests of one thread share.
 pub(crate) struct Thread {
-    pub(crate) habits: Arc<Habits>,
+    pub(crate) settings: Arc<LoadSettings>,
     pub(crate) peers: Arc<Vec<Peer>>,
     pub(crate) ledger: Ledger,
     /// Of what should have begun before `measured_from`.
@@ -61,7 +61,7 @@ impl Thread {
     /// A thread that counts from `measured_from` on. `place` is its index and how many threads
     /// there are, which have every so many-th user and shared connection.
     pub(crate) fn new(
-        habits: Arc<Habits>,
+        settings: Arc<LoadSettings>,
         peers: Arc<Vec<Peer>>,
         ledgers: Ledgers,
         place: (u32, u32),
@@ -72,7 +72,7 @@ impl Thread {
             warmup,
             measured_from,
         } = ledgers;
-        let lines = match habits.version {
+        let lines = match settings.version {
             HttpVersion::One => 0,
             HttpVersion::Two { connections } => (connections as usize).max(peers.len()),
         };
@@ -81,7 +81,7 @@ impl Thread {
             .map(|line| Rc::new(Line::new(line % peers.len())))
             .collect();
         Rc::new(Self {
-            habits,
+            settings,
             peers,
             ledger,
             warmup,
@@ -119,7 +119,7 @@ impl Thread {
 }
 
 /// The key of an object: spread over the prefixes by owner, seeds by number.
-pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
+pub(crate) fn write_key(settings: &LoadSettings, object: Object, out: &mut Vec<u8>) {
     let spread = if object.owner == Object::SEED {
         object.number
     } else {
@@ -128,9 +128,9 @@ pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
     let _infallible = write!(
         out,
         "{}p{}{}",
-        habits.root,
-        spread % u64::from(habits.prefixes),
-        habits.separator
+        settings.root,
+        spread % u64::from(settings.prefixes),
+        settings.separator
     );
     let _infallible = match object.owner {
         Object::SEED => write!(out, "seed-{:06}", object.number),
@@ -138,7 +138,7 @@ pub(crate) fn write_key(habits: &Habits, object: Object, out: &mut Vec<u8>) {
     };
 }
 
-impl Habits {
+impl LoadSettings {
     /// Path of the bucket.
     pub(crate) fn bucket_path(&self) -> String {
         match &self.service {
@@ -149,10 +149,10 @@ impl Habits {
 }
 
 /// Whose object of users has this key; its size is not known.
-pub(crate) fn read_key(habits: &Habits, key: &str) -> Option<Object> {
+pub(crate) fn read_key(settings: &LoadSettings, key: &str) -> Option<Object> {
     let (_prefix, name) = key
-        .strip_prefix(&habits.root)?
-        .split_once(habits.separator)?;
+        .strip_prefix(&settings.root)?
+        .split_once(settings.separator)?;
     let (owner, number) = name.strip_prefix('u')?.split_once('-')?;
     Some(Object::new(owner.parse().ok()?, number.parse().ok()?, 0))
 }

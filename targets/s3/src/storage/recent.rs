@@ -31,7 +31,7 @@ struct Kept {
     order: VecDeque<u64>,
 }
 
-pub(crate) struct Lately {
+pub(crate) struct RecentlyRead {
     begun: Instant,
     /// For how long a comparison counts.
     counts_for: Duration,
@@ -39,7 +39,7 @@ pub(crate) struct Lately {
     most: usize,
 }
 
-impl Lately {
+impl RecentlyRead {
     pub(crate) fn new(counts_for: Duration) -> Self {
         Self {
             begun: Instant::now(),
@@ -116,22 +116,22 @@ mod tests {
 
     #[test]
     fn what_was_opened_first_goes_first_and_what_is_removed_at_once() {
-        let (mut lately, file) = (Lately::new(Duration::ZERO), extent());
-        lately.most = MOST_KEPT;
+        let (mut recent, file) = (RecentlyRead::new(Duration::ZERO), extent());
+        recent.most = MOST_KEPT;
         for id in 0..MOST_KEPT as u64 + 2 {
-            lately.keep(id, &file);
-            lately.keep(id, &file);
+            recent.keep(id, &file);
+            recent.keep(id, &file);
         }
-        assert!(lately.get(0).is_none() && lately.get(1).is_none() && lately.get(2).is_some());
-        lately.forget(&[2, 7_000_000]);
-        assert!(lately.get(2).is_none());
-        let kept = lately.lock();
+        assert!(recent.get(0).is_none() && recent.get(1).is_none() && recent.get(2).is_some());
+        recent.forget(&[2, 7_000_000]);
+        assert!(recent.get(2).is_none());
+        let kept = recent.lock();
         assert_eq!(
             (kept.files.len(), kept.order.len()),
             (MOST_KEPT - 1, MOST_KEPT - 1)
         );
         drop(kept);
-        assert!(lately.close() && !lately.close() && lately.get(9).is_none());
+        assert!(recent.close() && !recent.close() && recent.get(9).is_none());
     }
 
     #[test]
@@ -153,10 +153,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_comparison_counts_for_the_time_given() {
-        let lately = Lately::new(Duration::from_secs(5));
-        assert_eq!((lately.now(), lately.since()), (1, Some(1)));
+        let recent = RecentlyRead::new(Duration::from_secs(5));
+        assert_eq!((recent.now(), recent.since()), (1, Some(1)));
         tokio::time::advance(Duration::from_secs(7)).await;
-        assert_eq!((lately.now(), lately.since()), (7001, Some(2001)));
-        assert_eq!(Lately::new(Duration::ZERO).since(), None);
+        assert_eq!((recent.now(), recent.since()), (7001, Some(2001)));
+        assert_eq!(RecentlyRead::new(Duration::ZERO).since(), None);
     }
 }

@@ -1,16 +1,16 @@
 //! Requests that belong to no operation of the load: its bucket, and pages of the server's own.
 
-use super::Session;
+use super::Client;
 use crate::exchange::Take;
 use crate::failure::{Failure, FailureKind, element};
 use crate::payload::ObjectRange;
 use std::rc::Rc;
 use sys::Clock;
 
-impl Session {
+impl Client {
     /// A request on the bucket itself, in setup and teardown: the status, and what its body says.
     pub(crate) async fn bucket(&mut self, method: &str) -> Result<(u16, String), Failure> {
-        let path = self.thread.habits.bucket_path();
+        let path = self.thread.settings.bucket_path();
         self.plain(method, (&path, ""), Take::Discard).await?;
         let code = element(&self.body.collected, "Code")
             .unwrap_or_default()
@@ -35,17 +35,17 @@ impl Session {
         take: Take,
     ) -> Result<(), Failure> {
         let thread = Rc::clone(&self.thread);
-        let habits = &thread.habits;
+        let settings = &thread.settings;
         self.path.clear();
         self.path.extend_from_slice(path.as_bytes());
         self.query.clear();
         self.query.extend_from_slice(query.as_bytes());
         self.tail.clear();
-        let now = habits.clock.now();
+        let now = settings.clock.now();
         let nothing = ObjectRange::empty();
         self.write_head(method, 0, nothing, None, now);
         let result = tokio::time::timeout(
-            habits.timeout,
+            settings.timeout,
             self.exchange(&thread.ledger, method, nothing, take, now),
         )
         .await;

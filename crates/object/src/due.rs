@@ -23,7 +23,7 @@ pub(crate) enum Turns {
     InOrder,
 }
 
-pub(crate) struct Handoff {
+pub(crate) struct DueOperations {
     turns: Turns,
     due: RefCell<VecDeque<Due>>,
     /// The longest free first.
@@ -33,7 +33,7 @@ pub(crate) struct Handoff {
     closed: Cell<bool>,
 }
 
-impl Handoff {
+impl DueOperations {
     pub(crate) fn new(turns: Turns) -> Self {
         Self {
             turns,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn due_operations_are_taken_in_order_and_the_rest_is_unsent() {
-        let handoff = Handoff::new(Turns::NewestFree);
+        let handoff = DueOperations::new(Turns::NewestFree);
         [5, 6, 7].into_iter().for_each(|at| handoff.give(at));
         let mut context = Context::from_waker(Waker::noop());
         let mut take = || match std::pin::pin!(handoff.take()).poll(&mut context) {
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn several_endpoints_are_served_in_turn_and_one_by_the_warmest() {
         for (turns, first) in [(Turns::InOrder, 0), (Turns::NewestFree, 1)] {
-            let handoff = Handoff::new(turns);
+            let handoff = DueOperations::new(turns);
             let mut sleepers: Vec<_> = (0..2)
                 .map(|_| {
                     (
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_free_connection_is_in_time_and_keeps_what_it_was_woken_for() {
-        let handoff = Handoff::new(Turns::NewestFree);
+        let handoff = DueOperations::new(Turns::NewestFree);
         let mut context = Context::from_waker(Waker::noop());
         let mut sleeper = Box::pin(handoff.take());
         assert!(sleeper.as_mut().poll(&mut context).is_pending());

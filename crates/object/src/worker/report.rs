@@ -6,7 +6,7 @@ use record::{EndpointAccount, ErrorCount, Histogram, LoopAccount, RequestPhases,
 
 /// What a thread hands back.
 #[derive(Default)]
-pub(crate) struct Yield {
+pub(crate) struct ThreadReport {
     pub(crate) account: WorkerAccount,
     pub(crate) loop_account: LoopAccount,
     pub(crate) phases: Vec<(&'static str, RequestPhases)>,
@@ -15,7 +15,7 @@ pub(crate) struct Yield {
     pub(crate) iterations: Histogram,
     pub(crate) lateness: Histogram,
     pub(crate) unsent: Vec<u64>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ThreadCounts,
     pub(crate) last_done: u64,
     /// Objects that are, or may be, on the server.
     pub(crate) objects: Vec<Object>,
@@ -26,7 +26,7 @@ pub(crate) struct Yield {
 
 /// Plain counters of a thread, by name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct ThreadCounts {
     pub(crate) skipped: u64,
     pub(crate) queued: u64,
     pub(crate) retries: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Counts {
 }
 
 impl Running {
-    pub(super) fn collect(&self, worker_ns: u64, abandoned: u64) -> Yield {
+    pub(super) fn collect(&self, worker_ns: u64, abandoned: u64) -> ThreadReport {
         self.close();
         let ledger = &self.thread.ledger;
         let (mut objects, mut uploads) = (Vec::new(), Vec::new());
@@ -60,7 +60,7 @@ impl Running {
         let measured = ledger.live.snapshot();
         let mut loop_account = ledger.loop_account(worker_ns);
         loop_account.abandoned = abandoned;
-        Yield {
+        ThreadReport {
             account: WorkerAccount {
                 operations: measured.count(),
                 bytes: measured.bytes(),
@@ -74,7 +74,7 @@ impl Running {
             iterations: ledger.iterations.take(),
             lateness: ledger.lateness.take(),
             unsent: self.unsent.take(),
-            counts: Counts {
+            counts: ThreadCounts {
                 skipped: ledger.skipped.get(),
                 queued: ledger.queued.get(),
                 retries: ledger.retries.get(),

@@ -4,17 +4,17 @@
 //! vectored write, straight from the pool of payload; the response is read into one buffer a thread
 //! and judged as it arrives.
 
-mod aside;
+mod uncounted;
 
 use crate::connection::Stream;
 use crate::exchange::{Body, Outgoing, Take, receive, send};
 use crate::failure::{Failure, FailureKind};
-use crate::habits::Thread;
 use crate::http2::{Line, Parts};
 use crate::ledger::{Ledger, Moments, add};
 use crate::payload::ObjectRange;
+use crate::settings::Thread;
 use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
-use crate::verbs::{About, Answer, Call, Carries, Counts, Request, Takes};
+use crate::verbs::{About, Call, Carries, CountedBytes, GoodAnswer, RequestKind, TakenBody};
 use crate::wire::{Expect, Response};
 use std::io::Write;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ use units::lossless::to_u64;
 const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 const BOUNDARY: &str = "----fathom-form-boundary-7d0c2b5e9a";
 
-pub(crate) struct Session {
+pub(crate) struct Client {
     pub(crate) thread: Rc<Thread>,
     peer: usize,
     stream: Option<Stream>,
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     pub(crate) turn_at: u64,
 }
 
-impl Session {
+impl Client {
     pub(crate) fn new(thread: &Rc<Thread>, index: u32) -> Self {
         let (peer, line) = thread.way(index);
         Self {
@@ -54,7 +54,7 @@ impl Session {
             peer,
             stream: None,
             line,
-            signer: thread.habits.credentials.clone().map(Signer::new),
+            signer: thread.settings.credentials.clone().map(Signer::new),
             path: Vec::new(),
             query: Vec::new(),
             head: Vec::new(),
@@ -77,17 +77,17 @@ impl Session {
         intended: Option<u64>,
     ) -> Result<u64, Failure> {
         let thread = Rc::clone(&self.thread);
-        let habits = &thread.habits;
+        let settings = &thread.settings;
         let request = call.request();
         let take = match (request.takes, about.object) {
-            (Takes::Object, Some(object)) if verify => Take::Verify(object),
-            (Takes::Text, _) => Take::Collect,
-            (Takes::Nothing | Takes::Object, _) => Take::Discard,
+            (TakenBody::Object, Some(object)) if verify => Take::Verify(object),
+            (TakenBody::Text, _) => Take::Collect,
+            (TakenBody::Nothing | TakenBody::Object, _) => Take::Discard,
         };
         let mut tries = 0;
-        let prepared = habits.clock.now();
+        let prepared = settings.clock.now();
         self.prepare(request, &about, prepared);
-        let mut issued = habits.clock.now();
+        let mut issued = settings.clock.now();
         let intended = intended.unwrap_or(issued);
         let ledger = thread.ledger_of(self.turn_at);
         if self.signer.is_some() {
@@ -103,9 +103,9 @@ impl Session {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
                     let bytes = match request.counts {
-                        Counts::Nothing => 0,
-                        Counts::Sent => about.length,
-                        Counts::Received => self.response.received,
+                        CountedBytes::Nothing => 0,
+                        CountedBytes::Sent => about.length,
+                        CountedBytes::Received => self.response.received,
                     };
                     ledger.succeeded(
                         call,
@@ -127,21 +127,21 @@ impl Session {
             if failure.may_pass() {
                 self.failures_in_a_row += 1;
             }
-            if tries >= habits.retries || !failure.may_pass() {
+            if tries >= settings.retries || !failure.may_pass() {
                 if failure.kind == FailureKind::Verification {
                     add(&ledger.verified, 1);
                     add(&ledger.wrong, 1);
                 }
                 let failure = self.placed(failure);
-                ledger.failed(call, &failure, &self.path, habits.clock.now());
+                ledger.failed(call, &failure, &self.path, settings.clock.now());
                 return Err(failure);
             }
             tries += 1;
             add(&ledger.retries, 1);
             self.back_off().await;
             // A signature is of its time.
-            self.prepare(request, &about, habits.clock.now());
-            issued = habits.clock.now();
+            self.prepare(request, &about, settings.clock.now());
+            issued = settings.clock.now();
         }
     }
 
@@ -179,25 +179,25 @@ impl Session {
     }
 
     /// Writes path, query, head and tail, signed.
-    fn prepare(&mut self, request: &Request, about: &About<'_>, now: u64) {
+    fn prepare(&mut self, request: &RequestKind, about: &About<'_>, now: u64) {
         let thread = Rc::clone(&self.thread);
-        let habits = &thread.habits;
+        let settings = &thread.settings;
         self.path.clear();
         self.query.clear();
         self.tail.clear();
-        (request.path)(habits, about, &mut self.path);
-        (request.query)(habits, about, &mut self.query);
+        (request.path)(settings, about, &mut self.path);
+        (request.query)(settings, about, &mut self.query);
         let range = content(request, about);
         self.header.clear();
         let header = request.header.map(|(name, write)| {
-            write(habits, about, &mut self.header);
+            write(settings, about, &mut self.header);
             name
         });
         let mut form = String::new();
         if request.carries == Carries::Form {
             form = format!(
                 "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
-                habits.field, range.object.owner, range.object.number
+                settings.field, range.object.owner, range.object.number
             );
             self.tail
                 .extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
@@ -224,7 +224,7 @@ impl Session {
         header: Option<&'static str>,
         now: u64,
     ) {
-        let habits = &self.thread.habits;
+        let settings = &self.thread.settings;
         let peer = &self.thread.peers[self.peer];
         self.head.clear();
         let head = &mut self.head;
@@ -240,10 +240,10 @@ impl Session {
         }
         let header = header.map(|name| (name, self.header.as_slice()));
         if let Some(signer) = &mut self.signer {
-            let payload = match (total, habits.signs_payload) {
+            let payload = match (total, settings.signs_payload) {
                 (0, true) => *EMPTY,
                 (_, true) => digest(
-                    habits
+                    settings
                         .payload
                         .pieces(range.object, range.from, range.length)
                         .chain([self.tail.as_slice()]),
@@ -258,7 +258,7 @@ impl Session {
                 payload: &payload,
                 further: header.as_slice(),
             };
-            signer.sign(habits.epoch + now / 1_000_000_000, &request, head);
+            signer.sign(settings.epoch + now / 1_000_000_000, &request, head);
         } else if let Some((name, value)) = header {
             for part in [name.as_bytes(), b": ", value, b"\r\n"] {
                 head.extend_from_slice(part);
@@ -267,7 +267,7 @@ impl Session {
         if total > 0 || matches!(method, "PUT" | "POST") {
             let _infallible = write!(head, "content-length: {total}\r\n");
         }
-        if habits.closes {
+        if settings.closes {
             head.extend_from_slice(b"connection: close\r\n");
         }
         head.extend_from_slice(b"\r\n");
@@ -277,12 +277,12 @@ impl Session {
     async fn attempt(
         &mut self,
         ledger: &Ledger,
-        request: &Request,
+        request: &RequestKind,
         about: &About<'_>,
         take: Take,
         issued: u64,
     ) -> Result<Moments, Failure> {
-        let timeout = self.thread.habits.timeout;
+        let timeout = self.thread.settings.timeout;
         let range = content(request, about);
         let result = match tokio::time::timeout(
             timeout,
@@ -293,7 +293,7 @@ impl Session {
             Ok(result) => result,
             Err(_elapsed) => Err(Failure::new(FailureKind::Timeout, "timeout")),
         };
-        if result.is_err() || self.response.closes || self.thread.habits.closes {
+        if result.is_err() || self.response.closes || self.thread.settings.closes {
             self.stream = None;
         }
         if let (
@@ -320,7 +320,7 @@ impl Session {
         issued: u64,
     ) -> Result<Moments, Failure> {
         let thread = Rc::clone(&self.thread);
-        let habits = &thread.habits;
+        let settings = &thread.settings;
         self.response.begin(if method == "HEAD" {
             Expect::HeadOnly
         } else {
@@ -366,11 +366,11 @@ impl Session {
                 1,
             );
             self.stream = Some(stream.map_err(|error| Failure::connect(&error))?);
-            connected = Some(habits.clock.now());
+            connected = Some(settings.clock.now());
         }
         let stream = self.stream.as_mut().expect("it was just opened");
-        let sending = send(stream, &outgoing, &habits.payload).await;
-        let sent = habits.clock.now();
+        let sending = send(stream, &outgoing, &settings.payload).await;
+        let sent = settings.clock.now();
         // A server that refuses a body answers and closes before it has read it: the answer says
         // more than the broken pipe.
         let received = receive(stream, &mut self.response, &mut self.body, take, &thread).await;
@@ -390,12 +390,12 @@ impl Session {
     }
 
     /// Whether the answer is what the request asked for.
-    fn judge(&self, request: &Request, about: &About<'_>, take: Take) -> Result<(), Failure> {
+    fn judge(&self, request: &RequestKind, about: &About<'_>, take: Take) -> Result<(), Failure> {
         let status = self.response.status;
         if !(200..300).contains(&status) {
             return Err(Failure::status(status, &self.body.collected));
         }
-        let answer = Answer {
+        let answer = GoodAnswer {
             status,
             length: self.response.length,
             received: self.response.received,
@@ -416,7 +416,7 @@ impl Session {
 }
 
 /// What a request carries of an object.
-fn content(request: &Request, about: &About<'_>) -> ObjectRange {
+fn content(request: &RequestKind, about: &About<'_>) -> ObjectRange {
     match (request.carries, about.object) {
         (Carries::Object | Carries::Form, Some(object)) => ObjectRange {
             object,
