@@ -156,7 +156,7 @@ const SHARED_NAMES: [(&str, &str); 4] = [
 
 /// Type names that several files give, in one crate or in several, and in how many: each is a word
 /// with two meanings. The numbers only fall.
-const REPEATED_NAMES: [(&str, usize); 71] = [
+const REPEATED_NAMES: [(&str, usize); 68] = [
     ("About", 3),
     ("Address", 2),
     ("Advice", 2),
@@ -171,7 +171,6 @@ const REPEATED_NAMES: [(&str, usize); 71] = [
     ("Done", 2),
     ("Due", 2),
     ("Durability", 2),
-    ("End", 2),
     ("Ended", 2),
     ("Engine", 2),
     ("Entry", 3),
@@ -192,7 +191,6 @@ const REPEATED_NAMES: [(&str, usize); 71] = [
     ("Metrics", 2),
     ("Operations", 2),
     ("Order", 2),
-    ("Outcome", 2),
     ("Pace", 3),
     ("Part", 2),
     ("Pattern", 2),
@@ -205,7 +203,6 @@ const REPEATED_NAMES: [(&str, usize); 71] = [
     ("Question", 2),
     ("Refused", 2),
     ("Row", 4),
-    ("Seen", 2),
     ("Sender", 2),
     ("Shape", 2),
     ("Shared", 2),

@@ -142,9 +142,8 @@ impl Line {
         );
         receive(head.into_body(), (response, body, take), thread).await?;
         // A server that refuses a body answers before it has read it.
-        let sent = Some(progress.sent.get())
-            .filter(|sent| *sent > 0)
-            .unwrap_or(first_byte);
+        let sent = progress.sent.get();
+        let sent = if sent > 0 { sent } else { first_byte };
         Ok(Parts {
             connected,
             sent,
@@ -168,6 +167,7 @@ impl Line {
         thread: &Rc<Thread>,
         ledger: &Ledger,
     ) -> Result<(Open, Option<u64>), Failure> {
+        let clock = &thread.settings.clock;
         let mut had_to_wait = false;
         let mut open = match self.open.try_lock() {
             Ok(open) => open,
@@ -185,10 +185,7 @@ impl Line {
                 .await
                 .is_ok()
             {
-                return Ok((
-                    open.clone(),
-                    had_to_wait.then(|| thread.settings.clock.now()),
-                ));
+                return Ok((open.clone(), had_to_wait.then(|| clock.now())));
             }
         }
         *open = None;
@@ -204,7 +201,7 @@ impl Line {
         );
         let opened = opened?;
         *open = Some(opened.clone());
-        Ok((opened, Some(thread.settings.clock.now())))
+        Ok((opened, Some(clock.now())))
     }
 }
 
