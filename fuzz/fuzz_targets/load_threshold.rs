@@ -1,8 +1,7 @@
 //! Thresholds: what is accepted reads back from its text, and judges any record.
 #![no_main]
 
-use object::Threshold;
-use record::Record;
+use record::{Record, Threshold};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some(text) = fathom_fuzz::text(bytes) else {
