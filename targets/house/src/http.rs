@@ -86,7 +86,10 @@ impl<S: Site> Http<S> {
         let begun = Instant::now();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let kind = self.site.kind(request.method(), request.uri());
-        let decision = match &self.injector {
+        // What this target says of itself is never slowed or damaged: it is the account of what was.
+        let is_own_page = request.uri().path().starts_with(OWN_PAGES);
+        let injector = self.injector.as_ref().filter(|_| !is_own_page);
+        let decision = match injector {
             Some(injector) => {
                 let decision = injector.decide(kind, number);
                 if let Some(asked) = injector.wait(kind, &decision, begun).await {
@@ -99,7 +102,7 @@ impl<S: Site> Http<S> {
         let visit = Visit {
             metrics: Arc::clone(&self.metrics),
             kind,
-            seen_as: (!request.uri().path().starts_with(OWN_PAGES)).then_some(kind),
+            seen_as: (!is_own_page).then_some(kind),
             begun,
             sighting: Sighting::new(),
             _flight: self.metrics.begin(),
@@ -111,7 +114,7 @@ impl<S: Site> Http<S> {
         request.extensions_mut().insert(visit.sighting.clone());
         let waits = Waits::of(request.headers());
         // What is refused on command is read as fast as it comes.
-        let throttled = decision.error.is_none().then_some(kind);
+        let throttled = (decision.error.is_none() && !is_own_page).then_some(kind);
         let (parts, body) = request.into_parts();
         let inbound = self.inbound(body, throttled);
         let asked = Asked {
@@ -128,7 +131,7 @@ impl<S: Site> Http<S> {
         }
         let (parts, body) = response.into_parts();
         let outbound = Outbound::new(body, &parts, visit, told);
-        let outbound = match &self.injector {
+        let outbound = match injector {
             Some(injector) => outbound.shaped(injector, &decision),
             None => outbound,
         };
@@ -384,6 +387,21 @@ mod tests {
         assert_eq!(of("put"), [Some(1), Some(3), Some(0)]);
         assert_eq!(of("get"), [Some(0), Some(0), Some(1)]);
         assert_eq!(seen["counters"]["fathom_echo_syncs_total"], 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_target_says_of_itself_does_not_misbehave() {
+        let house = house("get.errors=100%:503,get.truncate=100%,latency=1h");
+        let (mut near, served) = connect(&house).await;
+        let begun = tokio::time::Instant::now();
+        near.write_all(b"GET /fathom/seen HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut heard = String::new();
+        near.read_to_string(&mut heard).await.unwrap();
+        served.await.unwrap();
+        assert!(heard.starts_with("HTTP/1.1 200"), "{heard}");
+        assert!(begun.elapsed() < Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
