@@ -4,6 +4,8 @@ use crate::figures::{Figures, figures};
 use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
 use record::Record;
+use stats::Drift;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) mod ageing;
@@ -62,6 +64,8 @@ pub(super) struct Experiment<'a> {
     pub(super) slots: Vec<Slot<'a>>,
     /// What the same sources conclude.
     claims: Vec<Slot<'a>>,
+    /// What [`drift::measured`] found, for all rules that ask.
+    drift: OnceCell<Option<(Drift, usize)>>,
 }
 
 /// What records say against themselves and against each other: the gravest first, of one severity
@@ -108,6 +112,7 @@ impl<'a> Experiment<'a> {
                 is_placed: plan.is_some(),
                 slots,
                 claims,
+                drift: OnceCell::new(),
             }
         };
         plans.into_iter().map(split).collect()

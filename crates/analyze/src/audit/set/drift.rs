@@ -35,8 +35,10 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 
 /// What the levels of the complete blocks did over time, and how many blocks there are.
 pub(super) fn measured(experiment: &Experiment<'_>) -> Option<(Drift, usize)> {
-    let blocks = blocks(experiment);
-    (blocks.len() >= stats::FEWEST_BLOCKS).then(|| (stats::drift(&blocks), blocks.len()))
+    *experiment.drift.get_or_init(|| {
+        let blocks = blocks(experiment);
+        (blocks.len() >= stats::FEWEST_BLOCKS).then(|| (stats::drift(&blocks), blocks.len()))
+    })
 }
 
 /// Place in the order, arm, and logarithm of the rate.
