@@ -72,19 +72,13 @@ impl Quantity {
             .collect()
     }
 
-    /// What is told of loads beside the figures of a study: of each kind of operation, and of the
-    /// record as a whole.
+    /// What is told of a load as a whole beside the figures of a study, in the order of the table.
     #[must_use]
-    pub fn of_loads() -> [Vec<Self>; 2] {
-        let shown = |of_whole: bool| {
-            TABLE
-                .iter()
-                .filter(|measure| measure.shown == Shown::OfLoads)
-                .filter(|measure| measure.is_of_record() == of_whole)
-                .map(Self::of_all)
-                .collect()
-        };
-        [shown(false), shown(true)]
+    pub fn of_loads() -> Vec<Self> {
+        let shown = TABLE
+            .iter()
+            .filter(|measure| measure.shown == Shown::OfLoads);
+        shown.map(Self::of_all).collect()
     }
 
     fn of_all(measure: &'static Measure) -> Self {

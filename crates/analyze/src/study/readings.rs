@@ -1,7 +1,9 @@
 //! The numbers that only a load has, of one record.
 
 use super::cells::ALL;
-use record::{Histogram, LoadAccount, Record, Summary, percentile_has_support};
+use record::{
+    Histogram, LoadAccount, Quantity, QuantityValue, Record, Summary, percentile_has_support,
+};
 use units::ValueUnit;
 use units::lossless::u64_to_f64;
 
@@ -167,135 +169,16 @@ fn parts(record: &Record, load: &LoadAccount) -> Vec<(String, [Histogram; 5])> {
     out
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 fn conduct(out: &mut Vec<LoadReading>, record: &Record, load: &LoadAccount) {
-    let option = |key: &str| {
-        record
-            .effective
-            .get(key)
-            .and_then(|text| text.parse::<f64>().ok())
-    };
-    let mut whole = |name: &str, unit, value: Option<f64>| {
-        if let Some(value) = value {
-            push(out, "", name, unit, value);
+    for quantity in Quantity::of_loads() {
+        if let QuantityValue::Known(value) = quantity.of(record) {
+            push(out, "", &quantity.title(), quantity.unit(), value);
         }
-    };
-    let seen = |n: u64| Some(u64_to_f64(n)).filter(|n| *n > 0.0);
-    let elapsed = seen(record.elapsed_ns);
-    whole("users asked", ValueUnit::Whole, option("users"));
-    whole(
-        "users there, mean",
-        ValueUnit::Whole,
-        option("users").and_then(|_| users(record, load)),
-    );
-    let waiting = if option("users").is_some() {
-        "users waiting, mean"
-    } else {
-        "requests in flight, mean"
-    };
-    whole(
-        waiting,
-        ValueUnit::Whole,
-        elapsed.map(|ns| record.generator.in_flight_ns as f64 / ns),
-    );
-    whole(
-        "iterations",
-        ValueUnit::Whole,
-        seen(load.iterations.count()),
-    );
-    whole(
-        "turns with nothing to act on",
-        ValueUnit::Whole,
-        seen(load.skipped),
-    );
-    if let Some(pace) = &record.pace {
-        whole(
-            "arrivals asked",
-            ValueUnit::PerSecond,
-            pace.asked_per_second,
-        );
-        whole(
-            "arrivals begun",
-            ValueUnit::PerSecond,
-            Some(pace.achieved_per_second),
-        );
-        whole(
-            "due and never begun",
-            ValueUnit::Whole,
-            Some(u64_to_f64(pace.unsent)),
-        );
-        whole(
-            "due while every connection waited",
-            ValueUnit::Whole,
-            Some(u64_to_f64(load.queued)),
-        );
     }
-    whole(
-        "connections opened",
-        ValueUnit::Whole,
-        Some(u64_to_f64(load.connections_opened)),
-    );
-    whole(
-        "connections refused",
-        ValueUnit::Whole,
-        seen(load.connections_failed),
-    );
-    whole("retries", ValueUnit::Whole, seen(load.retries));
-    whole(
-        "objects left behind",
-        ValueUnit::Whole,
-        seen(load.left_behind),
-    );
-    let each = |ns: Option<u64>| Some(u64_to_f64(ns?) / seen(record.operations.count())?);
-    let used = |user: u64, system: u64| Some(user.saturating_add(system)).filter(|ns| *ns > 0);
-    whole(
-        "client CPU an operation",
-        ValueUnit::Time,
-        each(used(record.process.user_ns, record.process.system_ns)),
-    );
-    let server = load
-        .server
-        .as_ref()
-        .and_then(|server| server.user_ns.zip(server.system_ns));
-    whole(
-        "server CPU an operation",
-        ValueUnit::Time,
-        each(server.map(|(user, system)| user.saturating_add(system))),
-    );
-    whole(
-        "signing a request",
-        ValueUnit::Time,
-        seen(load.signing.requests).map(|n| u64_to_f64(load.signing.total_ns) / n),
-    );
     percentiles(out, "", ITERATION_TIME, &load.iterations);
     if let Some(lateness) = &load.lateness {
         percentiles(out, "", "own lateness", lateness);
     }
-}
-
-/// How many users were there on average: those at the end of each interval, weighted with its
-/// length.
-fn users(record: &Record, load: &LoadAccount) -> Option<f64> {
-    let lengths: Vec<f64> = record
-        .series
-        .iter()
-        .map(|interval| u64_to_f64(interval.end_ns.saturating_sub(interval.start_ns)))
-        .collect();
-    let lengths = if lengths.len() == load.users.len() {
-        lengths
-    } else {
-        vec![1.0; load.users.len()]
-    };
-    let sum: f64 = load
-        .users
-        .iter()
-        .zip(&lengths)
-        .map(|(users, length)| u64_to_f64(*users) * length)
-        .sum();
-    Some(sum / lengths.iter().sum::<f64>()).filter(|mean| mean.is_finite())
 }
 
 /// What a source tells of its requests, under the names of our own.

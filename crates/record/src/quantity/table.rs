@@ -165,11 +165,9 @@ pub(super) static TABLE: &[Measure] = &[
         .also(&["cpu"])
         .named("cpu per operation", "CPU time an operation")
         .studied(),
-    row("count", "succeeded", Number, Higher, Counted(|of| of.count)).of_loads(),
-    row("errors", "failed", Number, Lower, Counted(|of| of.errors))
-        .of_loads()
-        .of_failures(),
-    row("bytes", "data", Bytes, Higher, Counted(|of| of.bytes)).of_loads(),
+    row("count", "succeeded", Number, Higher, Counted(|of| of.count)),
+    row("errors", "failed", Number, Lower, Counted(|of| of.errors)).of_failures(),
+    row("bytes", "data", Bytes, Higher, Counted(|of| of.bytes)),
     row(
         "success",
         "succeeded",
@@ -241,6 +239,30 @@ pub(super) static TABLE: &[Measure] = &[
     )
     .of_loads(),
     row(
+        "in-flight",
+        "requests in flight, mean",
+        Number,
+        Unsaid,
+        Whole(sources::in_flight),
+    )
+    .of_loads(),
+    row(
+        "iterations",
+        "iterations",
+        Number,
+        Higher,
+        Whole(sources::iterations),
+    )
+    .of_loads(),
+    row(
+        "iterations.skipped",
+        "turns with nothing to act on",
+        Number,
+        Lower,
+        Whole(|record| sources::seen(record.load.as_ref()?.skipped)),
+    )
+    .of_loads(),
+    row(
         "arrivals.asked",
         "arrivals asked",
         PerSecond,
@@ -270,30 +292,6 @@ pub(super) static TABLE: &[Measure] = &[
         Number,
         Lower,
         Whole(sources::queued),
-    )
-    .of_loads(),
-    row(
-        "in-flight",
-        "requests in flight, mean",
-        Number,
-        Unsaid,
-        Whole(sources::in_flight),
-    )
-    .of_loads(),
-    row(
-        "iterations",
-        "iterations",
-        Number,
-        Higher,
-        Whole(sources::iterations),
-    )
-    .of_loads(),
-    row(
-        "iterations.skipped",
-        "turns with nothing to act on",
-        Number,
-        Lower,
-        Whole(|record| sources::seen(record.load.as_ref()?.skipped)),
     )
     .of_loads(),
     row(
@@ -350,8 +348,7 @@ pub(super) static TABLE: &[Measure] = &[
         Bytes,
         Lower,
         Whole(sources::server_memory),
-    )
-    .of_loads(),
+    ),
     row(
         "signing/op",
         "signing a request",
