@@ -449,14 +449,8 @@ pub(crate) fn drift_text(row: &StudyRow) -> Option<String> {
 
 /// How the numbers came about, and what they cannot show.
 pub(crate) fn method(study: &Study) -> Vec<String> {
-    let figures = || {
-        study
-            .rows
-            .iter()
-            .flat_map(|row| row.cells.iter().flatten())
-            .flat_map(|cell| &cell.figures)
-    };
-    let methods: BTreeSet<String> = figures()
+    let methods: BTreeSet<String> = study
+        .figures()
         .filter_map(|figure| figure.interval().copied())
         .map(|estimate| level_method(estimate.method))
         .collect();
@@ -466,7 +460,7 @@ pub(crate) fn method(study: &Study) -> Vec<String> {
          independent and are never counted as n."
             .to_owned(),
     );
-    if methods.is_empty() && !figures().any(|figure| figure.bounds.is_some()) {
+    if methods.is_empty() && !study.figures().any(|figure| figure.bounds.is_some()) {
         out.push("No figure has an interval: a distribution-free one needs six blocks, a parametric one five.".to_owned());
     } else if !methods.is_empty() {
         let methods: Vec<String> = methods.into_iter().collect();

@@ -1,5 +1,6 @@
 //! One number over the blocks of a cell, and what lies around it.
 
+use super::Study;
 use record::Quantity;
 use stats::{Dependence, Estimate};
 
@@ -73,5 +74,15 @@ impl Figure {
             Some(Bounds::Range(range)) => Some(range),
             Some(Bounds::Interval(_)) | None => None,
         }
+    }
+}
+
+impl Study {
+    /// The figures of all cells, row by row.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        self.rows
+            .iter()
+            .flat_map(|row| row.cells.iter().flatten())
+            .flat_map(|cell| &cell.figures)
     }
 }

@@ -32,10 +32,8 @@ fn sentences(study: &Study) -> Vec<String> {
             .to_owned(),
     ];
     let estimates = study
-        .rows
-        .iter()
-        .flat_map(|row| row.cells.iter().flatten())
-        .flat_map(|cell| cell.figures.iter().filter_map(|f| f.interval().copied()));
+        .figures()
+        .filter_map(|figure| figure.interval().copied());
     let effects = study
         .rows
         .iter()

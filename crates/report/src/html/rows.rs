@@ -24,16 +24,13 @@ pub(super) fn section(study: &Study) -> Option<Markup> {
 
 /// The metrics with a plot of their own of which some record says something.
 pub(super) fn metrics_with_figures(study: &Study) -> Vec<Quantity> {
-    let figures = || {
-        study
-            .rows
-            .iter()
-            .flat_map(|row| row.cells.iter().flatten())
-            .flat_map(|cell| &cell.figures)
-    };
     plotted()
         .into_iter()
-        .filter(|metric| figures().any(|figure| figure.metric == *metric && figure.point.is_some()))
+        .filter(|metric| {
+            study
+                .figures()
+                .any(|figure| figure.metric == *metric && figure.point.is_some())
+        })
         .collect()
 }
 

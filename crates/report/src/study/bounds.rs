@@ -114,22 +114,15 @@ pub(crate) fn span_text(span: Nanos) -> String {
 
 /// What a reader of any form must know of bounds.
 pub(crate) fn method(study: &Study) -> Vec<String> {
-    let figures = || {
-        study
-            .rows
-            .iter()
-            .flat_map(|row| row.cells.iter().flatten())
-            .flat_map(|cell| &cell.figures)
-    };
     let mut out = Vec::new();
-    if figures().any(|figure| figure.interval().is_some()) {
+    if study.figures().any(|figure| figure.interval().is_some()) {
         out.push(
             "The interval of a level is of these runs in this time. A device that slows down for minutes, or a noisy neighbour, may give another level \
              outside it."
                 .to_owned(),
         );
     }
-    if figures().any(|figure| figure.range().is_some()) {
+    if study.figures().any(|figure| figure.range().is_some()) {
         out.push(format!(
             "A range stands where the runs of an arm depend on when they ran (lag-1 correlation or trend over all its rows, {:.0} % for both): no interval over \
              them has its level.",
