@@ -172,6 +172,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
 /// Whether the target is known to lie in memory.
 fn in_memory(record: &Record) -> bool {
     record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -209,7 +210,12 @@ mod tests {
     fn the_gravest_finding_is_first_and_the_single_observation_last() {
         let mut record = example::sound();
         record.elapsed_ns = 1_000_000_000;
-        record.environment.storage.get_or_insert_default().is_memory = Some(true);
+        record
+            .generator_mut()
+            .environment
+            .storage
+            .get_or_insert_default()
+            .is_memory = Some(true);
         let found = self_check(&record);
         assert!(found.is_sorted_by_key(|finding| finding.severity));
         assert!(found.len() > 2);

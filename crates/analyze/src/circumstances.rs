@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn environment_facts(records: &[&Record]) -> BTreeMap<String, BTreeSet<String>> {
     let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut seen: Vec<&Environment> = Vec::new();
-    for environment in records.iter().map(|record| &record.environment) {
+    for environment in records.iter().map(|record| &record.generator().environment) {
         // The slots of an experiment are mostly of one environment.
         if seen
             .iter()
@@ -75,10 +75,10 @@ mod tests {
     #[test]
     fn facts_are_named_by_their_field_and_unknown_ones_are_left_out() {
         let mut one = Record::default();
-        one.environment.cpu.logical = Some(4);
+        one.generator_mut().environment.cpu.logical = Some(4);
         let mut two = one.clone();
-        two.environment.cpu.logical = Some(8);
-        two.environment.moment = Moment {
+        two.generator_mut().environment.cpu.logical = Some(8);
+        two.generator_mut().environment.moment = Moment {
             uptime_seconds: Some(7),
             ..Moment::default()
         };

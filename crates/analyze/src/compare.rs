@@ -730,8 +730,12 @@ mod tests {
                     path: path.into(),
                     ..record::TargetFact::default()
                 }];
-                record.environment.system.boot_id = Some("boot".into());
-                let storage = record.environment.storage.get_or_insert_default();
+                record.generator_mut().environment.system.boot_id = Some("boot".into());
+                let storage = record
+                    .generator_mut()
+                    .environment
+                    .storage
+                    .get_or_insert_default();
                 storage.file_system.get_or_insert_default().kind = kind.into();
             }
         };
@@ -760,7 +764,7 @@ mod tests {
         place(&mut candidate, "/mnt/b", "xfs");
         candidate
             .iter_mut()
-            .for_each(|record| record.environment.cpu.model = Some("other".into()));
+            .for_each(|record| record.generator_mut().environment.cpu.model = Some("other".into()));
         assert!(barred(&candidate).contains("cpu.model"));
     }
 
@@ -842,9 +846,9 @@ mod tests {
     #[test]
     fn another_machine_is_no_comparison() {
         let (base, mut candidate) = experiment(10, 1.1);
-        candidate
-            .iter_mut()
-            .for_each(|record| record.environment.system.hostname = Some("other".into()));
+        candidate.iter_mut().for_each(|record| {
+            record.generator_mut().environment.system.hostname = Some("other".into())
+        });
         assert!(
             matches!(&compare(&base, &candidate, &question()).rows[0].verdict, Verdict::Invalid(Reason::Audit(text)) if text.contains("hostname"))
         );

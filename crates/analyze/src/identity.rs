@@ -16,7 +16,7 @@ pub(crate) struct Identity<'a> {
 
 impl<'a> Identity<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
-        let system = &record.environment.system;
+        let system = &record.generator().environment.system;
         let file = || record.source.as_ref()?.file.as_deref();
         Self {
             targets: record

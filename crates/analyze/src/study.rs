@@ -324,7 +324,10 @@ fn measured(records: &[Record]) -> Option<(String, String)> {
 fn tool(record: &Record) -> String {
     let (name, version) = match &record.source {
         Some(source) => (source.tool.as_str(), source.version.as_deref()),
-        None => ("fathom", Some(record.environment.fathom.version.as_str())),
+        None => (
+            "fathom",
+            Some(record.generator().environment.fathom.version.as_str()),
+        ),
     };
     match version.unwrap_or_default() {
         "" => name.to_owned(),

@@ -548,14 +548,14 @@ fn an_unknown_schema_is_named_with_what_to_do() {
     let [base, candidate] = experiment();
     let foreign: Vec<String> = candidate
         .iter()
-        .map(|record| line(record).replacen("\"schema\":1", "\"schema\":99", 1))
+        .map(|record| line(record).replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":99", 1))
         .collect();
     let sides = [
         files.records("a.jsonl", &base),
         files.text("b.jsonl", &foreign.join("\n")),
     ];
     let wanted = [
-        "line 1 is skipped: schema 99 is not known here",
+        "line 1 is skipped: schema 99 is newer than this version of fathom",
         "use the version of fathom that wrote it",
         "holds no record",
     ];
@@ -621,7 +621,7 @@ fn a_metric_that_a_side_does_not_have_is_no_zero() {
     let [base, mut candidate] = experiment();
     for record in &mut candidate {
         record.operations.insert("stat", Operations::default());
-        record.process = record::ProcessAccount::default();
+        record.generator_mut().process = record::ProcessAccount::default();
     }
     let sides = [
         files.records("a.jsonl", &base),
@@ -685,7 +685,7 @@ fn different_workloads_and_hosts_have_no_verdict_unless_they_are_what_is_compare
         .iter()
         .map(|record| {
             let mut moved = record.clone();
-            moved.environment.system.hostname = Some("elsewhere".into());
+            moved.generator_mut().environment.system.hostname = Some("elsewhere".into());
             moved
         })
         .collect();
@@ -761,7 +761,12 @@ fn the_audit_is_told_once_a_rule_and_a_severe_finding_leaves_no_verdict() {
     let files = Files::new();
     let [mut base, mut candidate] = experiment();
     for record in base.iter_mut().chain(&mut candidate) {
-        record.environment.storage.get_or_insert_default().is_memory = Some(true);
+        record
+            .generator_mut()
+            .environment
+            .storage
+            .get_or_insert_default()
+            .is_memory = Some(true);
     }
     let both = files.records("both.jsonl", &[base.clone(), candidate.clone()].concat());
     let output = fathom(&["compare", &both]);

@@ -82,6 +82,7 @@ fn two_directories_are_compared_with_files_that_are_gone_afterwards() {
         let of_arm = |record: &&Record| record.trial.as_ref().unwrap().arm == arm;
         let mount = |record: &Record| {
             record
+                .generator()
                 .environment
                 .storage
                 .clone()

@@ -199,7 +199,7 @@ fn run(place: &Place, command: &str, more: &str) -> Ran {
     let depth = value(command, "--queue-depth").map_or(1.0, |text| {
         text.parse().expect("the guide's depths are numbers")
     });
-    let in_flight = record.generator.in_flight_ns as f64 / record.generator.worker_ns as f64;
+    let in_flight = record.loops.in_flight_ns as f64 / record.loops.worker_ns as f64;
     assert!(
         in_flight <= depth * 1.001,
         "{command}: {in_flight} in flight"
@@ -541,9 +541,9 @@ fn adaptive_think_time_is_half_of_each_latency() {
     let beyond = u128::from(writes.max().unwrap_or(0)) * threads(ADAPTIVE) as u128;
     let least = writes.sum() + writes.sum().saturating_sub(beyond) / 2;
     assert!(
-        record.generator.worker_ns >= least,
+        record.loops.worker_ns >= least,
         "{} ns for operations and pauses of {least} ns",
-        record.generator.worker_ns
+        record.loops.worker_ns
     );
     // Where sleeps are exact, so is the sum of operations and pauses.
     let modelled = place.measure(&format!(
@@ -827,13 +827,17 @@ fn direct_and_buffered_both_run_and_direct_is_real() {
     }
     let direct = run(&place, DIRECT, "").into_record();
     assert_eq!(effective(&direct, "direct"), Some("true"));
-    let sent = direct.process.storage_written_bytes;
+    let sent = direct.generator().process.storage_written_bytes;
     assert!(
         sent.is_none_or(|sent| sent >= direct.operations.bytes()),
         "{sent:?} of {} reached storage",
         direct.operations.bytes()
     );
-    let device = direct.devices.first().map(|device| device.written_bytes);
+    let device = direct
+        .generator()
+        .devices
+        .first()
+        .map(|device| device.written_bytes);
     assert!(
         device.is_none_or(|device| device >= direct.operations.bytes()),
         "{device:?} of {} at the device",

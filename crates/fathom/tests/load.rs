@@ -116,8 +116,13 @@ fn a_load_is_summarised_recorded_and_audited() {
     );
     assert_eq!(record.asked.get("users").map(String::as_str), Some("4"));
     assert!(
-        record.environment.system.kernel_release.is_some()
-            && record.process.user_ns + record.process.system_ns > 0
+        record
+            .generator()
+            .environment
+            .system
+            .kernel_release
+            .is_some()
+            && record.generator().process.user_ns + record.generator().process.system_ns > 0
     );
     assert_eq!(
         record.load.as_ref().unwrap().phases["get"].waiting.count(),

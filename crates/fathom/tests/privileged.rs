@@ -82,6 +82,7 @@ fn privileged_direct_random_reads_of_a_device_are_counted_by_the_device_too() {
         );
         assert_eq!(operations(&record, "read").count, 16 * MIB / 4096);
         let account = record
+            .generator()
             .devices
             .iter()
             .find(|account| account.name == device.name())
@@ -130,6 +131,7 @@ fn privileged_a_warm_up_is_left_out_of_the_counters_of_the_device() {
         .expect(0);
     let record = ground.record("r.jsonl");
     let account = record
+        .generator()
         .devices
         .iter()
         .find(|account| account.name == device.name())
@@ -810,6 +812,7 @@ fn privileged_memory_as_a_device_takes_direct_io_through_io_uring() {
         (32 * MIB / 4096, 0)
     );
     let account = record
+        .generator()
         .devices
         .iter()
         .find(|account| account.name == device.name())

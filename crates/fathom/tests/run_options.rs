@@ -356,14 +356,13 @@ static CASES: &[(&str, Trace)] = &[
             "latency=1ms,servers=8",
             "--queue-depth 8 --duration 100ms",
         );
-        let depth = record.generator.in_flight_ns as f64 / record.generator.worker_ns as f64;
+        let depth = record.loops.in_flight_ns as f64 / record.loops.worker_ns as f64;
         assert!((depth - 8.0).abs() < 0.1, "{depth} in flight");
         Some(record)
     }),
     ("submit-batch", |place| {
-        let per_submission = |record: &Record| {
-            record.generator.submitted as f64 / record.generator.submissions as f64
-        };
+        let per_submission =
+            |record: &Record| record.loops.submitted as f64 / record.loops.submissions as f64;
         let whole = place.measure("f --engine null --queue-depth 8 --total-bytes 4M");
         let record =
             place.measure("f --engine null --queue-depth 8 --submit-batch 2 --total-bytes 4M");
@@ -377,7 +376,7 @@ static CASES: &[(&str, Trace)] = &[
     }),
     ("reap-batch", |place| {
         let model = "latency=1ms,jitter=exponential,servers=8";
-        let per_reap = |record: &Record| transfers(record) as f64 / record.generator.reaps as f64;
+        let per_reap = |record: &Record| transfers(record) as f64 / record.loops.reaps as f64;
         let single = sim(place, model, "--queue-depth 8 --duration 100ms");
         let record = sim(
             place,
@@ -836,7 +835,11 @@ fn stable(place: &Place, option: &str) -> Record {
     let record = place.measure(&format!(
         "f --file-size 1M --write-percent 100 --total-bytes 64k {option}"
     ));
-    let device = record.devices.first().map(|device| device.written_bytes);
+    let device = record
+        .generator()
+        .devices
+        .first()
+        .map(|device| device.written_bytes);
     assert!(
         device.is_none_or(|bytes| bytes >= record.operations.bytes()),
         "{device:?} of {} bytes",
@@ -985,8 +988,8 @@ fn a_warm_up_is_left_out_of_the_bytes_that_the_kernel_counts() {
     );
     // Sandboxes may withhold /proc/self/io.
     if let (Some(read), Some(written)) = (
-        record.process.storage_read_bytes,
-        record.process.storage_written_bytes,
+        record.generator().process.storage_read_bytes,
+        record.generator().process.storage_written_bytes,
     ) {
         assert_of_the_measured_part("bytes read", read, moved("read"));
         assert_of_the_measured_part("bytes written", written, moved("write"));
@@ -1005,7 +1008,10 @@ fn a_warm_up_is_left_out_of_the_cpu_time_of_process_and_workers() {
     let elapsed = record.elapsed_ns / transfers(&record).max(1);
     assert_of_the_measured_part(
         "CPU of the process an operation",
-        per_operation(record.process.user_ns, record.process.system_ns),
+        per_operation(
+            record.generator().process.user_ns,
+            record.generator().process.system_ns,
+        ),
         elapsed,
     );
     assert_of_the_measured_part(

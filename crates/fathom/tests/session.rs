@@ -62,7 +62,7 @@ fn jobs_that_run_together_book_their_own_cpu_time_and_name_each_other() {
     let records = records(dir.path(), "run --fio two.fio");
     assert_eq!(records.len(), 2);
     for (record, other) in records.iter().zip(records.iter().rev()) {
-        let used = record.process.user_ns + record.process.system_ns;
+        let used = record.generator().process.user_ns + record.generator().process.system_ns;
         assert!(used > 0);
         assert_eq!(used, by_workers(record), "what the other used is its own");
         let in_series: u64 = record.series.iter().map(|interval| interval.cpu_ns).sum();
@@ -84,7 +84,7 @@ fn a_job_alone_books_the_whole_process() {
         dir.path(),
         "run x --engine null --file-size 1G --duration 300ms",
     );
-    let used = found[0].process.user_ns + found[0].process.system_ns;
+    let used = found[0].generator().process.user_ns + found[0].generator().process.system_ns;
     assert!(used >= by_workers(&found[0]) && found[0].companions.is_empty());
 }
 
@@ -164,7 +164,7 @@ fn a_load_sees_of_the_machine_and_of_the_server_what_a_run_sees() {
     );
     let (load, run) = (&found[0], run.last().unwrap());
     let seen = |record: &Record| {
-        let machine = &record.machine;
+        let machine = &record.generator().machine;
         [
             machine.throttled_ns.is_some(),
             machine.pressure_cpu_ns.is_some(),
@@ -173,7 +173,7 @@ fn a_load_sees_of_the_machine_and_of_the_server_what_a_run_sees() {
             machine.dirty_before_bytes.is_some(),
             machine.dirty_after_bytes.is_some(),
             machine.swapped_pages.is_some(),
-            record.process.storage_written_bytes.is_some(),
+            record.generator().process.storage_written_bytes.is_some(),
             record
                 .series
                 .iter()

@@ -497,7 +497,7 @@ pub(crate) mod laws {
             .kinds()
             .map(|(_, o)| o.service.as_ref().unwrap_or(&o.latency).sum())
             .sum();
-        let ratio = latency as f64 / record.generator.in_flight_ns as f64;
+        let ratio = latency as f64 / record.loops.in_flight_ns as f64;
         assert!(
             (ratio - 1.0).abs() < 0.1,
             "{what}: latencies add up to {ratio:.3} of the time in flight"

@@ -1,7 +1,7 @@
 //! What a process measures with.
 
 use crate::{Machine, Observed};
-use record::{Calibration, FathomVersion, Record, SCHEMA};
+use record::{Calibration, FathomVersion, HostAccount, Record, SCHEMA};
 use std::path::Path;
 use sys::MachineClock;
 
@@ -27,8 +27,11 @@ impl Context {
             id: id(),
             kind: kind.into(),
             name: name.into(),
-            environment: self.machine.environment(target, self.fathom.clone()),
-            calibration: self.calibration.clone(),
+            hosts: vec![HostAccount {
+                environment: self.machine.environment(target, self.fathom.clone()),
+                calibration: self.calibration.clone(),
+                ..HostAccount::default()
+            }],
             started_at: humantime::format_rfc3339_millis(sys::clock::wall_time()).to_string(),
             ..Record::default()
         }

@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
         let ids: Vec<String> = records.iter().map(|record| record.id.clone()).collect();
         for (number, record) in records.iter_mut().enumerate() {
             record.companions = ids.iter().filter(|id| **id != record.id).cloned().collect();
-            record.calibration.clock_drift_ns = Some(self.context.clock.drift_ns());
+            record.generator_mut().calibration.clock_drift_ns = Some(self.context.clock.drift_ns());
             let ended = books.ended.iter().find(|(ended, _, _)| *ended == number);
             let (Some((before, target_before)), Some((after, target_after)), Some(ended)) =
                 (&books.before, &books.after, ended)
@@ -120,22 +120,26 @@ impl<'a> Session<'a> {
                 continue;
             };
             let (_, devices, own) = ended;
-            record.process = if parts == 1 {
+            let generator = record.generator_mut();
+            generator.process = if parts == 1 {
                 after.process(before)
             } else {
                 account::of_threads(own)
             };
-            record.machine = after.machine(before);
+            generator.machine = after.machine(before);
             let device = |device| after.device(before, device);
-            record.devices = devices.iter().filter_map(device).collect();
-            let target = target_after.as_ref().zip(target_before.as_ref());
-            record
-                .hosts
-                .extend(target.map(|(after, before)| HostAccount {
-                    role: HostRole::Target,
-                    process: used_since(after, before, books.target_peak),
-                    ..HostAccount::default()
-                }));
+            generator.devices = devices.iter().filter_map(device).collect();
+            let used = target_after.as_ref().zip(target_before.as_ref());
+            let used = used.map(|(after, before)| used_since(after, before, books.target_peak));
+            let target = self.context.target.as_ref();
+            record.hosts.extend(target.map(|target| HostAccount {
+                role: HostRole::Target,
+                name: Some(target.text()),
+                pid: target.pid(),
+                gone: used.is_none(),
+                process: used.unwrap_or_default(),
+                ..HostAccount::default()
+            }));
         }
     }
 }

@@ -225,15 +225,15 @@ fn fill(record: &mut Record, job: Job) {
     record.asked = job.options.asked();
     let block = job.options.block_bytes();
     record.effective = effective;
-    record.environment.system.hostname = job.hostname;
+    record.generator_mut().environment.system.hostname = job.hostname;
     record.started_at = job
         .start_ms
         .map_or_else(String::new, |ms| time::format(i128::from(ms) * 1_000_000));
     record.elapsed_ns = job.runtime_ms.saturating_mul(1_000_000);
-    record.process.user_ns = job.user_ns;
-    record.process.system_ns = job.system_ns;
-    record.process.major_faults = job.major_faults;
-    record.process.minor_faults = job.minor_faults;
+    record.generator_mut().process.user_ns = job.user_ns;
+    record.generator_mut().process.system_ns = job.system_ns;
+    record.generator_mut().process.major_faults = job.major_faults;
+    record.generator_mut().process.minor_faults = job.minor_faults;
     let mut operations = Measurements::default();
     let (mut completion_only, mut coarse) = (false, false);
     for (kind, direction) in job.directions {
@@ -341,7 +341,7 @@ fn add_devices(record: &mut Record, devices: &[Device], is_alone: bool) {
         if is_alone && long && only_the_job && figures.contains_key("read_sectors") {
             let busy_ns =
                 time::nanos(record.elapsed_ns as f64 * util / 100.0, 1.0).unwrap_or_default();
-            record.devices.push(DeviceAccount {
+            record.generator_mut().devices.push(DeviceAccount {
                 busy_ns,
                 ..device.clone()
             });

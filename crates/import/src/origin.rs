@@ -114,7 +114,7 @@ pub(crate) fn is_same_work(a: &Record, b: &Record) -> bool {
             .map(|target| target.path.clone())
             .collect::<Vec<_>>()
     };
-    let host = |record: &Record| record.environment.system.hostname.clone();
+    let host = |record: &Record| record.generator().environment.system.hostname.clone();
     (&a.name, &a.asked, &a.effective) == (&b.name, &b.asked, &b.effective)
         && targets(a) == targets(b)
         && host(a) == host(b)

@@ -197,7 +197,7 @@ fn fio_syncs_are_named_after_the_call() {
     assert_eq!((sync.count, sync.bytes), (63, 0));
     assert_eq!(record.summaries["fdatasync"].max_ns, Some(10_075_827.0));
     assert!(
-        record.devices.is_empty(),
+        record.generator().devices.is_empty(),
         "fio polls devices too rarely for a run of 204 ms"
     );
     assert_eq!(
@@ -233,7 +233,12 @@ fn fio_clients_are_records_and_their_sum_is_not() {
         ["one", "two"]
     );
     assert_eq!(
-        records[0].environment.system.hostname.as_deref(),
+        records[0]
+            .generator()
+            .environment
+            .system
+            .hostname
+            .as_deref(),
         Some("127.0.0.1")
     );
     assert_eq!(

@@ -74,7 +74,7 @@ pub(crate) fn completed(
         warmup: measured.warmup,
         interval_ns: measured.interval_ns,
         series: measured.series,
-        generator: generator(&reports),
+        loops: generator(&reports),
         pace: is_open.then(|| pace(plan, &reports, elapsed_ns, unsent)),
         verification: verifies.then(|| verification(&counts, &errors)),
         errors,

@@ -13,7 +13,7 @@ use crate::target::Service;
 use crate::user::{SeedSet, signs_payload};
 use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, ThreadReport};
-use host::{Context, Counted, Event, Observation, Observed, Participant, Session, Watch};
+use host::{Context, Counted, Event, Observation, Participant, Session, Watch};
 use record::{LiveCounters, Measurements, Record};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -171,7 +171,6 @@ impl Setup {
         let left = Remains::of(&ended.reports);
         let mut record = account::completed(record, plan, self, ended, server);
         session.close(std::slice::from_mut(&mut record));
-        tell_of_server(context, &mut record);
         account::judge(plan, &mut record);
         self.clear(&left, &mut record);
         Ok(record)
@@ -384,22 +383,6 @@ fn elapsed_ns(shared: &Shared, reports: &[ThreadReport], now: u64) -> u64 {
     let worked_ns = worked.unwrap_or(0).min(course_ns);
     let last = if last > from { last } else { now };
     last.saturating_sub(from).max(worked_ns)
-}
-
-/// What the server used, where it runs here.
-fn tell_of_server(context: &Context, record: &mut Record) {
-    let Some(Observed::Process(pid)) = context.target else {
-        return;
-    };
-    let used = record.target().map(|host| &host.process);
-    let (user_ns, system_ns) = (
-        used.map(|used| used.user_ns),
-        used.map(|used| used.system_ns),
-    );
-    if let Some(load) = &mut record.load {
-        let server = load.server.get_or_insert_default();
-        (server.process, server.user_ns, server.system_ns) = (Some(pid), user_ns, system_ns);
-    }
 }
 
 /// Waits for the threads; the signal that ended them, if one did.

@@ -48,7 +48,6 @@ impl ServerSaw {
                 .map(grown)
                 .filter(|(_, grown)| *grown > 0.0)
                 .collect(),
-            ..ServerAccount::default()
         }
     }
 }

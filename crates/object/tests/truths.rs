@@ -207,7 +207,7 @@ fn a_delay_is_waiting_and_not_sending_or_receiving() {
     // Two connections were opened by the sixty requests.
     assert_eq!((phases.connecting.count(), phases.sending.count()), (2, 60));
     // Little's law: two users that wait all the time.
-    let in_flight = record.generator.in_flight_ns as f64 / record.elapsed_ns as f64;
+    let in_flight = record.loops.in_flight_ns as f64 / record.elapsed_ns as f64;
     assert!((1.5..=2.05).contains(&in_flight), "{in_flight}");
 }
 
@@ -780,12 +780,9 @@ fn the_cpu_of_a_local_server_is_reported() {
         ..context()
     };
     let record = execute(&plan, &context, &mut NoWatch).unwrap();
-    let account = record.load.unwrap().server.unwrap();
-    assert!(
-        account.process == Some(std::process::id())
-            && account.user_ns.is_some()
-            && account.system_ns.is_some()
-    );
+    let server = record.target().unwrap();
+    assert_eq!(server.pid, Some(std::process::id()));
+    assert!(server.process.max_resident_bytes > 0);
 }
 
 #[test]

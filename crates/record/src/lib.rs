@@ -12,18 +12,20 @@ mod course;
 mod environment;
 pub mod figures;
 mod histogram;
+mod host;
 mod live;
 mod load;
 mod measurements;
 mod plan;
 mod quantity;
 mod record;
+mod schema_one;
 mod store;
 mod summary;
 mod threshold;
 mod trial;
 
-pub use accounts::{DeviceAccount, HostAccount, HostRole, WorkerAccount, WorkerMeasured};
+pub use accounts::{WorkerAccount, WorkerMeasured};
 pub use course::{Span, Stoppage};
 pub use environment::{
     BlockDevice, CgroupVersion, ControlGroup, CpuFacts, CpuList, CpuListError, Environment,
@@ -31,6 +33,7 @@ pub use environment::{
     StorageLayer, SystemFacts, Transport,
 };
 pub use histogram::{Histogram, LiveHistogram};
+pub use host::{Calibration, DeviceAccount, HostAccount, HostRole, MachineAccount, ProcessAccount};
 pub use live::{LiveCounters, LiveOperations};
 pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
@@ -43,9 +46,9 @@ pub use quantity::{
     percentile_has_support,
 };
 pub use record::{
-    Calibration, Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount,
-    LoopAccount, MachineAccount, Outcome, PaceAccount, ProcessAccount, Record, Repeat, Residency,
-    SCHEMA, Status, TargetFact, Verification, VerificationFailure,
+    Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount, LoopAccount,
+    Outcome, PaceAccount, Record, Repeat, Residency, SCHEMA, Status, TargetFact, Verification,
+    VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
 pub use summary::{LatencyRange, Source, Summary};

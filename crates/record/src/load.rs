@@ -154,16 +154,10 @@ pub struct SearchPoint {
     pub measured: String,
 }
 
-/// The server's side: what a local process used, and what it counted.
+/// What the server itself counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerAccount {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub process: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_ns: Option<u64>,
     /// Operations that it saw over the load, warm-up included and setup left out; `None` where it
     /// does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,7 +194,6 @@ mod tests {
             .record(5_000_000);
         load.lateness.get_or_insert_default().record(70);
         load.server = Some(ServerAccount {
-            process: Some(1),
             counters: [("requests".to_owned(), 7.0)].into(),
             ..ServerAccount::default()
         });

@@ -290,7 +290,9 @@ impl fmt::Display for Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Histogram, LoadAccount, Operations, ServerAccount, Summary};
+    use crate::{
+        Histogram, HostAccount, HostRole, LoadAccount, Operations, ProcessAccount, Summary,
+    };
 
     #[test]
     fn a_key_reads_back_as_its_quantity() {
@@ -430,12 +432,16 @@ mod tests {
         let mut load = LoadAccount::default();
         load.phases.entry("put".into()).or_default().waiting = many(3_000_000);
         load.iterations = many(50_000_000);
-        load.server = Some(ServerAccount {
-            user_ns: Some(30_000_000),
-            system_ns: Some(10_000_000),
-            ..ServerAccount::default()
-        });
         record.load = Some(load);
+        record.hosts.push(HostAccount {
+            role: HostRole::Target,
+            process: ProcessAccount {
+                user_ns: 30_000_000,
+                system_ns: 10_000_000,
+                ..ProcessAccount::default()
+            },
+            ..HostAccount::default()
+        });
         let operations = Operations {
             count: 2000,
             bytes: 4000,
@@ -463,11 +469,11 @@ mod tests {
             (of("get.waiting.p99"), of("cpu/op"), of("disk.bytes/byte")),
             (None, None, None)
         );
-        record.devices = vec![crate::DeviceAccount {
+        record.generator_mut().devices = vec![crate::DeviceAccount {
             written_bytes: 6000,
             ..crate::DeviceAccount::default()
         }];
-        record.process.user_ns = 2_000_000;
+        record.generator_mut().process.user_ns = 2_000_000;
         let of = |key: &str| Quantity::named(key).of(&record).known();
         assert_eq!(
             (of("disk.bytes/byte"), of("cpu/op")),

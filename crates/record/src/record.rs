@@ -2,21 +2,22 @@
 //! never zero.
 
 use crate::{
-    DeviceAccount, Environment, Histogram, HostAccount, HostRole, LoadAccount, Measurements,
-    Source, Span, Stoppage, Summary, ThresholdResult, Trial, WorkerAccount,
+    Histogram, HostAccount, LoadAccount, Measurements, Source, Span, Stoppage, Summary,
+    ThresholdResult, Trial, WorkerAccount,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
 
-/// Version of the stored form; a reader refuses what it does not know.
-pub const SCHEMA: u32 = 1;
+/// Version of the stored form; older forms are read as if they were of this one, newer ones are
+/// refused.
+pub const SCHEMA: u32 = 2;
 
 /// One trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub schema: u32,
-    /// Unique among records of one machine: start time and process.
+    /// Unique among all records: random.
     pub id: String,
     /// Verb that made it: `run`.
     pub kind: String,
@@ -31,8 +32,9 @@ pub struct Record {
     /// What the user should know and no number says.
     pub notices: Vec<String>,
     pub targets: Vec<TargetFact>,
-    pub environment: Environment,
-    pub calibration: Calibration,
+    /// The hosts that Fathom ran on, and those, or processes on them, that served what was measured.
+    #[serde(default)]
+    pub hosts: Vec<HostAccount>,
     /// From the start of the measured time to the last completion.
     pub elapsed_ns: u64,
     pub operations: Measurements,
@@ -46,20 +48,14 @@ pub struct Record {
     pub interval_ns: u64,
     pub series: Vec<Interval>,
     pub workers: Vec<WorkerAccount>,
-    pub generator: LoopAccount,
+    #[serde(default)]
+    pub loops: LoopAccount,
     pub pace: Option<PaceAccount>,
     pub verification: Option<Verification>,
     pub coverage: Option<Coverage>,
     pub locks: Option<LockAccount>,
     pub residency: Option<Residency>,
     pub fill: Option<Fill>,
-    pub process: ProcessAccount,
-    pub machine: MachineAccount,
-    /// Block devices under the target, the nearest first.
-    pub devices: Vec<DeviceAccount>,
-    /// Other hosts than the one that Fathom ran on, and processes that served what was measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<HostAccount>,
     /// Times in which the generator itself stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<Stoppage>,
@@ -90,15 +86,6 @@ pub struct Record {
     /// What a load on an object store or HTTP service has beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadAccount>,
-}
-
-impl Record {
-    /// The host, or the process, that served what was measured, where it was watched.
-    #[must_use]
-    pub fn target(&self) -> Option<&HostAccount> {
-        let mut hosts = self.hosts.iter();
-        hosts.find(|host| host.role == HostRole::Target)
-    }
 }
 
 /// Place of a record among fresh starts of one workload, as the source of the record or whoever
@@ -134,20 +121,6 @@ pub struct TargetFact {
     /// tells; `None` where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hole_bytes: Option<u64>,
-}
-
-/// The instrument's own cost on this machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// `tsc` or `clock_monotonic`.
-    pub clock: String,
-    pub clock_read_ns: f64,
-    /// One operation of the null engine at depth 1 and 32, full accounting.
-    pub null_operation_ns: BTreeMap<String, f64>,
-    /// Drift of the clock against `CLOCK_MONOTONIC` over the run.
-    pub clock_drift_ns: Option<i64>,
-    /// How much later than asked a sleep of this thread ends, median.
-    pub sleep_overshoot_ns: Option<u64>,
 }
 
 /// One interval of the series; its true length is `end_ns - start_ns`, from the start of the
@@ -267,38 +240,6 @@ pub struct Fill {
     pub bytes: u64,
     pub elapsed_ns: u64,
     pub reason: String,
-}
-
-/// This process over the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProcessAccount {
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub major_faults: u64,
-    pub minor_faults: u64,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub max_resident_bytes: u64,
-    /// Bytes that this process caused to be read from and sent to storage.
-    pub storage_read_bytes: Option<u64>,
-    pub storage_written_bytes: Option<u64>,
-}
-
-/// The whole machine over the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MachineAccount {
-    /// Shares of all CPU time, 0 to 1.
-    pub busy_share: Option<f64>,
-    pub steal_share: Option<f64>,
-    pub iowait_share: Option<f64>,
-    /// Time some task waited for the resource.
-    pub pressure_cpu_ns: Option<u64>,
-    pub pressure_io_ns: Option<u64>,
-    pub pressure_memory_ns: Option<u64>,
-    pub throttled_ns: Option<u64>,
-    pub dirty_before_bytes: Option<u64>,
-    pub dirty_after_bytes: Option<u64>,
-    pub swapped_pages: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! reported and skipped; nothing else is lost.
 
 use crate::plan::{KIND, PlanLine};
-use crate::{Record, SCHEMA};
+use crate::{Record, SCHEMA, schema_one};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -194,6 +194,12 @@ enum Line {
     Plan(Box<PlanLine>),
 }
 
+impl Line {
+    fn of(record: Record) -> Self {
+        Self::Record(Box::new(record))
+    }
+}
+
 fn parse_line(line: &[u8]) -> Result<Line, String> {
     #[derive(serde::Deserialize)]
     struct Versioned {
@@ -203,20 +209,23 @@ fn parse_line(line: &[u8]) -> Result<Line, String> {
     }
     let versioned: Versioned =
         serde_json::from_slice(line).map_err(|e| format!("not a record: {e}"))?;
-    if versioned.schema != SCHEMA {
-        return Err(format!(
-            "schema {} is not known here (this version reads schema {SCHEMA}); use the version of fathom that wrote it",
-            versioned.schema
-        ));
-    }
-    if versioned.kind == KIND {
-        return serde_json::from_slice(line)
-            .map(Line::Plan)
-            .map_err(|e| format!("not a plan: {e}"));
-    }
-    serde_json::from_slice(line)
-        .map(Line::Record)
-        .map_err(|e| format!("not a record: {e}"))
+    let (what, line) = match (versioned.schema, versioned.kind == KIND) {
+        (1..=SCHEMA, true) => ("plan", serde_json::from_slice(line).map(Line::Plan)),
+        (SCHEMA, false) => ("record", serde_json::from_slice(line).map(Line::Record)),
+        (1, false) => ("record", schema_one::read(line).map(Line::of)),
+        (schema, _) => return Err(unknown(schema)),
+    };
+    line.map_err(|error| format!("not a {what}: {error}"))
+}
+
+fn unknown(schema: u32) -> String {
+    let newer = match schema > SCHEMA {
+        true => " is newer than this version of fathom",
+        false => " is not known here",
+    };
+    format!(
+        "schema {schema}{newer} (it reads schemas 1 to {SCHEMA}); use the version of fathom that wrote it, or a later one"
+    )
 }
 
 #[cfg(test)]
@@ -290,7 +299,7 @@ mod tests {
             Some(&plan)
         );
         assert!(
-            std::fs::read(&path).unwrap().starts_with(b"{\"schema\":1,"),
+            std::fs::read(&path).unwrap().starts_with(b"{\"schema\":2,"),
             "as every line of a file of records"
         );
         let torn = &std::fs::read(&path).unwrap()[..40];
@@ -326,7 +335,7 @@ mod tests {
     fn an_unknown_schema_is_named() {
         let line = serde_json::to_string(&record("a"))
             .unwrap()
-            .replace("\"schema\":1", "\"schema\":99");
+            .replace("\"schema\":2", "\"schema\":99");
         let read = parse_records(line.as_bytes());
         assert!(read.records.is_empty());
         assert!(
@@ -340,9 +349,9 @@ mod tests {
         #[test]
         fn numbers_keep_their_last_bit(number in any::<f64>().prop_filter("JSON has no others", |number| number.is_finite())) {
             let mut record = record("a");
-            record.calibration.clock_read_ns = number;
+            record.generator_mut().calibration.clock_read_ns = number;
             let text = serde_json::to_vec(&record).unwrap();
-            prop_assert_eq!(parse_records(&text).records[0].calibration.clock_read_ns, number);
+            prop_assert_eq!(parse_records(&text).records[0].generator().calibration.clock_read_ns, number);
         }
 
         #[test]

@@ -2,9 +2,9 @@
 
 use record::{
     Coverage, CpuList, DeviceAccount, Difference, Environment, ErrorCount, FathomVersion, Fill,
-    Histogram, Interval, LockAccount, LoopAccount, MachineAccount, Measurements, Operations,
-    Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, Status, TargetFact, Verification,
-    VerificationFailure, WorkerAccount,
+    Histogram, HostAccount, Interval, LockAccount, LoopAccount, MachineAccount, Measurements,
+    Operations, Outcome, PaceAccount, ProcessAccount, Record, SCHEMA, Status, TargetFact,
+    Verification, VerificationFailure, WorkerAccount,
 };
 use std::collections::BTreeMap;
 
@@ -232,13 +232,24 @@ pub(crate) fn oltp() -> Record {
             bytes: 8 * GIB,
             ..TargetFact::default()
         }],
-        environment: environment(),
+        hosts: vec![HostAccount {
+            environment: environment(),
+            process: process(),
+            machine: MachineAccount {
+                busy_share: Some(0.47),
+                iowait_share: Some(0.11),
+                steal_share: Some(0.002),
+                ..MachineAccount::default()
+            },
+            devices: vec![device()],
+            ..HostAccount::default()
+        }],
         elapsed_ns: 2000 * MS,
         operations,
         interval_ns: 500 * MS,
         series,
         workers: vec![worker(0), worker(1)],
-        generator: LoopAccount {
+        loops: LoopAccount {
             in_flight_ns: 7_700 * 2 * u128::from(MS),
             worker_ns: 4000 * u128::from(MS),
             submissions: 15_000,
@@ -264,14 +275,6 @@ pub(crate) fn oltp() -> Record {
             elapsed_ns: 4_130 * MS,
             reason: "the file was missing".into(),
         }),
-        process: process(),
-        machine: MachineAccount {
-            busy_share: Some(0.47),
-            iowait_share: Some(0.11),
-            steal_share: Some(0.002),
-            ..MachineAccount::default()
-        },
-        devices: vec![device()],
         errors: vec![ErrorCount {
             operation: "read".into(),
             error: "EIO".into(),

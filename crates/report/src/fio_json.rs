@@ -73,9 +73,9 @@ pub fn fio_json(records: &[Record], options: &FioOptions) -> Value {
         .map(|record| started_ms(record).saturating_add(record.elapsed_ns / 1_000_000))
         .max()
         .unwrap_or(0);
-    let version = records
-        .first()
-        .map_or("", |record| record.environment.fathom.version.as_str());
+    let version = records.first().map_or("", |record| {
+        record.generator().environment.fathom.version.as_str()
+    });
     let jobs: Vec<Value> = entries(records, options)
         .iter()
         .map(|entry| job(entry, options))
@@ -101,7 +101,7 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
     let record = entry.record.as_ref();
     let runtime_ms = record.elapsed_ns / 1_000_000;
     let workers = record.workers.len().max(1) as u64;
-    let process = &record.process;
+    let process = &record.generator().process;
     let depth = analyze::Effective::of(record)
         .number("queue-depth")
         .unwrap_or(1);
@@ -131,7 +131,7 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
         "latency_window_us": 0,
     });
     let fields = out.as_object_mut().expect("the literal above is an object");
-    fields.extend(depths(&record.generator));
+    fields.extend(depths(&record.loops));
     fields.extend(latency::shares(record));
     if record.operations.errors() > 0 {
         fields.insert("total_err".into(), record.operations.errors().into());
@@ -220,7 +220,7 @@ fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     }
     let mut sums: Vec<(DeviceAccount, u64)> = Vec::new();
     for record in longest.values() {
-        for device in &record.devices {
+        for device in &record.generator().devices {
             match sums.iter_mut().find(|(sum, _)| sum.name == device.name) {
                 Some((sum, elapsed_ns)) => {
                     *elapsed_ns += record.elapsed_ns;
@@ -437,10 +437,8 @@ mod tests {
             ),
             (1, &json!(28_200), &json!(24))
         );
-        let unknown = Record {
-            devices: vec![DeviceAccount::default()],
-            ..Record::default()
-        };
+        let mut unknown = Record::default();
+        unknown.generator_mut().devices = vec![DeviceAccount::default()];
         let disk = &fio_json(&[unknown], &options)["disk_util"][0];
         assert!(
             disk.as_object()
@@ -516,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_depth_says_the_measured_mean() {
-        let generator = LoopAccount {
+        let loops = LoopAccount {
             in_flight_ns: 31_700,
             worker_ns: 1000,
             submissions: 10,
@@ -525,7 +523,7 @@ mod tests {
             ..LoopAccount::default()
         };
         let record = Record {
-            generator,
+            loops,
             ..Record::default()
         };
         let job = &document(record)["jobs"][0];

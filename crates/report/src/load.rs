@@ -164,8 +164,8 @@ pub(crate) mod example {
         };
         record.operations.insert("get", operations(gets, failed));
         record.operations.insert("put", operations(gets / 2, 0));
-        record.generator.in_flight_ns = u128::from(ns) * u128::from(gets + gets / 2);
-        record.process.user_ns = 100_000 * (gets + gets / 2);
+        record.loops.in_flight_ns = u128::from(ns) * u128::from(gets + gets / 2);
+        record.generator_mut().process.user_ns = 100_000 * (gets + gets / 2);
         for (key, value) in [
             ("users", "50"),
             ("mix", "get 50, put 25"),

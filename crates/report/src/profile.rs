@@ -87,7 +87,7 @@ pub fn profile_text(profile: &ProfileAccount<'_>, study: &Study) -> String {
 fn under(records: &[Record]) -> String {
     let Some(storage) = records
         .iter()
-        .find_map(|record| record.environment.storage.as_ref())
+        .find_map(|record| record.generator().environment.storage.as_ref())
     else {
         return String::new();
     };

@@ -556,7 +556,7 @@ mod tests {
                 .operations
                 .insert("write", operations(count / 2, 30_000));
         }
-        record.process.user_ns = 3_000 * count;
+        record.generator_mut().process.user_ns = 3_000 * count;
         for (key, value) in [
             ("engine", "io_uring"),
             ("block-size", "4k"),
@@ -570,13 +570,14 @@ mod tests {
         record
             .effective
             .insert("queue-depth".into(), depth.to_string());
-        (record.generator.worker_ns, record.generator.in_flight_ns) = (
+        (record.loops.worker_ns, record.loops.in_flight_ns) = (
             u128::from(record.elapsed_ns),
             u128::from(depth * record.elapsed_ns),
         );
-        record.machine.steal_share = (row == 1).then_some(0.03);
-        record.environment.system.kernel_release = Some(["6.1.0", "6.12.0"][arm].into());
-        record.environment.cpu.model = Some("Some CPU".into());
+        record.generator_mut().machine.steal_share = (row == 1).then_some(0.03);
+        record.generator_mut().environment.system.kernel_release =
+            Some(["6.1.0", "6.12.0"][arm].into());
+        record.generator_mut().environment.cpu.model = Some("Some CPU".into());
         record
     }
 

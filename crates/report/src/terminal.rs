@@ -373,8 +373,8 @@ mod tests {
             record.operations = record::Measurements::default();
             record.operations.insert("read", operations);
             record.elapsed_ns = elapsed;
-            record.process.user_ns = fill;
-            record.devices[0].read_bytes = value;
+            record.generator_mut().process.user_ns = fill;
+            record.generator_mut().devices[0].read_bytes = value;
             record.workers[0].ended_ns = fill;
             record.coverage.as_mut().unwrap().blocks = count;
             let options = TerminalOptions { show_histogram: true, per_worker: true, ..TerminalOptions::default() };

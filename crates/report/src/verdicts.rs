@@ -364,7 +364,7 @@ mod tests {
             elapsed_ns: 1_500_000_000,
             ..Record::default()
         };
-        record.environment.system.hostname = Some("host \"x\"".into());
+        record.generator_mut().environment.system.hostname = Some("host \"x\"".into());
         record
     }
 

@@ -2,9 +2,9 @@
 
 use analyze::{StudyOptions, study};
 use record::{
-    Calibration, Coverage, Environment, ErrorCount, Histogram, Interval, LoadAccount, Measurements,
-    Operations, Outcome, PaceAccount, Record, RequestPhases, Role, SCHEMA, Status, Stopping,
-    TargetFact, ThresholdResult, Trial,
+    Calibration, Coverage, Environment, ErrorCount, Histogram, HostAccount, Interval, LoadAccount,
+    Measurements, Operations, Outcome, PaceAccount, Record, RequestPhases, Role, SCHEMA, Status,
+    Stopping, TargetFact, ThresholdResult, Trial,
 };
 use report::html;
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ fn slot(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Rec
         interval.operations.insert("read", kept);
         record.series.push(interval);
     }
-    record.process.user_ns = record.operations.count() * 700;
+    record.generator_mut().process.user_ns = record.operations.count() * 700;
     record
 }
 
@@ -156,12 +156,15 @@ fn place(shape: &Shape, row: usize, arm: usize, block: u32, position: u32) -> Re
             bytes: 8 << 30,
             ..TargetFact::default()
         }],
-        environment,
-        calibration: Calibration {
-            clock: "tsc".into(),
-            clock_read_ns: 18.0,
-            ..Calibration::default()
-        },
+        hosts: vec![HostAccount {
+            environment,
+            calibration: Calibration {
+                clock: "tsc".into(),
+                clock_read_ns: 18.0,
+                ..Calibration::default()
+            },
+            ..HostAccount::default()
+        }],
         operations: Measurements::default(),
         coverage: Some(Coverage {
             block_bytes: 4096,
@@ -340,7 +343,8 @@ fn hostile() -> Vec<Record> {
         seconds: 6,
     });
     for record in &mut records {
-        record.environment.cpu.model = Some("</td></table><script>window.pwned=1</script>".into());
+        record.generator_mut().environment.cpu.model =
+            Some("</td></table><script>window.pwned=1</script>".into());
         record.effective.insert(
             "engine\"><script>".into(),
             "</code><script>window.pwned=1</script>".into(),
@@ -396,8 +400,8 @@ fn load(name: &str, kinds: &[&str], ns: u64, rate: Option<f64>) -> Record {
     record.kind = "load".into();
     record.operations = Measurements::default();
     record.elapsed_ns = 10_000_000_000;
-    record.generator.in_flight_ns = u128::from(count * ns);
-    record.process.user_ns = count * 90_000;
+    record.loops.in_flight_ns = u128::from(count * ns);
+    record.generator_mut().process.user_ns = count * 90_000;
     record.effective = [
         ("scenario", name),
         ("mix", "get 50, put 40"),
@@ -484,7 +488,7 @@ fn loads() -> Vec<Record> {
 fn loads_of_two() -> (Vec<Record>, StudyOptions) {
     let slower = |mut record: Record| {
         record.id.push_str("-b");
-        record.environment.system.hostname = Some("bench-2".into());
+        record.generator_mut().environment.system.hostname = Some("bench-2".into());
         record
     };
     let records: Vec<Record> = loads()

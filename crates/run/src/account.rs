@@ -37,10 +37,10 @@ impl Ended<'_> {
     pub(crate) fn complete(mut self, record: Record) -> Record {
         self.reports.sort_by_key(|(index, _)| *index);
         let elapsed_ns = self.elapsed_ns();
-        let mut generator = LoopAccount::default();
+        let mut loops = LoopAccount::default();
         self.reports
             .iter()
-            .for_each(|(_, report)| report.tally.add_to(&mut generator));
+            .for_each(|(_, report)| report.tally.add_to(&mut loops));
         let verification = self.verification();
         let errors = self.errors();
         let operations = &self.measured.operations;
@@ -60,7 +60,7 @@ impl Ended<'_> {
             spans: self.spans(),
             interval_ns: self.measured.interval_ns,
             workers,
-            generator,
+            loops,
             verification,
             coverage: self.coverage(),
             locks: self.locks(),

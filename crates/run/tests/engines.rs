@@ -166,7 +166,7 @@ fn books_balance(record: &Record) {
             .sum::<u64>(),
         record.operations.bytes()
     );
-    assert_eq!(record.generator.abandoned, 0);
+    assert_eq!(record.loops.abandoned, 0);
 }
 
 #[test]

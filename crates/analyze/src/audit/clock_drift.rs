@@ -42,7 +42,11 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 }
 
 fn moved_apart(record: &Record) -> Option<Finding> {
-    let drift = record.calibration.clock_drift_ns?.unsigned_abs();
+    let drift = record
+        .generator()
+        .calibration
+        .clock_drift_ns?
+        .unsigned_abs();
     if drift <= MOST_NS.max(record.elapsed_ns / SLEW_DIVISOR) {
         return None;
     }
@@ -57,6 +61,7 @@ fn moved_apart(record: &Record) -> Option<Finding> {
 
 fn slow_source(record: &Record) -> Option<Finding> {
     let source = record
+        .generator()
         .environment
         .system
         .clocksource
@@ -80,7 +85,7 @@ mod tests {
     fn clocks_that_part_are_found_in_either_direction() {
         let mut record = sound();
         for drift in [-40_000_000, 40_000_000] {
-            record.calibration.clock_drift_ns = Some(drift);
+            record.generator_mut().calibration.clock_drift_ns = Some(drift);
             assert_eq!(
                 only(&check(&record)),
                 "the clock of this run and CLOCK_MONOTONIC moved apart by 40 ms within 10 s"
@@ -91,16 +96,16 @@ mod tests {
     #[test]
     fn a_clock_across_a_bus_is_found() {
         let mut record = sound();
-        record.environment.system.clocksource = Some("tsc".into());
+        record.generator_mut().environment.system.clocksource = Some("tsc".into());
         assert_eq!(check(&record), []);
-        record.environment.system.clocksource = Some("hpet".into());
+        record.generator_mut().environment.system.clocksource = Some("hpet".into());
         assert!(only(&check(&record)).starts_with("the clock source is hpet"));
     }
 
     #[test]
     fn a_slewed_clock_is_not_found() {
         let mut record = sound();
-        record.calibration.clock_drift_ns = Some(4_000_000);
+        record.generator_mut().calibration.clock_drift_ns = Some(4_000_000);
         assert_eq!(check(&record), []);
     }
 }

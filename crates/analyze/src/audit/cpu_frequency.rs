@@ -24,7 +24,7 @@ compare only within randomised blocks, where each arm meets the same CPU.",
 const FIXED: &str = "performance";
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let cpu = &record.environment.cpu;
+    let cpu = &record.generator().environment.cpu;
     let fixed = cpu.min_mhz.is_some() && cpu.min_mhz == cpu.max_mhz;
     // Virtual time does not depend on the speed of anything.
     let virtual_time = Effective::of(record).has_virtual_time();
@@ -58,13 +58,13 @@ mod tests {
     #[test]
     fn a_governor_that_follows_the_load_is_found() {
         let mut record = sound();
-        let cpu = &mut record.environment.cpu;
+        let cpu = &mut record.generator_mut().environment.cpu;
         (cpu.governor, cpu.frequency_driver) =
             (Some("schedutil".into()), Some("acpi-cpufreq".into()));
         (cpu.min_mhz, cpu.max_mhz) = (Some(800), Some(3600));
         let message = "the CPUs change their frequency from 800 to 3600 MHz (governor schedutil of acpi-cpufreq)";
         assert_eq!(only(&check(&record)), message);
-        record.environment.cpu.min_mhz = Some(3600);
+        record.generator_mut().environment.cpu.min_mhz = Some(3600);
         assert_eq!(check(&record), [], "nothing to change");
     }
 
@@ -72,9 +72,9 @@ mod tests {
     fn a_fixed_or_unknown_speed_and_virtual_time_are_silent() {
         let mut record = sound();
         assert_eq!(check(&record), []);
-        record.environment.cpu.governor = Some("performance".into());
+        record.generator_mut().environment.cpu.governor = Some("performance".into());
         assert_eq!(check(&record), []);
-        record.environment.cpu.governor = Some("powersave".into());
+        record.generator_mut().environment.cpu.governor = Some("powersave".into());
         set(&mut record, "engine", "sim");
         assert_eq!(check(&record), []);
     }

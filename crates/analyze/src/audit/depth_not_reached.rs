@@ -29,13 +29,13 @@ const LEAST_SHARE: f64 = 0.8;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
-    let worker_ns = record.generator.worker_ns as f64;
+    let worker_ns = record.loops.worker_ns as f64;
     let depth = effective.number("queue-depth").unwrap_or(1);
     if depth < 2 || effective.is_limited() || effective.thinks() {
         return Vec::new();
     }
     let threads = effective.workers().unwrap_or(1.0).max(1.0);
-    let counted = (worker_ns > 0.0).then(|| record.generator.in_flight_ns as f64 / worker_ns);
+    let counted = (worker_ns > 0.0).then(|| record.loops.in_flight_ns as f64 / worker_ns);
     // Little's law, where nobody counted: rate times latency.
     let Some(mean) = counted.or_else(|| {
         Some(sum_of_transfers(record, |f| Some(f.per_second()? * f.mean_ns()? / 1e9))? / threads)
@@ -69,7 +69,7 @@ mod tests {
 
     fn half_full() -> Record {
         let mut record = sound();
-        record.generator.in_flight_ns = u128::from(16 * 10 * SECOND);
+        record.loops.in_flight_ns = u128::from(16 * 10 * SECOND);
         record
     }
 

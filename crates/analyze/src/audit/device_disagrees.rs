@@ -64,13 +64,20 @@ fn of_sessions(experiment: &Experiment<'_>) -> Vec<Located> {
 
 /// The first device below a record's target.
 fn name(record: &Record) -> Option<&str> {
-    record.devices.first().map(|device| device.name.as_str())
+    record
+        .generator()
+        .devices
+        .first()
+        .map(|device| device.name.as_str())
 }
 
 /// What records that shared a device did, beside what it counted for all of them. Nothing can be
 /// said where one of them left bytes in the page cache or warmed up longer than the others.
 fn disagreements(session: &[&Record]) -> Vec<Finding> {
-    let Some(device) = session.first().and_then(|record| record.devices.first()) else {
+    let Some(device) = session
+        .first()
+        .and_then(|record| record.generator().devices.first())
+    else {
         return Vec::new();
     };
     let warmup = |record: &&Record| record.effective.get("warmup").cloned();
@@ -123,7 +130,7 @@ mod tests {
     #[test]
     fn reads_that_the_device_did_not_see_invalidate() {
         let mut record = sound();
-        record.devices[0].read_bytes /= 10;
+        record.generator_mut().devices[0].read_bytes /= 10;
         let found = check(&record);
         assert_eq!(
             only(&found),
@@ -135,7 +142,7 @@ mod tests {
     #[test]
     fn foreign_reads_are_a_warning() {
         let mut record = sound();
-        record.devices[0].read_bytes *= 2;
+        record.generator_mut().devices[0].read_bytes *= 2;
         assert_eq!(check(&record)[0].severity, Severity::Warning);
     }
 
@@ -147,7 +154,7 @@ mod tests {
         };
         let mut record = super::super::example::quoted("read", summary);
         set(&mut record, "direct", "true");
-        record.devices = vec![record::DeviceAccount {
+        record.generator_mut().devices = vec![record::DeviceAccount {
             name: "sda".into(),
             read_bytes: 10 << 20,
             ..record::DeviceAccount::default()
@@ -156,16 +163,17 @@ mod tests {
             only(&check(&record)),
             "direct reads: 100 MiB here, 10 MiB at sda (10%)"
         );
-        record.devices[0].read_bytes = 100 << 20;
+        record.generator_mut().devices[0].read_bytes = 100 << 20;
         assert_eq!(check(&record), []);
     }
 
     #[test]
     fn agreement_and_buffered_runs_are_silent() {
         let mut record = sound();
-        record.devices[0].read_bytes += record.devices[0].read_bytes / 20;
+        record.generator_mut().devices[0].read_bytes +=
+            record.generator().devices[0].read_bytes / 20;
         assert_eq!(check(&record), []);
-        record.devices[0].read_bytes = 0;
+        record.generator_mut().devices[0].read_bytes = 0;
         set(&mut record, "direct", "false");
         assert_eq!(check(&record), []);
     }
@@ -176,7 +184,7 @@ mod tests {
             let mut record = sound();
             record.id = id.into();
             record.companions = vec![other.into()];
-            record.devices[0].read_bytes *= 2;
+            record.generator_mut().devices[0].read_bytes *= 2;
             record
         };
         let mut records = vec![job("a", "b"), job("b", "a")];
@@ -190,7 +198,7 @@ mod tests {
         assert_eq!(found(&records), []);
         assert_eq!(found(&records[..1]), [], "the other's part is not known");
         for record in &mut records {
-            record.devices[0].read_bytes *= 2;
+            record.generator_mut().devices[0].read_bytes *= 2;
         }
         assert_eq!(
             only(&found(&records)),

@@ -48,7 +48,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if written == 0 || stable || in_memory || !effective.uses_local_storage() {
         return Vec::new();
     }
-    let machine = &record.machine;
+    let machine = &record.generator().machine;
     let grown = machine
         .dirty_before_bytes
         .zip(machine.dirty_after_bytes)
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn what_others_made_dirty_is_not_ours() {
         let mut record = flushed();
-        record.machine.dirty_after_bytes = Some(3 << 30);
+        record.generator_mut().machine.dirty_after_bytes = Some(3 << 30);
         assert_eq!(check(&record).len(), 1, "nobody says when the flush came");
         set(&mut record, "fsync", "1");
         assert_eq!(
@@ -158,15 +158,15 @@ mod tests {
                 ..Operations::default()
             },
         );
-        record.machine.dirty_before_bytes = Some(1 << 20);
-        record.machine.dirty_after_bytes = Some(2 << 20);
+        record.generator_mut().machine.dirty_before_bytes = Some(1 << 20);
+        record.generator_mut().machine.dirty_after_bytes = Some(2 << 20);
         record
     }
 
     #[test]
     fn dirty_pages_left_behind_are_found() {
         let mut record = flushed();
-        record.machine.dirty_after_bytes = Some(101 << 20);
+        record.generator_mut().machine.dirty_after_bytes = Some(101 << 20);
         assert_eq!(
             only(&check(&record)),
             "100 MiB were still dirty in memory at the end, 25.6% of what was written"

@@ -31,7 +31,7 @@ pub(crate) fn sound() -> Record {
     };
     // Little's law: 32 in flight for 10 s are 3.2 ms for each of 100,000.
     record.operations.insert("read", blocks(reads, 3_200_000));
-    record.generator = LoopAccount {
+    record.loops = LoopAccount {
         in_flight_ns: u128::from(32 * 10 * SECOND),
         worker_ns: u128::from(10 * SECOND),
         submissions: 60_000,
@@ -46,13 +46,13 @@ pub(crate) fn sound() -> Record {
         run_queue_wait_ns: Some(1_000_000),
         ..WorkerAccount::default()
     }];
-    record.devices = vec![DeviceAccount {
+    record.generator_mut().devices = vec![DeviceAccount {
         name: "nvme0n1".into(),
         reads,
         read_bytes: reads * 4096,
         ..DeviceAccount::default()
     }];
-    record.environment.storage = Some(StorageLayer {
+    record.generator_mut().environment.storage = Some(StorageLayer {
         device: Some(BlockDevice::default()),
         is_memory: Some(false),
         ..StorageLayer::default()
@@ -76,7 +76,7 @@ pub(crate) fn writing() -> Record {
     let mut record = sound();
     record.operations = record::Measurements::default();
     record.operations.insert("write", blocks(100_000, 100_000));
-    record.generator.in_flight_ns = u128::from(10 * SECOND);
+    record.loops.in_flight_ns = u128::from(10 * SECOND);
     for (key, value) in [
         ("queue-depth", "1"),
         ("direct", "false"),
@@ -85,7 +85,7 @@ pub(crate) fn writing() -> Record {
     ] {
         set(&mut record, key, value);
     }
-    record.devices[0].read_bytes = 0;
+    record.generator_mut().devices[0].read_bytes = 0;
     record
 }
 

@@ -36,6 +36,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let array = record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -49,7 +50,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 
 /// Bytes at the device that are not this process's.
 fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
-    let device = record.devices.first()?;
+    let device = record.generator().devices.first()?;
     if !record.companions.is_empty() {
         // Whose bytes they are is told of all that ran together, by the rule `device_disagrees`.
         return None;
@@ -63,7 +64,11 @@ fn others(record: &Record, effective: Effective<'_>) -> Option<String> {
     } else {
         // Buffered writes reach the device when the kernel sees fit, and those of others too.
         [
-            ("read", record.process.storage_read_bytes, device.read_bytes),
+            (
+                "read",
+                record.generator().process.storage_read_bytes,
+                device.read_bytes,
+            ),
             ("written", None, 0),
         ]
     };
@@ -112,9 +117,9 @@ mod tests {
     fn reads_of_others_are_found() {
         let mut record = sound();
         set(&mut record, "direct", "false");
-        record.process.storage_read_bytes = Some(409_600_000);
+        record.generator_mut().process.storage_read_bytes = Some(409_600_000);
         assert_eq!(check(&record), []);
-        record.devices[0].read_bytes = 500_000_000;
+        record.generator_mut().devices[0].read_bytes = 500_000_000;
         assert_eq!(
             only(&check(&record)),
             "86.2 MiB of the 477 MiB read at nvme0n1 were not this run's (18.1%)"
@@ -124,12 +129,12 @@ mod tests {
     #[test]
     fn direct_transfers_are_held_against_the_device_until_the_counters_disagree() {
         let mut record = sound();
-        record.devices[0].written_bytes = 100 << 20;
+        record.generator_mut().devices[0].written_bytes = 100 << 20;
         assert!(only(&check(&record)).contains("written at nvme0n1"));
         let mut record = sound();
-        record.devices[0].read_bytes = 440_000_000;
+        record.generator_mut().devices[0].read_bytes = 440_000_000;
         assert!(only(&check(&record)).contains("read at nvme0n1"));
-        record.devices[0].read_bytes *= 2;
+        record.generator_mut().devices[0].read_bytes *= 2;
         assert_eq!(check(&record), []);
     }
 
@@ -147,6 +152,7 @@ mod tests {
             ..StorageLayer::default()
         };
         record
+            .generator_mut()
             .environment
             .storage
             .as_mut()
@@ -154,7 +160,7 @@ mod tests {
             .layers
             .push(below);
         assert_eq!(only(&check(&record)), "md1 was busy with resync");
-        let storage = record.environment.storage.as_mut().unwrap();
+        let storage = record.generator_mut().environment.storage.as_mut().unwrap();
         storage.layers[0].device.as_mut().unwrap().raid_activity = None;
         assert_eq!(check(&record), []);
         record.source = Some(record::Source::default());

@@ -57,6 +57,7 @@ fn own_share(record: &Record) -> Option<Finding> {
         " 32"
     };
     let null = record
+        .generator()
         .calibration
         .null_operation_ns
         .iter()
@@ -111,9 +112,10 @@ fn busy(record: &Record) -> Option<Finding> {
             .unwrap_or(f64::INFINITY),
     );
     let share = (record
+        .generator()
         .process
         .user_ns
-        .saturating_add(record.process.system_ns)) as f64
+        .saturating_add(record.generator().process.system_ns)) as f64
         / record.elapsed_ns as f64
         / cpus;
     // More than all CPUs can give: the account is of a longer time than the operations.
@@ -136,7 +138,7 @@ fn busy(record: &Record) -> Option<Finding> {
 
 /// CPUs that this process may use, by affinity and by quota.
 fn cpus(record: &Record) -> Option<f64> {
-    let environment = &record.environment;
+    let environment = &record.generator().environment;
     let allowed = environment
         .process
         .allowed_cpus
@@ -154,7 +156,8 @@ fn cpus(record: &Record) -> Option<f64> {
 
 /// Users on the target's own machine, and nobody wrote down what they cost.
 fn unrecorded(record: &Record) -> Option<Finding> {
-    let silent = record.machine.busy_share.is_none() && record.process.user_ns == 0;
+    let silent =
+        record.generator().machine.busy_share.is_none() && record.generator().process.user_ns == 0;
     let users = Effective::of(record)
         .text("users")
         .filter(|_| silent && record.source.is_some())?;
@@ -173,7 +176,7 @@ mod tests {
 
     fn calibrated(null_ns: f64) -> Record {
         let mut record = sound();
-        record.calibration.null_operation_ns = [
+        record.generator_mut().calibration.null_operation_ns = [
             ("depth 1".to_owned(), 500.0),
             ("depth 32".to_owned(), null_ns),
         ]
@@ -209,8 +212,8 @@ mod tests {
     #[test]
     fn busy_cpus_are_found_and_a_spinning_pause_is_not() {
         let mut record = sound();
-        record.environment.process.allowed_cpus = Some("0-3".parse().unwrap());
-        record.process.user_ns = 9 * SECOND;
+        record.generator_mut().environment.process.allowed_cpus = Some("0-3".parse().unwrap());
+        record.generator_mut().process.user_ns = 9 * SECOND;
         assert_eq!(
             only(&check(&record)),
             "the generator used 90% of the 1.0 CPUs that it can use: its own limit is near"
@@ -222,9 +225,9 @@ mod tests {
     #[test]
     fn an_account_of_more_than_the_measured_time_says_nothing_of_it() {
         let mut record = sound();
-        record.environment.process.allowed_cpus = Some("0-1".parse().unwrap());
+        record.generator_mut().environment.process.allowed_cpus = Some("0-1".parse().unwrap());
         record.elapsed_ns = 100_000;
-        record.process.user_ns = 26_000_000;
+        record.generator_mut().process.user_ns = 26_000_000;
         assert_eq!(check(&record), []);
     }
 

@@ -22,8 +22,8 @@ above and below it in the same randomised blocks.",
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
-    let system = &record.environment.system;
-    let storage = record.environment.storage.as_ref();
+    let system = &record.generator().environment.system;
+    let storage = record.generator().environment.storage.as_ref();
     if !Effective::of(record).uses_local_storage() || (storage.is_none() && record.source.is_none())
     {
         return Vec::new();
@@ -125,7 +125,7 @@ mod tests {
             layer(Some(Transport::Ata), "sdb", vec![]),
         ];
         let mut record = sound();
-        record.environment.storage = Some(layer(
+        record.generator_mut().environment.storage = Some(layer(
             Some(Transport::Loop),
             "loop0",
             vec![layer(Some(Transport::Md), "md1", disks)],
@@ -139,23 +139,25 @@ mod tests {
     #[test]
     fn a_virtual_machine_and_a_container_are_said() {
         let mut record = sound();
-        record.environment.system.hypervisor = Some(true);
+        record.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(
             only(&check(&record)),
             "below the target lie the disk of a virtual machine"
         );
         let mut foreign = quoted("read", Summary::default());
-        foreign.environment.system.container_hints = vec!["Docker container".into()];
+        foreign.generator_mut().environment.system.container_hints =
+            vec!["Docker container".into()];
         assert_eq!(only(&check(&foreign)), "below the target lie a container");
     }
 
     #[test]
     fn a_disk_of_its_own_and_a_target_that_is_no_path_are_silent() {
         let mut record = sound();
-        record.environment.storage = Some(layer(Some(Transport::Nvme), "nvme0n1", vec![]));
+        record.generator_mut().environment.storage =
+            Some(layer(Some(Transport::Nvme), "nvme0n1", vec![]));
         assert_eq!(check(&record), []);
-        record.environment.storage = None;
-        record.environment.system.hypervisor = Some(true);
+        record.generator_mut().environment.storage = None;
+        record.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(check(&record), []);
     }
 }

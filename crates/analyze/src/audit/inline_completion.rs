@@ -41,7 +41,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         || effective.is_open_loop()
         || effective.thinks()
         || effective.text("engine") == Some("null");
-    let generator = &record.generator;
+    let generator = &record.loops;
     if depth < 2 || explained || generator.reaps < LEAST_REAPS {
         return Vec::new();
     }
@@ -64,7 +64,7 @@ mod tests {
 
     fn inline() -> Record {
         let mut record = sound();
-        record.generator.reaps_to_empty = record.generator.reaps;
+        record.loops.reaps_to_empty = record.loops.reaps;
         set(&mut record, "direct", "false");
         record
     }

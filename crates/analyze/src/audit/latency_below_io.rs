@@ -37,6 +37,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let null = record
+        .generator()
         .calibration
         .null_operation_ns
         .iter()
@@ -121,7 +122,12 @@ mod tests {
     #[test]
     fn a_record_that_calls_itself_memory_is_warned_only() {
         let mut record = of(430.0);
-        record.environment.storage.get_or_insert_default().is_memory = Some(true);
+        record
+            .generator_mut()
+            .environment
+            .storage
+            .get_or_insert_default()
+            .is_memory = Some(true);
         assert_eq!(check(&record)[0].severity, Severity::Warning);
     }
 
@@ -164,6 +170,7 @@ mod tests {
         record.operations.insert("read", blocks(1000, 4000));
         assert_eq!(check(&record), []);
         record
+            .generator_mut()
             .calibration
             .null_operation_ns
             .insert("depth 1".into(), 3500.0);

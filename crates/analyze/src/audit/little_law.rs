@@ -33,7 +33,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     if record.source.is_some() {
         return stated(record);
     }
-    let in_flight = record.generator.in_flight_ns as f64;
+    let in_flight = record.loops.in_flight_ns as f64;
     let slots = effective
         .number("queue-depth")
         .unwrap_or(1)

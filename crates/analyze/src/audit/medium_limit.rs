@@ -17,6 +17,7 @@ const ADVICE: &str = "a cache answered, or the device is not what it says: use -
 pub(in crate::audit) fn check(record: &Record) -> Vec<Finding> {
     let effective = Effective::of(record);
     let storage = record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -64,6 +65,7 @@ mod tests {
             ..sound()
         };
         let device = record
+            .generator_mut()
             .environment
             .storage
             .as_mut()

@@ -24,6 +24,7 @@ what you want: then call it that.",
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let storage = record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn a_file_system_in_memory_is_named() {
         let mut record = sound();
-        let storage = record.environment.storage.as_mut().unwrap();
+        let storage = record.generator_mut().environment.storage.as_mut().unwrap();
         storage.is_memory = Some(true);
         storage.file_system = Some(FileSystem {
             kind: "tmpfs".into(),

@@ -94,6 +94,7 @@ pub(super) fn is_accounted(record: &Record, effective: Effective<'_>) -> bool {
         .is_some_and(|fill| bytes > 0 && fill.bytes >= bytes);
     let read = counted(record, "read").bytes;
     let reached = record
+        .generator()
         .devices
         .first()
         .is_some_and(|device| read > 0 && ratio(device.read_bytes, read) >= REACHED);
@@ -108,7 +109,7 @@ mod tests {
 
     fn zeros() -> Record {
         let mut record = sound();
-        record.devices.clear();
+        record.generator_mut().devices.clear();
         set(&mut record, "verify", "true");
         set(&mut record, "verify-pattern", "zeros");
         record
@@ -151,7 +152,7 @@ mod tests {
     fn a_target_without_holes_is_read_and_one_with_holes_says_how_many() {
         let mut record = sound();
         set(&mut record, "no-refill", "true");
-        record.devices.clear();
+        record.generator_mut().devices.clear();
         record.targets = vec![TargetFact {
             bytes: 1000,
             hole_bytes: Some(0),
@@ -178,7 +179,7 @@ mod tests {
         let mut record = sound();
         set(&mut record, "no-refill", "true");
         assert_eq!(check(&record), []);
-        record.devices.clear();
+        record.generator_mut().devices.clear();
         assert!(only(&check(&record)).contains("--no-refill"));
     }
 }

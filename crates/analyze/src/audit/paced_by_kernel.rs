@@ -30,6 +30,7 @@ const ONE_PIECE: u64 = 64 << 10;
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {
     let control = record
+        .generator()
         .environment
         .system
         .sysctls
@@ -71,7 +72,7 @@ mod tests {
     fn load(control: Option<&str>, target: &str, mean_bytes: u64) -> Record {
         let mut record = sound();
         let name = "net.ipv4.tcp_congestion_control".to_owned();
-        record.environment.system.sysctls = control
+        record.generator_mut().environment.system.sysctls = control
             .map(|control| (name, control.to_owned()))
             .into_iter()
             .collect();

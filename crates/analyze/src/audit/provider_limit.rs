@@ -58,8 +58,20 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 
 /// The limit of our own control group.
 fn control_group(record: &Record) -> Option<String> {
-    let device = record.environment.storage.as_ref()?.device.as_ref()?;
-    let limits = record.environment.cgroup.as_ref()?.io.as_ref()?;
+    let device = record
+        .generator()
+        .environment
+        .storage
+        .as_ref()?
+        .device
+        .as_ref()?;
+    let limits = record
+        .generator()
+        .environment
+        .cgroup
+        .as_ref()?
+        .io
+        .as_ref()?;
     let limit = limits
         .iter()
         .find(|limit| (limit.major, limit.minor) == (device.major, device.minor))?;
@@ -114,6 +126,7 @@ fn queued(record: &Record) -> Option<String> {
     let in_flight = in_flight(record).filter(|_| is_cloud(record) && record.series.is_empty())?;
     let each = in_flight / sum_of_transfers(record, |f| f.per_second())? * 1e9;
     let rotates = record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -132,7 +145,7 @@ fn in_flight(record: &Record) -> Option<f64> {
 
 /// Whether the disk belongs to somebody who sells it in parts.
 fn is_lent(record: &Record) -> bool {
-    record.environment.system.hypervisor == Some(true) || is_cloud(record)
+    record.generator().environment.system.hypervisor == Some(true) || is_cloud(record)
 }
 
 /// A provider, by its name in the firmware or in the model of the disk.
@@ -149,8 +162,9 @@ pub(super) fn is_cloud(record: &Record) -> bool {
         "digitalocean",
         "hetzner",
     ];
-    let system = &record.environment.system;
+    let system = &record.generator().environment.system;
     let model = record
+        .generator()
         .environment
         .storage
         .as_ref()
@@ -175,7 +189,7 @@ mod tests {
     fn a_wall_is_found_on_a_lent_disk_only() {
         let mut record = with_rates(&[3000; 60]);
         assert_eq!(check(&record), []);
-        record.environment.system.hypervisor = Some(true);
+        record.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(
             only(&check(&record)),
             "3.00 K/s for 60 s within 0%: the rate of a quota, not of a device"
@@ -185,7 +199,7 @@ mod tests {
                 .map(|second| 3000 + second % 7 * 20)
                 .collect::<Vec<_>>(),
         );
-        scattered.environment.system.hypervisor = Some(true);
+        scattered.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(check(&scattered), []);
     }
 
@@ -202,7 +216,7 @@ mod tests {
             set(&mut record, key, value);
         }
         assert_eq!(check(&record), []);
-        record.environment.system.vendor = Some("Amazon EC2".into());
+        record.generator_mut().environment.system.vendor = Some("Amazon EC2".into());
         assert!(
             only(&check(&record))
                 .starts_with("128 in flight on a volume of a provider take 21.48 ms each")
@@ -216,7 +230,7 @@ mod tests {
             reads_per_second: Limit::AtMost(10_000),
             ..IoLimit::default()
         };
-        record.environment.cgroup = Some(ControlGroup {
+        record.generator_mut().environment.cgroup = Some(ControlGroup {
             io: Some(vec![io]),
             ..ControlGroup::default()
         });

@@ -52,8 +52,12 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     }
     // Either account may see less than there was: a network file system has no device, a device
     // knows nothing of processes.
-    let device = record.devices.first().map(|device| device.read_bytes);
-    let counted = device.max(record.process.storage_read_bytes);
+    let device = record
+        .generator()
+        .devices
+        .first()
+        .map(|device| device.read_bytes);
+    let counted = device.max(record.generator().process.storage_read_bytes);
     let Some(reached) = counted.or_else(|| at_most(record, read)) else {
         return Vec::new();
     };
@@ -112,7 +116,7 @@ mod tests {
     fn cached() -> Record {
         let mut record = sound();
         set(&mut record, "direct", "false");
-        record.devices[0].read_bytes = record.operations.bytes() / 16;
+        record.generator_mut().devices[0].read_bytes = record.operations.bytes() / 16;
         record
     }
 
@@ -127,9 +131,9 @@ mod tests {
     #[test]
     fn without_a_device_the_process_account_counts() {
         let mut record = cached();
-        record.devices.clear();
+        record.generator_mut().devices.clear();
         assert_eq!(check(&record), []);
-        record.process.storage_read_bytes = Some(0);
+        record.generator_mut().process.storage_read_bytes = Some(0);
         assert!(only(&check(&record)).starts_with("100% of the bytes"));
     }
 

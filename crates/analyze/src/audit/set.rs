@@ -338,7 +338,11 @@ fn same_place(a: &Record, b: &Record) -> bool {
         .iter()
         .map(|target| &target.path)
         .eq(b.targets.iter().map(|target| &target.path));
-    same_paths && crate::circumstances::is_same_but_for_the_moment(&a.environment, &b.environment)
+    same_paths
+        && crate::circumstances::is_same_but_for_the_moment(
+            &a.generator().environment,
+            &b.generator().environment,
+        )
 }
 
 /// The names of up to three records, and how many more.
@@ -449,7 +453,7 @@ mod tests {
     #[test]
     fn the_gravest_is_first_and_what_one_record_says_is_located() {
         let mut records = vec![sound(), sound()];
-        records[1].devices[0].read_bytes /= 10;
+        records[1].generator_mut().devices[0].read_bytes /= 10;
         let found = audit(&records);
         assert!(found.is_sorted_by_key(|located| located.finding.severity));
         assert_eq!(

@@ -57,6 +57,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         ));
     }
     if let Some(steal) = record
+        .generator()
         .machine
         .steal_share
         .filter(|steal| *steal > MOST_STEAL)
@@ -72,6 +73,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         ));
     }
     let throttled = record
+        .generator()
         .machine
         .throttled_ns
         .map_or(0.0, |ns| ratio(ns, record.elapsed_ns));
@@ -87,6 +89,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         ));
     }
     if let Some(pages) = record
+        .generator()
         .machine
         .swapped_pages
         .filter(|pages| *pages > MOST_SWAPPED)
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn stolen_and_throttled_time_is_found() {
         let mut record = sound();
-        record.machine.steal_share = Some(0.07);
+        record.generator_mut().machine.steal_share = Some(0.07);
         assert_eq!(
             only(&check(&record)),
             "the hypervisor took 7% of this machine's CPU time"
@@ -127,17 +130,17 @@ mod tests {
         let mut modelled = record.clone();
         super::super::example::set(&mut modelled, "engine", "sim");
         assert_eq!(check(&modelled), []);
-        record.machine.steal_share = Some(0.009);
-        record.machine.throttled_ns = Some(SECOND / 2);
+        record.generator_mut().machine.steal_share = Some(0.009);
+        record.generator_mut().machine.throttled_ns = Some(SECOND / 2);
         assert!(only(&check(&record)).contains("stopped this process for 5%"));
     }
 
     #[test]
     fn a_machine_that_swaps_is_found() {
         let mut record = sound();
-        record.machine.swapped_pages = Some(256);
+        record.generator_mut().machine.swapped_pages = Some(256);
         assert_eq!(check(&record), []);
-        record.machine.swapped_pages = Some(4000);
+        record.generator_mut().machine.swapped_pages = Some(4000);
         assert_eq!(
             only(&check(&record)),
             "4000 pages were swapped in or out during the run"

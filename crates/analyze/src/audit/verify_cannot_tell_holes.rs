@@ -90,7 +90,7 @@ mod tests {
             verification,
             ..sound()
         };
-        record.devices.clear();
+        record.generator_mut().devices.clear();
         assert_eq!(check(&record)[0].severity, Severity::Invalid);
         record.targets = vec![record::TargetFact {
             bytes: 4096,

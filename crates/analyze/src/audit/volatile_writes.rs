@@ -41,7 +41,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         return Vec::new();
     }
     let mut caches = Vec::new();
-    if let Some(storage) = &record.environment.storage {
+    if let Some(storage) = &record.generator().environment.storage {
         collect(storage, &mut caches);
     }
     if caches.is_empty() {
@@ -50,6 +50,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
     let (device, asked) = (caches.join(", "), flushes(record, effective));
     // Flushes are counted where requests are made, which of several layers only the lowest may do.
     let at_device: Option<u64> = record
+        .generator()
         .devices
         .iter()
         .filter_map(|device| device.flushes)
@@ -136,6 +137,7 @@ mod tests {
         let mut record = writing();
         set(&mut record, "direct", "true");
         let device = record
+            .generator_mut()
             .environment
             .storage
             .as_mut()
@@ -144,7 +146,7 @@ mod tests {
             .as_mut()
             .unwrap();
         (device.name, device.write_cache) = (Some("sda".into()), cache.map(str::to_owned));
-        record.devices[0].flushes = Some(0);
+        record.generator_mut().devices[0].flushes = Some(0);
         record
     }
 
@@ -157,7 +159,7 @@ mod tests {
             "391 MiB were written directly to sda, whose write cache is volatile, and nothing was flushed: a loss of power takes what the cache holds"
         );
         assert_eq!(found[0].severity, Severity::Warning);
-        record.devices[0].flushes = Some(3);
+        record.generator_mut().devices[0].flushes = Some(3);
         assert!(
             only(&check(&record)).contains("nothing was flushed by the run (3 times by others)")
         );
@@ -179,7 +181,7 @@ mod tests {
         set(&mut record, "dsync", "true");
         assert_eq!(check(&record), []);
         let mut record = direct(Some("write back"));
-        record.devices[0].flushes = Some(100);
+        record.generator_mut().devices[0].flushes = Some(100);
         record.operations.insert(
             "fsync",
             Operations {
@@ -207,17 +209,18 @@ mod tests {
             only(&check(&record)),
             "100 flushes were asked for, and sda, whose write cache is volatile, counted none"
         );
-        record.devices[0].flushes = None;
+        record.generator_mut().devices[0].flushes = None;
         assert_eq!(check(&record), [], "an old kernel does not count them");
     }
 
     #[test]
     fn the_disks_below_a_mapping_count() {
         let mut record = direct(None);
-        let mut below = record.environment.storage.clone().unwrap();
+        let mut below = record.generator().environment.storage.clone().unwrap();
         let disk = below.device.as_mut().unwrap();
         (disk.name, disk.write_cache) = (Some("nvme0n1".into()), Some("write back".into()));
         record
+            .generator_mut()
             .environment
             .storage
             .as_mut()

@@ -63,7 +63,7 @@ fn moved_nothing(record: &Record) -> bool {
 
 fn why_small(record: &Record, size: u64) -> Option<String> {
     let shown = Bytes(size);
-    let cpu = &record.environment.cpu;
+    let cpu = &record.generator().environment.cpu;
     let is_direct = Effective::of(record).is_on("direct");
     let in_memory = super::in_memory(record);
     // A direct transfer from a device does not go through the caches of the CPU.
@@ -96,10 +96,11 @@ fn why_small(record: &Record, size: u64) -> Option<String> {
         ));
     }
     // The kernel's own account of the reads says it better than their size.
-    let accounted =
-        in_memory || !record.devices.is_empty() || record.process.storage_read_bytes.is_some();
+    let accounted = in_memory
+        || !record.generator().devices.is_empty()
+        || record.generator().process.storage_read_bytes.is_some();
     let buffered = !is_direct && !accounted;
-    let Some(memory) = record.environment.memory.total_bytes else {
+    let Some(memory) = record.generator().environment.memory.total_bytes else {
         let is_known = Effective::of(record).text("direct").is_some();
         return (buffered && is_known && size <= ANY_MEMORY && passes >= MORE_THAN_ONE_PASS)
             .then(|| format!("the data of {shown} were passed over {passes:.1} times without --direct: the page cache holds them"));
@@ -167,7 +168,7 @@ mod tests {
             operations: record::Measurements::default(),
             ..sound()
         };
-        record.environment.cpu.l2_bytes = Some(1 << 30);
+        record.generator_mut().environment.cpu.l2_bytes = Some(1 << 30);
         record.targets = vec![TargetFact {
             files: 1000,
             bytes: 4_096_000,
@@ -198,12 +199,17 @@ mod tests {
     #[test]
     fn a_known_cache_of_the_cpu_is_named() {
         let mut record = ublk();
-        record.environment.cpu.l3_bytes = Some(32 << 20);
+        record.generator_mut().environment.cpu.l3_bytes = Some(32 << 20);
         assert!(
             only(&check(&record)).contains("passed over"),
             "direct transfers do not use it"
         );
-        record.environment.storage.get_or_insert_default().is_memory = Some(true);
+        record
+            .generator_mut()
+            .environment
+            .storage
+            .get_or_insert_default()
+            .is_memory = Some(true);
         assert_eq!(
             only(&check(&record)),
             "the data of 4 MiB fit into the L3 cache of 32 MiB of the CPU"
@@ -225,9 +231,9 @@ mod tests {
             ..TargetFact::default()
         }];
         assert_eq!(check(&record), []);
-        record.environment.memory.total_bytes = Some(125 << 30);
+        record.generator_mut().environment.memory.total_bytes = Some(125 << 30);
         assert!(only(&check(&record)).contains("less than twice the memory of 125 GiB"));
-        record.process.storage_read_bytes = Some(1);
+        record.generator_mut().process.storage_read_bytes = Some(1);
         assert_eq!(check(&record), []);
     }
 
@@ -275,7 +281,7 @@ mod tests {
                 ..Summary::default()
             },
         );
-        record.environment.memory.total_bytes = Some(125 << 30);
+        record.generator_mut().environment.memory.total_bytes = Some(125 << 30);
         set(&mut record, "object-size", "502 KB");
         assert_eq!(check(&record), []);
         set(&mut record, "seed-objects", "11");

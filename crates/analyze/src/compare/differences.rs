@@ -115,7 +115,7 @@ mod tests {
 
     fn on(model: &str) -> Record {
         let mut record = Record::default();
-        record.environment.cpu.model = Some(model.into());
+        record.generator_mut().environment.cpu.model = Some(model.into());
         record
     }
 
@@ -140,16 +140,16 @@ mod tests {
     #[test]
     fn the_moment_and_the_path_of_the_target_may_differ() {
         let mut other = on("i7");
-        other.environment.moment = Moment {
+        other.generator_mut().environment.moment = Moment {
             uptime_seconds: Some(7),
             ..Moment::default()
         };
-        other.environment.storage = Some(StorageLayer {
+        other.generator_mut().environment.storage = Some(StorageLayer {
             path: Some("/b".into()),
             ..StorageLayer::default()
         });
         let mut one = on("i7");
-        one.environment.storage = Some(StorageLayer {
+        one.generator_mut().environment.storage = Some(StorageLayer {
             path: Some("/a".into()),
             ..StorageLayer::default()
         });

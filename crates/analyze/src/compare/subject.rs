@@ -74,7 +74,7 @@ fn on_one_boot(arms: &[Vec<&Record>]) -> bool {
     let boots: BTreeSet<_> = arms
         .iter()
         .flatten()
-        .map(|record| &record.environment.system)
+        .map(|record| &record.generator().environment.system)
         .map(|system| {
             (
                 &system.machine_fingerprint,
@@ -104,7 +104,7 @@ mod tests {
             ..Record::default()
         };
         record.effective.insert("engine".into(), engine.into());
-        record.environment.system.boot_id = Some(boot.into());
+        record.generator_mut().environment.system.boot_id = Some(boot.into());
         record
     }
 
@@ -133,7 +133,7 @@ mod tests {
         let mut unknown = [base.clone(), on("/b", "sync", "1", Some("p"))];
         unknown
             .iter_mut()
-            .for_each(|record| record.environment.system.boot_id = None);
+            .for_each(|record| record.generator_mut().environment.system.boot_id = None);
         assert!(
             !compared(&unknown[0], &unknown[1]),
             "nobody knows that it was one boot"

@@ -195,7 +195,7 @@ fn label_of(options: &StudyOptions, index: usize) -> &str {
 }
 
 fn host(record: &Record) -> Option<&str> {
-    let system = &record.environment.system;
+    let system = &record.generator().environment.system;
     system
         .machine_fingerprint
         .as_deref()
@@ -224,7 +224,7 @@ fn parts<'a>(
         file.hosts.extend(host(record));
         file.hostname = file
             .hostname
-            .or(record.environment.system.hostname.as_deref());
+            .or(record.generator().environment.system.hostname.as_deref());
         match &record.trial {
             Some(trial) => {
                 file.plans.insert(&trial.plan);
@@ -313,7 +313,7 @@ mod tests {
             trial: Some(trial),
             ..Record::default()
         };
-        record.environment.system.hostname = Some(host.into());
+        record.generator_mut().environment.system.hostname = Some(host.into());
         record
     }
 

@@ -380,7 +380,7 @@ mod tests {
     fn a_mixture_is_shown_apart_and_together() {
         let mut record = sound();
         record.operations.insert("write", blocks(50_000, 100_000));
-        record.process.user_ns = 150_000_000;
+        record.generator_mut().process.user_ns = 150_000_000;
         let cell = cell_of(&[record]);
         let point = |kind: &str, metric| cell.figure(kind, &metric).and_then(|figure| figure.point);
         let near = |value: Option<f64>, expected: f64| {

@@ -151,7 +151,7 @@ pub(super) fn environments(arms: &[Vec<&Record>]) -> Vec<Fact> {
             fact(
                 c.name,
                 arms.iter()
-                    .map(|records| set(records, |r| (c.read)(&r.environment))),
+                    .map(|records| set(records, |r| (c.read)(&r.generator().environment))),
             )
         })
         .collect();
@@ -168,7 +168,7 @@ pub(super) fn environments(arms: &[Vec<&Record>]) -> Vec<Fact> {
 fn of_distinct_environment<'a>(records: &[&'a Record]) -> Vec<&'a Record> {
     let still = |record: &Record| Environment {
         moment: Moment::default(),
-        ..record.environment.clone()
+        ..record.generator().environment.clone()
     };
     let mut out: Vec<(&'a Record, Environment, Option<String>)> = Vec::new();
     for record in records {
@@ -324,9 +324,9 @@ mod tests {
     #[test]
     fn known_facts_stand_side_by_side_and_the_moment_is_none() {
         let (mut a, mut b) = (sound(), sound());
-        a.environment.cpu.model = Some("M1".into());
-        b.environment.memory.total_bytes = Some(16 << 30);
-        b.environment.moment.uptime_seconds = Some(9);
+        a.generator_mut().environment.cpu.model = Some("M1".into());
+        b.generator_mut().environment.memory.total_bytes = Some(16 << 30);
+        b.generator_mut().environment.moment.uptime_seconds = Some(9);
         let facts = environments(&[vec![&a], vec![&b]]);
         assert_eq!(
             *found(&facts, "CPU"),
@@ -352,7 +352,8 @@ mod tests {
     #[test]
     fn what_has_no_plain_name_is_shown_by_its_place() {
         let (a, b, mut c) = (sound(), sound(), sound());
-        c.environment
+        c.generator_mut()
+            .environment
             .system
             .sysctls
             .insert("vm.dirty_ratio".into(), "20".into());
@@ -364,8 +365,8 @@ mod tests {
     #[test]
     fn an_arm_of_several_values_differs_from_itself() {
         let (mut a, mut b) = (sound(), sound());
-        a.environment.cpu.governor = Some("powersave".into());
-        b.environment.cpu.governor = Some("performance".into());
+        a.generator_mut().environment.cpu.governor = Some("powersave".into());
+        b.generator_mut().environment.cpu.governor = Some("performance".into());
         let facts = environments(&[vec![&a, &b]]);
         assert_eq!(
             found(&facts, "governor").values,

@@ -98,13 +98,13 @@ fn record(shape: Shape, arm: u32, row: u32, block: u32, slot: u32, per_second: f
     record
         .effective
         .insert("queue-depth".into(), depth.to_string());
-    (record.generator.worker_ns, record.generator.in_flight_ns) = (
+    (record.loops.worker_ns, record.loops.in_flight_ns) = (
         u128::from(record.elapsed_ns),
         u128::from(depth * record.elapsed_ns),
     );
     record.effective.insert("seed".into(), block.to_string());
-    let system = &mut record.environment.system;
+    let system = &mut record.generator_mut().environment.system;
     (system.hostname, system.kernel_release) = (Some("bench".into()), Some("6.12.0".into()));
-    record.environment.cpu.model = Some("Some CPU".into());
+    record.generator_mut().environment.cpu.model = Some("Some CPU".into());
     record
 }

@@ -225,7 +225,7 @@ fn five_gib_travel_through_a_quarter_of_a_gib() {
                 .success()
         );
         child.wait().unwrap();
-        let client = record.process.max_resident_bytes;
+        let client = record.generator().process.max_resident_bytes;
         let words = format!(
             "{how}: generator {} MiB, server {} MiB, {} s",
             client >> 20,

@@ -180,13 +180,7 @@ static CASES: [Case; 31] = [
     case(
         "server-pid",
         &["get", "--server-pid", "1", "--iterations", "5"],
-        |r| {
-            r.load
-                .as_ref()
-                .and_then(|load| load.server.as_ref())
-                .and_then(|server| server.process)
-                == Some(1)
-        },
+        |r| r.target().is_some_and(|server| server.pid == Some(1)),
     ),
     case(
         "find-knee",

@@ -50,6 +50,15 @@ impl Observed {
         }
     }
 
+    /// The process that was named.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process(pid) => Some(*pid),
+            Self::Group(_) => None,
+        }
+    }
+
     /// How it is called in records.
     #[must_use]
     pub fn text(&self) -> String {

@@ -254,7 +254,9 @@ impl Line<'_> {
             )
             .unwrap_or_default()
         };
-        (record.process.user_ns, record.process.system_ns) = (of("usr_cpu"), of("sys_cpu"));
+        let (user_ns, system_ns) = (of("usr_cpu"), of("sys_cpu"));
+        let process = &mut record.generator_mut().process;
+        (process.user_ns, process.system_ns) = (user_ns, system_ns);
         record.summaries.insert("job".into(), figures);
         Ok(())
     }

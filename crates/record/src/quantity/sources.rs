@@ -265,19 +265,16 @@ fn each(record: &Record, ns: u64) -> Option<f64> {
 /// CPU time of the process an operation.
 pub(super) fn cpu_each(record: &Record) -> Option<f64> {
     let used = record
+        .generator()
         .process
         .user_ns
-        .saturating_add(record.process.system_ns);
+        .saturating_add(record.generator().process.system_ns);
     each(record, Some(used).filter(|ns| *ns > 0)?)
 }
 
 pub(super) fn server_cpu_each(record: &Record) -> Option<f64> {
-    if let Some(target) = record.target() {
-        let used = &target.process;
-        return each(record, used.user_ns.saturating_add(used.system_ns));
-    }
-    let server = record.load.as_ref()?.server.as_ref()?;
-    each(record, server.user_ns?.saturating_add(server.system_ns?))
+    let used = &record.target()?.process;
+    each(record, used.user_ns.saturating_add(used.system_ns))
 }
 
 pub(super) fn server_memory(record: &Record) -> Option<f64> {
@@ -292,7 +289,7 @@ pub(super) fn signing_each(record: &Record) -> Option<f64> {
 /// Bytes that the nearest device moved for each that operations moved; unknown where it moved them
 /// for other jobs as well.
 pub(super) fn device_bytes_each(record: &Record) -> Option<f64> {
-    let device = record.devices.first()?;
+    let device = record.generator().devices.first()?;
     if !record.companions.is_empty() {
         return None;
     }
@@ -314,7 +311,7 @@ pub(super) fn users_waiting(record: &Record) -> Option<f64> {
 
 fn waiting(record: &Record) -> Option<f64> {
     record.load.as_ref()?;
-    Some(record.generator.in_flight_ns as f64 / seen(record.elapsed_ns)?)
+    Some(record.loops.in_flight_ns as f64 / seen(record.elapsed_ns)?)
 }
 
 /// How many users were there on average: those at the end of each interval, weighted with its

@@ -1,7 +1,7 @@
 //! What one entry of `jobs` is about: a record, one of its workers, or all records of a group.
 
 use super::{Entries, FioOptions};
-use record::{LoopAccount, ProcessAccount, Record, Status, WorkerAccount};
+use record::{HostAccount, LoopAccount, ProcessAccount, Record, Status, WorkerAccount};
 use std::borrow::Cow;
 
 /// The numbers of one entry, in the form of a record, whose options are those of the record at
@@ -85,18 +85,19 @@ fn of_worker(record: &Record, worker: &WorkerAccount) -> Record {
         elapsed_ns: worker.ended_ns.saturating_sub(worker.started_ns),
         operations: measured.operations,
         series: measured.series,
-        process: ProcessAccount {
-            user_ns: worker.user_ns,
-            system_ns: worker.system_ns,
-            voluntary_switches: worker.voluntary_switches,
-            involuntary_switches: worker.involuntary_switches,
-            ..ProcessAccount::default()
-        },
+        hosts: vec![HostAccount {
+            process: ProcessAccount {
+                user_ns: worker.user_ns,
+                system_ns: worker.system_ns,
+                voluntary_switches: worker.voluntary_switches,
+                involuntary_switches: worker.involuntary_switches,
+                ..ProcessAccount::default()
+            },
+            ..HostAccount::default()
+        }],
         workers: vec![worker.clone()],
-        ..Record {
-            errors: Vec::new(),
-            ..record.clone()
-        }
+        errors: Vec::new(),
+        ..record.clone()
     }
 }
 
@@ -115,7 +116,7 @@ fn join(into: &mut Record, from: &Record) {
     }
     into.workers.extend(from.workers.iter().cloned());
     into.errors.extend(from.errors.iter().cloned());
-    let (sum, other) = (&mut into.generator, &from.generator);
+    let (sum, other) = (&mut into.loops, &from.loops);
     *sum = LoopAccount {
         in_flight_ns: sum.in_flight_ns + other.in_flight_ns,
         worker_ns: sum.worker_ns + other.worker_ns,

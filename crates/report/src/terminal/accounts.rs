@@ -96,7 +96,7 @@ fn pace(page: &mut Page, record: &Record) {
 }
 
 fn in_flight(page: &mut Page, record: &Record) {
-    let generator = &record.generator;
+    let generator = &record.loops;
     if generator.worker_ns == 0 {
         return;
     }
@@ -113,7 +113,7 @@ fn in_flight(page: &mut Page, record: &Record) {
 }
 
 fn cpu(page: &mut Page, record: &Record) {
-    let process = &record.process;
+    let process = &record.generator().process;
     let used = process.user_ns.saturating_add(process.system_ns);
     if used == 0 || record.elapsed_ns == 0 {
         return;
@@ -132,6 +132,7 @@ fn cpu(page: &mut Page, record: &Record) {
         each(process.system_ns)
     );
     let online = record
+        .generator()
         .environment
         .cpu
         .online
@@ -146,7 +147,7 @@ fn cpu(page: &mut Page, record: &Record) {
     } else {
         String::new()
     };
-    let machine = &record.machine;
+    let machine = &record.generator().machine;
     let shares = [
         ("machine busy", machine.busy_share),
         ("iowait", machine.iowait_share),
@@ -161,7 +162,9 @@ fn cpu(page: &mut Page, record: &Record) {
 
 /// What the target's own process or control group used, where one was named.
 pub(super) fn server_use(record: &Record) -> Option<String> {
-    let used = &record.target()?.process;
+    let used = record.target().map(|host| &host.process);
+    // Records that are older than this account have the CPU time alone.
+    let used = used.filter(|used| used.max_resident_bytes > 0)?;
     let cpus = (used.user_ns + used.system_ns) as f64 / record.elapsed_ns.max(1) as f64;
     let storage = used.storage_read_bytes.zip(used.storage_written_bytes);
     let storage = storage.map_or_else(String::new, |(read, written)| {
@@ -181,7 +184,7 @@ fn devices(page: &mut Page, record: &Record) {
             .kind(kind)
             .map_or(0, |operations| operations.bytes)
     };
-    for device in &record.devices {
+    for device in &record.generator().devices {
         let is_alone = record.companions.is_empty();
         let against = |bytes, kind| match share_of(bytes, ours(kind)).filter(|_| is_alone) {
             Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
@@ -210,8 +213,8 @@ fn devices(page: &mut Page, record: &Record) {
             ),
         );
     }
-    if record.devices.is_empty() {
-        let process = &record.process;
+    if record.generator().devices.is_empty() {
+        let process = &record.generator().process;
         if let (Some(read), Some(written)) =
             (process.storage_read_bytes, process.storage_written_bytes)
         {

@@ -280,12 +280,12 @@ fn phases(page: &mut Page, load: &LoadAccount) {
 }
 
 fn outcome(page: &mut Page, record: &Record) {
-    if record.generator.abandoned > 0 {
+    if record.loops.abandoned > 0 {
         page.fact(
             "abandoned",
             &format!(
                 "{} requests still unanswered at the end",
-                record.generator.abandoned
+                record.loops.abandoned
             ),
         );
     }

@@ -71,12 +71,12 @@ pub(super) fn write_outcome(page: &mut Page, record: &Record) {
         );
         page.fact("error", &text);
     }
-    if record.generator.abandoned > 0 {
+    if record.loops.abandoned > 0 {
         page.fact(
             "abandoned",
             &format!(
                 "{} still in flight at the end",
-                counted(record.generator.abandoned, "operation")
+                counted(record.loops.abandoned, "operation")
             ),
         );
     }

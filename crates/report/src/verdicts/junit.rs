@@ -187,6 +187,7 @@ fn hostname<'a>(records: &[&'a Record]) -> &'a str {
         .iter()
         .find_map(|record| {
             record
+                .generator()
                 .environment
                 .system
                 .hostname

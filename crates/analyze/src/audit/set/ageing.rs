@@ -53,7 +53,13 @@ fn measured(experiment: &Experiment<'_>) -> Option<Located> {
         .collect();
     slots.sort_by_key(|(slot, _)| *slot);
     let space = |record: &Record| {
-        let file_system = record.environment.storage.as_ref()?.file_system.clone()?;
+        let file_system = record
+            .generator()
+            .environment
+            .storage
+            .as_ref()?
+            .file_system
+            .clone()?;
         Some((
             file_system.source,
             file_system.mount_point,
@@ -89,7 +95,13 @@ mod tests {
             total_bytes: Some(100 << 30),
             ..FileSystem::default()
         };
-        record.environment.storage.as_mut().unwrap().file_system = Some(file_system);
+        record
+            .generator_mut()
+            .environment
+            .storage
+            .as_mut()
+            .unwrap()
+            .file_system = Some(file_system);
         placed(record, "a", number, number)
     }
 

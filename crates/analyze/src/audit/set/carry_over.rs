@@ -63,7 +63,10 @@ fn undrained(experiment: &Experiment<'_>) -> Option<Located> {
     let left: Vec<u64> = slots
         .windows(2)
         .filter_map(|pair| {
-            let (before, after) = (&pair[0].1.machine, &pair[1].1.machine);
+            let (before, after) = (
+                &pair[0].1.generator().machine,
+                &pair[1].1.generator().machine,
+            );
             let grown = before
                 .dirty_after_bytes?
                 .checked_sub(before.dirty_before_bytes?)?;

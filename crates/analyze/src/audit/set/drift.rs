@@ -187,15 +187,15 @@ mod tests {
     fn writes_of_the_slot_before_are_found() {
         let mut records = experiment(6, |_, _| 1.0);
         records.iter_mut().for_each(|record| {
-            record.machine.dirty_before_bytes = Some(10 << 20);
-            record.machine.dirty_after_bytes = Some(500 << 20);
+            record.generator_mut().machine.dirty_before_bytes = Some(10 << 20);
+            record.generator_mut().machine.dirty_after_bytes = Some(500 << 20);
         });
         assert_eq!(
             run_on(carry_over::check, &records),
             [],
             "what was written was drained"
         );
-        records[3].machine.dirty_before_bytes = Some(300 << 20);
+        records[3].generator_mut().machine.dirty_before_bytes = Some(300 << 20);
         assert_eq!(
             only(&run_on(carry_over::check, &records)),
             "1 of 12 slots began with about 290 MiB of the slot before still to be written"

@@ -157,8 +157,8 @@ mod tests {
         let found = run_on(
             check,
             &two(|record| {
-                record.environment.cpu.model = Some("M1 Max".into());
-                record.environment.system.os_name = Some("macOS".into());
+                record.generator_mut().environment.cpu.model = Some("M1 Max".into());
+                record.generator_mut().environment.system.os_name = Some("macOS".into());
                 set(record, "engine", "sync");
             }),
         );
@@ -173,7 +173,9 @@ mod tests {
     fn one_difference_may_be_what_is_compared() {
         let found = run_on(
             check,
-            &two(|record| record.environment.cpu.governor = Some("powersave".into())),
+            &two(|record| {
+                record.generator_mut().environment.cpu.governor = Some("powersave".into())
+            }),
         );
         assert_eq!(found[0].severity, Severity::Warning);
     }
@@ -181,8 +183,13 @@ mod tests {
     #[test]
     fn the_storage_below_an_engine_that_a_plan_compares_is_no_other_cause() {
         let other = |record: &mut Record| {
-            record.environment.system.boot_id = Some("b".into());
-            record.environment.storage.get_or_insert_default().is_memory = Some(true);
+            record.generator_mut().environment.system.boot_id = Some("b".into());
+            record
+                .generator_mut()
+                .environment
+                .storage
+                .get_or_insert_default()
+                .is_memory = Some(true);
             set(record, "engine", "null");
         };
         let mut records = two(other);
@@ -191,7 +198,7 @@ mod tests {
             1,
             "of the other nobody knows the boot"
         );
-        records[0].environment.system.boot_id = Some("b".into());
+        records[0].generator_mut().environment.system.boot_id = Some("b".into());
         assert_eq!(run_on(check, &records), []);
     }
 
@@ -201,7 +208,7 @@ mod tests {
             check,
             &two(|record| {
                 set(record, "engine", "sync");
-                record.environment.moment.uptime_seconds = Some(9);
+                record.generator_mut().environment.moment.uptime_seconds = Some(9);
             }),
         );
         assert_eq!(found, []);

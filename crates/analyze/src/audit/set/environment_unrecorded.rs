@@ -43,7 +43,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 fn missing(record: &Record) -> Vec<&'static str> {
-    let environment = &record.environment;
+    let environment = &record.generator().environment;
     let storage = environment.storage.as_ref();
     let device = storage
         .and_then(|s| s.device.as_ref())
@@ -93,7 +93,7 @@ mod tests {
             name: "a".into(),
             ..quoted("read", Summary::default())
         };
-        one.environment.cpu.model = Some("i7".into());
+        one.generator_mut().environment.cpu.model = Some("i7".into());
         one.started_at = "2024-11-30T00:00:00Z".into();
         let two = Record {
             name: "b".into(),

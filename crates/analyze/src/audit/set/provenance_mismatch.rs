@@ -87,7 +87,7 @@ fn instrument(record: &Record) -> Option<String> {
     match &record.source {
         Some(source) => Some(format!("{} {}", source.tool, source.version.as_ref()?)),
         None => {
-            let fathom = &record.environment.fathom;
+            let fathom = &record.generator().environment.fathom;
             let commit = fathom
                 .commit
                 .as_deref()
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn another_build_of_the_tool_is_a_warning() {
         let mut records = [placed(sound(), "a", 0, 0), placed(sound(), "b", 0, 1)];
-        records[0].environment.fathom.version = "0.1.0".into();
+        records[0].generator_mut().environment.fathom.version = "0.1.0".into();
         assert_eq!(run_on(check, &records), []);
-        records[1].environment.fathom.version = "0.2.0".into();
+        records[1].generator_mut().environment.fathom.version = "0.2.0".into();
         assert_eq!(
             only(&run_on(check, &records)),
             "the experiment was measured with fathom 0.1.0 and fathom 0.2.0"

@@ -61,10 +61,15 @@ fn fullest(record: &Record) -> Option<(f64, String)> {
         )
     });
     let cpu = record
+        .generator()
         .machine
         .busy_share
         .map(|share| (share, "the CPUs".to_owned()));
-    let devices = record.devices.iter().filter(|_| record.elapsed_ns > 0);
+    let devices = record
+        .generator()
+        .devices
+        .iter()
+        .filter(|_| record.elapsed_ns > 0);
     let device = devices.map(|device| {
         (
             device.busy_ns as f64 / record.elapsed_ns as f64,
@@ -125,7 +130,7 @@ mod tests {
     #[test]
     fn a_full_resource_unknown_ones_and_no_claim_are_silent() {
         let mut busy = users(3e6);
-        busy.machine.busy_share = Some(0.95);
+        busy.generator_mut().machine.busy_share = Some(0.95);
         assert_eq!(run_on(check, &[busy, claim()]), []);
         assert_eq!(run_on(check, &[claim()]), []);
         let mut of_another = claim();

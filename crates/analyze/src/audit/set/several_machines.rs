@@ -80,13 +80,13 @@ fn torn(slots: &[Slot<'_>]) -> usize {
 }
 
 fn machine(record: &Record) -> Option<&str> {
-    let system = &record.environment.system;
+    let system = &record.generator().environment.system;
     let name = system.machine_fingerprint.as_deref();
     name.or(system.hostname.as_deref())
 }
 
 fn boot(record: &Record) -> Option<&str> {
-    record.environment.system.boot_id.as_deref()
+    record.generator().environment.system.boot_id.as_deref()
 }
 
 #[cfg(test)]
@@ -101,8 +101,12 @@ mod tests {
             .map(|slot| {
                 let mut record = sound();
                 let (machine, boot) = place(slot);
-                record.environment.system.machine_fingerprint = Some(machine.into());
-                record.environment.system.boot_id = Some(boot.into());
+                record
+                    .generator_mut()
+                    .environment
+                    .system
+                    .machine_fingerprint = Some(machine.into());
+                record.generator_mut().environment.system.boot_id = Some(boot.into());
                 let arm = ["base", "candidate"][(slot % 2) as usize];
                 placed(record, arm, slot / 2, slot)
             })

@@ -8,13 +8,16 @@ use crate::audit::starved::RULE;
 use record::Record;
 
 pub(in crate::audit) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let lent =
-        |record: &Record| record.environment.system.hypervisor == Some(true) || is_cloud(record);
+    let lent = |record: &Record| {
+        record.generator().environment.system.hypervisor == Some(true) || is_cloud(record)
+    };
     let silent: Vec<Slot<'_>> = experiment
         .slots
         .iter()
         .filter(|(_, record)| {
-            record.source.is_some() && record.machine.steal_share.is_none() && lent(record)
+            record.source.is_some()
+                && record.generator().machine.steal_share.is_none()
+                && lent(record)
         })
         .copied()
         .collect();
@@ -51,18 +54,18 @@ mod tests {
     fn a_virtual_machine_without_an_account_is_found() {
         let mut record = quoted("write", Summary::default());
         assert_eq!(run_on(check, &[record.clone()]), []);
-        record.environment.system.vendor = Some("Amazon EC2".into());
+        record.generator_mut().environment.system.vendor = Some("Amazon EC2".into());
         assert!(
             only(&run_on(check, &[record.clone()])).starts_with("1 result is of a virtual machine")
         );
-        record.machine.steal_share = Some(0.0);
+        record.generator_mut().machine.steal_share = Some(0.0);
         assert_eq!(run_on(check, &[record]), []);
     }
 
     #[test]
     fn our_own_records_have_the_account() {
         let mut record = sound();
-        record.environment.system.hypervisor = Some(true);
+        record.generator_mut().environment.system.hypervisor = Some(true);
         assert_eq!(run_on(check, &[record]), []);
     }
 }

@@ -54,7 +54,7 @@ fn write_pace(page: &mut Page, record: &Record, load: &LoadAccount) {
 fn write_users(page: &mut Page, record: &Record, load: &LoadAccount) {
     if let Some(most) = load.users.iter().max() {
         let in_flight = if record.elapsed_ns > 0 {
-            record.generator.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns)
+            record.loops.in_flight_ns as f64 / lossless::u64_to_f64(record.elapsed_ns)
         } else {
             0.0
         };
@@ -96,9 +96,10 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     let each =
         |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
     let used = record
+        .generator()
         .process
         .user_ns
-        .saturating_add(record.process.system_ns);
+        .saturating_add(record.generator().process.system_ns);
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
@@ -108,23 +109,19 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     let cpu = format!(
         "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
         each(used),
-        each(record.process.user_ns),
-        each(record.process.system_ns)
+        each(record.generator().process.user_ns),
+        each(record.generator().process.system_ns)
     );
     page.fact("client cpu", &cpu);
-    if let Some(server) = load
-        .server
-        .as_ref()
-        .filter(|server| server.process.is_some())
-    {
-        let text = match (server.user_ns, server.system_ns) {
-            (Some(user), Some(system)) => format!(
+    for server in record.targets_watched().filter(|host| host.pid.is_some()) {
+        let text = match server.used() {
+            Some(used) => format!(
                 "{} an operation (user {}, system {})",
-                each(user + system),
-                each(user),
-                each(system)
+                each(used.user_ns + used.system_ns),
+                each(used.user_ns),
+                each(used.system_ns)
             ),
-            (_, _) => "unknown: the process went away".to_owned(),
+            None => "unknown: the process went away".to_owned(),
         };
         page.fact("server cpu", &text);
     }

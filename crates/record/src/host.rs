@@ -1,0 +1,165 @@
+//! What is known of the hosts of a trial: the one that Fathom ran on, and what it measured.
+
+use crate::{Environment, Record};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// What a host is in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostRole {
+    /// Fathom ran here.
+    #[default]
+    Generator,
+    /// What was measured ran here.
+    Target,
+}
+
+/// What is known of one host, or of one process or control group on it, over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostAccount {
+    pub role: HostRole,
+    /// What it is called, where its environment has no name for it: `process 4711`, `control group
+    /// /sys/fs/cgroup/s3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The process that was asked to be watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What was watched went away, and nothing is known of what it used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    pub environment: Environment,
+    pub calibration: Calibration,
+    /// Of Fathom, or of the target's own process with its children or control group.
+    pub process: ProcessAccount,
+    pub machine: MachineAccount,
+    /// Block devices under the target, the nearest first.
+    pub devices: Vec<DeviceAccount>,
+}
+
+impl HostAccount {
+    /// What the processes on it used; `None` where they went away.
+    #[must_use]
+    pub fn used(&self) -> Option<&ProcessAccount> {
+        (!self.gone).then_some(&self.process)
+    }
+}
+
+/// The account of a host of which nothing is known.
+static NOTHING_KNOWN: LazyLock<HostAccount> = LazyLock::new(HostAccount::default);
+
+impl Record {
+    /// The hosts that Fathom ran on.
+    pub fn generators(&self) -> impl Iterator<Item = &HostAccount> {
+        let hosts = self.hosts.iter();
+        hosts.filter(|host| host.role == HostRole::Generator)
+    }
+
+    /// The host that Fathom ran on. Where nobody says, and where it ran on several, it is one of
+    /// which nothing is known: what belongs to each of several hosts is no fact of the whole.
+    #[must_use]
+    pub fn generator(&self) -> &HostAccount {
+        let mut generators = self.generators();
+        let only = generators.next().filter(|_| generators.next().is_none());
+        only.unwrap_or(&NOTHING_KNOWN)
+    }
+
+    /// The same, to be written; it is added to a record that has none.
+    ///
+    /// # Panics
+    /// The record is of several hosts: none of them stands for the others.
+    pub fn generator_mut(&mut self) -> &mut HostAccount {
+        let count = self.generators().count();
+        assert!(count < 2, "a record of several hosts has no single account");
+        if count == 0 {
+            self.hosts.insert(0, HostAccount::default());
+        }
+        let mut hosts = self.hosts.iter_mut();
+        let generator = hosts.find(|host| host.role == HostRole::Generator);
+        generator.expect("one was added where there was none")
+    }
+
+    /// The hosts, and the processes on them, that served what was measured, where they were watched.
+    pub fn targets_watched(&self) -> impl Iterator<Item = &HostAccount> {
+        let hosts = self.hosts.iter();
+        hosts.filter(|host| host.role == HostRole::Target)
+    }
+
+    /// What served what was measured, where one was watched and did not go away.
+    #[must_use]
+    pub fn target(&self) -> Option<&HostAccount> {
+        self.targets_watched().find(|host| !host.gone)
+    }
+}
+
+/// The instrument's own cost on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// `tsc` or `clock_monotonic`.
+    pub clock: String,
+    pub clock_read_ns: f64,
+    /// One operation of the null engine at depth 1 and 32, full accounting.
+    pub null_operation_ns: BTreeMap<String, f64>,
+    /// Drift of the clock against `CLOCK_MONOTONIC` over the run.
+    pub clock_drift_ns: Option<i64>,
+    /// How much later than asked a sleep of this thread ends, median.
+    pub sleep_overshoot_ns: Option<u64>,
+}
+
+/// This process over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessAccount {
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub major_faults: u64,
+    pub minor_faults: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub max_resident_bytes: u64,
+    /// Bytes that this process caused to be read from and sent to storage.
+    pub storage_read_bytes: Option<u64>,
+    pub storage_written_bytes: Option<u64>,
+}
+
+/// The whole machine over the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineAccount {
+    /// Shares of all CPU time, 0 to 1.
+    pub busy_share: Option<f64>,
+    pub steal_share: Option<f64>,
+    pub iowait_share: Option<f64>,
+    /// Time some task waited for the resource.
+    pub pressure_cpu_ns: Option<u64>,
+    pub pressure_io_ns: Option<u64>,
+    pub pressure_memory_ns: Option<u64>,
+    pub throttled_ns: Option<u64>,
+    pub dirty_before_bytes: Option<u64>,
+    pub dirty_after_bytes: Option<u64>,
+    pub swapped_pages: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceAccount {
+    pub name: String,
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
+    pub flushes: Option<u64>,
+    pub busy_ns: u64,
+    /// Time of all requests at the device, summed.
+    pub queue_ns: u64,
+    /// Requests that were joined to one already waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads_merged: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_merged: Option<u64>,
+    /// Time of the requests that read, summed, and of those that write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_ns: Option<u64>,
+}
