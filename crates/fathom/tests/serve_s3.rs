@@ -17,6 +17,8 @@ mod forms;
 mod handoff;
 #[path = "serve_s3/hostile.rs"]
 mod hostile;
+#[path = "serve_s3/lists.rs"]
+mod lists;
 #[path = "serve_s3/locks.rs"]
 mod locks;
 #[path = "serve_s3/options.rs"]

@@ -1,14 +1,16 @@
 //! Which operation needs which permission, decided before a request's body is read.
 
+mod listed;
 mod operations;
 
 pub(crate) use operations::{OPERATIONS, actions, counted};
 
+use crate::acl::Ownership;
 use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Place, Policy, Verdict};
 use crate::question::{Question, pairs};
-use crate::storage::{BucketDocument, ObjectStore, StorageError};
+use crate::storage::{BucketDocument, ObjectStore, StorageError, VersionId};
 use house::{Peer, Sighting};
 use http::{HeaderMap, HeaderValue};
 use operations::{ADDED, MAKERS, Need, Operation, PARTS};
@@ -22,10 +24,12 @@ pub(crate) struct Asking<'a> {
     pub(crate) circumstances: Circumstances<'a>,
 }
 
-/// Decides by the keys' permissions and the buckets' policies.
+/// Decides by the keys' permissions, the buckets' policies and the access control lists.
 pub(crate) struct Access {
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// Of buckets that say nothing of it.
+    pub(crate) ownership: Ownership,
 }
 
 /// Where a request leaves that its signature is right and that it may be done, so that it can be
@@ -45,8 +49,8 @@ impl Passed {
 pub(crate) struct Deed<'a> {
     pub(crate) operation: &'a str,
     pub(crate) place: Option<Place<'a>>,
-    /// Whether a version is named, to which other actions apply than to the current object.
-    pub(crate) names_version: bool,
+    /// The version that is named, to which other actions apply than to the current object.
+    pub(crate) version: Option<VersionId>,
 }
 
 impl<'a> Deed<'a> {
@@ -54,15 +58,12 @@ impl<'a> Deed<'a> {
         Self {
             operation,
             place,
-            names_version: false,
+            version: None,
         }
     }
 
-    pub(crate) fn of_version(self, names_version: bool) -> Self {
-        Self {
-            names_version,
-            ..self
-        }
+    pub(crate) fn of_version(self, version: Option<VersionId>) -> Self {
+        Self { version, ..self }
     }
 
     /// The actions that a policy knows it by.
@@ -71,7 +72,7 @@ impl<'a> Deed<'a> {
         known: &Operation,
         headers: &HeaderMap,
     ) -> impl Iterator<Item = &'static str> {
-        let own = if self.names_version && !known.of_version.is_empty() {
+        let own = if self.version.is_some() && !known.of_version.is_empty() {
             known.of_version
         } else {
             known.actions
@@ -131,14 +132,16 @@ impl Access {
         }
         let written = self.written(bucket);
         let may = |(key, names_version): &(&str, bool)| {
-            let deed = Deed::new(operation, Some((bucket, Some(key)))).of_version(*names_version);
+            // Which version it is makes no difference to what may be done with many objects at once.
+            let version = names_version.then_some(VersionId::NEVER);
+            let deed = Deed::new(operation, Some((bucket, Some(key)))).of_version(version);
             self.grants(&written, asker, deed, circumstances)
         };
         objects.iter().map(may).collect()
     }
 
-    /// All actions of what is asked must be granted, each by the policy or by what the key was
-    /// given.
+    /// All actions of what is asked must be granted, each by the policy, by what the key was given
+    /// or by an access control list.
     fn grants(
         &self,
         written: &Written,
@@ -162,11 +165,14 @@ impl Access {
                 (Verdict::Deny, _, _) => false,
                 (Verdict::Allow, _, _) => operation.need != Need::Admin,
                 (Verdict::Silent, Need::Key, Some(_)) => true,
-                (Verdict::Silent, Need::Bucket(permission), Some(access)) => deed
-                    .place
-                    .is_some_and(|(bucket, _)| self.keyring.permits(access, bucket, permission)),
-                (Verdict::Silent, Need::Policy | Need::Admin, Some(_))
-                | (Verdict::Silent, _, None) => false,
+                (Verdict::Silent, Need::Bucket(permission), Some(access))
+                    if deed.place.is_some_and(|(bucket, _)| {
+                        self.keyring.permits(access, bucket, permission)
+                    }) =>
+                {
+                    true
+                }
+                (Verdict::Silent, _, _) => self.is_listed(asker, action, deed),
             }
         })
     }
@@ -186,7 +192,10 @@ impl Access {
     fn check_list(&self, asker: Option<&str>, bucket: &str) -> S3Result<()> {
         let permitted =
             asker.is_some_and(|access| self.keyring.permits(access, bucket, Permission::Write));
-        if permitted || matches!(self.written(bucket), Written::Policy(..)) {
+        if permitted
+            || matches!(self.written(bucket), Written::Policy(..))
+            || self.lists_deletion(asker, bucket)
+        {
             Ok(())
         } else {
             Err(denied())
@@ -279,6 +288,16 @@ fn check_overrides(asker: Option<&str>, uri: &http::Uri) -> S3Result<()> {
     Ok(())
 }
 
+/// The version in a query; one that cannot be is none that there is.
+fn named_version(uri: &http::Uri) -> VersionId {
+    let pairs = pairs(uri);
+    let found = pairs.iter().find(|(name, _)| name == "versionId");
+    let version = found.map(|(_, text)| crate::protocol::version(Some(text)));
+    version
+        .and_then(|version| version.ok().flatten())
+        .unwrap_or(VersionId::NEVER)
+}
+
 pub(crate) fn denied() -> S3Error {
     s3_error!(AccessDenied, "Access Denied")
 }
@@ -325,6 +344,7 @@ impl S3Access for Access {
             query: context.uri().query(),
             headers: context.headers(),
         };
+        let version = question.names_version.then(|| named_version(context.uri()));
         let path = context.s3_path();
         let place = path
             .get_bucket_name()
@@ -333,12 +353,12 @@ impl S3Access for Access {
             (Some((bucket, _)), "DeleteObjects") => self.check_list(asker, bucket)?,
             (place, name) => self.decide(
                 asker,
-                Deed::new(name, place).of_version(question.names_version),
+                Deed::new(name, place).of_version(version),
                 &circumstances,
             )?,
         }
         if let (Some((bucket, Some(key))), "GetObject" | "HeadObject", false) =
-            (place, name.as_str(), question.names_version)
+            (place, name.as_str(), version.is_some())
         {
             self.hide_absence(asker, bucket, key, &circumstances)?;
         }
@@ -375,6 +395,7 @@ mod tests {
         Access {
             keyring: Arc::new(Keyring::parse(keys).unwrap()),
             store,
+            ownership: Ownership::default(),
         }
     }
 
@@ -621,8 +642,8 @@ mod tests {
         let access = access();
         for (operation, current, of_version) in DOCUMENTED {
             for (names_version, needed) in [(false, current), (true, of_version)] {
-                let deed =
-                    Deed::new(operation, Some(("open", Some("k")))).of_version(names_version);
+                let deed = Deed::new(operation, Some(("open", Some("k"))))
+                    .of_version(names_version.then_some(VersionId::NEVER));
                 allowing(&access, needed);
                 assert!(
                     access.decide(None, deed, &nowhere()).is_ok(),

@@ -1,6 +1,7 @@
 //! Doors for the fuzz targets in `fuzz/`: a server without sockets, and readers that are private
 //! otherwise.
 
+use crate::acl::Ownership;
 use crate::front::Front;
 use crate::keyring::{Keyring, KeyringError};
 use crate::pages::Account;
@@ -60,6 +61,7 @@ impl InMemory {
             requests: None,
             idle: Duration::from_secs(60),
             lifecycle_day: Duration::from_secs(86_400),
+            ownership: Ownership::ObjectWriter,
         };
         let runtime = runtime.expect("threads can be started");
         let within = runtime.enter();

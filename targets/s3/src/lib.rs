@@ -5,11 +5,11 @@
 //! `s3s`; what they mean is `protocol`. Before it stands `front`, with the server's own pages and
 //! browsers' questions, as a site of `house`, which has sockets, misbehaviour and counters.
 //! With the feature `fuzzing` there are doors for `fuzz/`, which nothing else uses.
-//! Absent on purpose: server-side encryption, access control lists beyond their read-out, several
-//! hosts.
+//! Absent on purpose: server-side encryption, several hosts.
 #![forbid(unsafe_code)]
 
 mod access;
+mod acl;
 mod amend;
 mod arrival;
 mod cors;
@@ -32,6 +32,7 @@ mod server;
 mod signed;
 mod storage;
 
+pub use acl::Ownership;
 pub use front::OPERATION_KINDS;
 pub use house::TlsFiles;
 pub use keyring::{Keyring, KeyringError, Permission};

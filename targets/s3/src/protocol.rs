@@ -3,6 +3,7 @@
 //! Requests arrive here authenticated and permitted. Operations that are not below answer
 //! `NotImplemented`, by the library's defaults.
 
+mod acls;
 mod buckets;
 mod checksums;
 mod convert;
@@ -23,7 +24,7 @@ mod tags;
 mod undone;
 
 pub(crate) use checksums::{Hashes, content_md5, given_in};
-pub(crate) use convert::{invalid_argument, milliseconds, timestamp, url_encoded};
+pub(crate) use convert::{invalid_argument, milliseconds, owner, timestamp, url_encoded, version};
 pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
 pub(crate) use finished::Finished;
 pub(crate) use tags::{Tagged, from_document as tags_of};
@@ -182,7 +183,7 @@ impl Protocol {
         headers: &http::HeaderMap,
     ) -> S3Result<()> {
         let place = (source.bucket.as_str(), Some(source.key.as_str()));
-        let deed = Deed::new("GetObject", Some(place)).of_version(source.version.is_some());
+        let deed = Deed::new("GetObject", Some(place)).of_version(source.version);
         self.access.decide(
             asker,
             deed,
@@ -329,6 +330,7 @@ mod tests {
         let access = Arc::new(Access {
             keyring,
             store: Arc::clone(&store),
+            ownership: crate::acl::Ownership::default(),
         });
         Protocol {
             store,

@@ -1,6 +1,7 @@
 //! A server: its options, what it is made of, and what it does besides answering.
 
 use crate::access::{Access, counted};
+use crate::acl::Ownership;
 use crate::forms::Forms;
 use crate::front::Front;
 use crate::journal::Journal;
@@ -41,6 +42,9 @@ pub struct ServerOptions {
     pub idle: Duration,
     /// What lifecycle rules mean by a day.
     pub lifecycle_day: Duration,
+    /// Whose the objects of a bucket are that says nothing of it, and so whether it has access
+    /// control lists.
+    pub ownership: Ownership,
 }
 
 /// Why a server did not start, or ended.
@@ -83,6 +87,7 @@ fn service(options: &ServerOptions, account: &Account, pages: &Arc<Pages>) -> S3
     let access = || Access {
         keyring: Arc::clone(&account.keyring),
         store: Arc::clone(&account.store),
+        ownership: options.ownership,
     };
     let protocol = Protocol {
         store: Arc::clone(&account.store),
@@ -203,6 +208,7 @@ mod tests {
             requests: None,
             idle: IDLE,
             lifecycle_day: IDLE,
+            ownership: Ownership::default(),
         };
         let account = Account::new(&mut options, &store);
         Arc::new(front(&mut options, &account, Wakes::of_runtime()))

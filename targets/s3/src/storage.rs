@@ -5,6 +5,7 @@
 //! therefore decided inside the store, in the order in which writes take effect. All calls block;
 //! those that only read metadata touch no disk when it is cached.
 
+mod acl;
 mod bucket;
 mod claim;
 mod codec;
@@ -43,6 +44,8 @@ mod model;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use acl::Public;
+pub use acl::{Acl, Grant, Grantee, Right};
 pub use bucket::{Bucket, BucketDocument, NewBucket, Versioning};
 pub use conditions::{Conditions, EtagCondition, SourceConditions};
 pub use engine::{open_disk, open_memory};
@@ -143,6 +146,14 @@ pub trait ObjectStore: Send + Sync {
         key: &str,
         version: Option<VersionId>,
         tags: Tags,
+    ) -> StorageResult<VersionId>;
+    /// Replaces the access control list of one version. Errors: as for `head`.
+    fn set_acl(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        acl: Option<Acl>,
     ) -> StorageResult<VersionId>;
     /// Changes until when one version is kept. Errors: as for `head`; `NoObjectLock`, `Locked`,
     /// `RetentionPassed`.

@@ -4,8 +4,8 @@ use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use s3::{
-    Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, ServerOptions, Space, StorageOptions,
-    SyncPolicy, TlsFiles, WallClock,
+    Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, Ownership, ServerOptions, Space,
+    StorageOptions, SyncPolicy, TlsFiles, WallClock,
 };
 use std::io::Write;
 use std::net::SocketAddr;
@@ -73,6 +73,15 @@ pub(super) fn command() -> Command {
             value("log", "WHAT", "What is written to the standard error besides errors: requests, a line for each")
                 .value_parser(["requests"]),
         )
+        .arg(
+            value(
+                "object-ownership",
+                "NAME",
+                "Of buckets that are made without: BucketOwnerEnforced has no access control lists, the others have",
+            )
+            .value_parser(["BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"])
+            .default_value("BucketOwnerEnforced"),
+        )
         .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
         .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))
         .arg(value("lifecycle-day", "DURATION", "What a day of lifecycle rules is, to try them out").default_value("24h"))
@@ -134,6 +143,10 @@ fn sync_policy(spec: &str) -> Result<SyncPolicy> {
             format!("`{spec}` is none of always, interval, interval=100ms and never"),
         )),
     }
+}
+
+fn ownership(name: &str) -> Result<Ownership> {
+    Ownership::parse(name).ok_or_else(|| wrong("object-ownership", format!("`{name}` is none")))
 }
 
 fn keyring(matches: &ArgMatches) -> Result<Keyring> {
@@ -213,6 +226,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         log,
         idle: duration(matches, "idle")?,
         lifecycle_day: duration(matches, "lifecycle-day")?,
+        ownership: ownership(text(matches, "object-ownership"))?,
     };
     // A connection takes a file, and 256 objects stay open.
     let _whatever_it_is = sys::raise_file_limit();

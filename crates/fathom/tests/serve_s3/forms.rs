@@ -403,7 +403,10 @@ fn a_bucket_begins_with_its_tags_and_its_owner_owns_all() {
             .error(),
         (400, "InvalidTag".into())
     );
-    let writer = Request::new("PUT", "/other").header("x-amz-object-ownership", "ObjectWriter");
-    assert_eq!(client.send(writer).error(), (501, "NotImplemented".into()));
+    let unknown = Request::new("PUT", "/other").header("x-amz-object-ownership", "Everybody");
+    assert_eq!(
+        client.send(unknown).error(),
+        (400, "InvalidArgument".into())
+    );
     assert_eq!(client.call("HEAD", "/other").status, 404);
 }

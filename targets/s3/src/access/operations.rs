@@ -233,11 +233,12 @@ pub(crate) fn actions() -> impl Iterator<Item = &'static str> {
 }
 
 /// What these headers ask for besides the operation, and the action that it takes.
-pub(super) const ADDED: [(&str, &str); 8] = [
+pub(super) const ADDED: [(&str, &str); 9] = [
     ("x-amz-acl", "s3:PutObjectAcl"),
     ("x-amz-grant-full-control", "s3:PutObjectAcl"),
     ("x-amz-grant-read", "s3:PutObjectAcl"),
     ("x-amz-grant-read-acp", "s3:PutObjectAcl"),
+    ("x-amz-grant-write", "s3:PutObjectAcl"),
     ("x-amz-grant-write-acp", "s3:PutObjectAcl"),
     ("x-amz-object-lock-legal-hold", "s3:PutObjectLegalHold"),
     ("x-amz-object-lock-mode", "s3:PutObjectRetention"),

@@ -2,6 +2,7 @@
 
 use super::errors::malformed_xml;
 use super::{Asked, Protocol, convert, tags, undone};
+use crate::acl::Ownership;
 use crate::documents;
 use crate::storage::{BucketDocument, BucketLock, NewBucket, StorageError, Tags};
 use s3s::dto::*;
@@ -12,30 +13,12 @@ const MOST_BUCKETS: i32 = 10_000;
 /// The region that S3 had first, which is named by nothing.
 const FIRST_REGION: &str = "us-east-1";
 
-/// What a bucket begins with besides its name. Errors: `InvalidArgument`, `NotImplemented`,
-/// `MalformedXML`, `InvalidTag`.
+/// What a bucket begins with besides its name and its list. Errors: `MalformedXML`, `InvalidTag`.
 fn documents_of(
-    ownership: Option<&ObjectOwnership>,
+    ownership: Ownership,
     configuration: Option<&str>,
 ) -> S3Result<Vec<(BucketDocument, Vec<u8>)>> {
-    match ownership.map(ObjectOwnership::as_str) {
-        None | Some(ObjectOwnership::BUCKET_OWNER_ENFORCED) => {}
-        Some(ObjectOwnership::BUCKET_OWNER_PREFERRED | ObjectOwnership::OBJECT_WRITER) => {
-            return Err(s3_error!(
-                NotImplemented,
-                "The only ownership is BucketOwnerEnforced"
-            ));
-        }
-        Some(_) => {
-            return Err(convert::invalid_argument(
-                "Invalid x-amz-object-ownership header",
-            ));
-        }
-    }
-    let object_ownership = ObjectOwnership::from_static(ObjectOwnership::BUCKET_OWNER_ENFORCED);
-    let controls = OwnershipControls {
-        rules: vec![OwnershipControlsRule { object_ownership }],
-    };
+    let controls = documents::ownership_controls(ownership);
     let mut kept = vec![(
         BucketDocument::Ownership,
         documents::written(&controls).ok_or_else(malformed_xml)?,
@@ -126,7 +109,7 @@ impl Protocol {
                 "This server's own pages have the name of that bucket"
             ));
         }
-        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
+        undone::check(&headers)?;
         let named = input
             .create_bucket_configuration
             .and_then(|given| given.location_constraint);
@@ -138,13 +121,20 @@ impl Protocol {
                 self.region
             ));
         }
-        let documents = documents_of(
-            input.object_ownership.as_ref(),
-            bucket_configuration.as_deref(),
-        )?;
+        let owner = access_key.unwrap_or_default();
+        let ownership = match &input.object_ownership {
+            None => self.access.ownership,
+            Some(named) => Ownership::parse(named.as_str()).ok_or_else(|| {
+                convert::invalid_argument("Invalid x-amz-object-ownership header")
+            })?,
+        };
+        let acl = self.new_bucket_acl(&owner, &headers, ownership)?;
+        let has_list = acl.is_some();
+        let mut documents = documents_of(ownership, bucket_configuration.as_deref())?;
+        documents.extend(acl);
         let lock = (input.object_lock_enabled_for_bucket == Some(true)).then(BucketLock::default);
         let new = NewBucket {
-            owner: access_key.unwrap_or_default(),
+            owner,
             region: self.region.clone(),
             lock,
             documents,
@@ -157,10 +147,11 @@ impl Protocol {
         {
             Ok(()) => Ok(CreateBucketOutput { location }),
             // The oldest region of AWS takes a bucket that is one's own already; all others refuse
-            // it.
+            // it. A list that it would begin with is not what it has.
             Err(error)
                 if *error.code() == S3ErrorCode::BucketAlreadyOwnedByYou
-                    && self.region == FIRST_REGION =>
+                    && self.region == FIRST_REGION
+                    && !has_list =>
             {
                 Ok(CreateBucketOutput { location })
             }

@@ -2,7 +2,7 @@
 
 use super::checksums::{Hashes, set_checksums};
 use super::convert::{self, given_headers};
-use super::{Asked, Protocol, locks, tags, undone};
+use super::{Asked, Protocol, asking, locks, tags, undone};
 use crate::access::Deed;
 use crate::policy::Circumstances;
 use crate::storage::{
@@ -11,7 +11,7 @@ use crate::storage::{
 };
 use s3s::dto::{
     CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopyPartResult, CopySource,
-    MetadataDirective, TaggingDirective, UploadPartCopyInput, UploadPartCopyOutput,
+    UploadPartCopyInput, UploadPartCopyOutput,
 };
 use s3s::{S3Result, s3_error};
 use std::ops::Range;
@@ -60,10 +60,6 @@ macro_rules! source_object {
 }
 
 impl Protocol {
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub(super) async fn copy_object(
         &self,
         asked: Asked<CopyObjectInput>,
@@ -75,87 +71,36 @@ impl Protocol {
             headers,
             ..
         } = asked;
-        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
+        undone::check(&headers)?;
         let mut source = source_object!(input);
-        self.check_source(access_key.as_deref(), &source, peer, &headers)?;
+        let asker = access_key.as_deref();
+        self.check_source(asker, &source, peer, &headers)?;
         let lock = locks::given_lock!(input)?;
         let bucket = self.check_bucket(&input.bucket)?;
         self.check_lock(&bucket, &lock)?;
-        let replaces = directive(
-            input
-                .metadata_directive
-                .as_ref()
-                .map(MetadataDirective::as_str),
-        )?;
-        let retags = directive(
-            input
-                .tagging_directive
-                .as_ref()
-                .map(TaggingDirective::as_str),
-        )?;
-        let itself =
-            source.bucket == input.bucket && source.key == input.key && source.version.is_none();
-        if itself
-            && !replaces
-            && input.storage_class.is_none()
-            && input.website_redirect_location.is_none()
-        {
-            return Err(s3_error!(
-                InvalidRequest,
-                "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes."
-            ));
-        }
+        let acl = self.new_acl(&bucket, asker, &headers)?;
+        let replaces = directive(input.metadata_directive.as_ref().map(|text| text.as_str()))?;
+        let retags = directive(input.tagging_directive.as_ref().map(|text| text.as_str()))?;
+        check_itself(&input, &source, replaces)?;
         let found = self.found(
             self.store.head(&source.bucket, &source.key, source.version),
             source.version.is_none(),
         )?;
-        if found.size > MOST_BYTES {
-            return Err(s3_error!(
-                InvalidRequest,
-                "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
-            ));
-        }
+        check_size(&found)?;
         let metadata = replaced(&mut input, replaces, &found)?;
-        let tags = if retags {
-            Some(tags::from_header(input.tagging.as_deref())?)
-        } else {
-            None
+        let tags = match retags {
+            true => Some(tags::from_header(input.tagging.as_deref())?),
+            false => None,
         };
         if tags.is_none() && !found.content.tags.is_empty() {
-            self.check_tags_copied(
-                access_key.as_deref(),
-                &source,
-                (&input.bucket, &input.key),
-                &Circumstances {
-                    peer,
-                    query: None,
-                    headers: &headers,
-                },
-            )?;
+            let circumstances = asking(asker, peer, &headers).circumstances;
+            let to = (input.bucket.as_str(), input.key.as_str());
+            self.check_tags_copied(asker, &source, to, &circumstances)?;
         }
-        let named = input
-            .checksum_algorithm
-            .as_ref()
-            .map(|name| convert::algorithm(name.as_str()))
-            .transpose()?;
-        let checksums = match named {
-            Some(algorithm)
-                if found
-                    .content
-                    .checksums
-                    .iter()
-                    .all(|kept| kept.algorithm != algorithm) =>
-            {
-                Some(vec![
-                    self.computed(&source, Some(found.version), None, algorithm)
-                        .await?,
-                ])
-            }
-            Some(_) | None => None,
-        };
-        if checksums.is_some() {
-            pin(&mut source, &found);
-        }
+        let named = input.checksum_algorithm.as_ref();
+        let checksums = self
+            .checksums_of_copy(named.map(|name| name.as_str()), &mut source, &found)
+            .await?;
         let versioned = self.is_versioned(&source.bucket)?;
         let copy = CopyObject {
             source,
@@ -165,6 +110,7 @@ impl Protocol {
             tags,
             checksums,
             lock,
+            acl,
             conditions: convert::conditions(None, None),
         };
         let made = self.blocking(move |store| store.copy_object(copy)).await?;
@@ -182,6 +128,27 @@ impl Protocol {
         })
     }
 
+    /// The checksums of a copy that is to have one which its source has not. Errors:
+    /// `InvalidRequest`.
+    async fn checksums_of_copy(
+        &self,
+        named: Option<&str>,
+        source: &mut SourceObject,
+        found: &ObjectVersion,
+    ) -> S3Result<Option<Vec<Checksum>>> {
+        let Some(algorithm) = named.map(convert::algorithm).transpose()? else {
+            return Ok(None);
+        };
+        let mut kept = found.content.checksums.iter();
+        if kept.any(|kept| kept.algorithm == algorithm) {
+            return Ok(None);
+        }
+        let computed = self.computed(source, Some(found.version), None, algorithm);
+        let checksums = vec![computed.await?];
+        pin(source, found);
+        Ok(Some(checksums))
+    }
+
     pub(super) async fn upload_part_copy(
         &self,
         asked: Asked<UploadPartCopyInput>,
@@ -193,7 +160,7 @@ impl Protocol {
             headers,
             ..
         } = asked;
-        undone::check(&headers, None)?;
+        undone::check_part(&headers)?;
         let mut source = source_object!(input);
         self.check_source(access_key.as_deref(), &source, peer, &headers)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
@@ -256,7 +223,7 @@ impl Protocol {
             "GetObjectTagging",
             Some((&source.bucket, Some(&source.key))),
         )
-        .of_version(source.version.is_some());
+        .of_version(source.version);
         self.access.decide(asker, read, circumstances)?;
         self.access.decide(
             asker,
@@ -290,6 +257,34 @@ impl Protocol {
         let computed = hashes.finish(None)?.pop();
         computed.ok_or_else(|| self.refused(StorageError::Closed))
     }
+}
+
+/// Refuses a copy of an object to itself that would change nothing. Errors: `InvalidRequest`.
+fn check_itself(input: &CopyObjectInput, source: &SourceObject, replaces: bool) -> S3Result<()> {
+    let itself =
+        source.bucket == input.bucket && source.key == input.key && source.version.is_none();
+    if itself
+        && !replaces
+        && input.storage_class.is_none()
+        && input.website_redirect_location.is_none()
+    {
+        return Err(s3_error!(
+            InvalidRequest,
+            "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes."
+        ));
+    }
+    Ok(())
+}
+
+/// Errors: `InvalidRequest`.
+fn check_size(source: &ObjectVersion) -> S3Result<()> {
+    if source.size > MOST_BYTES {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
+        ));
+    }
+    Ok(())
 }
 
 /// What is copied is what was read: an object that was written over in between is not.

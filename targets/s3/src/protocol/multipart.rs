@@ -29,20 +29,23 @@ impl Protocol {
         asked: Asked<CreateMultipartUploadInput>,
     ) -> S3Result<CreateMultipartUploadOutput> {
         let lock = locks::given_lock!(asked.input)?;
-        self.check_lock(&self.check_bucket(&asked.input.bucket)?, &lock)?;
+        let found = self.check_bucket(&asked.input.bucket)?;
+        self.check_lock(&found, &lock)?;
         let Asked {
             mut input,
             access_key,
             headers,
             ..
         } = asked;
-        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
+        undone::check(&headers)?;
+        let acl = self.new_acl(&found, access_key.as_deref(), &headers)?;
         let content = Content {
             headers: given_headers!(input).kept()?,
             user: convert::user_metadata(input.metadata.take())?,
             tags: tags::from_header(input.tagging.as_deref())?,
             checksums: Vec::new(),
             lock,
+            acl,
         };
         let algorithm = input
             .checksum_algorithm
@@ -89,7 +92,7 @@ impl Protocol {
             sighting,
             ..
         } = asked;
-        undone::check(&headers, None)?;
+        undone::check_part(&headers)?;
         check_length(input.content_length)?;
         let number = u32::try_from(input.part_number).unwrap_or(0);
         let upload = self.stored(self.store.begin_part(
@@ -365,7 +368,10 @@ impl Protocol {
             &input.upload_id,
             &query,
         ))?;
-        let owner = convert::owner(&self.check_bucket(&input.bucket)?.owner);
+        let owner = match &upload.content.acl {
+            Some(acl) => convert::owner(&acl.owner),
+            None => convert::owner(&self.check_bucket(&input.bucket)?.owner),
+        };
         let last = page.parts.last().map_or(after, |part| part.number);
         Ok(ListPartsOutput {
             bucket: Some(input.bucket),
@@ -417,7 +423,12 @@ impl Protocol {
                     initiated: Some(convert::timestamp(listed.started_ms)),
                     initiator: Some(initiator(listed.initiator)),
                     key: Some(encoding.write(listed.key)),
-                    owner: Some(owner.clone()),
+                    owner: Some(
+                        listed
+                            .owner
+                            .as_deref()
+                            .map_or_else(|| owner.clone(), convert::owner),
+                    ),
                     storage_class: Some(storage_class(listed.storage_class)),
                     upload_id: Some(listed.upload),
                     checksum_algorithm: listed

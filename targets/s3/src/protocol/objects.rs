@@ -5,7 +5,7 @@ use super::convert::{self, given_headers};
 use super::intake::{Intake, Upload, receive};
 use super::{Answered, Asked, Protocol, locks, tags, undone};
 use crate::lifecycle;
-use crate::storage::{ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
+use crate::storage::{Bucket, ChecksumAlgorithm, Content, ObjectVersion, PutFinish, Versioning};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectAttributesInput,
     GetObjectAttributesOutput, GetObjectAttributesParts, GetObjectTaggingInput,
@@ -38,7 +38,7 @@ pub(super) fn trailer(headers: &http::HeaderMap) -> Option<&str> {
 /// What a PUT says of its object before the bytes come: the hashes to take on the way, and how it
 /// is finished.
 macro_rules! announced {
-    ($input:expr, $headers:expr, $given:expr) => {{
+    ($input:expr, $headers:expr, $given:expr, $acl:expr) => {{
         let named = $input.checksum_algorithm.as_ref().map(|name| name.as_str());
         let hashes = Hashes::new($given, trailer(&$headers), named, None)?;
         let content = Content {
@@ -47,6 +47,7 @@ macro_rules! announced {
             tags: tags::from_header($input.tagging.as_deref())?,
             checksums: Vec::new(),
             lock: locks::given_lock!($input)?,
+            acl: $acl,
         };
         let finish = PutFinish {
             content,
@@ -96,14 +97,13 @@ impl Protocol {
     /// Takes the bytes in and makes the object; answers it with the versioning of its bucket.
     async fn put(
         &self,
-        (bucket, key): (&str, &str),
+        (found, key): (Bucket, &str),
         body: Option<StreamingBlob>,
         (hashes, finish): (Hashes, PutFinish),
         trailers: Option<TrailingHeaders>,
     ) -> S3Result<(ObjectVersion, Versioning)> {
-        let found = self.check_bucket(bucket)?;
         self.check_lock(&found, &finish.content.lock)?;
-        let upload = Upload::Object(self.stored(self.store.begin_put(bucket, key))?);
+        let upload = Upload::Object(self.stored(self.store.begin_put(&found.name, key))?);
         let received = receive(Intake::new(upload, hashes), body).await?;
         let made = received
             .into_object(finish, trailers)
@@ -119,20 +119,18 @@ impl Protocol {
         let Asked {
             mut input,
             headers,
+            access_key,
             trailers,
             sighting,
             ..
         } = asked;
-        undone::check(&headers, input.acl.as_ref().map(|acl| acl.as_str()))?;
+        undone::check(&headers)?;
         check_length(input.content_length)?;
-        let announced = announced!(input, headers, checksums::given_in(&headers)?);
+        let bucket = self.check_bucket(&input.bucket)?;
+        let acl = self.new_acl(&bucket, access_key.as_deref(), &headers)?;
+        let announced = announced!(input, headers, checksums::given_in(&headers)?, acl);
         let (made, versioning) = self
-            .put(
-                (&input.bucket, &input.key),
-                input.body.take(),
-                announced,
-                trailers,
-            )
+            .put((bucket, &input.key), input.body.take(), announced, trailers)
             .await?;
         if let Some(sighting) = sighting {
             sighting.took(made.size);

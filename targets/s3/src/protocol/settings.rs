@@ -1,7 +1,8 @@
 //! What a bucket is told of itself: versioning, tags, CORS, policy, lifecycle, and the read-outs
 //! that clients expect.
 
-use super::{Asked, Protocol, convert, tags, undone};
+use super::{Asked, Protocol, tags};
+use crate::acl::Ownership;
 use crate::documents;
 use crate::lifecycle;
 use crate::policy::Policy;
@@ -27,33 +28,8 @@ fn public_access_block_missing() -> S3Error {
     )
 }
 
-/// Takes an ACL that says what is so anyway, canned or as the list that was read out. Errors:
-/// `AccessControlListNotSupported`.
-fn check_grants(
-    canned: Option<&str>,
-    list: Option<&AccessControlPolicy>,
-    own: &[Grant],
-) -> S3Result<()> {
-    let named = |grant: &Grant| {
-        (
-            grant
-                .grantee
-                .as_ref()
-                .and_then(|grantee| grantee.id.clone()),
-            grant.permission.clone(),
-        )
-    };
-    let grants = list.and_then(|list| list.grants.as_ref());
-    if canned.is_none()
-        && grants.is_some_and(|grants| grants.iter().map(named).eq(own.iter().map(named)))
-    {
-        return Ok(());
-    }
-    undone::check_acl(canned.or(Some("a list of grants")))
-}
-
 impl Protocol {
-    async fn keep(
+    pub(super) async fn keep(
         &self,
         bucket: String,
         document: BucketDocument,
@@ -369,15 +345,15 @@ impl Protocol {
         asked: Asked<PutBucketOwnershipControlsInput>,
     ) -> S3Result<PutBucketOwnershipControlsOutput> {
         let controls = asked.input.ownership_controls;
-        if controls
-            .rules
-            .iter()
-            .any(|rule| rule.object_ownership.as_str() != ObjectOwnership::BUCKET_OWNER_ENFORCED)
-        {
-            return Err(s3_error!(
-                NotImplemented,
-                "The only ownership is BucketOwnerEnforced"
-            ));
+        let named = match &controls.rules[..] {
+            [rule] => Ownership::parse(rule.object_ownership.as_str()),
+            _ => None,
+        };
+        let bucket = self.check_bucket(&asked.input.bucket)?;
+        match named {
+            Some(Ownership::BucketOwnerEnforced) => self.check_lists_end(&bucket)?,
+            Some(Ownership::BucketOwnerPreferred | Ownership::ObjectWriter) => {}
+            None => return Err(super::malformed_xml()),
         }
         let text = documents::written(&controls).ok_or_else(unwritable)?;
         self.keep(asked.input.bucket, BucketDocument::Ownership, Some(text))
@@ -392,85 +368,6 @@ impl Protocol {
         self.keep(asked.input.bucket, BucketDocument::Ownership, None)
             .await?;
         Ok(DeleteBucketOwnershipControlsOutput::default())
-    }
-
-    fn full_control(&self, bucket: &str) -> S3Result<(Owner, Vec<Grant>)> {
-        let owner = convert::owner(&self.check_bucket(bucket)?.owner);
-        let grantee = Grantee {
-            display_name: owner.display_name.clone(),
-            email_address: None,
-            id: owner.id.clone(),
-            type_: Type::from_static(Type::CANONICAL_USER),
-            uri: None,
-        };
-        Ok((
-            owner,
-            vec![Grant {
-                grantee: Some(grantee),
-                permission: Some(Permission::from_static(Permission::FULL_CONTROL)),
-            }],
-        ))
-    }
-
-    pub(super) async fn get_bucket_acl(
-        &self,
-        asked: Asked<GetBucketAclInput>,
-    ) -> S3Result<GetBucketAclOutput> {
-        let (owner, grants) = self.full_control(&asked.input.bucket)?;
-        Ok(GetBucketAclOutput {
-            owner: Some(owner),
-            grants: Some(grants),
-        })
-    }
-
-    pub(super) async fn put_bucket_acl(
-        &self,
-        asked: Asked<PutBucketAclInput>,
-    ) -> S3Result<PutBucketAclOutput> {
-        let (_, own) = self.full_control(&asked.input.bucket)?;
-        check_grants(
-            asked.input.acl.as_ref().map(|acl| acl.as_str()),
-            asked.input.access_control_policy.as_ref(),
-            &own,
-        )?;
-        Ok(PutBucketAclOutput::default())
-    }
-
-    pub(super) async fn get_object_acl(
-        &self,
-        asked: Asked<GetObjectAclInput>,
-    ) -> S3Result<GetObjectAclOutput> {
-        let input = asked.input;
-        let version = convert::version(input.version_id.as_deref())?;
-        self.found(
-            self.store.head(&input.bucket, &input.key, version),
-            version.is_none(),
-        )?;
-        let (owner, grants) = self.full_control(&input.bucket)?;
-        Ok(GetObjectAclOutput {
-            owner: Some(owner),
-            grants: Some(grants),
-            request_charged: None,
-        })
-    }
-
-    pub(super) async fn put_object_acl(
-        &self,
-        asked: Asked<PutObjectAclInput>,
-    ) -> S3Result<PutObjectAclOutput> {
-        let input = asked.input;
-        let version = convert::version(input.version_id.as_deref())?;
-        self.found(
-            self.store.head(&input.bucket, &input.key, version),
-            version.is_none(),
-        )?;
-        let (_, own) = self.full_control(&input.bucket)?;
-        check_grants(
-            input.acl.as_ref().map(|acl| acl.as_str()),
-            input.access_control_policy.as_ref(),
-            &own,
-        )?;
-        Ok(PutObjectAclOutput::default())
     }
 
     pub(super) async fn get_bucket_encryption(

@@ -49,4 +49,24 @@ pub enum BucketDocument {
     Logging,
     Encryption,
     ObjectLock,
+    Acl,
+}
+
+impl BucketDocument {
+    /// As what it is kept.
+    pub(crate) fn code(self) -> u64 {
+        match self {
+            Self::Tags => 1,
+            Self::Cors => 2,
+            Self::Policy => 3,
+            Self::Lifecycle => 4,
+            Self::PublicAccessBlock => 5,
+            Self::Ownership => 6,
+            Self::Notification => 7,
+            Self::Logging => 8,
+            Self::Encryption => 9,
+            Self::ObjectLock => 10,
+            Self::Acl => 11,
+        }
+    }
 }

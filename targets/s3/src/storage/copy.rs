@@ -43,7 +43,7 @@ pub(crate) fn object(core: &Arc<Core>, copy: CopyObject) -> StorageResult<Object
             (content.headers, content.user) = (headers, user);
         }
         content.tags = copy.tags.unwrap_or(content.tags);
-        content.lock = copy.lock;
+        (content.lock, content.acl) = (copy.lock, copy.acl);
         content.checksums = copy.checksums.unwrap_or(content.checksums);
         let new = NewVersion {
             size: record.size,

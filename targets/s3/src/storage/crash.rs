@@ -5,10 +5,11 @@ use super::engine::{TransactionalStore, open_memory};
 use super::files::{Faults, Naming, NoFaults, Step};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, open_with, options, put, read};
 use super::{
-    BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DefaultRetention,
-    DeleteTarget, NewBucket, NewMultipart, ObjectStore, PartFinish, PartQuery, PartRef, PutFinish,
-    Retention, RetentionMode, RetentionPeriod, SourceObject, StorageError, StorageResult,
-    SyncPolicy, UploadEntry, UploadQuery, VersionEntry, VersionQuery, Versioning,
+    Acl, BucketDocument, BucketLock, Bypass, Complete, Content, CopyObject, CopyPart,
+    DefaultRetention, DeleteTarget, ListedVersion, NewBucket, NewMultipart, ObjectStore,
+    PartFinish, PartQuery, PartRef, PutFinish, Retention, RetentionMode, RetentionPeriod,
+    SourceObject, StorageError, StorageResult, SyncPolicy, UploadEntry, UploadQuery, VersionEntry,
+    VersionQuery, Versioning,
 };
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, Write as _};
@@ -79,6 +80,7 @@ fn copy(from: &'static str, to: &'static str) -> Operation {
             tags: None,
             checksums: None,
             lock: Default::default(),
+            acl: Some(Acl::private("copier")),
             conditions: Default::default(),
         };
         store.copy_object(copy).map(drop)
@@ -179,6 +181,41 @@ fn lock_operations() -> Vec<Operation> {
     ]
 }
 
+fn with_acl(owner: &str) -> Content {
+    Content {
+        acl: Some(Acl::private(owner)),
+        ..Default::default()
+    }
+}
+
+/// Access control lists of what is made, and of what there is.
+fn list_operations() -> Vec<Operation> {
+    vec![
+        Box::new(|store| {
+            let finish = PutFinish {
+                content: with_acl("kim"),
+                ..Default::default()
+            };
+            put(store, "b", "listed", &bytes(15, 40), finish).map(drop)
+        }),
+        Box::new(|store| {
+            let acl = Some(Acl::private("lee"));
+            store.set_acl("b", "listed", None, acl).map(drop)
+        }),
+        Box::new(|store| store.set_acl("b", "listed", None, None).map(drop)),
+        Box::new(|store| store.set_document("b", BucketDocument::Acl, Some(b"list".to_vec()))),
+        Box::new(|store| {
+            let new = NewMultipart {
+                content: with_acl("kim"),
+                ..Default::default()
+            };
+            store.create_multipart("b", "multi", new).map(drop)
+        }),
+        part(1, 16, 300),
+        complete(),
+    ]
+}
+
 /// Every kind of write, small and large, over nothing and over something, without and with
 /// versions.
 fn operations() -> Vec<Operation> {
@@ -232,99 +269,86 @@ fn operations() -> Vec<Operation> {
         Box::new(|store| store.abort_multipart("b", "multi", &only_upload(store)?)),
     ];
     operations.extend(lock_operations());
+    operations.extend(list_operations());
     operations
 }
 
 /// All that a store shows, in words that do not depend on the numbers it gave.
-#[expect(
-    clippy::too_many_lines,
-    reason = "to be divided when it is changed next"
-)]
 fn shown(store: &dyn ObjectStore) -> String {
     let mut out = String::new();
     for bucket in store.buckets().unwrap() {
-        let tags = store.document(&bucket.name, BucketDocument::Tags).unwrap();
+        let document = |document| store.document(&bucket.name, document).unwrap();
+        let (tags, acl) = (
+            document(BucketDocument::Tags),
+            document(BucketDocument::Acl),
+        );
         writeln!(
             out,
-            "bucket {} {:?} {:?} {tags:?}",
+            "bucket {} {:?} {:?} {tags:?} {acl:?}",
             bucket.name, bucket.versioning, bucket.lock
         )
         .unwrap();
-        let page = store
-            .list_versions(
-                &bucket.name,
-                &VersionQuery {
-                    max: 1000,
-                    ..Default::default()
-                },
-            )
-            .unwrap();
-        for entry in page.entries {
+        let query = VersionQuery {
+            max: 1000,
+            ..Default::default()
+        };
+        for entry in store.list_versions(&bucket.name, &query).unwrap().entries {
             let VersionEntry::Version(listed) = entry else {
                 panic!("no delimiter was given")
             };
-            let (key, version) = (listed.object.key.as_str(), listed.version);
-            let null = version == super::VersionId::Null;
-            write!(
-                out,
-                "{key} null {null} latest {} marker {}",
-                listed.latest, listed.delete_marker
-            )
-            .unwrap();
-            if !listed.delete_marker {
-                let bytes = read(store, &bucket.name, key, Some(version)).unwrap();
-                let parts = store.parts_of(&bucket.name, key, Some(version)).unwrap();
-                let lock = store
-                    .head(&bucket.name, key, Some(version))
-                    .unwrap()
-                    .content
-                    .lock;
-                let retention = lock
-                    .retention
-                    .map(|retention| (retention.mode, retention.until_ms / 86_400_000));
-                write!(out, " retention {retention:?} hold {:?}", lock.hold).unwrap();
-                write!(
-                    out,
-                    " etag {} size {} crc {:x} {parts:?}",
-                    listed.object.etag,
-                    listed.object.size,
-                    super::extent::crc32c(&bytes)
-                )
-                .unwrap();
-            }
-            out.push('\n');
+            out.push_str(&shown_version(store, &bucket.name, &listed));
         }
-        let page = store
-            .list_uploads(
-                &bucket.name,
-                &UploadQuery {
-                    max: 1000,
-                    ..Default::default()
-                },
-            )
+        out.push_str(&shown_uploads(store, &bucket.name));
+    }
+    out
+}
+
+fn shown_version(store: &dyn ObjectStore, bucket: &str, listed: &ListedVersion) -> String {
+    let (key, version) = (listed.object.key.as_str(), listed.version);
+    let null = version == super::VersionId::Null;
+    let (latest, marker) = (listed.latest, listed.delete_marker);
+    let head = format!("{key} null {null} latest {latest} marker {marker}");
+    if listed.delete_marker {
+        return head + "\n";
+    }
+    let bytes = read(store, bucket, key, Some(version)).unwrap();
+    let parts = store.parts_of(bucket, key, Some(version)).unwrap();
+    let Content { lock, acl, .. } = store.head(bucket, key, Some(version)).unwrap().content;
+    let retention = lock
+        .retention
+        .map(|retention| (retention.mode, retention.until_ms / 86_400_000));
+    format!(
+        "{head} retention {retention:?} hold {:?} acl {acl:?} etag {} size {} crc {:x} {parts:?}\n",
+        lock.hold,
+        listed.object.etag,
+        listed.object.size,
+        super::extent::crc32c(&bytes)
+    )
+}
+
+fn shown_uploads(store: &dyn ObjectStore, bucket: &str) -> String {
+    let mut out = String::new();
+    let query = UploadQuery {
+        max: 1000,
+        ..Default::default()
+    };
+    for entry in store.list_uploads(bucket, &query).unwrap().entries {
+        let UploadEntry::Upload(upload) = entry else {
+            panic!("no delimiter was given")
+        };
+        let query = PartQuery {
+            after: 0,
+            max: 1000,
+        };
+        let parts = store
+            .list_parts(bucket, &upload.key, &upload.upload, &query)
             .unwrap();
-        for entry in page.entries {
-            let UploadEntry::Upload(upload) = entry else {
-                panic!("no delimiter was given")
-            };
-            let parts = store
-                .list_parts(
-                    &bucket.name,
-                    &upload.key,
-                    &upload.upload,
-                    &PartQuery {
-                        after: 0,
-                        max: 1000,
-                    },
-                )
-                .unwrap();
-            let parts: Vec<_> = parts
-                .parts
-                .iter()
-                .map(|part| (part.number, part.size, part.etag))
-                .collect();
-            writeln!(out, "upload {} {parts:?}", upload.key).unwrap();
-        }
+        let parts: Vec<_> = parts
+            .parts
+            .iter()
+            .map(|part| (part.number, part.size, part.etag))
+            .collect();
+        writeln!(out, "upload {} {:?} {parts:?}", upload.key, upload.owner).unwrap();
     }
     out
 }

@@ -8,7 +8,7 @@ use super::records::{Body, BucketRecord, UploadRecord};
 use super::scrub::Scrub;
 use super::tables::{DiskTables, MemoryTables, Row, Table, Tables as _, View as _};
 use super::{
-    Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget,
+    Acl, Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget,
     Deleted, Done, ListQuery, NewBucket, NewMultipart, ObjectPage, ObjectPart, ObjectReader,
     ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload, Retention,
     ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions, StorageResult,
@@ -86,23 +86,8 @@ impl Drop for TransactionalStore {
     }
 }
 
-fn document_code(document: BucketDocument) -> u64 {
-    match document {
-        BucketDocument::Tags => 1,
-        BucketDocument::Cors => 2,
-        BucketDocument::Policy => 3,
-        BucketDocument::Lifecycle => 4,
-        BucketDocument::PublicAccessBlock => 5,
-        BucketDocument::Ownership => 6,
-        BucketDocument::Notification => 7,
-        BucketDocument::Logging => 8,
-        BucketDocument::Encryption => 9,
-        BucketDocument::ObjectLock => 10,
-    }
-}
-
 fn document_key(bucket: u64, document: BucketDocument) -> Bytes {
-    Bytes::from([bucket.to_be_bytes(), document_code(document).to_be_bytes()].concat())
+    Bytes::from([bucket.to_be_bytes(), document.code().to_be_bytes()].concat())
 }
 
 /// Where all rows of a bucket lie in a table.
@@ -319,7 +304,27 @@ impl ObjectStore for TransactionalStore {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         self.core.write(Room::Takes, Vec::new(), move |txn| {
             let id = versions::bucket(txn, &bucket)?.id;
-            versions::set_tags(txn, id, &key, version, tags)
+            versions::change(txn, id, &key, version, |content| {
+                content.tags = tags;
+                Ok(())
+            })
+        })
+    }
+
+    fn set_acl(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        acl: Option<Acl>,
+    ) -> StorageResult<VersionId> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.core.write(Room::Takes, Vec::new(), move |txn| {
+            let id = versions::bucket(txn, &bucket)?.id;
+            versions::change(txn, id, &key, version, |content| {
+                content.acl = acl;
+                Ok(())
+            })
         })
     }
 

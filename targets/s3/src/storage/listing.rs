@@ -99,6 +99,8 @@ pub struct ListedUpload {
     /// Milliseconds since 1970 UTC.
     pub started_ms: u64,
     pub initiator: String,
+    /// Of what it becomes; `None` is the owner of the bucket.
+    pub owner: Option<String>,
     pub storage_class: Option<String>,
     pub checksum: Option<(ChecksumAlgorithm, ChecksumKind)>,
 }

@@ -295,6 +295,7 @@ pub(crate) fn uploads(
                 upload,
                 started_ms: record.started_ms,
                 initiator: record.new.initiator,
+                owner: record.new.content.acl.map(|acl| acl.owner),
                 storage_class: record.new.content.headers.storage_class,
                 checksum: record.new.checksum,
             }));

@@ -3,7 +3,7 @@
 use super::engine::{TransactionalStore, open_memory};
 use super::testing::{assert_nothing_leaks, bytes, directory, open, options, put, read};
 use super::{
-    BucketLock, Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery,
+    Acl, BucketLock, Complete, Conditions, CopyObject, DeleteTarget, EtagCondition, ListQuery,
     NewBucket, NewMultipart, ObjectEntry, ObjectStore, PartFinish, PartRef, PutFinish,
     SourceObject, StorageError, StorageResult, SyncPolicy, VersionEntry, VersionId, VersionQuery,
     Versioning,
@@ -87,6 +87,8 @@ struct Version {
     /// `None` for a delete marker.
     bytes: Option<Vec<u8>>,
     tag: Option<u64>,
+    /// Whose its access control list is, if it has one.
+    listed: Option<u64>,
     held: bool,
 }
 
@@ -121,6 +123,7 @@ impl Model {
             null,
             bytes,
             tag,
+            listed: None,
             held: false,
         });
         self.numbers
@@ -400,6 +403,7 @@ impl Trial {
                 tags: None,
                 checksums: None,
                 lock: Default::default(),
+                acl: None,
                 conditions,
             };
             subject
@@ -469,13 +473,13 @@ impl Trial {
         versions
             .iter_mut()
             .filter(|version| version.number == number)
-            .for_each(|version| version.tag = Some(tag));
+            .for_each(|version| (version.tag, version.listed) = (Some(tag), Some(tag)));
         self.both(None, |subject| {
             let version = Some(subject.ids[&number]);
-            subject
-                .store
-                .store()
-                .set_tags("b", key, version, vec![("t".into(), tag.to_string())])
+            let acl = Some(Acl::private(&tag.to_string()));
+            let store = subject.store.store();
+            store.set_acl("b", key, version, acl)?;
+            store.set_tags("b", key, version, vec![("t".into(), tag.to_string())])
         });
     }
 
@@ -681,6 +685,8 @@ impl Trial {
                     (listed.version, tags, bytes.len() as u64)
                 );
                 assert_eq!(head.content.lock.hold == Some(true), version.held);
+                let owner = head.content.acl.map(|acl| acl.owner);
+                assert_eq!(owner, version.listed.map(|tag| tag.to_string()));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What is known of an object.
 
-use super::{Bypass, Conditions, ObjectLock, SourceConditions, StorageError};
+use super::{Acl, Bypass, Conditions, ObjectLock, SourceConditions, StorageError};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
@@ -122,6 +122,8 @@ pub struct Content {
     pub tags: Tags,
     pub checksums: Vec<Checksum>,
     pub lock: ObjectLock,
+    /// `None` is the list of what the bucket's owner has to itself.
+    pub acl: Option<Acl>,
 }
 
 /// One version that is an object.
@@ -169,6 +171,8 @@ pub struct CopyObject {
     pub checksums: Option<Vec<Checksum>>,
     /// What protects the copy; the source's lock is its own.
     pub lock: ObjectLock,
+    /// The list of the copy; the source's is its own, too.
+    pub acl: Option<Acl>,
     pub conditions: Conditions,
 }
 

@@ -1,10 +1,12 @@
 //! What is kept of buckets, objects, parts and uploads, and as which bytes.
 
+mod acl;
 mod bucket;
 mod lock;
 mod object;
 mod upload;
 
+pub(crate) use acl::{bucket_acl, read_bucket_acl};
 pub(crate) use bucket::BucketRecord;
 pub(crate) use object::{
     Body, Head, Layout, LayoutPart, ObjectRecord, Piece, RecordKind, Stored, listed,
@@ -105,9 +107,12 @@ fn decode_named(
     }
 }
 
-/// The first byte of a record that holds a content: with a lock it is another one.
+/// The first byte of a record that holds a content: with a lock it is another one, and with an
+/// access control list a third.
 fn form(content: &Content) -> u8 {
-    if content.lock.is_empty() {
+    if content.acl.is_some() {
+        WITH_ACL
+    } else if content.lock.is_empty() {
         1
     } else {
         WITH_LOCK
@@ -115,10 +120,12 @@ fn form(content: &Content) -> u8 {
 }
 
 const WITH_LOCK: u8 = 2;
+/// With a lock, be it an empty one, before the list.
+const WITH_ACL: u8 = 3;
 
 fn decode_form(read: &mut Decoder<'_>) -> StorageResult<u8> {
     match read.u8()? {
-        form @ (1 | WITH_LOCK) => Ok(form),
+        form @ (1 | WITH_LOCK | WITH_ACL) => Ok(form),
         _ => Err(read.wrong()),
     }
 }
@@ -140,8 +147,11 @@ fn encode_content(out: &mut Encoder, content: &Content) {
     out.pairs(&content.user);
     out.pairs(&content.tags);
     encode_checksums(out, &content.checksums);
-    if form(content) == WITH_LOCK {
+    if form(content) >= WITH_LOCK {
         lock::encode_lock(out, &content.lock);
+    }
+    if let Some(acl) = &content.acl {
+        acl::encode_acl(out, acl);
     }
 }
 
@@ -157,10 +167,15 @@ fn decode_content(read: &mut Decoder<'_>, form: u8) -> StorageResult<Content> {
         storage_class: read.optional()?,
     };
     let (user, tags, checksums) = (read.pairs()?, read.pairs()?, decode_checksums(read)?);
-    let lock = if form == WITH_LOCK {
+    let lock = if form >= WITH_LOCK {
         lock::decode_lock(read)?
     } else {
         ObjectLock::default()
+    };
+    let acl = if form == WITH_ACL {
+        Some(acl::decode_acl(read)?)
+    } else {
+        None
     };
     Ok(Content {
         headers,
@@ -168,5 +183,6 @@ fn decode_content(read: &mut Decoder<'_>, form: u8) -> StorageResult<Content> {
         tags,
         checksums,
         lock,
+        acl,
     })
 }

@@ -325,8 +325,8 @@ fn promote(txn: &mut Txn<'_>, bucket: u64, key: &str) -> StorageResult<()> {
     Ok(())
 }
 
-/// Changes what is known of one version where it lies.
-fn change(
+/// Changes what is known of one version where it lies. Errors: as for `object`.
+pub(crate) fn change(
     txn: &mut Txn<'_>,
     bucket: u64,
     key: &str,
@@ -340,19 +340,6 @@ fn change(
         Spot::History(_) => put_past(txn, bucket, key, &record),
     }
     Ok(record.version())
-}
-
-pub(crate) fn set_tags(
-    txn: &mut Txn<'_>,
-    bucket: u64,
-    key: &str,
-    version: Option<VersionId>,
-    tags: super::Tags,
-) -> StorageResult<VersionId> {
-    change(txn, bucket, key, version, |content| {
-        content.tags = tags;
-        Ok(())
-    })
 }
 
 fn locking(bucket: &BucketRecord) -> StorageResult<u64> {

@@ -306,7 +306,7 @@ impl Layout {
 mod tests {
     use super::*;
     use crate::storage::{
-        ChecksumAlgorithm, ChecksumKind, Headers, ObjectLock, Retention, RetentionMode,
+        Acl, ChecksumAlgorithm, ChecksumKind, Headers, ObjectLock, Retention, RetentionMode,
     };
 
     fn record(body: Body) -> ObjectRecord {
@@ -337,6 +337,7 @@ mod tests {
                 tags: vec![("t".into(), String::new())],
                 checksums,
                 lock: ObjectLock::default(),
+                acl: None,
             },
         }
     }
@@ -387,6 +388,21 @@ mod tests {
             assert_eq!(ObjectRecord::decode(&bytes).unwrap(), locked);
             assert_eq!((plain.encode()[0], bytes[0]), (1, 2));
             assert_eq!(bytes[1..bytes.len() - 10], plain.encode()[1..]);
+            assert!((0..bytes.len()).all(|cut| ObjectRecord::decode(&bytes[..cut]).is_err()));
+            assert_eq!(listed("k", &bytes).unwrap().object.size, 9);
+        }
+    }
+
+    #[test]
+    fn an_access_control_list_reads_back_with_a_lock_and_without() {
+        let plain = record(Body::Empty);
+        for hold in [None, Some(true)] {
+            let mut owned = plain.clone();
+            owned.content.lock.hold = hold;
+            owned.content.acl = Some(Acl::private("kim"));
+            let bytes = owned.encode();
+            assert_eq!(ObjectRecord::decode(&bytes).unwrap(), owned);
+            assert_eq!(bytes[0], 3);
             assert!((0..bytes.len()).all(|cut| ObjectRecord::decode(&bytes[..cut]).is_err()));
             assert_eq!(listed("k", &bytes).unwrap().object.size, 9);
         }
