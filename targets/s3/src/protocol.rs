@@ -22,6 +22,7 @@ mod reading;
 mod settings;
 mod tags;
 mod undone;
+mod uploads;
 
 pub(crate) use checksums::{Hashes, content_md5, given_in};
 pub(crate) use convert::{invalid_argument, milliseconds, owner, timestamp, url_encoded, version};

@@ -3,7 +3,6 @@
 use super::checksums::{self, Hashes, given_checksums, set_checksums};
 use super::convert::{self, given_headers};
 use super::intake::{Intake, Upload, receive};
-use super::listing::{Encoding, delimiter, page_size};
 use super::objects::{check_length, trailer};
 use super::{Answered, Asked, Protocol, locks, tags, undone};
 use crate::storage::{
@@ -14,9 +13,7 @@ use crate::storage::{
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput,
     CompleteMultipartUploadOutput, CompletedPart, CreateMultipartUploadInput,
-    CreateMultipartUploadOutput, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
-    ListPartsInput, ListPartsOutput, MultipartUpload, Part, StorageClass, UploadPartInput,
-    UploadPartOutput,
+    CreateMultipartUploadOutput, UploadPartInput, UploadPartOutput,
 };
 use s3s::{S3Result, s3_error};
 
@@ -140,10 +137,6 @@ impl Protocol {
         })
     }
 
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
     pub(super) async fn complete_multipart_upload(
         &self,
         asked: Asked<CompleteMultipartUploadInput>,
@@ -155,10 +148,7 @@ impl Protocol {
             .and_then(|upload| upload.parts.clone())
             .unwrap_or_default();
         if listed.is_empty() || listed.len() > MOST_PARTS {
-            return Err(s3_error!(
-                MalformedXML,
-                "The XML you provided was not well-formed or did not validate against our published schema"
-            ));
+            return Err(super::malformed_xml());
         }
         let parts: Vec<PartRef> = listed.into_iter().map(part_ref).collect::<S3Result<_>>()?;
         let upload = match self
@@ -346,117 +336,6 @@ impl Protocol {
             (query.key_marker, query.upload_marker) = (Some(key_marker), upload_marker);
         }
     }
-
-    pub(super) async fn list_parts(
-        &self,
-        asked: Asked<ListPartsInput>,
-    ) -> S3Result<ListPartsOutput> {
-        let input = asked.input;
-        let (max_parts, max) = page_size(input.max_parts)?;
-        let after = input
-            .part_number_marker
-            .map_or(0, |marker| u32::try_from(marker).unwrap_or(0));
-        let upload = self.stored(self.store.multipart(
-            &input.bucket,
-            &input.key,
-            &input.upload_id,
-        ))?;
-        let query = PartQuery { after, max };
-        let page = self.stored(self.store.list_parts(
-            &input.bucket,
-            &input.key,
-            &input.upload_id,
-            &query,
-        ))?;
-        let owner = match &upload.content.acl {
-            Some(acl) => convert::owner(&acl.owner),
-            None => convert::owner(&self.check_bucket(&input.bucket)?.owner),
-        };
-        let last = page.parts.last().map_or(after, |part| part.number);
-        Ok(ListPartsOutput {
-            bucket: Some(input.bucket),
-            key: Some(input.key),
-            upload_id: Some(input.upload_id),
-            initiator: Some(initiator(upload.initiator)),
-            owner: Some(owner),
-            is_truncated: Some(page.next.is_some()),
-            max_parts: Some(max_parts),
-            part_number_marker: i32::try_from(after).ok(),
-            next_part_number_marker: i32::try_from(last).ok(),
-            parts: Some(page.parts.into_iter().map(part).collect()),
-            storage_class: Some(storage_class(upload.content.headers.storage_class)),
-            checksum_algorithm: upload
-                .checksum
-                .map(|(algorithm, _)| convert::algorithm_name(algorithm)),
-            checksum_type: upload.checksum.map(|(_, kind)| convert::kind_name(kind)),
-            ..Default::default()
-        })
-    }
-
-    pub(super) async fn list_multipart_uploads(
-        &self,
-        asked: Asked<ListMultipartUploadsInput>,
-    ) -> S3Result<ListMultipartUploadsOutput> {
-        let input = asked.input;
-        let (max_uploads, max) = page_size(input.max_uploads)?;
-        let encoding = Encoding::new(input.encoding_type.as_ref())?;
-        let query = UploadQuery {
-            prefix: input.prefix.clone().unwrap_or_default(),
-            delimiter: delimiter(input.delimiter.as_ref()),
-            key_marker: input.key_marker.clone().filter(|marker| !marker.is_empty()),
-            upload_marker: input
-                .upload_id_marker
-                .clone()
-                .filter(|marker| !marker.is_empty()),
-            max,
-        };
-        let owner = convert::owner(&self.check_bucket(&input.bucket)?.owner);
-        let bucket = input.bucket.clone();
-        let page = self
-            .blocking(move |store| store.list_uploads(&bucket, &query))
-            .await?;
-        let (mut uploads, mut prefixes) = (Vec::new(), Vec::new());
-        for entry in page.entries {
-            match entry {
-                UploadEntry::CommonPrefix(prefix) => prefixes.push(prefix),
-                UploadEntry::Upload(listed) => uploads.push(MultipartUpload {
-                    initiated: Some(convert::timestamp(listed.started_ms)),
-                    initiator: Some(initiator(listed.initiator)),
-                    key: Some(encoding.write(listed.key)),
-                    owner: Some(
-                        listed
-                            .owner
-                            .as_deref()
-                            .map_or_else(|| owner.clone(), convert::owner),
-                    ),
-                    storage_class: Some(storage_class(listed.storage_class)),
-                    upload_id: Some(listed.upload),
-                    checksum_algorithm: listed
-                        .checksum
-                        .map(|(algorithm, _)| convert::algorithm_name(algorithm)),
-                    checksum_type: listed.checksum.map(|(_, kind)| convert::kind_name(kind)),
-                }),
-            }
-        }
-        let (next_key, next_upload) = page
-            .next
-            .map_or((None, None), |(key, upload)| (Some(key), upload));
-        Ok(ListMultipartUploadsOutput {
-            bucket: Some(input.bucket),
-            prefix: Some(encoding.write(input.prefix.unwrap_or_default())),
-            delimiter: delimiter(input.delimiter.as_ref()).map(|text| encoding.write(text)),
-            key_marker: Some(encoding.write(input.key_marker.unwrap_or_default())),
-            upload_id_marker: Some(input.upload_id_marker.unwrap_or_default()),
-            max_uploads: Some(max_uploads),
-            is_truncated: Some(next_key.is_some()),
-            next_key_marker: next_key.map(|key| encoding.write(key)),
-            next_upload_id_marker: next_upload,
-            uploads: Some(uploads),
-            common_prefixes: encoding.prefixes(prefixes),
-            encoding_type: input.encoding_type,
-            ..Default::default()
-        })
-    }
 }
 
 fn completed(
@@ -493,29 +372,6 @@ fn object_size(said: i64) -> S3Result<u64> {
     )))
 }
 
-fn initiator(id: String) -> Initiator {
-    Initiator {
-        display_name: Some(id.clone()),
-        id: Some(id),
-    }
-}
-
-fn storage_class(kept: Option<String>) -> StorageClass {
-    StorageClass::from(kept.unwrap_or_else(|| StorageClass::STANDARD.to_owned()))
-}
-
-fn part(part: UploadedPart) -> Part {
-    let mut out = Part {
-        e_tag: Some(convert::etag(part.etag)),
-        last_modified: Some(convert::timestamp(part.modified_ms)),
-        part_number: i32::try_from(part.number).ok(),
-        size: Some(convert::signed(part.size)),
-        ..Default::default()
-    };
-    set_checksums!(out, &part.checksums);
-    out
-}
-
 fn part_ref(part: CompletedPart) -> S3Result<PartRef> {
     let given = given_checksums!(part);
     let checksum = |(algorithm, value)| Checksum {
@@ -523,12 +379,7 @@ fn part_ref(part: CompletedPart) -> S3Result<PartRef> {
         kind: ChecksumKind::FullObject,
         value,
     };
-    let malformed = || {
-        s3_error!(
-            MalformedXML,
-            "The XML you provided was not well-formed or did not validate against our published schema"
-        )
-    };
+    let malformed = || super::malformed_xml();
     let number = u32::try_from(part.part_number.ok_or_else(malformed)?);
     let negative = "PartNumber must be an integer between 1 and 10000";
     Ok(PartRef {

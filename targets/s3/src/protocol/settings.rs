@@ -262,12 +262,7 @@ impl Protocol {
             lifecycle_configuration,
             ..
         } = asked.input;
-        let missing = || {
-            s3_error!(
-                MalformedXML,
-                "The XML you provided was not well-formed or did not validate against our published schema"
-            )
-        };
+        let missing = || super::malformed_xml();
         let mut configuration = lifecycle_configuration.ok_or_else(missing)?;
         lifecycle::name_rules(&mut configuration);
         lifecycle::check(&configuration)?;

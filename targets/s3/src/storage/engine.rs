@@ -8,12 +8,12 @@ use super::records::{Body, BucketRecord, UploadRecord};
 use super::scrub::Scrub;
 use super::tables::{DiskTables, MemoryTables, Row, Table, Tables as _, View as _};
 use super::{
-    Acl, Bucket, BucketDocument, BucketLock, Bypass, Complete, CopyObject, CopyPart, DeleteTarget,
-    Deleted, Done, ListQuery, NewBucket, NewMultipart, ObjectPage, ObjectPart, ObjectReader,
-    ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload, Retention,
-    ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions, StorageResult,
-    SyncPolicy, Tags, UploadPage, UploadQuery, UploadedPart, VersionId, VersionPage, VersionQuery,
-    Versioning, copy, keys, lists, lock, reader, uploads, versions,
+    Acl, Bucket, BucketDocument, BucketLock, Bypass, Complete, Content, CopyObject, CopyPart,
+    DeleteTarget, Deleted, Done, ListQuery, NewBucket, NewMultipart, ObjectPage, ObjectPart,
+    ObjectReader, ObjectStore, ObjectUpload, ObjectVersion, PartPage, PartQuery, PartUpload,
+    Retention, ScrubFinding, Scrubbed, Space, StorageCounters, StorageError, StorageOptions,
+    StorageResult, SyncPolicy, Tags, UploadPage, UploadQuery, UploadedPart, VersionId, VersionPage,
+    VersionQuery, Versioning, copy, keys, lists, lock, reader, uploads, versions,
 };
 use bytes::Bytes;
 use std::path::Path;
@@ -76,6 +76,24 @@ impl TransactionalStore {
         keys::check_key(key)?;
         versions::bucket(&*self.core.view(), bucket)
     }
+
+    /// Changes what is kept beside the bytes of one version.
+    fn amend(
+        &self,
+        bucket: &str,
+        key: &str,
+        version: Option<VersionId>,
+        change: impl FnOnce(&mut Content) + Send + 'static,
+    ) -> StorageResult<VersionId> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.core.write(Room::Takes, Vec::new(), move |txn| {
+            let id = versions::bucket(txn, &bucket)?.id;
+            versions::change(txn, id, &key, version, |content| {
+                change(content);
+                Ok(())
+            })
+        })
+    }
 }
 
 impl Drop for TransactionalStore {
@@ -84,17 +102,6 @@ impl Drop for TransactionalStore {
             threads.stop(&self.core);
         }
     }
-}
-
-fn document_key(bucket: u64, document: BucketDocument) -> Bytes {
-    Bytes::from([bucket.to_be_bytes(), document.code().to_be_bytes()].concat())
-}
-
-/// Where all rows of a bucket lie in a table.
-fn rows_of(bucket: u64) -> (Bytes, Option<Bytes>) {
-    let from = keys::id(bucket);
-    let to = keys::after_prefix(&from);
-    (from, to)
 }
 
 impl ObjectStore for TransactionalStore {
@@ -131,7 +138,7 @@ impl ObjectStore for TransactionalStore {
             for (document, value) in documents {
                 txn.put(
                     Table::Documents,
-                    document_key(record.id, document),
+                    keys::document(record.id, document),
                     Bytes::from(value),
                 );
             }
@@ -144,7 +151,7 @@ impl ObjectStore for TransactionalStore {
         let name = bucket.to_owned();
         self.core.write(Room::Frees, Vec::new(), move |txn| {
             let id = versions::bucket(txn, &name)?.id;
-            let (from, to) = rows_of(id);
+            let (from, to) = keys::rows_of(id);
             for table in [Table::Live, Table::History] {
                 if txn.first(table, &from, to.as_deref())?.is_some() {
                     return Err(StorageError::BucketNotEmpty);
@@ -223,7 +230,7 @@ impl ObjectStore for TransactionalStore {
     ) -> StorageResult<()> {
         let name = bucket.to_owned();
         self.core.write(Room::Frees, Vec::new(), move |txn| {
-            let key = document_key(versions::bucket(txn, &name)?.id, document);
+            let key = keys::document(versions::bucket(txn, &name)?.id, document);
             match value {
                 Some(value) => txn.put(Table::Documents, key, Bytes::from(value)),
                 None => txn.remove(Table::Documents, key),
@@ -236,7 +243,7 @@ impl ObjectStore for TransactionalStore {
         let view = self.core.view();
         view.read(
             Table::Documents,
-            &document_key(versions::bucket(&*view, bucket)?.id, document),
+            &keys::document(versions::bucket(&*view, bucket)?.id, document),
         )
     }
 
@@ -301,14 +308,7 @@ impl ObjectStore for TransactionalStore {
         version: Option<VersionId>,
         tags: Tags,
     ) -> StorageResult<VersionId> {
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.core.write(Room::Takes, Vec::new(), move |txn| {
-            let id = versions::bucket(txn, &bucket)?.id;
-            versions::change(txn, id, &key, version, |content| {
-                content.tags = tags;
-                Ok(())
-            })
-        })
+        self.amend(bucket, key, version, move |content| content.tags = tags)
     }
 
     fn set_acl(
@@ -318,14 +318,7 @@ impl ObjectStore for TransactionalStore {
         version: Option<VersionId>,
         acl: Option<Acl>,
     ) -> StorageResult<VersionId> {
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.core.write(Room::Takes, Vec::new(), move |txn| {
-            let id = versions::bucket(txn, &bucket)?.id;
-            versions::change(txn, id, &key, version, |content| {
-                content.acl = acl;
-                Ok(())
-            })
-        })
+        self.amend(bucket, key, version, move |content| content.acl = acl)
     }
 
     fn set_retention(

@@ -2,7 +2,7 @@
 //! ends in NUL, which no key holds, so that the rows of a key lie before those of every longer key
 //! that begins with it.
 
-use super::{StorageError, StorageResult};
+use super::{BucketDocument, StorageError, StorageResult};
 use bytes::Bytes;
 
 /// The longest key in bytes, as S3 has it.
@@ -16,6 +16,18 @@ pub(crate) fn check_key(key: &str) -> StorageResult<()> {
         _ if key.contains('\0') => Err(StorageError::InvalidKey),
         _ => Ok(()),
     }
+}
+
+/// Under which key a document of a bucket lies.
+pub(crate) fn document(bucket: u64, document: BucketDocument) -> Bytes {
+    Bytes::from([bucket.to_be_bytes(), document.code().to_be_bytes()].concat())
+}
+
+/// Where all rows of a bucket lie in a table.
+pub(crate) fn rows_of(bucket: u64) -> (Bytes, Option<Bytes>) {
+    let from = id(bucket);
+    let to = after_prefix(&from);
+    (from, to)
 }
 
 /// Bucket and key, or bucket and a prefix of keys.
