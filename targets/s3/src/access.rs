@@ -8,9 +8,9 @@ pub(crate) use operations::{OPERATIONS, actions, counted};
 use crate::acl::Ownership;
 use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
-use crate::policy::{Circumstances, Place, Policy, Verdict};
+use crate::policy::{Circumstances, Place, Policy, UNTAGGED, Verdict};
 use crate::question::{Question, pairs};
-use crate::storage::{BucketDocument, ObjectStore, StorageError, VersionId};
+use crate::storage::{BucketDocument, ObjectStore, StorageError, Tags, VersionId};
 use house::{Peer, Sighting};
 use http::{HeaderMap, HeaderValue};
 use operations::{ADDED, MAKERS, Need, Operation, PARTS};
@@ -117,24 +117,22 @@ impl Access {
         }
     }
 
-    /// To which of many objects of a bucket this key, or nobody known, may do this; each with
-    /// whether a version of it is named.
+    /// To which of many objects of a bucket this key, or nobody known, may do this; each with the
+    /// version of it that is named.
     pub(crate) fn granted(
         &self,
         asker: Option<&str>,
         operation: &str,
         bucket: &str,
-        objects: &[(&str, bool)],
+        objects: &[(&str, Option<VersionId>)],
         circumstances: &Circumstances<'_>,
     ) -> Vec<bool> {
         if asker.is_some_and(|access| self.keyring.is_admin(access)) {
             return vec![true; objects.len()];
         }
         let written = self.written(bucket);
-        let may = |(key, names_version): &(&str, bool)| {
-            // Which version it is makes no difference to what may be done with many objects at once.
-            let version = names_version.then_some(VersionId::NEVER);
-            let deed = Deed::new(operation, Some((bucket, Some(key)))).of_version(version);
+        let may = |(key, version): &(&str, Option<VersionId>)| {
+            let deed = Deed::new(operation, Some((bucket, Some(key)))).of_version(*version);
             self.grants(&written, asker, deed, circumstances)
         };
         objects.iter().map(may).collect()
@@ -156,6 +154,11 @@ impl Access {
         else {
             return false;
         };
+        let tags = || self.tags_of(deed);
+        let circumstances = &Circumstances {
+            tags: &tags,
+            ..*circumstances
+        };
         let mut actions = deed.actions(operation, circumstances.headers);
         actions.all(|action| {
             let verdict = deed.place.map_or(Verdict::Silent, |place| {
@@ -175,6 +178,15 @@ impl Access {
                 (Verdict::Silent, _, _) => self.is_listed(asker, action, deed),
             }
         })
+    }
+
+    /// The tags of the object that is asked for.
+    fn tags_of(&self, deed: Deed<'_>) -> Tags {
+        let Some((bucket, Some(key))) = deed.place else {
+            return Tags::new();
+        };
+        let found = self.store.head(bucket, key, deed.version);
+        found.map(|found| found.content.tags).unwrap_or_default()
     }
 
     fn written(&self, bucket: &str) -> Written {
@@ -292,10 +304,9 @@ fn check_overrides(asker: Option<&str>, uri: &http::Uri) -> S3Result<()> {
 fn named_version(uri: &http::Uri) -> VersionId {
     let pairs = pairs(uri);
     let found = pairs.iter().find(|(name, _)| name == "versionId");
-    let version = found.map(|(_, text)| crate::protocol::version(Some(text)));
-    version
-        .and_then(|version| version.ok().flatten())
-        .unwrap_or(VersionId::NEVER)
+    found.map_or(VersionId::NEVER, |(_, text)| {
+        crate::protocol::named_version(text)
+    })
 }
 
 pub(crate) fn denied() -> S3Error {
@@ -343,6 +354,7 @@ impl S3Access for Access {
             peer,
             query: context.uri().query(),
             headers: context.headers(),
+            tags: UNTAGGED,
         };
         let version = question.names_version.then(|| named_version(context.uri()));
         let path = context.s3_path();
@@ -711,7 +723,8 @@ mod tests {
             .store
             .set_document("open", BucketDocument::Policy, Some(policy.into()))
             .unwrap();
-        let objects = [("a", false), ("kept/a", false), ("a", true)];
+        let version = Some(VersionId::NEVER);
+        let objects = [("a", None), ("kept/a", None), ("a", version)];
         assert_eq!(
             access.granted(None, "DeleteObject", "open", &objects, &nowhere()),
             [true, false, false]

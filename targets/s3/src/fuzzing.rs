@@ -108,6 +108,7 @@ pub fn policy(text: &[u8], query: &str) -> Option<[bool; 3]> {
         peer,
         query: Some(query),
         headers: &headers,
+        tags: &|| vec![("t".to_owned(), "v".to_owned())],
     };
     let allows = |asker, action, key| {
         policy.decide(asker, action, ("bucket", key), &circumstances) == Verdict::Allow

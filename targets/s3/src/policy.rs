@@ -6,9 +6,9 @@
 mod actions;
 mod condition;
 
-pub(crate) use condition::Circumstances;
 #[cfg(test)]
 pub(crate) use condition::nowhere;
+pub(crate) use condition::{Circumstances, UNTAGGED};
 
 use crate::keyring::{Keyring, is_access_key, matches};
 use condition::Condition;

@@ -25,14 +25,16 @@ mod undone;
 mod uploads;
 
 pub(crate) use checksums::{Hashes, content_md5, given_in};
-pub(crate) use convert::{invalid_argument, milliseconds, owner, timestamp, url_encoded, version};
+pub(crate) use convert::{
+    invalid_argument, milliseconds, named_version, owner, timestamp, url_encoded,
+};
 pub(crate) use errors::{content_sha256_mismatch, custom, malformed_xml};
 pub(crate) use finished::Finished;
 pub(crate) use tags::{Tagged, from_document as tags_of};
 
 use crate::access::{Access, Asking, Deed};
 use crate::forms::Sender;
-use crate::policy::Circumstances;
+use crate::policy::{Circumstances, UNTAGGED};
 use crate::storage::{ObjectStore, SourceObject, StorageError, StorageResult, Versioning};
 use house::{Handoff, Peer, Sighting};
 use s3s::dto::*;
@@ -143,6 +145,7 @@ fn asking<'a>(
             peer,
             query: None,
             headers,
+            tags: UNTAGGED,
         },
     }
 }
@@ -192,6 +195,7 @@ impl Protocol {
                 peer,
                 query: None,
                 headers,
+                tags: UNTAGGED,
             },
         )?;
         self.access

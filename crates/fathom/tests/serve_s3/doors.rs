@@ -207,6 +207,37 @@ fn a_list_of_objects_to_delete_goes_as_far_as_the_policy() {
     );
 }
 
+#[test]
+fn a_policy_tells_objects_apart_by_the_tags_that_they_have() {
+    let (_server, mut client) = memory();
+    let on = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    client.put("/bucket?versioning", on).ok();
+    let mut put = |tags: &str| {
+        let put = Request::new("PUT", "/bucket/k").header("x-amz-tagging", tags);
+        client.send(put.body("bytes")).ok().headers["x-amz-version-id"].clone()
+    };
+    let (open, closed) = (put("of=public"), put("of=nobody"));
+    let policy = r#"{"Statement":[
+        {"Effect":"Allow","Principal":"*","Action":["s3:GetObject*","s3:DeleteObject*"],"Resource":"arn:aws:s3:::bucket/*","Condition":{"StringEquals":{"s3:ExistingObjectTag/of":"public"}}},
+        {"Effect":"Allow","Principal":"*","Action":"s3:DeleteObjectVersion","Resource":"arn:aws:s3:::bucket/*"},
+        {"Effect":"Deny","Principal":"*","Action":"s3:DeleteObjectVersion","Resource":"arn:aws:s3:::bucket/*","Condition":{"StringEquals":{"s3:ExistingObjectTag/of":"nobody"}}}]}"#;
+    client.put("/bucket?policy", policy).ok();
+    let mut ask = |path: &str| client.try_send(&Request::new("GET", path)).unwrap().status;
+    assert_eq!(ask("/bucket/k"), 403);
+    assert_eq!(ask(&format!("/bucket/k?versionId={closed}")), 403);
+    assert_eq!(ask(&format!("/bucket/k?versionId={open}")), 200);
+    assert_eq!(ask("/bucket/absent"), 403);
+    let object =
+        |version: &str| format!("<Object><Key>k</Key><VersionId>{version}</VersionId></Object>");
+    let list = format!("<Delete>{}{}</Delete>", object(&open), object(&closed));
+    let request = Request::new("POST", "/bucket?delete")
+        .header("x-amz-checksum-crc32", &crc32(list.as_bytes()))
+        .body(list);
+    let answer = client.try_send(&request).unwrap().ok();
+    assert_eq!(answer.fields("Code"), ["AccessDenied"]);
+    assert_eq!(answer.fields("VersionId"), [open, closed]);
+}
+
 fn crc32(bytes: &[u8]) -> String {
     let step = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -6,6 +6,7 @@
 
 use super::PolicyError;
 use crate::keyring::matches;
+use crate::storage::Tags;
 use house::Peer;
 use http::HeaderMap;
 use std::borrow::Cow;
@@ -17,21 +18,31 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) peer: Option<Peer>,
     pub(crate) query: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
+    /// The tags of the object that is asked for, read where a condition asks for one.
+    pub(crate) tags: &'a (dyn Fn() -> Tags + Sync),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The tags of what is no object, or is not there.
+pub(crate) const UNTAGGED: &(dyn Fn() -> Tags + Sync) = &Tags::new;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Key {
     SourceIp,
     SecureTransport,
     /// A parameter of listings.
     Query(&'static str),
     Header(&'static str),
+    /// The value of a tag of the object that there is.
+    ExistingTag(String),
 }
 
 /// The key whose values are numbers.
 const MAX_KEYS: Key = Key::Query("max-keys");
 
-const KEYS: [(&str, Key); 12] = [
+/// What the name of a key begins with that ends in the one of a tag.
+const EXISTING_TAG: &str = "s3:ExistingObjectTag/";
+
+const KEYS: [(&str, Key); 17] = [
     ("aws:SourceIp", Key::SourceIp),
     ("aws:SecureTransport", Key::SecureTransport),
     ("aws:Referer", Key::Header("referer")),
@@ -45,6 +56,20 @@ const KEYS: [(&str, Key); 12] = [
         Key::Header("x-amz-content-sha256"),
     ),
     ("s3:x-amz-copy-source", Key::Header("x-amz-copy-source")),
+    (
+        "s3:x-amz-grant-full-control",
+        Key::Header("x-amz-grant-full-control"),
+    ),
+    ("s3:x-amz-grant-read", Key::Header("x-amz-grant-read")),
+    (
+        "s3:x-amz-grant-read-acp",
+        Key::Header("x-amz-grant-read-acp"),
+    ),
+    ("s3:x-amz-grant-write", Key::Header("x-amz-grant-write")),
+    (
+        "s3:x-amz-grant-write-acp",
+        Key::Header("x-amz-grant-write-acp"),
+    ),
     (
         "s3:x-amz-metadata-directive",
         Key::Header("x-amz-metadata-directive"),
@@ -142,13 +167,10 @@ impl Condition {
                 names(OPERATORS, |(name, ..)| name)
             ))
         })?;
-        let known = KEYS
-            .into_iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(key));
-        let (_, key) = known.ok_or_else(|| {
+        let key = Key::parse(key).ok_or_else(|| {
+            let known = names(KEYS.iter(), |(name, _)| *name);
             refused(format!(
-                "{key} is no key of this server; there are {}",
-                names(KEYS, |(name, _)| name)
+                "{key} is no key of this server; there are {known}, {EXISTING_TAG}TAG"
             ))
         })?;
         let fits = match test {
@@ -224,8 +246,21 @@ impl Condition {
 }
 
 impl Key {
+    fn parse(text: &str) -> Option<Self> {
+        let tag = text
+            .get(..EXISTING_TAG.len())
+            .filter(|start| start.eq_ignore_ascii_case(EXISTING_TAG));
+        if tag.is_some() {
+            let name = text[EXISTING_TAG.len()..].to_owned();
+            return Some(Self::ExistingTag(name)).filter(|_| text.len() > EXISTING_TAG.len());
+        }
+        let mut known = KEYS.into_iter();
+        let found = known.find(|(name, _)| name.eq_ignore_ascii_case(text));
+        found.map(|(_, key)| key)
+    }
+
     /// What a request for this action has for it.
-    fn of<'a>(self, action: &str, circumstances: &Circumstances<'a>) -> Option<Has<'a>> {
+    fn of<'a>(&self, action: &str, circumstances: &Circumstances<'a>) -> Option<Has<'a>> {
         let peer = circumstances.peer;
         match self {
             Self::SourceIp => peer.map(|peer| Has::Address(peer.address.to_canonical())),
@@ -236,8 +271,13 @@ impl Key {
                 parameter(query, name).map(Has::Text)
             }
             Self::Header(name) => {
-                let value = circumstances.headers.get(name)?;
+                let value = circumstances.headers.get(*name)?;
                 Some(Has::Text(String::from_utf8_lossy(value.as_bytes())))
+            }
+            Self::ExistingTag(name) => {
+                let mut tags = (circumstances.tags)().into_iter();
+                let found = tags.find(|(known, _)| known == name);
+                found.map(|(_, value)| Has::Text(Cow::Owned(value)))
             }
         }
     }
@@ -338,6 +378,7 @@ pub(crate) fn nowhere() -> Circumstances<'static> {
         peer: None,
         query: None,
         headers: &NONE,
+        tags: UNTAGGED,
     }
 }
 
@@ -401,6 +442,43 @@ mod tests {
                 .unwrap()
                 .holds("s3:GetObject", &nowhere())
         );
+    }
+
+    #[test]
+    fn tags_of_the_object_are_asked_for_by_their_names() {
+        let with = |tags: &[(&str, &str)], condition: &Condition| {
+            let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+            let tags = || tags.iter().map(pair).collect();
+            let tagged = Circumstances {
+                tags: &tags,
+                ..nowhere()
+            };
+            condition.holds("s3:GetObject", &tagged)
+        };
+        let key = "s3:ExistingObjectTag/security";
+        let public = condition("StringEquals", key, &["public"]).unwrap();
+        let not_secret = condition("StringNotEquals", key, &["secret"]).unwrap();
+        for (tags, is_public, is_not_secret) in [
+            (&[("security", "public")][..], true, true),
+            (&[("security", "secret")], false, false),
+            (&[("Security", "public"), ("other", "public")], false, true),
+            (&[], false, true),
+        ] {
+            let seen = (with(tags, &public), with(tags, &not_secret));
+            assert_eq!(seen, (is_public, is_not_secret), "{tags:?}");
+        }
+        for (operator, key) in [
+            ("StringEquals", "s3:ExistingObjectTag/"),
+            ("StringEquals", "s3:ExistingObjectTag"),
+            ("StringEquals", "s3:RequestObjectTag/a"),
+            ("NumericEquals", "s3:ExistingObjectTag/a"),
+            ("IpAddress", "s3:ExistingObjectTag/a"),
+        ] {
+            assert!(
+                condition(operator, key, &["1"]).is_err(),
+                "{operator} {key}"
+            );
+        }
     }
 
     #[test]

@@ -83,6 +83,12 @@ pub(crate) fn version(text: Option<&str>) -> S3Result<Option<VersionId>> {
     }
 }
 
+/// A version as it is named in requests; one that cannot be is none that there is.
+pub(crate) fn named_version(text: &str) -> VersionId {
+    let version = version(Some(text)).ok().flatten();
+    version.unwrap_or(VersionId::NEVER)
+}
+
 /// Whether a text could be the id of a version somewhere.
 fn is_opaque(text: &str) -> bool {
     (20..=1024).contains(&text.len())

@@ -2,8 +2,10 @@
 
 use super::{Asked, Protocol, convert};
 use crate::access::denied;
-use crate::policy::Circumstances;
-use crate::storage::{Bypass, DeleteTarget, Deleted, StorageError, StorageResult, Versioning};
+use crate::policy::{Circumstances, UNTAGGED};
+use crate::storage::{
+    Bypass, DeleteTarget, Deleted, StorageError, StorageResult, VersionId, Versioning,
+};
 use s3s::dto::{
     Delete, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
     DeletedObject, ETagCondition, Error, ObjectIdentifier,
@@ -101,6 +103,7 @@ impl Protocol {
             peer,
             query: None,
             headers: &headers,
+            tags: UNTAGGED,
         };
         let granted = self.deletable(
             access_key.as_deref(),
@@ -146,9 +149,13 @@ impl Protocol {
         bypass: Bypass,
         circumstances: &Circumstances<'_>,
     ) -> Vec<bool> {
-        let asked_for: Vec<(&str, bool)> = objects
+        let named = |object: &ObjectIdentifier| {
+            let text = object.version_id.as_deref()?;
+            Some(convert::named_version(text))
+        };
+        let asked_for: Vec<(&str, Option<VersionId>)> = objects
             .iter()
-            .map(|object| (object.key.as_str(), object.version_id.is_some()))
+            .map(|object| (object.key.as_str(), named(object)))
             .collect();
         let may = |operation| {
             self.access
