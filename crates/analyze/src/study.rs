@@ -324,10 +324,7 @@ fn measured(records: &[Record]) -> Option<(String, String)> {
 fn tool(record: &Record) -> String {
     let (name, version) = match &record.source {
         Some(source) => (source.tool.as_str(), source.version.as_deref()),
-        None => (
-            "fathom",
-            Some(record.generator().environment.fathom.version.as_str()),
-        ),
+        None => ("fathom", Some(record.fathom_version())),
     };
     match version.unwrap_or_default() {
         "" => name.to_owned(),

@@ -29,7 +29,7 @@ pub struct HostAccount {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// What was watched went away, and nothing is known of what it used.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,
     pub environment: Environment,
     pub calibration: Calibration,
@@ -65,6 +65,19 @@ impl Record {
         let mut generators = self.generators();
         let only = generators.next().filter(|_| generators.next().is_none());
         only.unwrap_or(&NOTHING_KNOWN)
+    }
+
+    /// The version of Fathom that measured; empty where nobody says, or hosts had several.
+    #[must_use]
+    pub fn fathom_version(&self) -> &str {
+        let environments = self.generators().map(|host| &host.environment);
+        let mut versions = environments.map(|environment| environment.fathom.version.as_str());
+        let first = versions.next().unwrap_or_default();
+        if versions.all(|version| version == first) {
+            first
+        } else {
+            ""
+        }
     }
 
     /// The same, to be written; it is added to a record that has none.

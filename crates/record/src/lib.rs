@@ -54,3 +54,8 @@ pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_recor
 pub use summary::{LatencyRange, Source, Summary};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, SlotPlace, Stopping, Trial};
+
+/// Whether a field says no more than its absence.
+fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -36,7 +36,7 @@ pub struct PlanFacts {
     pub budget_ns: u64,
     pub settle_ns: u64,
     /// Longest lead-in of a slot: what its own arm does, unmeasured, right before it. 0: none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::is_unset")]
     pub lead_in_ns: u64,
     /// Of the order of rows and arms.
     pub seed: u64,
@@ -73,13 +73,12 @@ pub struct PlannedWorkload {
     pub options: BTreeMap<String, String>,
 }
 
-/// What older plans lack must not change their hash.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
-)]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+/// Sixteen hexadecimal digits that stand for these bytes.
+#[allow(deprecated, reason = "see the import")]
+pub(crate) fn hash_of(bytes: &[u8]) -> String {
+    let mut hasher = SipHasher::new_with_keys(0, 0);
+    hasher.write(bytes);
+    format!("{:016x}", hasher.finish())
 }
 
 impl PlanFacts {
@@ -91,12 +90,8 @@ impl PlanFacts {
     /// Never: a plan has no value that JSON lacks but a margin that is no number, which no question
     /// has.
     #[must_use]
-    #[allow(deprecated, reason = "see the import")]
     pub fn hash(&self) -> String {
-        let mut hasher = SipHasher::new_with_keys(0, 0);
-        hasher
-            .write(&serde_json::to_vec(self).expect("a plan is made of texts and finite numbers"));
-        format!("{:016x}", hasher.finish())
+        hash_of(&serde_json::to_vec(self).expect("a plan is made of texts and finite numbers"))
     }
 
     /// The line that holds this plan.

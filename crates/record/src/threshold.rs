@@ -84,6 +84,10 @@ impl Record {
             .iter()
             .map(|threshold| threshold.judge(self))
             .collect();
+        self.keep_judged(results);
+    }
+
+    pub(crate) fn keep_judged(&mut self, results: Vec<ThresholdResult>) {
         let missed = results.iter().filter(|result| !result.holds).count();
         if missed > 0 && self.outcome == Outcome::default() {
             self.outcome = Outcome {

@@ -18,7 +18,7 @@ pub struct Trial {
     pub block: u32,
     /// How often this block was begun before this slot's attempt; only slots of one attempt are
     /// compared.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "crate::is_unset")]
     pub attempt: u32,
     /// Position in the order of all slots, from 0.
     pub slot: u32,
@@ -45,14 +45,6 @@ pub struct Trial {
     /// The plan itself, where the file has it; the same for all records of one plan.
     #[serde(skip)]
     pub written_plan: Option<Arc<PlanLine>>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks with a reference"
-)]
-fn is_first(attempt: &u32) -> bool {
-    *attempt == 0
 }
 
 /// Where an experiment stands when a slot is about to begin.

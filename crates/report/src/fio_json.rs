@@ -73,9 +73,7 @@ pub fn fio_json(records: &[Record], options: &FioOptions) -> Value {
         .map(|record| started_ms(record).saturating_add(record.elapsed_ns / 1_000_000))
         .max()
         .unwrap_or(0);
-    let version = records.first().map_or("", |record| {
-        record.generator().environment.fathom.version.as_str()
-    });
+    let version = records.first().map_or("", Record::fathom_version);
     let jobs: Vec<Value> = entries(records, options)
         .iter()
         .map(|entry| job(entry, options))

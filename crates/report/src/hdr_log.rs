@@ -47,7 +47,7 @@ pub fn hdr_log(record: &Record) -> Result<String, HdrLogError> {
     let mut builder = IntervalLogWriterBuilder::new();
     builder.add_comment(&format!(
         "Fathom {}: latencies in nanoseconds, maxima in milliseconds",
-        record.generator().environment.fathom.version
+        record.fathom_version()
     ));
     builder
         .add_comment("[Histogram log format version 1.3]")
