@@ -1,9 +1,17 @@
 //! `fathom serve`: the reference targets.
 
 mod s3;
+mod share;
 
+use crate::exit::Usage;
+use ::s3::{Misbehaviour, TlsFiles};
 use anyhow::Result;
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
+use units::Nanos;
 
 /// The verb's arguments.
 pub(crate) fn command() -> Command {
@@ -12,12 +20,110 @@ pub(crate) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(s3::command())
+        .subcommand(share::command())
 }
 
 /// Runs the verb and returns the exit code.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         Some(("s3", matches)) => s3::run(matches),
+        Some(("share", matches)) => share::run(matches),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),
     }
+}
+
+fn value(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(shown).help(help)
+}
+
+fn file(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
+    value(name, shown, help).value_parser(value_parser!(PathBuf))
+}
+
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+/// What every served target has.
+fn of_house(command: Command) -> Command {
+    command
+        .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
+        .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
+        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
+        .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
+        .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))
+}
+
+fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches
+        .get_one::<String>(name)
+        .map(String::as_str)
+        .unwrap_or_default()
+}
+
+/// A mistake in one flag.
+fn wrong(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
+    Usage(format!("--{flag}: {why}")).into()
+}
+
+fn duration_or_zero(matches: &ArgMatches, flag: &str) -> Result<Duration> {
+    Nanos::parse(text(matches, flag))
+        .map(|Nanos(nanos)| Duration::from_nanos(nanos))
+        .map_err(|e| wrong(flag, e))
+}
+
+fn duration(matches: &ArgMatches, flag: &str) -> Result<Duration> {
+    let duration = duration_or_zero(matches, flag)?;
+    if duration.is_zero() {
+        Err(wrong(flag, "0 is too short"))
+    } else {
+        Ok(duration)
+    }
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = sys::clock::wall_time()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Tells an operator a line.
+fn log(line: &str) {
+    let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Tells whoever started the server something in one piece: who reads the address may read no
+/// further.
+fn say(text: &str) {
+    let mut out = std::io::stdout();
+    let _nobody_reads_a_closed_terminal = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn listen(matches: &ArgMatches) -> Result<SocketAddr> {
+    text(matches, "listen")
+        .parse()
+        .map_err(|e| wrong("listen", format!("{e}; write for example 127.0.0.1:9000")))
+}
+
+fn tls(matches: &ArgMatches) -> Option<TlsFiles> {
+    let certificate = matches.get_one::<PathBuf>("tls-cert")?.clone();
+    let key = matches.get_one::<PathBuf>("tls-key")?.clone();
+    Some(TlsFiles { certificate, key })
+}
+
+fn misbehaviour(matches: &ArgMatches, kinds: &[&'static str]) -> Result<Option<Misbehaviour>> {
+    matches
+        .get_one::<String>("misbehave")
+        .map(|spec| Misbehaviour::parse(spec, kinds).map_err(|e| wrong("misbehave", e)))
+        .transpose()
+}
+
+fn threads(matches: &ArgMatches) -> Option<usize> {
+    let threads = matches.get_one::<u16>("threads")?;
+    Some(usize::from(*threads))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &["units"]),
@@ -32,6 +32,7 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("misbehave", &["units", "sys"]),
     ("house", &["units", "sys", "misbehave"]),
     ("s3", &["units", "sys", "misbehave", "house"]),
+    ("share", &["units", "sys", "misbehave", "house"]),
     ("lab", &["units", "stats", "record"]),
     (
         "conduct",
@@ -55,6 +56,7 @@ const EDGES: [(&str, &[&str]); 18] = [
             "object",
             "misbehave",
             "s3",
+            "share",
             "import",
             "analyze",
             "report",
@@ -873,6 +875,7 @@ fn every_flag_that_a_document_names_exists() {
         "import",
         "calibrate",
         "serve s3",
+        "serve share",
     ]
     .iter()
     .flat_map(|verb| flags(&help(verb)))

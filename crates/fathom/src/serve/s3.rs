@@ -1,17 +1,19 @@
 //! `fathom serve s3`: an object server.
 
+use super::{
+    duration, duration_or_zero, file, listen, log, misbehaviour, now_ms, of_house, say, switch,
+    text, threads, tls, value, wrong,
+};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use s3::{
-    Keyring, Log, Misbehaviour, OPERATION_KINDS, ObjectStore, Ownership, ServerOptions, Space,
-    StorageOptions, SyncPolicy, TlsFiles, WallClock,
+    Keyring, Log, OPERATION_KINDS, ObjectStore, Ownership, ServerOptions, Space, StorageOptions,
+    SyncPolicy,
 };
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 use units::{Bytes, Nanos};
 
 const AFTER_HELP: &str = "\
@@ -31,24 +33,9 @@ Examples:
 
 Exit codes: 0 ended by a signal after all was kept, 1 the store or the scrub failed, 2 usage";
 
-fn value(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(shown).help(help)
-}
-
-fn file(name: &'static str, shown: &'static str, help: &'static str) -> Arg {
-    value(name, shown, help).value_parser(value_parser!(PathBuf))
-}
-
-fn switch(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .action(ArgAction::SetTrue)
-        .help(help)
-}
-
 /// The target's arguments.
 pub(super) fn command() -> Command {
-    Command::new("s3")
+    let command = Command::new("s3")
         .about("Serves objects as S3 does, from a directory or from memory")
         .after_help(AFTER_HELP)
         .arg(value("listen", "ADDR", "Address and port; port 0 takes a free one, which is printed").default_value("127.0.0.1:9000"))
@@ -66,9 +53,6 @@ pub(super) fn command() -> Command {
         .arg(value("reserve", "SIZE", "Bytes of DIR's file system that objects leave free; 5 % of it if not given, at most 256MiB"))
         .arg(file("keys", "FILE", "Keys as TOML, instead of those of the environment"))
         .arg(value("region", "NAME", "The region that buckets are in").default_value("us-east-1"))
-        .arg(file("tls-cert", "FILE", "Certificate chain as PEM: serve TLS").requires("tls-key"))
-        .arg(file("tls-key", "FILE", "Key of the certificate as PEM").requires("tls-cert"))
-        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,get.errors=1%:503,truncate=0.1%,seed=7"))
         .arg(
             value("log", "WHAT", "What is written to the standard error besides errors: requests, a line for each")
                 .value_parser(["requests"]),
@@ -82,46 +66,9 @@ pub(super) fn command() -> Command {
             .value_parser(["BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter"])
             .default_value("BucketOwnerEnforced"),
         )
-        .arg(value("threads", "N", "Threads that serve; one for each CPU if not given").value_parser(value_parser!(u16).range(1..=1024)))
-        .arg(value("idle", "DURATION", "How long a head, and each 16 KiB of a body or an answer, may be waited for").default_value("60s"))
         .arg(value("lifecycle-day", "DURATION", "What a day of lifecycle rules is, to try them out").default_value("24h"))
-        .arg(switch("scrub", "Read every object against its checksums, print what is corrupt, and end").conflicts_with("memory"))
-}
-
-fn clock() -> WallClock {
-    Arc::new(|| {
-        let since = sys::clock::wall_time()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}
-
-fn text<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
-    matches
-        .get_one::<String>(name)
-        .map(String::as_str)
-        .unwrap_or_default()
-}
-
-/// A mistake in one flag.
-fn wrong(flag: &str, why: impl std::fmt::Display) -> anyhow::Error {
-    Usage(format!("--{flag}: {why}")).into()
-}
-
-fn duration_or_zero(matches: &ArgMatches, flag: &str) -> Result<Duration> {
-    Nanos::parse(text(matches, flag))
-        .map(|Nanos(nanos)| Duration::from_nanos(nanos))
-        .map_err(|e| wrong(flag, e))
-}
-
-fn duration(matches: &ArgMatches, flag: &str) -> Result<Duration> {
-    let duration = duration_or_zero(matches, flag)?;
-    if duration.is_zero() {
-        Err(wrong(flag, "0 is too short"))
-    } else {
-        Ok(duration)
-    }
+        .arg(switch("scrub", "Read every object against its checksums, print what is corrupt, and end").conflicts_with("memory"));
+    of_house(command)
 }
 
 fn sync_policy(spec: &str) -> Result<SyncPolicy> {
@@ -172,7 +119,7 @@ fn keyring(matches: &ArgMatches) -> Result<Keyring> {
 }
 
 fn store(matches: &ArgMatches) -> Result<Arc<dyn ObjectStore>> {
-    let mut options = StorageOptions::new(clock());
+    let mut options = StorageOptions::new(Arc::new(now_ms));
     options.sync = sync_policy(text(matches, "sync"))?;
     options.verify_every = duration_or_zero(matches, "verify-every")?;
     let reserve = matches
@@ -193,35 +140,19 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("scrub") {
         return scrub(&*store(matches)?);
     }
-    let listen: SocketAddr = text(matches, "listen")
-        .parse()
-        .map_err(|e| wrong("listen", format!("{e}; write for example 127.0.0.1:9000")))?;
-    let misbehaviour = matches
-        .get_one::<String>("misbehave")
-        .map(|spec| Misbehaviour::parse(spec, &OPERATION_KINDS))
-        .transpose();
-    let tls = matches
-        .get_one::<PathBuf>("tls-cert")
-        .zip(matches.get_one::<PathBuf>("tls-key"));
+    let tls = tls(matches);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let log: Log = Arc::new(|line| {
-        let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
-    });
+    let log: Log = Arc::new(log);
     let keyring = keyring(matches)?;
     let keys = keyring.described().join("; ");
     let options = ServerOptions {
-        listen,
+        listen: listen(matches)?,
         keyring,
         region: text(matches, "region").to_owned(),
-        tls: tls.map(|(certificate, key)| TlsFiles {
-            certificate: certificate.clone(),
-            key: key.clone(),
-        }),
-        misbehaviour: misbehaviour.map_err(|e| wrong("misbehave", e))?,
-        threads: matches
-            .get_one::<u16>("threads")
-            .map(|threads| usize::from(*threads)),
-        clock: clock(),
+        tls,
+        misbehaviour: misbehaviour(matches, &OPERATION_KINDS)?,
+        threads: threads(matches),
+        clock: Arc::new(now_ms),
         requests: matches.contains_id("log").then(|| Arc::clone(&log)),
         log,
         idle: duration(matches, "idle")?,
@@ -234,14 +165,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let about = about(matches, &*store, &keys)?;
     let region = text(matches, "region").to_owned();
     s3::serve(options, store, move |address| {
-        let mut out = std::io::stdout();
         let url = format!("{scheme}://{address}");
-        // In one piece: whoever reads the address may read no further.
-        let said = format!(
+        say(&format!(
             "listening on {url}\n{about}try: AWS_REGION={region} aws --endpoint-url {url} s3 ls\n"
-        );
-        let _nobody_reads_a_closed_terminal =
-            out.write_all(said.as_bytes()).and_then(|()| out.flush());
+        ));
     })?;
     Ok(0)
 }

@@ -1,0 +1,43 @@
+//! What this server says of itself on the pages that every target has.
+
+use crate::error::described;
+use crate::store::{ShareStore, StoreCounts};
+use house::{About, Counter};
+use std::sync::Arc;
+
+/// One server's account.
+pub(crate) struct ShareAccount {
+    pub(crate) store: Arc<ShareStore>,
+}
+
+impl About for ShareAccount {
+    fn check(&self) -> Result<(), String> {
+        match self.store.space() {
+            Ok((free, reserve)) if free > reserve => Ok(()),
+            Ok(_) => Err("there is no space for uploads".into()),
+            Err(error) => Err(described(&error)),
+        }
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let StoreCounts {
+            commits,
+            syncs,
+            bytes_in,
+            bytes_out,
+            removed,
+        } = self.store.counts();
+        vec![
+            ("storage_commits_total", commits),
+            ("storage_syncs_total", syncs),
+            ("storage_bytes_in_total", bytes_in),
+            ("storage_bytes_out_total", bytes_out),
+            ("storage_bodies_removed_total", removed),
+        ]
+    }
+
+    /// The owner is known by a slow hash, which the site asks for itself.
+    fn is_admin_secret(&self, _: &str) -> bool {
+        false
+    }
+}

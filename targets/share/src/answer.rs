@@ -1,0 +1,391 @@
+//! Answers, and the bodies that come from the store.
+
+use crate::content::BodyReader;
+use crate::error::{ShareError, ShareResult, described};
+use bytes::Bytes;
+use house::StdError;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::task::JoinHandle;
+
+/// The body of an answer.
+pub(crate) enum ShareBody {
+    Full(Option<Bytes>),
+    Streamed(Box<FromStore>),
+}
+
+impl ShareBody {
+    pub(crate) fn empty() -> Self {
+        Self::Full(None)
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for ShareBody {
+    fn from(bytes: T) -> Self {
+        Self::Full(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty()))
+    }
+}
+
+/// A part of an answer.
+pub(crate) enum Stretch {
+    Text(Bytes),
+    Upload(Range<u64>),
+}
+
+impl Stretch {
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Upload(range) => range.end - range.start,
+        }
+    }
+}
+
+type Read = (Box<dyn BodyReader>, ShareResult<Vec<Bytes>>);
+
+/// Bytes of an upload, read ahead by one read, so that the disk works while the network does.
+pub(crate) struct FromStore {
+    stretches: VecDeque<Stretch>,
+    chunk: u64,
+    batch: u64,
+    reader: Option<Box<dyn BodyReader>>,
+    reading: Option<JoinHandle<Read>>,
+    /// The number of the first chunk that was asked for last.
+    asked: u64,
+    /// What was read and not yet sent, with the numbers of the chunks.
+    ready: VecDeque<(u64, Bytes)>,
+    left: u64,
+}
+
+impl FromStore {
+    /// `chunk` is the length of the chunks that the reader gives, `batch` how many it is asked for
+    /// at once.
+    pub(crate) fn new(
+        reader: Box<dyn BodyReader>,
+        stretches: Vec<Stretch>,
+        chunk: u64,
+        batch: u64,
+    ) -> Self {
+        let left = stretches.iter().map(Stretch::length).sum();
+        Self {
+            stretches: stretches.into(),
+            chunk,
+            batch,
+            reader: Some(reader),
+            reading: None,
+            asked: 0,
+            ready: VecDeque::new(),
+            left,
+        }
+    }
+
+    /// Begins to read from a chunk on, unless something is being read.
+    fn ask(&mut self, first: u64, end: u64) {
+        if let Some(mut reader) = self.reader.take() {
+            let count = self.batch.min(end.div_ceil(self.chunk) - first);
+            self.asked = first;
+            self.reading = Some(tokio::task::spawn_blocking(move || {
+                let read = reader.read(first, count);
+                (reader, read)
+            }));
+        }
+    }
+
+    /// Takes what was read; the number of the first chunk that was asked for and did not come.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<u64>, StdError>> {
+        let Some(reading) = &mut self.reading else {
+            return Poll::Ready(Ok(None));
+        };
+        let (reader, read) = ready!(Pin::new(reading).poll(context))?;
+        (self.reading, self.reader) = (None, Some(reader));
+        let read = read.map_err(|error| described(&error))?;
+        self.ready = (self.asked..).zip(read).collect();
+        Poll::Ready(Ok(self.ready.is_empty().then_some(self.asked)))
+    }
+
+    /// The next bytes of a range.
+    fn poll_range(
+        &mut self,
+        range: &Range<u64>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Bytes, StdError>> {
+        let wanted = range.start / self.chunk;
+        loop {
+            let found = self.ready.front().map(|(number, _)| *number);
+            if found == Some(wanted) {
+                let (_, chunk) = self.ready.pop_front().expect("it was just looked at");
+                let bytes = part(&chunk, range, wanted * self.chunk);
+                let end = range.start + bytes.len() as u64;
+                if bytes.is_empty() || (end < range.end && !end.is_multiple_of(self.chunk)) {
+                    return Poll::Ready(Err(cut_short()));
+                }
+                if end < range.end && self.ready.is_empty() {
+                    self.ask(wanted + 1, range.end);
+                }
+                return Poll::Ready(Ok(bytes));
+            }
+            if found.is_some() {
+                self.ready.pop_front();
+            } else if self.reading.is_some() {
+                let missing = ready!(self.poll_read(context))?;
+                if missing == Some(wanted) {
+                    return Poll::Ready(Err(cut_short()));
+                }
+            } else {
+                self.ask(wanted, range.end);
+            }
+        }
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StdError>>> {
+        let bytes = match self.stretches.front_mut() {
+            None => return Poll::Ready(None),
+            Some(Stretch::Text(text)) => {
+                let text = std::mem::take(text);
+                self.stretches.pop_front();
+                text
+            }
+            Some(Stretch::Upload(range)) => {
+                let range = range.clone();
+                let bytes = ready!(self.poll_range(&range, context))?;
+                let rest = range.start + bytes.len() as u64..range.end;
+                if rest.is_empty() {
+                    self.stretches.pop_front();
+                } else if let Some(front) = self.stretches.front_mut() {
+                    *front = Stretch::Upload(rest);
+                }
+                bytes
+            }
+        };
+        self.left -= bytes.len() as u64;
+        Poll::Ready(Some(Ok(bytes)))
+    }
+}
+
+/// The part of a chunk that lies in a range; `begin` is where in the upload the chunk begins.
+fn part(chunk: &Bytes, range: &Range<u64>, begin: u64) -> Bytes {
+    let within = |at: u64| {
+        usize::try_from(at.saturating_sub(begin))
+            .unwrap_or(usize::MAX)
+            .min(chunk.len())
+    };
+    let (from, to) = (within(range.start), within(range.end));
+    chunk.slice(from..to.max(from))
+}
+
+fn cut_short() -> StdError {
+    "the upload ends before its size".into()
+}
+
+impl Body for ShareBody {
+    type Data = Bytes;
+    type Error = StdError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        let next = match self.get_mut() {
+            Self::Full(bytes) => bytes.take().map(Ok),
+            Self::Streamed(stream) => ready!(stream.poll_next(context)),
+        };
+        Poll::Ready(next.map(|next| next.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Streamed(stream) => stream.stretches.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match self {
+            Self::Full(bytes) => bytes.as_ref().map_or(0, |bytes| bytes.len() as u64),
+            Self::Streamed(stream) => stream.left,
+        })
+    }
+}
+
+/// An answer of this server.
+pub(crate) type ShareReply = Response<ShareBody>;
+
+/// Gives an answer a header, unless its value cannot be one.
+pub(crate) fn with(mut reply: ShareReply, name: header::HeaderName, value: &str) -> ShareReply {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        reply.headers_mut().insert(name, value);
+    }
+    reply
+}
+
+pub(crate) fn plain(status: StatusCode, text: &str) -> ShareReply {
+    let mut reply = Response::new(ShareBody::from(format!("{text}\n")));
+    *reply.status_mut() = status;
+    with(reply, header::CONTENT_TYPE, "text/plain; charset=utf-8")
+}
+
+pub(crate) fn json(value: &serde_json::Value) -> ShareReply {
+    let reply = Response::new(ShareBody::from(value.to_string()));
+    with(reply, header::CONTENT_TYPE, "application/json")
+}
+
+pub(crate) fn nothing(status: StatusCode) -> ShareReply {
+    let mut reply = Response::new(ShareBody::empty());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// Why a request is not done, as its client is told.
+#[derive(Debug)]
+pub(crate) struct Denial {
+    pub(crate) status: StatusCode,
+    pub(crate) text: String,
+    /// Seconds after which it may be tried again.
+    pub(crate) retry_after: Option<u64>,
+    /// What only operators are told.
+    pub(crate) cause: Option<String>,
+}
+
+impl Denial {
+    pub(crate) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            text: text.into(),
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    pub(crate) fn bad(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    pub(crate) fn missing() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such thing here")
+    }
+
+    pub(crate) fn reply(self) -> ShareReply {
+        let reply = plain(self.status, &self.text);
+        match self.retry_after {
+            Some(seconds) => with(reply, header::RETRY_AFTER, &seconds.to_string()),
+            None => reply,
+        }
+    }
+}
+
+impl From<ShareError> for Denial {
+    fn from(error: ShareError) -> Self {
+        let cause = Some(described(&error));
+        match error {
+            ShareError::Missing => Self::missing(),
+            ShareError::LinkClosed => Self::new(
+                StatusCode::FORBIDDEN,
+                "this guest link takes no more files: it is full, over or disabled",
+            ),
+            ShareError::NoSpace => Self {
+                cause,
+                ..Self::new(StatusCode::INSUFFICIENT_STORAGE, "there is no space for it")
+            },
+            ShareError::Busy => Self {
+                retry_after: Some(5),
+                cause,
+                ..Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the database is busy; try again",
+                )
+            },
+            ShareError::Damaged(_)
+            | ShareError::InUse(_)
+            | ShareError::Setting { .. }
+            | ShareError::Io { .. }
+            | ShareError::Database(_) => Self {
+                cause,
+                ..Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "this server could not do it; its operator finds why in its log",
+                )
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chunks of ten bytes, each with its number; it ends early where that is wanted.
+    struct Tens(u64);
+
+    impl BodyReader for Tens {
+        fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>> {
+            let end = first.saturating_add(count).min(self.0.div_ceil(10));
+            let chunk = |number: u64| {
+                let length = (self.0 - number * 10).min(10);
+                (0..length)
+                    .map(|at| u8::try_from(number * 10 + at).unwrap())
+                    .collect::<Vec<u8>>()
+                    .into()
+            };
+            Ok((first..end).map(chunk).collect())
+        }
+    }
+
+    async fn sent(stretches: Vec<Stretch>, size: u64, batch: u64) -> Result<Vec<u8>, String> {
+        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, batch);
+        let mut body = ShareBody::Streamed(Box::new(stream));
+        let (mut out, expected) = (Vec::new(), body.size_hint().exact().unwrap());
+        while let Some(frame) =
+            std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+        {
+            out.extend_from_slice(
+                frame
+                    .map_err(|error| error.to_string())?
+                    .data_ref()
+                    .unwrap(),
+            );
+        }
+        assert!(body.is_end_stream() && out.len() as u64 == expected);
+        Ok(out)
+    }
+
+    #[tokio::test]
+    async fn any_ranges_are_sent_in_any_batches() {
+        for batch in [1, 2, 3, 100] {
+            for range in [0..95, 0..1, 9..11, 10..20, 37..95, 94..95, 20..90] {
+                let expected: Vec<u8> = (range.start..range.end)
+                    .map(|at| u8::try_from(at).unwrap())
+                    .collect();
+                let found = sent(vec![Stretch::Upload(range.clone())], 95, batch).await;
+                assert_eq!(found, Ok(expected), "{range:?} {batch}");
+            }
+            let several = vec![
+                Stretch::Text("a".into()),
+                Stretch::Upload(90..93),
+                Stretch::Text("b".into()),
+                Stretch::Upload(5..25),
+                Stretch::Upload(7..8),
+            ];
+            let found = sent(several, 95, batch).await.unwrap();
+            assert_eq!(found[..5], [b'a', 90, 91, 92, b'b']);
+            assert_eq!((found.len(), found[25]), (26, 7));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_is_shorter_than_it_was_ends_with_an_error() {
+        for size in [0, 5, 10, 90, 94] {
+            for batch in [1, 4] {
+                assert!(
+                    sent(vec![Stretch::Upload(0..95)], size, batch)
+                        .await
+                        .is_err(),
+                    "{size}"
+                );
+            }
+        }
+    }
+}

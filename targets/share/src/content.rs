@@ -1,0 +1,172 @@
+//! The bytes of uploads: two layouts behind one trait, and a hook at each effect on the disk.
+//!
+//! A **body** is the bytes of one upload under a number that no other body of this store has while
+//! it lives. It is written once, in chunks of one length, of which only the last may be shorter.
+
+mod files;
+mod rows;
+
+pub(crate) use files::BodyFiles;
+pub(crate) use rows::BodyRows;
+
+use crate::error::{ShareError, ShareResult};
+use bytes::Bytes;
+use rustix::fs::statvfs;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The places where a crash can fall between two effects on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    CreateBody,
+    WriteChunk,
+    FinishBody,
+    SyncBody,
+    NameBody,
+    SyncDirectory,
+    Commit,
+    Committed,
+    RemoveBody,
+}
+
+/// What a test puts in the way: reached before each effect, it lets it happen or fails it.
+pub(crate) trait Obstacle: Send + Sync {
+    fn reach(&self, effect: Effect) -> io::Result<()>;
+}
+
+/// Nothing is in the way.
+pub(crate) struct Unobstructed;
+
+impl Obstacle for Unobstructed {
+    fn reach(&self, _: Effect) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What all parts of a store share: what stands in their way, and what they count.
+pub(crate) struct Footing {
+    pub(crate) obstacle: Arc<dyn Obstacle>,
+    /// A directory of the file system that everything lies on.
+    pub(crate) place: PathBuf,
+    /// Bytes of it that uploads leave free.
+    pub(crate) reserve: u64,
+    pub(crate) commits: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    /// Bytes of uploads that were given to SQLite, and taken from it.
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) removed: AtomicU64,
+}
+
+/// The most that is kept free where nobody said how much.
+const MOST_RESERVED: u64 = 256 << 20;
+
+/// Free bytes of a file system, and all that it has.
+fn space_of(place: &std::path::Path) -> ShareResult<(u64, u64)> {
+    let found = statvfs(place).map_err(|e| ShareError::io("asking for free space", e.into()))?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok((bytes(found.f_bavail), bytes(found.f_blocks)))
+}
+
+impl Footing {
+    /// Errors: `Io` where the file system cannot be asked.
+    pub(crate) fn new(
+        obstacle: Arc<dyn Obstacle>,
+        place: PathBuf,
+        reserve: Option<u64>,
+    ) -> ShareResult<Self> {
+        let reserve = match reserve {
+            Some(reserve) => reserve,
+            None => (space_of(&place)?.1 / 20).min(MOST_RESERVED),
+        };
+        Ok(Self {
+            obstacle,
+            place,
+            reserve,
+            commits: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            bytes_in: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            removed: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn reach(&self, effect: Effect) -> ShareResult<()> {
+        self.obstacle
+            .reach(effect)
+            .map_err(|e| ShareError::io("a step of a write", e))
+    }
+
+    /// Free bytes of the file system.
+    pub(crate) fn free(&self) -> ShareResult<u64> {
+        Ok(space_of(&self.place)?.0)
+    }
+
+    /// Errors: `NoSpace` where so many more bytes would go below the reserve.
+    pub(crate) fn room_for(&self, bytes: u64) -> ShareResult<()> {
+        let needed = self.reserve.saturating_add(bytes);
+        if self.free()? > needed {
+            Ok(())
+        } else {
+            Err(ShareError::NoSpace)
+        }
+    }
+
+    pub(crate) fn count(&self, counter: impl Fn(&Self) -> &AtomicU64, by: u64) {
+        counter(self).fetch_add(by, Relaxed);
+    }
+}
+
+/// Which body, and in pieces of which length it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BodyPlace {
+    pub(crate) number: u64,
+    pub(crate) chunk: u64,
+}
+
+/// A body that is being written. Dropped before it is kept by a row of the index, it is gone.
+pub(crate) trait Draft: Send {
+    fn place(&self) -> BodyPlace;
+    /// Adds a chunk: of the length of [`BodyPlace::chunk`], or the last. Errors: `NoSpace`, also where no
+    /// more than the reserve is left.
+    fn append(&mut self, chunk: &[u8]) -> ShareResult<()>;
+    /// Makes the body as durable as the store is, under its number, so that a row can name it.
+    fn finish(&mut self) -> ShareResult<()>;
+    /// A row names it: it stays.
+    fn kept(self: Box<Self>);
+}
+
+/// A body that is read.
+pub(crate) trait BodyReader: Send {
+    /// So many chunks from one on, or as many as there are.
+    fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>>;
+}
+
+/// All bodies of a store.
+pub(crate) trait Bodies: Send + Sync {
+    fn begin(&self) -> ShareResult<Box<dyn Draft>>;
+    /// Errors: `Damaged` where there is none of this number.
+    fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>>;
+    /// The bytes of a body, added up.
+    fn size(&self, number: u64) -> ShareResult<u64>;
+    /// One that is gone already is no error.
+    fn remove(&self, number: u64) -> ShareResult<()>;
+    /// Removes all but these, and says how many that were and which of these are missing.
+    fn settle(&self, kept: &BTreeSet<u64>) -> ShareResult<Settled>;
+    /// Bytes of files that hold nothing but bodies.
+    fn on_disk(&self) -> ShareResult<u64>;
+    /// Gives what was freed back to the file system.
+    fn give_back(&self) -> ShareResult<()>;
+}
+
+/// What was found at the start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settled {
+    /// Bodies that no upload had: of uploads that never ended.
+    pub removed: u64,
+    /// Bodies that are not there.
+    pub missing: BTreeSet<u64>,
+}

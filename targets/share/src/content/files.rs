@@ -1,0 +1,362 @@
+//! A SQLite file for each body.
+//!
+//! The file is written in a directory of its own for what is under way, without a journal, since
+//! nobody sees it before it is whole; then it is made durable, gets its name, and is never changed.
+
+use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled};
+use crate::database::{Purpose, Tuning, connect};
+use crate::error::{ShareError, ShareResult};
+use crate::options::{JournalMode, Synchronous};
+use bytes::Bytes;
+use rusqlite::Connection;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes between two looks at the free space.
+const SPACE_STEP: u64 = 16 << 20;
+/// What such a file says that it is (`PRAGMA application_id`): "fshr".
+const MARK: u32 = 0x6673_6872;
+
+const CHUNKS: &str = "CREATE TABLE chunk (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
+
+/// Files below one directory.
+pub(crate) struct BodyFiles {
+    place: Arc<Place>,
+    next: AtomicU64,
+}
+
+struct Place {
+    ground: Arc<Footing>,
+    root: PathBuf,
+    tuning: Tuning,
+    chunk: u64,
+}
+
+impl BodyFiles {
+    /// `first` is the lowest number that no body ever had.
+    pub(crate) fn open(
+        root: PathBuf,
+        ground: Arc<Footing>,
+        tuning: Tuning,
+        chunk: u64,
+        first: u64,
+    ) -> ShareResult<Self> {
+        let place = Place {
+            ground,
+            root,
+            tuning,
+            chunk,
+        };
+        fs::create_dir_all(place.incoming())
+            .map_err(|e| ShareError::io("making the directory of uploads", e))?;
+        sync_directory(&place.root)?;
+        if let Some(above) = place
+            .root
+            .parent()
+            .filter(|above| !above.as_os_str().is_empty())
+        {
+            sync_directory(above)?;
+        }
+        Ok(Self {
+            place: Arc::new(place),
+            next: AtomicU64::new(first),
+        })
+    }
+}
+
+fn sync_directory(path: &Path) -> ShareResult<()> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|e| ShareError::io("syncing the directory of uploads", e))
+}
+
+/// Removes a file that may be gone already.
+fn unlink(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+fn files_in(directory: &Path) -> ShareResult<Vec<PathBuf>> {
+    let wrong = |e| ShareError::io("reading the directory of uploads", e);
+    let mut out = Vec::new();
+    for entry in fs::read_dir(directory).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        if !path.is_dir() {
+            out.push(path);
+        }
+    }
+    Ok(out)
+}
+
+impl Place {
+    fn incoming(&self) -> PathBuf {
+        self.root.join("incoming")
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.root.join(format!("{number:016x}.share"))
+    }
+
+    fn connect(&self, number: u64) -> ShareResult<Connection> {
+        let path = self.path(number);
+        if !path.exists() {
+            return Err(ShareError::Damaged(format!(
+                "{} is missing, which",
+                path.display()
+            )));
+        }
+        // Each file has the pages that it was made with.
+        let tuning = Tuning {
+            page_size: page_size_of(&path)?,
+            ..self.tuning
+        };
+        connect(&path, Purpose::ReadKept, &tuning)
+    }
+
+    fn synced(&self) -> bool {
+        self.tuning.synchronous != Synchronous::Off
+    }
+}
+
+/// The size of a file's pages, which its header has at byte 16: big endian, and 1 for 65536.
+fn page_size_of(path: &Path) -> ShareResult<u64> {
+    use std::os::unix::fs::FileExt as _;
+    let mut bytes = [0; 2];
+    File::open(path)
+        .and_then(|file| file.read_exact_at(&mut bytes, 16))
+        .map_err(|e| ShareError::io("reading the header of an upload", e))?;
+    Ok(match u16::from_be_bytes(bytes) {
+        1 => 65_536,
+        size => u64::from(size),
+    })
+}
+
+/// Which body a file is, by its name.
+fn number_of(path: &Path) -> Option<u64> {
+    let digits = path.file_name()?.to_str()?.strip_suffix(".share")?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A file that has no name of its own yet.
+struct FileDraft {
+    place: Arc<Place>,
+    number: u64,
+    path: PathBuf,
+    connection: Option<Connection>,
+    chunks: u64,
+    until_space_check: u64,
+    named: bool,
+}
+
+impl Draft for FileDraft {
+    fn place(&self) -> BodyPlace {
+        BodyPlace {
+            number: self.number,
+            chunk: self.place.chunk,
+        }
+    }
+
+    fn append(&mut self, chunk: &[u8]) -> ShareResult<()> {
+        self.place.ground.reach(Effect::WriteChunk)?;
+        let length = chunk.len() as u64;
+        self.until_space_check = match self.until_space_check.checked_sub(length) {
+            Some(left) => left,
+            None => {
+                self.place.ground.room_for(length)?;
+                SPACE_STEP
+            }
+        };
+        let connection = self.connection.as_ref().expect("it is not finished");
+        connection
+            .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?
+            .execute((self.chunks, chunk))?;
+        self.chunks += 1;
+        self.place.ground.count(|ground| &ground.bytes_in, length);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ShareResult<()> {
+        let ground = Arc::clone(&self.place.ground);
+        let connection = self.connection.take().expect("it is finished once");
+        ground.reach(Effect::FinishBody)?;
+        connection.execute_batch("COMMIT")?;
+        ground.count(|ground| &ground.commits, 1);
+        if self.place.tuning.journal == JournalMode::Wal {
+            connection.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
+        }
+        connection
+            .close()
+            .map_err(|(_, error)| ShareError::from(error))?;
+        if self.place.synced() {
+            ground.reach(Effect::SyncBody)?;
+            File::open(&self.path)
+                .and_then(|file| file.sync_all())
+                .map_err(|e| ShareError::io("syncing an upload", e))?;
+            ground.count(|ground| &ground.syncs, 1);
+        }
+        ground.reach(Effect::NameBody)?;
+        let name = self.place.path(self.number);
+        fs::rename(&self.path, &name).map_err(|e| ShareError::io("naming an upload", e))?;
+        (self.path, self.named) = (name, true);
+        if self.place.synced() {
+            ground.reach(Effect::SyncDirectory)?;
+            sync_directory(&self.place.root)?;
+            ground.count(|ground| &ground.syncs, 1);
+        }
+        Ok(())
+    }
+
+    fn kept(mut self: Box<Self>) {
+        self.path = PathBuf::new();
+    }
+}
+
+impl Drop for FileDraft {
+    fn drop(&mut self) {
+        if self.path.as_os_str().is_empty() || self.place.ground.reach(Effect::RemoveBody).is_err()
+        {
+            return;
+        }
+        drop(self.connection.take());
+        // What cannot be removed here is removed at the next start.
+        let _ = unlink(&self.path);
+        for journal in ["-journal", "-wal", "-shm"] {
+            let mut path = self.path.clone().into_os_string();
+            path.push(journal);
+            let _ = unlink(Path::new(&path));
+        }
+    }
+}
+
+struct FileReader {
+    ground: Arc<Footing>,
+    connection: Connection,
+}
+
+impl BodyReader for FileReader {
+    fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>> {
+        let chunks = rows(
+            &self.connection,
+            "SELECT bytes FROM chunk WHERE number >= ?1 AND number < ?2 ORDER BY number",
+            [first, first.saturating_add(count)],
+        )?;
+        let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        self.ground.count(|ground| &ground.bytes_out, bytes);
+        Ok(chunks)
+    }
+}
+
+/// The blobs that a query gives for two numbers.
+pub(super) fn rows(
+    connection: &Connection,
+    query: &str,
+    numbers: [u64; 2],
+) -> ShareResult<Vec<Bytes>> {
+    let mut query = connection.prepare_cached(query)?;
+    let mut rows = query.query(numbers)?;
+    let mut out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let blob = row.get_ref(0)?.as_blob();
+        out.push(Bytes::copy_from_slice(blob.map_err(|e| {
+            ShareError::Damaged(format!("a row of an upload ({e})"))
+        })?));
+    }
+    Ok(out)
+}
+
+impl Bodies for BodyFiles {
+    fn begin(&self) -> ShareResult<Box<dyn Draft>> {
+        let ground = &self.place.ground;
+        ground.reach(Effect::CreateBody)?;
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = self.place.incoming().join(format!("{number:016x}.share"));
+        // Also where opening fails, what was made is removed.
+        let mut draft = FileDraft {
+            place: Arc::clone(&self.place),
+            number,
+            path,
+            connection: None,
+            chunks: 0,
+            until_space_check: 0,
+            named: false,
+        };
+        // The file is synced as a whole before it gets its name.
+        let tuning = Tuning {
+            synchronous: Synchronous::Off,
+            ..self.place.tuning
+        };
+        let connection = connect(&draft.path, Purpose::Write, &tuning)?;
+        connection.pragma_update(None, "application_id", MARK)?;
+        connection.execute_batch(CHUNKS)?;
+        connection.execute_batch("BEGIN")?;
+        draft.connection = Some(connection);
+        Ok(Box::new(draft))
+    }
+
+    fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>> {
+        Ok(Box::new(FileReader {
+            ground: Arc::clone(&self.place.ground),
+            connection: self.place.connect(number)?,
+        }))
+    }
+
+    fn size(&self, number: u64) -> ShareResult<u64> {
+        let connection = self.place.connect(number)?;
+        let query = "SELECT coalesce(sum(length(bytes)), 0) FROM chunk";
+        Ok(connection.query_row(query, [], |row| row.get(0))?)
+    }
+
+    fn remove(&self, number: u64) -> ShareResult<()> {
+        self.place.ground.reach(Effect::RemoveBody)?;
+        let removed = unlink(&self.place.path(number))
+            .map_err(|e| ShareError::io("removing an upload", e))?;
+        self.place
+            .ground
+            .count(|ground| &ground.removed, u64::from(removed));
+        Ok(())
+    }
+
+    fn settle(&self, kept: &BTreeSet<u64>) -> ShareResult<Settled> {
+        let mut settled = Settled {
+            missing: kept.clone(),
+            ..Settled::default()
+        };
+        let mut unowned = files_in(&self.place.incoming())?;
+        for path in files_in(&self.place.root)? {
+            match number_of(&path) {
+                Some(number) if settled.missing.remove(&number) => {}
+                // A file that is not of ours is somebody else's.
+                None => {}
+                Some(_) => unowned.push(path),
+            }
+        }
+        for path in unowned {
+            unlink(&path).map_err(|e| ShareError::io("removing an unfinished upload", e))?;
+            settled.removed += 1;
+        }
+        Ok(settled)
+    }
+
+    fn on_disk(&self) -> ShareResult<u64> {
+        let wrong = |e| ShareError::io("reading the directory of uploads", e);
+        let files = files_in(&self.place.root)?;
+        files
+            .iter()
+            .try_fold(0, |sum, path| match fs::metadata(path) {
+                Ok(found) => Ok(sum + found.len()),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(sum),
+                Err(e) => Err(wrong(e)),
+            })
+    }
+
+    fn give_back(&self) -> ShareResult<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! All bodies as rows of the one database.
+//!
+//! Each chunk is a short transaction of its own, so that the write lock is never held while the
+//! network is slow. Those transactions need not be durable by themselves: the one that adds the
+//! upload to the index is, and what was written to the same log before it with it.
+
+use super::files::rows;
+use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled};
+use crate::database::Pool;
+use crate::error::ShareResult;
+use crate::index::Writers;
+use bytes::Bytes;
+use rusqlite::Connection;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A row's number is that of its body, and in the lowest bits which chunk of it.
+const CHUNK_BITS: u32 = 24;
+/// Rows that one transaction removes: as many as keep the write lock for a moment.
+const REMOVED_AT_ONCE: u64 = 32;
+/// Pages that one transaction gives back.
+const GIVEN_BACK_AT_ONCE: u64 = 256;
+
+const CHUNKS: &str =
+    "CREATE TABLE IF NOT EXISTS chunk (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
+
+/// Rows of one table.
+pub(crate) struct BodyRows {
+    shared: Arc<Rows>,
+    next: AtomicU64,
+}
+
+struct Rows {
+    ground: Arc<Footing>,
+    writers: Arc<Writers>,
+    readers: Arc<Pool>,
+    chunk: u64,
+}
+
+fn first_of(body: u64) -> u64 {
+    body << CHUNK_BITS
+}
+
+impl BodyRows {
+    /// `first` is the lowest number that no body of the index ever had.
+    pub(crate) fn open(
+        ground: Arc<Footing>,
+        writers: Arc<Writers>,
+        readers: Arc<Pool>,
+        chunk: u64,
+        first: u64,
+    ) -> ShareResult<Self> {
+        let last: Option<u64> = writers.with(|writers| {
+            writers.staging.execute_batch(CHUNKS)?;
+            let query = "SELECT max(number) FROM chunk";
+            Ok(writers.staging.query_row(query, [], |row| row.get(0))?)
+        })?;
+        let after = last.map_or(0, |last| (last >> CHUNK_BITS) + 1);
+        Ok(Self {
+            shared: Arc::new(Rows {
+                ground,
+                writers,
+                readers,
+                chunk,
+            }),
+            next: AtomicU64::new(first.max(after)),
+        })
+    }
+}
+
+impl Rows {
+    fn remove(&self, body: u64) -> ShareResult<()> {
+        loop {
+            self.ground.reach(Effect::RemoveBody)?;
+            let removed = self.writers.with(|writers| {
+                let mut delete = writers.staging.prepare_cached(
+                    "DELETE FROM chunk WHERE number IN (SELECT number FROM chunk
+                     WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT ?3)",
+                )?;
+                Ok(delete.execute([first_of(body), first_of(body + 1), REMOVED_AT_ONCE])?)
+            })?;
+            self.ground.count(|ground| &ground.commits, 1);
+            if removed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The body whose number is next after one, if any.
+    fn next_body(connection: &Connection, after: Option<u64>) -> ShareResult<Option<u64>> {
+        let from = after.map_or(0, |body| first_of(body + 1));
+        let query = "SELECT min(number) FROM chunk WHERE number >= ?1";
+        let found: Option<u64> = connection
+            .prepare_cached(query)?
+            .query_row([from], |row| row.get(0))?;
+        Ok(found.map(|number| number >> CHUNK_BITS))
+    }
+}
+
+struct RowDraft {
+    shared: Arc<Rows>,
+    number: u64,
+    chunks: u64,
+    kept: bool,
+}
+
+impl Draft for RowDraft {
+    fn place(&self) -> BodyPlace {
+        BodyPlace {
+            number: self.number,
+            chunk: self.shared.chunk,
+        }
+    }
+
+    fn append(&mut self, chunk: &[u8]) -> ShareResult<()> {
+        let ground = &self.shared.ground;
+        ground.reach(Effect::WriteChunk)?;
+        // The log may have to hold all of it until it is moved into the database.
+        ground.room_for(2 * chunk.len() as u64)?;
+        self.shared.writers.with(|writers| {
+            let mut insert = writers
+                .staging
+                .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?;
+            Ok(insert.execute((first_of(self.number) + self.chunks, chunk))?)
+        })?;
+        self.chunks += 1;
+        ground.count(|ground| &ground.commits, 1);
+        ground.count(|ground| &ground.bytes_in, chunk.len() as u64);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> ShareResult<()> {
+        self.shared.ground.reach(Effect::FinishBody)
+    }
+
+    fn kept(mut self: Box<Self>) {
+        self.kept = true;
+    }
+}
+
+impl Drop for RowDraft {
+    fn drop(&mut self) {
+        if !self.kept && self.chunks > 0 {
+            // What cannot be removed here is removed at the next start.
+            let _ = self.shared.remove(self.number);
+        }
+    }
+}
+
+struct RowReader {
+    shared: Arc<Rows>,
+    number: u64,
+}
+
+impl BodyReader for RowReader {
+    fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>> {
+        let from = first_of(self.number) + first;
+        let to = from.saturating_add(count).min(first_of(self.number + 1));
+        let chunks = self.shared.readers.with(|connection| {
+            rows(
+                connection,
+                "SELECT bytes FROM chunk WHERE number >= ?1 AND number < ?2 ORDER BY number",
+                [from, to],
+            )
+        })?;
+        let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        self.shared.ground.count(|ground| &ground.bytes_out, bytes);
+        Ok(chunks)
+    }
+}
+
+impl Bodies for BodyRows {
+    fn begin(&self) -> ShareResult<Box<dyn Draft>> {
+        self.shared.ground.reach(Effect::CreateBody)?;
+        Ok(Box::new(RowDraft {
+            shared: Arc::clone(&self.shared),
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            chunks: 0,
+            kept: false,
+        }))
+    }
+
+    fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>> {
+        Ok(Box::new(RowReader {
+            shared: Arc::clone(&self.shared),
+            number,
+        }))
+    }
+
+    fn size(&self, number: u64) -> ShareResult<u64> {
+        self.shared.readers.with(|connection| {
+            let mut query = connection.prepare_cached(
+                "SELECT coalesce(sum(length(bytes)), 0) FROM chunk WHERE number >= ?1 AND number < ?2",
+            )?;
+            Ok(query.query_row([first_of(number), first_of(number + 1)], |row| row.get(0))?)
+        })
+    }
+
+    fn remove(&self, number: u64) -> ShareResult<()> {
+        self.shared.remove(number)?;
+        self.shared.ground.count(|ground| &ground.removed, 1);
+        Ok(())
+    }
+
+    fn settle(&self, kept: &BTreeSet<u64>) -> ShareResult<Settled> {
+        let mut settled = Settled {
+            missing: kept.clone(),
+            ..Settled::default()
+        };
+        let mut after = None;
+        loop {
+            let next =
+                |writers: &super::super::index::Pair| Rows::next_body(&writers.staging, after);
+            let Some(body) = self.shared.writers.with(next)? else {
+                return Ok(settled);
+            };
+            if !settled.missing.remove(&body) {
+                self.shared.remove(body)?;
+                settled.removed += 1;
+            }
+            after = Some(body);
+        }
+    }
+
+    fn on_disk(&self) -> ShareResult<u64> {
+        Ok(0)
+    }
+
+    fn give_back(&self) -> ShareResult<()> {
+        let writers = &self.shared.writers;
+        let free = |pair: &super::super::index::Pair| -> ShareResult<u64> {
+            Ok(pair
+                .staging
+                .pragma_query_value(None, "freelist_count", |row| row.get(0))?)
+        };
+        if writers.with(free)? == 0 {
+            return Ok(());
+        }
+        while writers.with(|pair| {
+            let mut vacuum = pair
+                .staging
+                .prepare(&format!("PRAGMA incremental_vacuum({GIVEN_BACK_AT_ONCE})"))?;
+            let mut rows = vacuum.query([])?;
+            while rows.next()?.is_some() {}
+            drop(rows);
+            free(pair)
+        })? > 0
+        {}
+        writers.with(|pair| {
+            // Whether the log could be emptied is no matter: it is as soon as nobody reads.
+            pair.staging
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            Ok(())
+        })
+    }
+}

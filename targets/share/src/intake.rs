@@ -1,0 +1,299 @@
+//! Uploads as they come: a form is read, and its file goes to the store chunk by chunk while the
+//! next chunk is received. No lock is held meanwhile.
+
+use crate::answer::Denial;
+use crate::content::Draft;
+use crate::error::ShareResult;
+use crate::form::{FormPiece, FormReader, PartHead, boundary_of};
+use crate::names::{MOST_NOTE, check_name, media_of};
+use crate::store::ShareStore;
+use house::{Inbound, Sighting};
+use http::request::Parts;
+use http::{StatusCode, header};
+use http_body::Body as _;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// The most bytes of a field that is no file.
+const MOST_FIELD: usize = 64 << 10;
+/// The most bytes of a form besides its file.
+const MOST_AROUND: u64 = 64 << 10;
+
+/// A form that has come whole. Its file is written, and not yet an upload.
+pub(crate) struct ReceivedFile {
+    pub(crate) draft: Box<dyn Draft>,
+    pub(crate) size: u64,
+    pub(crate) name: String,
+    pub(crate) media: String,
+    pub(crate) note: String,
+}
+
+type Written = (Box<dyn Draft>, Vec<u8>, ShareResult<()>);
+
+/// A draft that is written while its next chunk comes.
+struct Sink {
+    draft: Option<Box<dyn Draft>>,
+    writing: Option<JoinHandle<Written>>,
+    buffer: Vec<u8>,
+    spare: Vec<u8>,
+    chunk: usize,
+    size: u64,
+}
+
+impl Sink {
+    fn new(draft: Box<dyn Draft>) -> Self {
+        Self {
+            chunk: usize::try_from(draft.place().chunk).unwrap_or(usize::MAX),
+            draft: Some(draft),
+            writing: None,
+            buffer: Vec::new(),
+            spare: Vec::new(),
+            size: 0,
+        }
+    }
+
+    /// Waits for what is being written.
+    async fn settle(&mut self) -> Result<(), Denial> {
+        if let Some(writing) = self.writing.take() {
+            let (draft, spare, outcome) = writing.await.map_err(broken)?;
+            (self.draft, self.spare) = (Some(draft), spare);
+            self.spare.clear();
+            outcome?;
+        }
+        Ok(())
+    }
+
+    async fn push(&mut self, mut bytes: &[u8]) -> Result<(), Denial> {
+        self.size += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let taken = bytes.len().min(self.chunk - self.buffer.len());
+            self.buffer.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if self.buffer.len() == self.chunk {
+                self.write().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to write what has come, once what came before it is written.
+    async fn write(&mut self) -> Result<(), Denial> {
+        self.settle().await?;
+        let mut draft = self.draft.take().expect("what was written came back");
+        let chunk = std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare));
+        self.writing = Some(tokio::task::spawn_blocking(move || {
+            let outcome = draft.append(&chunk);
+            (draft, chunk, outcome)
+        }));
+        Ok(())
+    }
+
+    async fn finish(mut self) -> Result<(Box<dyn Draft>, u64), Denial> {
+        // An upload of no bytes is one empty chunk.
+        if !self.buffer.is_empty() || self.size == 0 {
+            self.write().await?;
+        }
+        self.settle().await?;
+        Ok((
+            self.draft.take().expect("what was written came back"),
+            self.size,
+        ))
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        // Removing a large file takes its time, which is not this thread's.
+        if let Some(draft) = self.draft.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn_blocking(move || drop(draft));
+        }
+    }
+}
+
+fn broken(error: tokio::task::JoinError) -> Denial {
+    Denial {
+        cause: Some(error.to_string()),
+        ..Denial::new(StatusCode::INTERNAL_SERVER_ERROR, "this server failed")
+    }
+}
+
+fn too_large(most: u64) -> Denial {
+    Denial::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("the file is larger than the {most} bytes that are permitted"),
+    )
+}
+
+/// What is known of a form before it is read.
+struct Expected {
+    boundary: Vec<u8>,
+    /// Bytes of the body, where that is said.
+    length: Option<u64>,
+}
+
+/// Errors: what the head of a request alone forbids, so that its body need not come.
+fn expected(parts: &Parts, most: Option<u64>) -> Result<Expected, Denial> {
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let boundary = boundary_of(kind).map_err(|error| Denial::bad(error.to_string()))?;
+    let length = parts.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    match (most, length) {
+        (Some(most), Some(length)) if length > most.saturating_add(MOST_AROUND) => {
+            Err(too_large(most))
+        }
+        _ => Ok(Expected { boundary, length }),
+    }
+}
+
+/// What the parts of a form have given so far.
+struct Intake<'a> {
+    store: &'a Arc<ShareStore>,
+    sighting: Option<&'a Sighting>,
+    most: Option<u64>,
+    file: Option<(Sink, PartHead)>,
+    note: Option<Vec<u8>>,
+    field: Field,
+}
+
+/// Whose bytes come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    File,
+    Note,
+    /// Nobody's; so many came.
+    Other(usize),
+}
+
+impl Intake<'_> {
+    async fn piece(&mut self, piece: FormPiece) -> Result<(), Denial> {
+        match piece {
+            FormPiece::Begins(head) => self.begin(head).await,
+            FormPiece::Bytes(bytes) => self.take(&bytes).await,
+            FormPiece::Ends | FormPiece::Complete => Ok(()),
+        }
+    }
+
+    async fn begin(&mut self, head: PartHead) -> Result<(), Denial> {
+        self.field = match head.name.as_str() {
+            "file" if self.file.is_some() => {
+                return Err(Denial::bad(
+                    "the form has two files; send a request for each",
+                ));
+            }
+            "file" => {
+                let name = head.filename.as_deref().unwrap_or_default();
+                check_name(name).map_err(|error| Denial::bad(error.to_string()))?;
+                let store = Arc::clone(self.store);
+                let draft = crate::blocking(move || store.begin()).await?;
+                self.file = Some((Sink::new(draft), head));
+                Field::File
+            }
+            "note" if self.note.is_some() => return Err(Denial::bad("the form has two notes")),
+            "note" => {
+                self.note = Some(Vec::new());
+                Field::Note
+            }
+            _ => Field::Other(0),
+        };
+        Ok(())
+    }
+
+    async fn take(&mut self, bytes: &[u8]) -> Result<(), Denial> {
+        match (&mut self.field, &mut self.file, &mut self.note) {
+            (Field::File, Some((sink, _)), _) => {
+                if let Some(most) = self.most
+                    && sink.size + bytes.len() as u64 > most
+                {
+                    return Err(too_large(most));
+                }
+                if let Some(sighting) = self.sighting {
+                    sighting.took(bytes.len() as u64);
+                }
+                sink.push(bytes).await
+            }
+            (Field::Note, _, Some(note)) if note.len() + bytes.len() <= MOST_NOTE => {
+                note.extend_from_slice(bytes);
+                Ok(())
+            }
+            (Field::Other(came), _, _) if *came + bytes.len() <= MOST_FIELD => {
+                *came += bytes.len();
+                Ok(())
+            }
+            (Field::Note, _, _) => Err(Denial::bad("a note has at most 500 bytes")),
+            (Field::File | Field::Other(_), _, _) => {
+                Err(Denial::bad("a field besides the file is too long"))
+            }
+        }
+    }
+
+    async fn finish(self) -> Result<ReceivedFile, Denial> {
+        let (sink, head) = self
+            .file
+            .ok_or_else(|| Denial::bad("the form has no part named file"))?;
+        let note = String::from_utf8(self.note.unwrap_or_default())
+            .map_err(|_not_text| Denial::bad("the note is no text"))?;
+        let (draft, size) = sink.finish().await?;
+        let name = head.filename.unwrap_or_default();
+        Ok(ReceivedFile {
+            draft,
+            size,
+            media: media_of(head.media.as_deref(), &name),
+            name,
+            note,
+        })
+    }
+}
+
+/// Receives a form with a file of at most `most` bytes.
+pub(crate) async fn receive(
+    store: &Arc<ShareStore>,
+    parts: &Parts,
+    body: Option<Inbound>,
+    most: Option<u64>,
+) -> Result<ReceivedFile, Denial> {
+    let expected = expected(parts, most)?;
+    let mut body = body.ok_or_else(|| Denial::bad("the form is empty"))?;
+    let mut reader = FormReader::new(&expected.boundary);
+    let mut intake = Intake {
+        store,
+        sighting: parts.extensions.get::<Sighting>(),
+        most,
+        file: None,
+        note: None,
+        field: Field::Other(0),
+    };
+    if let Some(length) = expected.length {
+        let store = Arc::clone(store);
+        crate::blocking(move || store.room_for(length)).await?;
+    }
+    let mut pieces = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let frame = frame.map_err(|error| incomplete(&body, error.as_ref()))?;
+        let Ok(bytes) = frame.into_data() else {
+            continue;
+        };
+        let outcome = reader.push(bytes, &mut pieces);
+        for piece in pieces.drain(..) {
+            intake.piece(piece).await?;
+        }
+        outcome.map_err(|error| Denial::bad(error.to_string()))?;
+    }
+    reader
+        .finish()
+        .map_err(|error| Denial::bad(error.to_string()))?;
+    intake.finish().await
+}
+
+/// Why a body did not come to its end.
+fn incomplete(body: &Inbound, error: &(dyn std::error::Error + 'static)) -> Denial {
+    if body.was_given_up() {
+        Denial::new(StatusCode::REQUEST_TIMEOUT, error.to_string())
+    } else {
+        Denial::bad("the body does not have the length that was announced")
+    }
+}

@@ -1,0 +1,56 @@
+//! A file share whose storage is stated, tested by crash, and able to misbehave on command.
+//!
+//! Two halves meet at [`ShareStore`]: `site` decides what a request means and who may make it, the
+//! store decides what is true. The store has an `index` of what was put up by whom, and bodies in
+//! one of two layouts (`content`); both are SQLite. Forms are read as they come (`form`, `intake`),
+//! so that memory does not grow with files. Sockets, patience, misbehaviour and counters are
+//! `house`'s.
+//!
+//! Absent on purpose: several owners, encryption at rest, thumbnails, links to directories.
+#![forbid(unsafe_code)]
+
+mod account;
+mod answer;
+mod content;
+mod database;
+mod downloads;
+mod error;
+mod form;
+mod history;
+mod index;
+mod intake;
+mod login;
+mod names;
+mod options;
+mod owner;
+mod ranges;
+mod routes;
+mod server;
+mod site;
+mod store;
+mod times;
+mod token;
+mod uploads;
+mod views;
+
+pub use content::Settled;
+pub use error::{ShareError, ShareResult};
+pub use house::TlsFiles;
+pub use misbehave::{MisbehaveError, Misbehaviour};
+pub use options::{JournalMode, ShareLayout, ShareOptions, Switch, Synchronous};
+pub use routes::OPERATION_KINDS;
+pub use server::{LogLine, Now, Serving, ServingError, serve};
+pub use store::ShareStore;
+
+/// Does what waits for the disk where nobody else waits for it.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> ShareResult<T> + Send + 'static,
+) -> ShareResult<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(ShareError::Io {
+            what: "a thread of this server failed",
+            source: std::io::Error::other(error),
+        }),
+    }
+}

@@ -1,0 +1,369 @@
+//! The store: bodies and the index that names them.
+//!
+//! The order of effects is what a crash leaves whole: a body is durable under its number before a
+//! row names it, and a row is gone before its body is. What no row names is removed at the next
+//! start.
+
+mod pins;
+
+use self::pins::{Pin, Pinned, guarded, less};
+use crate::content::{
+    Bodies, BodyFiles, BodyReader, BodyRows, Draft, Footing, Obstacle, Settled, Unobstructed,
+};
+use crate::database::{Tuning, Vacuum};
+use crate::error::{ShareError, ShareResult};
+use crate::index::{Index, KeptUpload};
+use crate::options::{JournalMode, ShareLayout, ShareOptions, Switch};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+/// The page cache of a connection that writes bodies: what does not fit is written at once.
+const BODY_CACHE: u64 = 512 << 10;
+const INDEX_CACHE: u64 = 1 << 20;
+/// Pages of an index that stands by itself.
+const INDEX_PAGE: u64 = 4096;
+
+/// What a store has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StoreCounts {
+    pub(crate) commits: u64,
+    pub(crate) syncs: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) removed: u64,
+}
+
+/// How much a store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoreTotals {
+    pub(crate) uploads: u64,
+    pub(crate) bytes: u64,
+    pub(crate) on_disk: u64,
+}
+
+/// A store that one server has.
+pub struct ShareStore {
+    pub(crate) index: Index,
+    pub(crate) options: ShareOptions,
+    bodies: Box<dyn Bodies>,
+    ground: Arc<Footing>,
+    /// Bodies that are being read, and by how many.
+    open: Arc<Mutex<BTreeMap<u64, u64>>>,
+    /// What else needs to be known of an upload before it has ended: places of guest links.
+    places: Mutex<BTreeMap<String, u64>>,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+/// What an upload is to be once its bytes are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewUpload {
+    pub(crate) name: String,
+    pub(crate) media: String,
+    pub(crate) note: String,
+    pub(crate) expires: Option<u64>,
+    pub(crate) guest_link: Option<String>,
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Takes the lock that keeps a second server away.
+fn lock(path: &Path) -> ShareResult<File> {
+    let wrong = |e| ShareError::io("the lock of the database", e);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(beside(path, ".lock"))
+        .map_err(wrong)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(ShareError::InUse(path.to_owned())),
+        Err(std::fs::TryLockError::Error(e)) => Err(wrong(e)),
+    }
+}
+
+impl ShareStore {
+    /// Opens a store, and makes it where there is none; what was found.
+    ///
+    /// # Errors
+    /// `InUse` where another server has it, `Setting` where an option did not take effect.
+    pub fn attach(path: &Path, options: ShareOptions) -> ShareResult<(Self, Settled)> {
+        Self::attach_with(path, options, Arc::new(Unobstructed))
+    }
+
+    pub(crate) fn attach_with(
+        path: &Path,
+        options: ShareOptions,
+        obstacle: Arc<dyn Obstacle>,
+    ) -> ShareResult<(Self, Settled)> {
+        let lock = lock(path)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let place = above.unwrap_or(Path::new(".")).to_owned();
+        let reserve = options.reserve.map(|reserve| reserve.0);
+        let ground = Arc::new(Footing::new(obstacle, place, reserve)?);
+        let (index, body) = tunings(&options);
+        let index = Index::open(
+            path,
+            index,
+            options.connections,
+            options.downloads_index,
+            Arc::clone(&ground),
+        )?;
+        let (chunk, first) = (options.chunk(), index.next_body()?);
+        let bodies: Box<dyn Bodies> = match options.layout {
+            ShareLayout::FilePerShare => Box::new(BodyFiles::open(
+                beside(path, ".shares"),
+                Arc::clone(&ground),
+                body,
+                chunk,
+                first,
+            )?),
+            ShareLayout::OneDatabase => Box::new(BodyRows::open(
+                Arc::clone(&ground),
+                Arc::clone(&index.writers),
+                Arc::clone(&index.readers),
+                chunk,
+                first,
+            )?),
+        };
+        let settled = bodies.settle(&index.bodies()?)?;
+        let store = Self {
+            index,
+            options,
+            bodies,
+            ground,
+            open: Arc::default(),
+            places: Mutex::default(),
+            _lock: lock,
+        };
+        Ok((store, settled))
+    }
+
+    /// Errors: `NoSpace` where so many bytes have no room.
+    pub(crate) fn room_for(&self, bytes: u64) -> ShareResult<()> {
+        match self.ground.room_for(bytes) {
+            // What is kept only for copies makes room first.
+            Err(ShareError::NoSpace) => {
+                self.purge(u64::MAX)?;
+                self.ground.room_for(bytes)
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn begin(&self) -> ShareResult<Box<dyn Draft>> {
+        self.bodies.begin()
+    }
+
+    /// Makes an upload of what was written: afterwards it is durable and can be found.
+    pub(crate) fn keep(
+        &self,
+        mut draft: Box<dyn Draft>,
+        size: u64,
+        new: NewUpload,
+        now: u64,
+    ) -> ShareResult<String> {
+        draft.finish()?;
+        let upload = KeptUpload {
+            id: crate::token::file_id(),
+            body: draft.place(),
+            size: self.stored(size),
+            name: new.name,
+            media: new.media,
+            note: new.note,
+            uploaded: now,
+            changed: now,
+            expires: new.expires,
+            guest_link: new.guest_link,
+        };
+        self.index.add(&upload, now)?;
+        draft.kept();
+        Ok(upload.id)
+    }
+
+    /// Gives an upload other bytes.
+    pub(crate) fn replace(
+        &self,
+        mut draft: Box<dyn Draft>,
+        size: u64,
+        with: KeptUpload,
+        now: u64,
+    ) -> ShareResult<()> {
+        draft.finish()?;
+        let upload = KeptUpload {
+            body: draft.place(),
+            size: self.stored(size),
+            changed: now,
+            ..with
+        };
+        self.index.replace(&upload, now)?;
+        draft.kept();
+        Ok(())
+    }
+
+    fn stored(&self, size: u64) -> Option<u64> {
+        (self.options.stored_size == Switch::On).then_some(size)
+    }
+
+    /// The bytes of an upload.
+    pub(crate) fn size(&self, upload: &KeptUpload) -> ShareResult<u64> {
+        match upload.size {
+            Some(size) if self.options.stored_size == Switch::On => Ok(size),
+            Some(_) | None => self.bodies.size(upload.body.number),
+        }
+    }
+
+    /// Reads a body, which stays as long as it is read.
+    pub(crate) fn read(&self, upload: &KeptUpload) -> ShareResult<Box<dyn BodyReader>> {
+        let number = upload.body.number;
+        *guarded(&self.open).entry(number).or_default() += 1;
+        let pin = Pin {
+            open: Arc::clone(&self.open),
+            number,
+        };
+        let reader = self.bodies.open(number)?;
+        Ok(Box::new(Pinned { reader, _pin: pin }))
+    }
+
+    /// Takes a place of a guest link as long as an upload by it is under way. Errors: `Missing`, `LinkClosed`.
+    pub(crate) fn take_place(
+        self: &Arc<Self>,
+        link: &str,
+        now: u64,
+    ) -> ShareResult<(crate::index::GuestLink, GuestPlace)> {
+        // Nobody gives a place back between the look at the row and the count of those under way.
+        let mut places = guarded(&self.places);
+        let found = self.index.guest_link(link)?.ok_or(ShareError::Missing)?;
+        let under_way = places.get(link).copied().unwrap_or(0);
+        if !found.is_open(under_way, now) {
+            return Err(ShareError::LinkClosed);
+        }
+        *places.entry(link.to_owned()).or_default() += 1;
+        let place = GuestPlace {
+            store: Arc::clone(self),
+            link: link.to_owned(),
+        };
+        Ok((found, place))
+    }
+
+    /// Removes uploads whose time is over, and bytes that have no upload any more.
+    pub fn sweep(&self, now: u64) -> ShareResult<u64> {
+        let mut expired = 0;
+        loop {
+            match self.index.expire(now)? {
+                0 => break,
+                some => expired += some,
+            }
+        }
+        let kept = u64::try_from(self.options.keep_deleted.as_millis()).unwrap_or(u64::MAX);
+        if let Some(moment) = now.checked_sub(kept) {
+            self.purge(moment)?;
+        }
+        Ok(expired)
+    }
+
+    /// Removes bodies that lost their upload until a moment, but those that are being read.
+    fn purge(&self, moment: u64) -> ShareResult<()> {
+        let mut removed = false;
+        loop {
+            let mut bodies = self.index.deleted_until(moment.min(i64::MAX as u64))?;
+            bodies.retain(|body| !guarded(&self.open).contains_key(body));
+            if bodies.is_empty() {
+                break;
+            }
+            for body in &bodies {
+                self.bodies.remove(*body)?;
+            }
+            self.index.forget(&bodies)?;
+            removed = true;
+        }
+        if removed {
+            self.bodies.give_back()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn counts(&self) -> StoreCounts {
+        let ground = &self.ground;
+        StoreCounts {
+            commits: ground.commits.load(Relaxed),
+            syncs: ground.syncs.load(Relaxed),
+            bytes_in: ground.bytes_in.load(Relaxed),
+            bytes_out: ground.bytes_out.load(Relaxed),
+            removed: ground.removed.load(Relaxed),
+        }
+    }
+
+    /// Free bytes, and those of them that are left free.
+    pub fn space(&self) -> ShareResult<(u64, u64)> {
+        Ok((self.ground.free()?, self.ground.reserve))
+    }
+
+    /// How much is kept. Sizes that are not kept are not added up for this.
+    pub(crate) fn totals(&self) -> ShareResult<StoreTotals> {
+        let (uploads, bytes) = self.index.totals()?;
+        Ok(StoreTotals {
+            uploads,
+            bytes,
+            on_disk: self.bodies.on_disk()? + self.index.on_disk()?,
+        })
+    }
+
+    /// Uploads whose bytes are missing.
+    pub fn damaged(&self, settled: &Settled) -> ShareResult<Vec<String>> {
+        let uploads = self.index.of_bodies(&settled.missing)?;
+        let told = |upload: KeptUpload| format!("{} ({})", upload.id, upload.name);
+        Ok(uploads.into_iter().map(told).collect())
+    }
+}
+
+/// How the index and the files of bodies are opened. In one database both are the same.
+fn tunings(options: &ShareOptions) -> (Tuning, Tuning) {
+    let body = Tuning {
+        page_size: options.page_size.0,
+        journal: options.journal(),
+        synchronous: options.synchronous,
+        checkpoint: options.checkpoint.0,
+        cache: BODY_CACHE,
+        vacuum: Vacuum::Never,
+    };
+    match options.layout {
+        ShareLayout::FilePerShare => {
+            let index = Tuning {
+                page_size: INDEX_PAGE,
+                journal: JournalMode::Wal,
+                cache: INDEX_CACHE,
+                ..body
+            };
+            (index, body)
+        }
+        ShareLayout::OneDatabase => {
+            let index = Tuning {
+                vacuum: Vacuum::Incremental,
+                cache: INDEX_CACHE,
+                ..body
+            };
+            (index, body)
+        }
+    }
+}
+
+/// One of the places of a guest link, until it is dropped or a row has taken it.
+pub(crate) struct GuestPlace {
+    store: Arc<ShareStore>,
+    link: String,
+}
+
+impl Drop for GuestPlace {
+    fn drop(&mut self) {
+        less(&self.store.places, &self.link);
+    }
+}

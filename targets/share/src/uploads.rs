@@ -1,0 +1,146 @@
+//! Putting files up, changing and removing them.
+
+use crate::answer::{Denial, ShareReply, json, nothing, plain};
+use crate::index::Amended;
+use crate::intake::{ReceivedFile, receive};
+use crate::names::{MOST_NOTE, check_name};
+use crate::owner::Lifetime;
+use crate::site::{ShareSite, Visitor};
+use crate::store::NewUpload;
+use crate::times::parse_end;
+use http::{StatusCode, header};
+use serde::Deserialize;
+use std::sync::Arc;
+
+#[derive(Deserialize)]
+struct AmendBody {
+    filename: Option<String>,
+    expiration: Option<String>,
+    note: Option<String>,
+}
+
+impl ShareSite {
+    /// When an upload is to end: as its address says, or else as is usual.
+    async fn end_asked(&self, visitor: &Visitor) -> Result<Option<u64>, Denial> {
+        match visitor.asked("expiration") {
+            Some(text) => parse_end(&text, visitor.now).map_err(Denial::bad),
+            None => {
+                let store = Arc::clone(&self.store);
+                let lifetime = crate::blocking(move || Lifetime::of(&store)).await?;
+                Ok(lifetime.end(visitor.now))
+            }
+        }
+    }
+
+    /// Makes an upload of what was received, durably; its id.
+    async fn keep(
+        &self,
+        received: ReceivedFile,
+        expires: Option<u64>,
+        guest_link: Option<String>,
+    ) -> Result<String, Denial> {
+        let (store, now) = (Arc::clone(&self.store), (self.now)());
+        let new = NewUpload {
+            name: received.name,
+            media: received.media,
+            note: received.note,
+            expires,
+            guest_link,
+        };
+        let kept =
+            crate::blocking(move || store.keep(received.draft, received.size, new, now)).await?;
+        Ok(kept)
+    }
+
+    pub(crate) async fn upload(&self, visitor: Visitor) -> Result<ShareReply, Denial> {
+        let expires = self.end_asked(&visitor).await?;
+        let received = receive(&self.store, &visitor.parts, visitor.body, None).await?;
+        let id = self.keep(received, expires, None).await?;
+        Ok(json(&serde_json::json!({ "id": id })))
+    }
+
+    pub(crate) async fn guest_upload(
+        &self,
+        link: &str,
+        visitor: Visitor,
+    ) -> Result<ShareReply, Denial> {
+        let (store, name, now) = (Arc::clone(&self.store), link.to_owned(), visitor.now);
+        // The place is taken before the bytes come, so that none come for nothing.
+        let (link, place) = crate::blocking(move || store.take_place(&name, now)).await?;
+        let expires = link.with.lifetime.map(|lifetime| visitor.now + lifetime);
+        let wants_json = visitor.header(header::ACCEPT).contains("application/json");
+        let base = base_of(&visitor);
+        let most = link.with.most_bytes;
+        let received = receive(&self.store, &visitor.parts, visitor.body, most).await?;
+        let id = self.keep(received, expires, Some(link.id)).await?;
+        drop(place);
+        Ok(if wants_json {
+            json(&serde_json::json!({ "id": id }))
+        } else {
+            plain(StatusCode::OK, &format!("{base}/-{id}"))
+        })
+    }
+
+    /// Gives an upload other bytes under the same address.
+    pub(crate) async fn replace(&self, id: &str, visitor: Visitor) -> Result<ShareReply, Denial> {
+        let (store, name, now) = (Arc::clone(&self.store), id.to_owned(), visitor.now);
+        let before = crate::blocking(move || store.index.find(&name, now)).await?;
+        let before = before.ok_or_else(Denial::missing)?;
+        let received = receive(&self.store, &visitor.parts, visitor.body, None).await?;
+        let (store, now) = (Arc::clone(&self.store), (self.now)());
+        let told = serde_json::json!({ "id": before.id });
+        let with = crate::index::KeptUpload {
+            name: received.name,
+            media: received.media,
+            ..before
+        };
+        crate::blocking(move || store.replace(received.draft, received.size, with, now)).await?;
+        Ok(json(&told))
+    }
+
+    /// Changes what is said of an upload; what is not said stays, and an empty expiration is never.
+    pub(crate) async fn amend(&self, id: &str, mut visitor: Visitor) -> Result<ShareReply, Denial> {
+        let body: AmendBody = visitor.json().await?;
+        let (store, name, now) = (Arc::clone(&self.store), id.to_owned(), visitor.now);
+        let before = crate::blocking(move || store.index.find(&name, now)).await?;
+        let before = before.ok_or_else(Denial::missing)?;
+        let to = Amended {
+            name: body.filename.unwrap_or(before.name),
+            note: body.note.unwrap_or(before.note),
+            expires: match body.expiration.as_deref() {
+                Some("") => None,
+                Some(text) => parse_end(text, visitor.now).map_err(Denial::bad)?,
+                None => before.expires,
+            },
+        };
+        check_name(&to.name).map_err(|error| Denial::bad(error.to_string()))?;
+        if to.note.len() > MOST_NOTE {
+            return Err(Denial::bad("a note has at most 500 bytes"));
+        }
+        self.change(move |store| store.index.amend(&before.id, &to))
+            .await?;
+        Ok(nothing(StatusCode::OK))
+    }
+
+    pub(crate) async fn delete(&self, id: &str, visitor: Visitor) -> Result<ShareReply, Denial> {
+        let (id, now) = (id.to_owned(), visitor.now);
+        self.change(move |store| {
+            store.index.remove(&id, now)?;
+            store.sweep(now).map(drop)
+        })
+        .await?;
+        Ok(nothing(StatusCode::OK))
+    }
+}
+
+/// How the client has called this server.
+pub(crate) fn base_of(visitor: &Visitor) -> String {
+    let scheme = if visitor.tls { "https" } else { "http" };
+    let authority = visitor
+        .parts
+        .uri
+        .authority()
+        .map(|authority| authority.as_str());
+    let host = authority.unwrap_or_else(|| visitor.header(header::HOST));
+    format!("{scheme}://{host}")
+}
