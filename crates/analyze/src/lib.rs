@@ -28,8 +28,7 @@ pub use compare::{
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
 pub use study::{
-    ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
-    ITERATION_TIME, LeftOut, LoadReading, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range,
-    RateColumn, RecordDetails, Settling, Study, StudyArm, StudyOptions, StudyRow, is_aside,
-    is_told_apart, readings, study,
+    ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding, LeftOut,
+    PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn, RecordDetails, Settling, Study,
+    StudyArm, StudyOptions, StudyRow, is_aside, is_told_apart, study,
 };

@@ -22,7 +22,7 @@ mod drift;
 mod facts;
 mod figure;
 mod findings;
-mod readings;
+mod loads;
 mod rows;
 mod thinned;
 mod unusable;
@@ -30,10 +30,7 @@ mod unusable;
 pub use arrivals::{ArrivalCurve, ArrivalPoint};
 pub use course::{Course, Settling};
 pub use figure::{Bounds, Figure, Range};
-pub use readings::{
-    ITERATION_TIME, LoadReading, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside,
-    is_told_apart, readings,
-};
+pub use loads::{PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside, is_told_apart};
 pub use thinned::RateColumn;
 
 /// What is asked of a study.
@@ -138,6 +135,8 @@ pub struct StudyRow {
 pub struct Cell {
     /// Those that count, in the order of their blocks.
     pub records: Vec<usize>,
+    /// Of each of them the number of its block.
+    pub numbers: Vec<u32>,
     /// Blocks; repeated records where there is no plan.
     pub blocks: usize,
     /// From the beginning of the first to the end of the last; `None` where a record does not say
@@ -147,6 +146,9 @@ pub struct Cell {
     /// a second, mean latency, p50, p95, p99, p99.9, maximum, CPU an operation. What no record
     /// says is missing.
     pub figures: Vec<Figure>,
+    /// What only loads have: amounts and parts of requests by kind of operation, `all` of them
+    /// together; of no kind what a load has as a whole.
+    pub of_loads: Vec<Figure>,
     /// By kind of operation, over all records that have them.
     pub latencies: BTreeMap<String, Histogram>,
     pub course: Course,
@@ -162,21 +164,9 @@ pub struct Cell {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordDetails {
     pub id: String,
-    /// What only loads have.
-    pub readings: Vec<LoadReading>,
+    pub is_load: bool,
     pub thresholds: Vec<ThresholdResult>,
     pub errors: Vec<ErrorCount>,
-}
-
-impl Cell {
-    /// The figure of a kind of operation; of the metric's own kind where it has one.
-    #[must_use]
-    pub fn figure(&self, kind: &str, metric: &Quantity) -> Option<&Figure> {
-        let (kind, metric) = (metric.kind().unwrap_or(kind), metric.of_any_kind());
-        self.figures
-            .iter()
-            .find(|figure| figure.kind == kind && figure.metric == metric)
-    }
 }
 
 /// A circumstance or option, arm by arm.
@@ -451,7 +441,7 @@ fn study_row(
         workload: facts::workload(&by_arm),
         operations,
         rate,
-        is_load: records().any(readings::is_load),
+        is_load: records().any(loads::is_load),
         is_step: records().next().is_some() && records().all(is_step),
     }
 }

@@ -203,11 +203,7 @@ fn the_tables_of_the_fio_study_come_out_of_its_records() {
         !text.contains("MB/s |") && !text.contains("**"),
         "one unit system, and nobody wins"
     );
-    let (environments, results) = (
-        text.find("## Environments").unwrap(),
-        text.find("## Results").unwrap(),
-    );
-    let differing = &text[environments..results];
+    let differing = &text[text.find("## Environments").unwrap()..];
     for fact in [
         "Apple M1 Max",
         "Intel i7-12700H",
@@ -340,14 +336,14 @@ const OBJECT_STORE: [(&str, &str, &str, f64, f64, f64); 21] = [
     ("Upload", "upload", "Max latency", 1139e6, 59e6, 19.3),
     ("Upload", "upload", "Bandwidth", 731e3, 2.43e6, 3.32),
     ("Upload", "upload", "objects created", 3014.0, 6012.0, 1.99),
-    ("Upload", "request", "Operations/s", 10.9, 23.2, 2.13),
+    ("Upload", "request", "IOPS", 10.9, 23.2, 2.13),
     ("Download", "download", "p95 latency", 189e6, 13e6, 14.5),
     ("Download", "download", "p99 latency", 331e6, 23e6, 14.4),
     ("Download", "download", "p50 latency", 73e6, 3e6, 24.3),
     ("Download", "download", "Max latency", 748e6, 343e6, 2.18),
     ("Download", "download", "Bandwidth", 150.8e6, 172e6, 1.14),
     ("Download", "download", "data", 29.9e9, 36e9, 1.2),
-    ("Download", "request", "Operations/s", 229.0, 342.0, 1.49),
+    ("Download", "request", "IOPS", 229.0, 342.0, 1.49),
     ("Download", "", "iterations", 45_383.0, 71_730.0, 1.58),
     ("Mixed", "upload", "p95 latency", 2105e6, 9e6, 234.0),
     ("Mixed", "download", "p95 latency", 221e6, 7e6, 31.6),
@@ -413,11 +409,11 @@ fn the_object_store_study_stands_side_by_side_row_by_row() {
         ("Download", 526e6, 523e6, 1.01),
         ("Mixed", 1590e6, 689e6, 2.31),
     ] {
-        let lines = table_within(&text, "### All scenarios", "#### p95 of iteration time");
+        let lines = table_within(&text, "## Rows", "#### p95 of iteration time");
         check(sides(&lines, &[scenario]), windows, linux, times);
     }
     assert!(text.contains("One run a side: no verdict."));
-    let results = &text[text.find("## Results").unwrap()..text.find("## Findings").unwrap()];
+    let results = &text[text.find("## Rows").unwrap()..text.find("## Findings").unwrap()];
     assert!(
         !results.contains("faster") && !results.contains("MB/s"),
         "no verdict and one unit system"
@@ -454,7 +450,7 @@ fn the_object_store_study_shows_its_failures_and_what_cannot_be_compared() {
     let mixed = table_within(&text, "### Mixed", "#### Success");
     let windows = mixed.iter().find(|line| line[1] == "Windows").unwrap();
     assert_eq!(windows[2..], ["7788", "0", "100 %", "-"]);
-    let lines = table_within(&text, "### All scenarios", "#### Throughput");
+    let lines = table_within(&text, "## Rows", "#### Throughput");
     let apart = [
         // 48 times slower, says the document.
         (
@@ -479,14 +475,19 @@ fn the_object_store_study_shows_its_failures_and_what_cannot_be_compared() {
         );
         assert_eq!(found[2], why);
     }
-    let (environments, results) = (
-        text.find("## Environments").unwrap(),
-        text.find("## Results").unwrap(),
-    );
+    let at = |heading: &str| text.find(heading).unwrap();
+    let order = [
+        "## Answer",
+        "## Can it be believed?",
+        "## Rows",
+        "## Findings",
+        "## Method",
+    ];
     assert!(
-        environments < results && text[environments..results].contains("Windows 11"),
-        "what differs stands before what it may explain"
+        order.map(at).is_sorted() && at("## Method") < at("## Environments"),
+        "{text}"
     );
+    assert!(text[at("## Environments")..].contains("Windows 11"));
 }
 
 /// A load whose users wait for the target, on the machine `host`.
@@ -742,7 +743,7 @@ fn different_work_under_one_name_is_never_averaged() {
         &[sized("4k", 1000), sized("64k", 500)],
     );
     let text = out(&report(&[&path], &[]));
-    let table = table(&text, "## Results");
+    let table = table(&text, "## Rows");
     assert_eq!(
         (table[1][0].as_str(), table[2][0].as_str()),
         ("run (block-size 4k)", "run (block-size 64k)")

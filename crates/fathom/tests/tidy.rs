@@ -69,10 +69,10 @@ const MOST_LINES: usize = 600;
 /// Files beyond this are in [`RATCHET`].
 const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
-const RATCHET: [(&str, usize); 32] = [
+const RATCHET: [(&str, usize); 29] = [
     ("crates/analyze/src/compare.rs", 473),
     ("crates/analyze/src/compare/arms.rs", 543),
-    ("crates/analyze/src/study.rs", 457),
+    ("crates/analyze/src/study.rs", 450),
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/load/options.rs", 470),
     ("crates/fathom/src/output.rs", 423),
@@ -81,9 +81,6 @@ const RATCHET: [(&str, usize); 32] = [
     ("crates/object/src/client.rs", 428),
     ("crates/object/src/worker.rs", 420),
     ("crates/report/src/comparison.rs", 428),
-    ("crates/report/src/html/sections.rs", 413),
-    ("crates/report/src/load/sides.rs", 463),
-    ("crates/report/src/study.rs", 515),
     ("crates/run/src/prepare.rs", 587),
     ("crates/run/src/resolve.rs", 454),
     ("crates/run/src/safety.rs", 631),
@@ -156,7 +153,7 @@ const SHARED_NAMES: [(&str, &str); 4] = [
 
 /// Type names that several files give, in one crate or in several, and in how many: each is a word
 /// with two meanings. The numbers only fall.
-const REPEATED_NAMES: [(&str, usize); 72] = [
+const REPEATED_NAMES: [(&str, usize); 70] = [
     ("About", 3),
     ("Address", 2),
     ("Advice", 2),
@@ -184,7 +181,6 @@ const REPEATED_NAMES: [(&str, usize); 72] = [
     ("Format", 2),
     ("Gate", 2),
     ("Gaussian", 2),
-    ("Heading", 2),
     ("Heat", 2),
     ("Intake", 2),
     ("Job", 3),
@@ -195,7 +191,6 @@ const REPEATED_NAMES: [(&str, usize); 72] = [
     ("Operations", 2),
     ("Order", 2),
     ("Pace", 3),
-    ("Part", 2),
     ("Pattern", 2),
     ("Peer", 2),
     ("Place", 4),

@@ -270,7 +270,7 @@ fn findings_text(out: &mut String, findings: &[Located], records: usize) {
 }
 
 /// What disturbed the blocks. None of it is a reason against ratios within blocks.
-fn drift_lines(drift: &Drift) -> Vec<String> {
+pub(crate) fn drift_lines(drift: &Drift) -> Vec<String> {
     let below = |p: Option<f64>| p.filter(|p| *p < DRIFT_ALPHA);
     let mut out = Vec::new();
     if let Some((change, p)) = drift.change.zip(below(drift.trend_p)) {
@@ -407,7 +407,7 @@ fn by(row: &RowComparison) -> String {
 }
 
 /// `+8.3 % [+5.6, +11.2]`: a ratio effect from its logarithm.
-fn shown(effect: &Estimate) -> String {
+pub(crate) fn shown(effect: &Estimate) -> String {
     let ratio = |log: f64| 100.0 * log.exp_m1();
     let (low, high) = (ratio(effect.low), ratio(effect.high));
     if high.is_finite() {
@@ -422,7 +422,7 @@ fn signed(log: f64) -> String {
     format!("{:+.1} %", 100.0 * log.exp_m1())
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 

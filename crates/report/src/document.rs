@@ -1,191 +1,255 @@
-//! A study as a document: sections of blocks, built once, which each form for readers renders in its
-//! own way.
+//! A study as a document: sections of blocks, built once, which each form renders in its own way.
 //!
-//! A block is data as far as its forms differ (facts, tables, findings), and a text where they do
-//! not. What a form has no room for it leaves out; none adds anything.
+//! The order is the same in every form: what was asked and the answer, whether it can be believed,
+//! the rows, the plots, the findings, the method, the environment. A block is data as far as forms
+//! differ, and a text where they do not. What a form has no room for it leaves out; none adds
+//! anything.
 
-use crate::load::{self, Titled};
-use crate::study::{
-    Table, comparison_head, counted, drift_text, method, one_arm_table, only_verdict, overall,
-    row_table, some, verdicts, work,
-};
-use analyze::{Fact, Study, StudyRow};
+use crate::words::{counted, some};
+use analyze::{Fact, GroupedFinding, Severity, Study, StudyRow};
+use record::Quantity;
+
+mod answer;
+mod arrivals;
+mod bounds;
+#[cfg(test)]
+pub(crate) mod example;
+mod facts;
+mod intervals;
+mod loads;
+mod method;
+mod plots;
+mod rows;
+mod sides;
+mod table;
+
+pub(crate) use answer::said_text;
+pub(crate) use bounds::{bounds_text, why as why_range};
+pub(crate) use facts::{agreeing, differing, told};
+pub(crate) use intervals::plotted;
+pub(crate) use method::level_method;
+pub(crate) use table::{CellValue, Column, Label, Table, TableLine};
 
 /// What is said of some records together.
-pub(crate) struct Document {
-    /// Stands before all sections.
+pub(crate) struct Document<'s> {
+    pub(crate) study: &'s Study,
+    pub(crate) title: String,
+    /// From how many records it is.
     pub(crate) lead: String,
-    pub(crate) sections: Vec<Section>,
+    pub(crate) answer: Conclusion,
+    pub(crate) sections: Vec<Section<'s>>,
+}
+
+/// What was asked, what came out, and whether it can be believed.
+pub(crate) struct Conclusion {
+    pub(crate) question: String,
+    pub(crate) said: Vec<Sentence>,
+    pub(crate) belief: Belief,
+}
+
+/// A sentence about some arms; about none, about everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Sentence {
+    pub(crate) arms: Vec<usize>,
+    /// Stands after their names.
+    pub(crate) scope: &'static str,
+    /// Of a verdict.
+    pub(crate) sign: Option<&'static str>,
+    pub(crate) text: String,
+}
+
+/// Whether numbers can be believed, and the most important reason why not.
+pub(crate) struct Belief {
+    /// Of the reason.
+    pub(crate) severity: Option<Severity>,
+    pub(crate) text: String,
 }
 
 /// Blocks under a heading.
-pub(crate) struct Section {
-    pub(crate) heading: Heading,
-    pub(crate) blocks: Vec<Block>,
+pub(crate) struct Section<'s> {
+    /// Its address in the document.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    /// The row that it is about.
+    pub(crate) row: Option<usize>,
+    /// Whether it opens folded where a form can fold.
+    pub(crate) is_folded: bool,
+    pub(crate) blocks: Vec<Block<'s>>,
+    pub(crate) parts: Vec<Section<'s>>,
 }
 
-/// Over what a section stands.
-pub(crate) enum Heading {
-    /// A part of the document.
-    Part(&'static str),
-    /// A row of the study.
-    Row(String),
-    /// More than a screen has room for.
-    Detail(String),
+/// The forms that have room for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Breadth {
+    /// All of them.
+    Screen,
+    /// Those that can be scrolled for long.
+    Paper,
+    Browser,
 }
 
 /// What stands in a section.
-pub(crate) enum Block {
-    /// The circumstances of the arms.
-    Facts,
-    Table(Table),
-    /// A table with a title of its own.
-    Titled(Titled),
-    /// The verdict that every comparison has.
-    OnlyVerdict(String),
-    Findings,
+pub(crate) enum Block<'s> {
     Text(String),
-    /// What drift means for a row.
-    Drift(String),
-    /// Sentences of one kind, each with what it is on a screen.
-    Items(Vec<(&'static str, String)>),
+    /// How plots are read.
+    Explanation(&'static str),
+    Items(Vec<String>),
+    Verdicts(Vec<Sentence>),
+    Belief,
+    Table(Table<'s>),
+    Plot(Plot),
+    /// The signs of the arms in plots.
+    Keys,
+    /// The shades of a map.
+    Scale,
+    /// The circumstances of the arms.
+    Circumstances(&'s [Fact]),
+    /// The options of a row.
+    Options(usize, Breadth),
+    Findings(&'s [GroupedFinding]),
 }
 
-/// Puts a study into its document.
-pub(crate) fn document(study: &Study) -> Document {
-    let part = |title, blocks| Section {
-        heading: Heading::Part(title),
-        blocks,
-    };
-    let mut sections = vec![part("Environments", vec![Block::Facts])];
-    sections.push(part("Results", results(study)));
-    sections.extend(details_of_rows(study));
-    sections.push(part("Findings", vec![Block::Findings]));
-    let left_out = |left: &analyze::LeftOut| {
-        let text = format!("record {}, {}: {}", left.record + 1, left.name, left.reason);
-        ("left out: ", text)
-    };
-    if !study.left_out.is_empty() {
-        let items = study.left_out.iter().map(left_out).collect();
-        sections.push(part("Left out", vec![Block::Items(items)]));
+/// A plot with what is said below it.
+pub(crate) struct Plot {
+    pub(crate) caption: String,
+    pub(crate) svg: String,
+    pub(crate) row: Option<usize>,
+    pub(crate) arm: Option<usize>,
+    pub(crate) quantity: Option<Quantity>,
+    /// Each of an arm, or of all.
+    pub(crate) notes: Vec<(Option<usize>, String)>,
+}
+
+impl<'s> Section<'s> {
+    fn new(id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block<'s>>) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            row: None,
+            is_folded: false,
+            blocks,
+            parts: Vec::new(),
+        }
     }
-    let notes = study.notes.iter().map(|note| ("note: ", note.clone()));
-    let said = notes.chain(method(study).into_iter().map(|text| ("", text)));
-    sections.push(part(
-        "Method and limits",
-        vec![Block::Items(said.collect())],
-    ));
+
+    fn folded(self) -> Self {
+        Self {
+            is_folded: true,
+            ..self
+        }
+    }
+}
+
+impl Block<'_> {
+    /// The forms that have room for it.
+    pub(crate) fn room(&self) -> Breadth {
+        match self {
+            Self::Text(_)
+            | Self::Items(_)
+            | Self::Verdicts(_)
+            | Self::Belief
+            | Self::Circumstances(_)
+            | Self::Findings(_) => Breadth::Screen,
+            Self::Table(table) => table.room,
+            Self::Options(_, room) => *room,
+            Self::Explanation(_) | Self::Plot(_) | Self::Keys | Self::Scale => Breadth::Browser,
+        }
+    }
+}
+
+impl Document<'_> {
+    /// The rows in the order in which it tells them.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &StudyRow> {
+        let parts = self.sections.iter().flat_map(|section| &section.parts);
+        parts.filter_map(|part| Some(&self.study.rows[part.row?]))
+    }
+}
+
+/// Puts a study into its document, for a form that has so much room: pictures are drawn for those
+/// that show them.
+pub(crate) fn document(study: &Study, room: Breadth) -> Document<'_> {
+    let (answer, mut sections) = answer::answer(study, room);
+    sections.extend(rows::section(study, room));
+    if room == Breadth::Browser {
+        sections.extend(plots::sections(study));
+    }
+    let findings = vec![Block::Findings(&study.findings)];
+    sections.push(Section::new("findings", "Findings", findings));
+    sections.push(method::section(study));
+    if !study.environments.is_empty() {
+        let blocks = vec![Block::Circumstances(&study.environments)];
+        sections.push(Section::new("environments", "Environments", blocks).folded());
+    }
     Document {
-        lead: format!("{}.", counted(study)),
+        study,
+        title: title(study),
+        lead: format!("{}.{}", from(study), measured(study)),
+        answer,
         sections,
     }
 }
 
-/// What is said of all rows together; of one arm its table.
-fn results(study: &Study) -> Vec<Block> {
-    let mut out = Vec::new();
-    if let Some(head) = comparison_head(study) {
-        out.push(Block::Text(head));
-        let overall = overall(study);
-        match only_verdict(study) {
-            Some(text) => out.push(Block::OnlyVerdict(text)),
-            None if overall.is_empty() => {}
-            None => out.push(Block::Items(plain(overall))),
-        }
+/// Names of arms, as far as a title has room.
+fn title(study: &Study) -> String {
+    let names: Vec<String> = study.arms.iter().map(|arm| arm.name.clone()).collect();
+    match names.as_slice() {
+        [] => "Storage report".to_owned(),
+        _ => format!("Storage report: {}", some(&names)),
     }
-    if study.rows.is_empty() {
-        out.push(Block::Text("No record counts.".to_owned()));
-    } else if study.arms.len() == 1 {
-        out.push(Block::Table(one_arm_table(study)));
-        let drift = |row: &StudyRow| Some(format!("{}: {}", row.name, drift_text(row)?));
-        out.extend(study.rows.iter().filter_map(drift).map(Block::Drift));
-    }
-    out
 }
 
-fn plain(texts: Vec<String>) -> Vec<(&'static str, String)> {
-    texts.into_iter().map(|text| ("", text)).collect()
-}
-
-/// The rows of several arms, and what only loads have.
-fn details_of_rows(study: &Study) -> Vec<Section> {
-    let detail = |title: String, blocks: Vec<Block>| Section {
-        heading: Heading::Detail(title),
-        blocks,
-    };
-    let mut out = Vec::new();
-    if study.arms.len() == 1 {
-        let tables = |row: &StudyRow| (row.name.clone(), load_tables(study, row));
-        let found = study.rows.iter().map(tables);
-        let found = found.filter(|(_, tables)| !tables.is_empty());
-        out.extend(found.map(|(name, tables)| detail(name, tables)));
+/// From how many records it is.
+fn from(study: &Study) -> String {
+    let of = [
+        counted(study.records, "record"),
+        counted(study.arms.len(), "arm"),
+        counted(study.rows.len(), "row"),
+    ]
+    .join(", ");
+    if study.left_out.is_empty() {
+        of
     } else {
-        let overall = load::overall_tables(study);
-        if !overall.is_empty() {
-            let tables = overall.into_iter().map(Block::Titled).collect();
-            out.push(detail("All scenarios".to_owned(), tables));
-        }
-        let with_verdicts = only_verdict(study).is_none();
-        let rows = study.rows.iter();
-        out.extend(rows.map(|row| row_section(study, row, with_verdicts)));
-    }
-    out.extend(study.arrivals.iter().map(|curve| {
-        let Titled { title, table } = load::curve_table(study, curve);
-        detail(title, vec![Block::Table(table)])
-    }));
-    out
-}
-
-fn load_tables(study: &Study, row: &StudyRow) -> Vec<Block> {
-    let tables = (!row.is_step).then(|| load::tables(study, row));
-    let tables = tables.into_iter().flatten();
-    tables.map(Block::Titled).collect()
-}
-
-fn row_section(study: &Study, row: &StudyRow, with_verdicts: bool) -> Section {
-    let [same, differing] = work(study, row);
-    let mut blocks: Vec<Block> = same.map(Block::Text).into_iter().collect();
-    blocks.push(Block::Table(row_table(study, row)));
-    let mut said = Vec::new();
-    said.extend(differing.map(|text| format!("the arms do not do the same: {text}")));
-    if with_verdicts {
-        let verdicts = verdicts(study, row).into_iter();
-        said.extend(verdicts.map(|(arms, text)| format!("{}: {text}", some(&arms))));
-    }
-    said.extend(drift_text(row));
-    if !said.is_empty() {
-        blocks.push(Block::Items(plain(said)));
-    }
-    blocks.extend(load_tables(study, row));
-    Section {
-        heading: Heading::Row(row.name.clone()),
-        blocks,
+        format!("{of}; {} left out", study.left_out.len())
     }
 }
 
-/// Facts in which arms differ, a column an arm, under `corner`; `None` where there are none.
-pub(crate) fn facts_by_arm(study: &Study, corner: &str) -> Option<Vec<Vec<String>>> {
-    let arms = study.arms.iter().map(|arm| arm.name.clone());
-    let mut lines: Vec<Vec<String>> =
-        vec![std::iter::once(corner.to_owned()).chain(arms).collect()];
-    for fact in study.environments.iter().filter(|fact| fact.differs) {
-        let values = fact.values.iter();
-        let values = values.map(|value| value.clone().unwrap_or_else(|| "unknown".into()));
-        lines.push(std::iter::once(fact.key.clone()).chain(values).collect());
+/// Between which days the records were measured.
+fn measured(study: &Study) -> String {
+    let day = |time: &str| {
+        let day = time.split('T').next().unwrap_or_default();
+        (!day.is_empty()).then(|| day.to_owned())
+    };
+    let days = study.measured.as_ref();
+    match days.map(|(first, last)| (day(first), day(last))) {
+        Some((Some(first), Some(last))) if first == last => format!(" Measured on {first}."),
+        Some((Some(first), Some(last))) => format!(" Measured from {first} to {last}."),
+        _ => String::new(),
     }
-    (lines.len() > 1).then_some(lines)
 }
 
-/// Facts on which the arms agree, in one sentence.
-pub(crate) fn agreeing(facts: &[Fact]) -> String {
-    let same = facts.iter().filter(|fact| !fact.differs);
-    same.filter_map(|fact| {
-        Some(format!(
-            "{} {}",
-            fact.key,
-            fact.values.iter().flatten().next()?
-        ))
+/// The names of arms.
+pub(crate) fn names(study: &Study, arms: &[usize]) -> String {
+    let names: Vec<String> = arms
+        .iter()
+        .map(|arm| study.arms[*arm].name.clone())
+        .collect();
+    some(&names)
+}
+
+/// Which records a finding is about.
+pub(crate) fn whose(study: &Study, finding: &GroupedFinding) -> Option<String> {
+    let example = finding.example?;
+    let row = study.rows.iter().find_map(|row| {
+        let arm = row.cells.iter().position(|cell| {
+            cell.as_ref()
+                .is_some_and(|cell| cell.records.contains(&example))
+        })?;
+        let arm = Some(&study.arms[arm].name).filter(|_| study.arms.len() > 1);
+        Some(arm.map_or_else(|| row.name.clone(), |arm| format!("{} of {arm}", row.name)))
+    });
+    let name = row.unwrap_or_else(|| format!("record {}", example + 1));
+    Some(match finding.records.len() {
+        0 | 1 => name,
+        n => format!("{n} of {} records, such as {name}", finding.of),
     })
-    .collect::<Vec<_>>()
-    .join("; ")
 }

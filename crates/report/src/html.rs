@@ -1,38 +1,34 @@
 //! A study as one HTML file: opens from disk, asks nobody for anything, and shows everything
 //! without its script.
 //!
-//! Environments come first, then findings, then a table and intervals for every row, then the plots
-//! over time, and the method last; the order within is that of the study, never that of the
+//! The order is that of the document, in which it is that of the study and never that of the
 //! results. Style and script stand in the file, and its content security policy permits no other
 //! source. All text of records is foreign text and is escaped. The script hides and shows what is
 //! there; it formats no number, so that a number reads the same with and without it.
 
-mod environment;
-mod findings;
-mod load;
-mod method;
-mod overview;
-mod rows;
-mod sections;
-mod words;
+mod facts;
+mod tables;
 
-use crate::plot::{disturbs, key};
-use analyze::{Study, StudyRow};
+use crate::document::{
+    Block, Breadth, Conclusion, Document, Plot, Section, Sentence, document, plotted, whose,
+};
+use crate::plot::{LEVELS, disturbs, key};
+use crate::words::{counted, share};
+use analyze::{GroupedFinding, Severity, Study};
 use maud::{Markup, PreEscaped, html};
 use record::{Quantity, Role};
-use sections::Part;
 
-/// The name that a study gives to all kinds of operations together.
-const ALL: &str = "all";
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+/// The sections that stand before everything else.
+const FIRST: usize = 2;
 
 /// The page of a study.
 #[must_use]
 pub fn html(study: &Study) -> String {
-    let title = title(study);
-    let sections = sections(study);
+    let document = document(study, Breadth::Browser);
+    let (first, others) = document.sections.split_at(FIRST);
     let page = html! {
         (PreEscaped("<!doctype html>\n"))
         html lang="en" {
@@ -40,13 +36,19 @@ pub fn html(study: &Study) -> String {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
+                title { (document.title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (header(study, &title, &sections))
-                (tools(study))
-                main { @for part in &sections { @if let Some(text) = &part.text { (text) "\n" } } }
+                header { h1 { (document.title) } p class="quiet" { (document.lead) } }
+                main {
+                    div class="first" { @for of in first { (section(&document, of)) } }
+                    nav aria-label="Contents" { ul {
+                        @for of in others { li { a href={ "#" (of.id) } { (of.title) } } }
+                    } }
+                    (tools(study))
+                    @for of in others { (section(&document, of)) "\n" }
+                }
                 footer { "Written by Fathom from records alone." }
                 div id="tip" role="status" hidden {}
                 script { (PreEscaped(SCRIPT)) }
@@ -59,115 +61,48 @@ pub fn html(study: &Study) -> String {
         .replace(|c| c != '\n' && disturbs(c), "\u{fffd}")
 }
 
-/// All sections in their order; those without text have nothing to show.
-fn sections(study: &Study) -> Vec<Part> {
-    let part = |id, name, text| Part { id, name, text };
-    let mut out = vec![
-        part("environments", "Environments", environment::section(study)),
-        part("findings", "Findings", Some(findings::section(study))),
-        part("overview", "Overview", overview::section(study)),
-        part("scenarios", "Scenarios", load::section(study)),
-        part("rows", "Rows", rows::section(study)),
-    ];
-    out.extend(sections::all(study));
-    out.push(part("method", "Method", Some(method::section(study))));
-    out
-}
-
-/// Names of arms, as far as a title has room.
-fn title(study: &Study) -> String {
-    const MOST: usize = 4;
-    let names: Vec<&str> = study
-        .arms
-        .iter()
-        .take(MOST)
-        .map(|arm| arm.name.as_str())
-        .collect();
-    let more = if study.arms.len() > MOST {
-        format!(" and {} more", study.arms.len() - MOST)
-    } else {
-        String::new()
-    };
-    match names.as_slice() {
-        [] => "Storage report".to_owned(),
-        _ => format!("Storage report: {}{more}", names.join(", ")),
-    }
-}
-
-fn header(study: &Study, title: &str, sections: &[Part]) -> Markup {
-    let baseline = study
-        .baseline
-        .and_then(|arm| study.arms.get(arm))
-        .filter(|_| study.arms.len() > 1);
+/// Foreign text in a direction of its own.
+fn name(text: &str) -> Markup {
     html! {
-        header {
-            h1 { (title) }
-            p {
-                (words::counted(study.arms.len(), "arm")) " in "
-                (words::counted(study.rows.len(), "row")) ", from "
-                (words::counted(study.records, "record")) (measured(study)) "."
-            }
-            @if let Some(baseline) = baseline {
-                p {
-                    "Compared with the baseline " (words::name(&baseline.name)) " by "
-                    (study.metric.title()) "; differences below " (words::percent(study.margin))
-                    " do not matter."
-                }
-            }
-            @if !study.left_out.is_empty() {
-                p {
-                    (words::counted(study.left_out.len(), "record")) " left out: see "
-                    a href="#method" { "method" } "."
-                }
-            }
-            nav aria-label="Contents" { ul {
-                @for part in sections.iter().filter(|part| part.text.is_some()) {
-                    li { a href={ "#" (part.id) } { (part.name) } }
-                }
-            } }
-        }
+        bdi { @if text.is_empty() { "(no name)" } @else { (text) } }
     }
 }
 
-/// Between which days the records were measured.
-fn measured(study: &Study) -> String {
-    let day = |time: &str| {
-        let day = time.split('T').next().unwrap_or_default();
-        (!day.is_empty()).then(|| day.to_owned())
-    };
-    let days = study.measured.as_ref();
-    match days.map(|(first, last)| (day(first), day(last))) {
-        Some((Some(first), Some(last))) if first == last => format!(", measured on {first}"),
-        Some((Some(first), Some(last))) => format!(", measured from {first} to {last}"),
-        _ => String::new(),
-    }
+/// A name of a quantity for attributes.
+fn id(quantity: &Quantity) -> String {
+    quantity.of_any_kind().key()
 }
 
 /// What the script works with; hidden where there is none.
 fn tools(study: &Study) -> Markup {
-    let metrics = rows::metrics_with_figures(study);
+    let is_known = |metric: &Quantity| {
+        let mut figures = study.figures();
+        figures.any(|figure| figure.metric == *metric && figure.point.is_some())
+    };
+    let metrics: Vec<Quantity> = plotted().into_iter().filter(is_known).collect();
     let compared = metrics.iter().position(|metric| *metric == study.metric);
+    let several = study.arms.len() > 1;
     html! {
         form id="tools" class="tools" aria-label="What to show" onsubmit="return false" hidden {
             input type="search" id="filter" placeholder="Filter rows" aria-label="Show only rows whose name contains";
-            @if metrics.len() > 1 {
+            @if several && metrics.len() > 1 {
                 fieldset {
                     legend { "Quantity" }
                     @for (index, metric) in metrics.iter().enumerate() {
                         label {
-                            input type="radio" name="metric" value=(words::id(metric)) checked[index == compared.unwrap_or(0)];
+                            input type="radio" name="metric" value=(id(metric)) checked[index == compared.unwrap_or(0)];
                             " " (metric.title())
                         }
                     }
                 }
             }
-            @if study.arms.len() > 1 {
+            @if several {
                 fieldset {
                     legend { "Arms" }
                     @for (index, arm) in study.arms.iter().enumerate() {
                         label {
                             input type="checkbox" name="arm" value=(index) checked;
-                            " " (PreEscaped(key(index))) " " (words::name(&arm.name))
+                            " " (PreEscaped(key(index))) " " (name(&arm.name))
                         }
                     }
                 }
@@ -178,14 +113,112 @@ fn tools(study: &Study) -> Markup {
     }
 }
 
+fn section(document: &Document<'_>, section: &Section<'_>) -> Markup {
+    let is_plots = matches!(section.blocks.first(), Some(Block::Explanation(_)));
+    html! {
+        section id=(section.id) class=[is_plots.then_some("plots")] {
+            @if is_plots || section.is_folded {
+                details open[!section.is_folded] {
+                    summary { h2 { (section.title) } }
+                    (blocks(document, &section.blocks))
+                }
+            } @else {
+                h2 { (section.title) }
+                (blocks(document, &section.blocks))
+            }
+            @if !section.parts.is_empty() { p id="none" hidden { "No row has such a name." } }
+            @for part in &section.parts {
+                article id=(part.id) data-row=[part.row] data-name=(part.title) {
+                    h3 { (name(&part.title)) }
+                    (blocks(document, &part.blocks))
+                }
+            }
+        }
+    }
+}
+
+/// Blocks in their order; plots that follow each other stand side by side, and so do tables.
+fn blocks(document: &Document<'_>, blocks: &[Block<'_>]) -> Markup {
+    let kind = |block: &Block<'_>| match block {
+        Block::Plot(_) => Some("figures"),
+        Block::Table(table) => Some("tables").filter(|_| !table.title.is_empty()),
+        Block::Text(_)
+        | Block::Explanation(_)
+        | Block::Items(_)
+        | Block::Verdicts(_)
+        | Block::Belief
+        | Block::Keys
+        | Block::Scale
+        | Block::Circumstances(_)
+        | Block::Options(..)
+        | Block::Findings(_) => None,
+    };
+    html! {
+        @for group in blocks.chunk_by(|a, b| kind(a).is_some() && kind(a) == kind(b)) {
+            @match group.first().and_then(kind) {
+                Some(class) => div class=(class) { @for of in group { (block(document, of)) } },
+                None => @for of in group { (block(document, of)) },
+            }
+        }
+    }
+}
+
+fn block(document: &Document<'_>, block: &Block<'_>) -> Markup {
+    let study = document.study;
+    match block {
+        Block::Text(text) => html! { p { (text) } },
+        Block::Explanation(text) => html! { p { (text) } },
+        Block::Items(items) => html! { ul { @for text in items { li { (text) } } } },
+        Block::Verdicts(said) => verdicts(study, said),
+        Block::Belief => belief(&document.answer),
+        Block::Table(of) => tables::titled(study, of),
+        Block::Plot(of) => plot(study, of),
+        Block::Keys => keys(study),
+        Block::Scale => scale(),
+        Block::Circumstances(facts) => facts::circumstances(study, facts),
+        Block::Options(row, _) => facts::options(study, &study.rows[*row].workload),
+        Block::Findings(found) => findings(study, found),
+    }
+}
+
+fn verdicts(study: &Study, said: &[Sentence]) -> Markup {
+    html! {
+        ul class="verdicts" {
+            @for said in said {
+                @let only = match said.arms.as_slice() { [arm] => Some(*arm), _ => None };
+                li data-arm=[only] {
+                    @if let Some(sign) = said.sign { span class="sign" { (sign) } " " }
+                    @for (index, arm) in said.arms.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        (name(&study.arms[*arm].name))
+                    }
+                    @if !said.arms.is_empty() { (said.scope) ": " }
+                    (said.text)
+                }
+            }
+        }
+    }
+}
+
+fn belief(answer: &Conclusion) -> Markup {
+    let severity = answer.belief.severity;
+    let class = severity.map_or_else(|| "sound".to_owned(), |severity| severity.to_string());
+    html! {
+        p class={ "belief " (class) } {
+            b { (severity.map_or("✓", severity_sign)) } " " (answer.belief.text)
+            @if severity.is_some() { " " a href="#findings" { "All findings" } }
+        }
+    }
+}
+
 /// The arms with their signs, for those who read a print or have no script.
-fn legend(study: &Study) -> Markup {
+fn keys(study: &Study) -> Markup {
     html! {
         @if study.arms.len() > 1 {
             ul class="keys" {
                 @for (index, arm) in study.arms.iter().enumerate() {
                     li data-arm=(index) {
-                        (PreEscaped(key(index))) " " (words::name(&arm.name)) (role(study, index))
+                        (PreEscaped(key(index))) " " (name(&arm.name)) (role(study, index))
                     }
                 }
             }
@@ -195,10 +228,7 @@ fn legend(study: &Study) -> Markup {
 
 /// What an arm is compared as, where that is not the usual.
 fn role(study: &Study, arm: usize) -> Markup {
-    let is_control = study
-        .arms
-        .get(arm)
-        .is_some_and(|arm| arm.role == Some(Role::Control));
+    let is_control = study.arms[arm].role == Some(Role::Control);
     let word = match study.baseline == Some(arm) {
         true => Some("baseline"),
         false => is_control.then_some("control"),
@@ -207,20 +237,98 @@ fn role(study: &Study, arm: usize) -> Markup {
     html! { @if let Some(word) = word { " " span class="badge" { (word) } } }
 }
 
-/// All kinds of operations together where they are counted together, else the first kind that has
-/// the metric.
-fn leading_kind<'a>(row: &'a StudyRow, metric: &Quantity) -> Option<&'a str> {
-    let has = |kind: &&String| {
-        row.cells.iter().flatten().any(|cell| {
-            cell.figure(kind, metric)
-                .is_some_and(|figure| figure.point.is_some())
-        })
-    };
-    let known = || row.operations.iter().filter(has).map(String::as_str);
-    known().find(|kind| *kind == ALL).or_else(|| known().next())
+fn scale() -> Markup {
+    html! {
+        p class="scales" {
+            "Share of the operations of a column: "
+            @for (level, least) in LEVELS.iter().enumerate() {
+                span class="scale" {
+                    svg viewBox="0 0 1 1" { g class="heat" { path class={ "h" (level) } d="M.5 0V1" {} } }
+                    @if level == 0 { "some" } @else { "over " (share(*least)) }
+                }
+            }
+        }
+    }
 }
 
-/// Metrics that have an interval plot of their own.
-fn plotted() -> [Quantity; 5] {
-    ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named)
+fn plot(study: &Study, plot: &Plot) -> Markup {
+    let several = study.arms.len() > 1;
+    let notes = html! {
+        @for (arm, text) in &plot.notes {
+            p data-arm=[*arm] {
+                @if let Some(arm) = arm.filter(|_| several) { (name(&study.arms[arm].name)) ": " }
+                (text)
+            }
+        }
+    };
+    html! {
+        figure data-row=[plot.row] data-arm=[plot.arm] data-metric=[plot.quantity.as_ref().map(id)] {
+            figcaption { (name(&plot.caption)) }
+            (PreEscaped(&plot.svg))
+            @if plot.notes.len() > 2 {
+                details { summary { (plot.notes.len()) " notes" } (notes) }
+            } @else { (notes) }
+        }
+    }
+}
+
+fn severity_sign(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Invalid => "✕",
+        Severity::Warning => "▲",
+        Severity::Note => "●",
+    }
+}
+
+fn findings(study: &Study, findings: &[GroupedFinding]) -> Markup {
+    let count = |severity: Severity| {
+        let of = findings
+            .iter()
+            .filter(|finding| finding.severity == severity);
+        of.count()
+    };
+    html! {
+        @if findings.is_empty() {
+            p { "No audit rule found anything." }
+        } @else {
+            p {
+                (count(Severity::Invalid)) " invalid, "
+                (counted(count(Severity::Warning), "warning")) ", "
+                (counted(count(Severity::Note), "note")) "."
+            }
+            ul class="findings" {
+                @for finding in findings {
+                    li class=(finding.severity) {
+                        b { (severity_sign(finding.severity)) " " (finding.severity) } " "
+                        code { (finding.rule) } " " (finding.message) "."
+                        br;
+                        small {
+                            @if let Some(whose) = whose(study, finding) { (name(&whose)) ". " }
+                            (capital(&finding.advice)) "."
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_element() {
+        assert_eq!(
+            name("</bdi><script>").into_string(),
+            "<bdi>&lt;/bdi&gt;&lt;script&gt;</bdi>"
+        );
+    }
 }

@@ -19,7 +19,6 @@ mod fio_log;
 mod hdr_log;
 mod html;
 mod json;
-mod load;
 mod moment;
 mod plot;
 mod profile;
@@ -27,6 +26,7 @@ mod prometheus;
 mod study;
 mod terminal;
 mod verdicts;
+mod words;
 
 pub use comparison::{arms_text, comparison_text, sentence};
 pub use csv::{csv, csv_summary};

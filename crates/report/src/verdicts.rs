@@ -239,6 +239,28 @@ pub fn is_verdicts(text: &str) -> bool {
     text.starts_with(markdown::MARK) || junit::is_junit(text) || json::is_json(text)
 }
 
+/// A sign for a verdict.
+pub(crate) fn sign(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster { .. } => "▲",
+        Verdict::Slower { .. } => "▼",
+        Verdict::Equivalent { .. } => "≈",
+        Verdict::Inconclusive { .. } => "?",
+        Verdict::Invalid(_) => "✕",
+    }
+}
+
+/// What people call a verdict.
+pub(crate) fn told(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Inconclusive { .. } => "cannot tell",
+        Verdict::Invalid(_) => "no verdict",
+        Verdict::Faster { .. } | Verdict::Slower { .. } | Verdict::Equivalent { .. } => {
+            word(verdict)
+        }
+    }
+}
+
 /// The word for a verdict.
 fn word(verdict: &Verdict) -> &'static str {
     match verdict {

@@ -2,7 +2,7 @@
 //! blocks.
 
 use super::course::course;
-use super::readings::{REQUESTS, readings};
+use super::loads::{REQUESTS, figures_of_loads, is_load};
 use super::rows::Slot;
 use super::{Bounds, Cell, Figure, RecordDetails, bounds};
 use crate::Effective;
@@ -56,9 +56,11 @@ pub(super) fn cell(
         .collect();
     Some(Cell {
         records: slots.iter().map(|slot| slot.index).collect(),
+        numbers: slots.iter().map(|slot| slot.block).collect(),
         blocks: slots.len(),
         span: bounds::span(slots),
         figures,
+        of_loads: figures_of_loads(slots),
         latencies: latencies(&records, kinds),
         course: course(&records, rate, time_parts),
         accesses: accesses(&records),
@@ -70,7 +72,7 @@ pub(super) fn cell(
 fn details(record: &Record) -> RecordDetails {
     RecordDetails {
         id: record.id.clone(),
-        readings: readings(record),
+        is_load: is_load(record),
         thresholds: record.thresholds(),
         errors: record.errors.clone(),
     }
@@ -194,7 +196,12 @@ fn value(record: &Record, kind: &str, metric: &Quantity) -> QuantityValue {
     }
 }
 
-fn figure(kind: &str, metric: Quantity, column: &[(u32, QuantityValue)]) -> Option<Figure> {
+/// The level of one quantity over the blocks of a cell; `None` where no block says anything.
+pub(super) fn figure(
+    kind: &str,
+    metric: Quantity,
+    column: &[(u32, QuantityValue)],
+) -> Option<Figure> {
     let values: Vec<(u32, f64)> = column
         .iter()
         .filter_map(|(block, reading)| Some((*block, reading.known()?)))

@@ -1,6 +1,6 @@
 //! One number over the blocks of a cell, and what lies around it.
 
-use super::Study;
+use super::{Cell, Study};
 use record::Quantity;
 use stats::{Dependence, Estimate};
 
@@ -74,6 +74,24 @@ impl Figure {
             Some(Bounds::Range(range)) => Some(range),
             Some(Bounds::Interval(_)) | None => None,
         }
+    }
+}
+
+impl Cell {
+    /// The figure of a kind of operation; of the metric's own kind where it has one.
+    #[must_use]
+    pub fn figure(&self, kind: &str, metric: &Quantity) -> Option<&Figure> {
+        let (kind, metric) = (metric.kind().unwrap_or(kind), metric.of_any_kind());
+        self.figures
+            .iter()
+            .find(|figure| figure.kind == kind && figure.metric == metric)
+    }
+
+    /// What only loads have, of a kind of operation.
+    #[must_use]
+    pub fn of_load(&self, kind: &str, quantity: &Quantity) -> Option<&Figure> {
+        let mut figures = self.of_loads.iter();
+        figures.find(|figure| figure.kind == kind && figure.metric == *quantity)
     }
 }
 

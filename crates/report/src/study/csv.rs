@@ -4,6 +4,7 @@
 //! lines of the compared metric over all kinds together. A cell is empty where a value is unknown.
 
 use crate::csv::push_row;
+use crate::document::{Breadth, document, level_method, why_range};
 use crate::sentence;
 use analyze::{Bounds, Cell, Figure, RowComparison, Study};
 
@@ -19,81 +20,68 @@ const LAST: &str = "bounds,within_s";
 #[must_use]
 pub fn study_csv(study: &Study) -> String {
     let mut out = format!("{FIRST},{LAST}\n");
-    for row in &study.rows {
+    for row in document(study, Breadth::Screen).rows() {
         for (arm, cell) in row.cells.iter().enumerate() {
-            for figure in cell.iter().flat_map(|cell| &cell.figures) {
-                let mut line = vec![row.name.clone(), study.arms[arm].name.clone()];
-                line.extend(figure_cells(figure));
+            let of = [row.name.clone(), study.arms[arm].name.clone()];
+            let Some(cell) = cell else { continue };
+            for figure in &cell.figures {
                 let compared =
                     figure.metric == study.metric && Some(&figure.kind) == row.operations.last();
-                line.extend(effect_cells(
-                    study,
-                    row.comparisons[arm].as_ref().filter(|_| compared),
-                ));
-                line.extend(bounds_cells(cell.as_ref(), figure));
+                let comparison = row.comparisons[arm].as_ref().filter(|_| compared);
+                let mut line = of.to_vec();
+                line.extend(figure_cells(figure));
+                line.extend(effect_cells(study, comparison));
+                line.extend(bounds_cells(cell, figure));
                 push_row(&mut out, &line);
             }
-            for line in cell.iter().flat_map(load_lines) {
-                push_row(
-                    &mut out,
-                    &[
-                        vec![row.name.clone(), study.arms[arm].name.clone()],
-                        line,
-                        vec![String::new(); 2],
-                    ]
-                    .concat(),
-                );
+            for line in load_lines(cell) {
+                push_row(&mut out, &[of.as_slice(), &line].concat());
             }
         }
     }
     out
 }
 
-/// The readings of the loads of a cell, and their thresholds as 1 (met) and 0.
+/// What only the loads of a cell have, record by record; their thresholds as 1 (met) and 0.
 fn load_lines(cell: &Cell) -> Vec<Vec<String>> {
+    let line = |of: [&str; 3], value: f64, note: &str| {
+        let [operation, name, unit] = of;
+        let mut line: Vec<String> = [operation, name, unit, "1"].map(str::to_owned).into();
+        line.push(number(Some(value)));
+        line.extend(std::iter::repeat_n(String::new(), 4));
+        line.push(note.to_owned());
+        line.extend(std::iter::repeat_n(String::new(), 8));
+        line
+    };
     let mut out = Vec::new();
-    for record in &cell.details {
-        let mut push = |operation: &str, name: &str, unit: &str, value: f64, note: &str| {
-            let mut line = [operation, name, unit, "1"].map(str::to_owned).to_vec();
-            line.push(number(Some(value)));
-            line.extend(std::iter::repeat_n(String::new(), 4));
-            line.push(note.to_owned());
-            line.extend(effect_cells_of_none());
-            out.push(line);
-        };
-        for reading in &record.readings {
-            push(
-                &reading.operation,
-                &reading.name,
-                reading.unit.name(),
-                reading.value,
-                &record.id,
-            );
+    for (at, record) in cell.details.iter().enumerate() {
+        for (figure, value) in of_load(cell, at) {
+            let name = figure.metric.column();
+            let of = [figure.kind.as_str(), &name, figure.metric.unit().name()];
+            out.push(line(of, value, &record.id));
         }
         for result in &record.thresholds {
             let note = format!("{}: {}", record.id, result.measured);
-            push(
-                "",
-                &format!("threshold {}", result.threshold),
-                "met",
-                f64::from(u8::from(result.holds)),
-                &note,
-            );
+            let name = format!("threshold {}", result.threshold);
+            let met = f64::from(u8::from(result.holds));
+            out.push(line(["", &name, "met"], met, &note));
         }
-        for error in record.errors.iter().filter(|_| !record.readings.is_empty()) {
-            push(
-                &error.operation,
-                &format!("error {}", error.error),
-                "1",
-                error.count as f64,
-                &record.id,
-            );
+        for error in record.errors.iter().filter(|_| record.is_load) {
+            let name = format!("error {}", error.error);
+            let of = [error.operation.as_str(), &name, "1"];
+            out.push(line(of, error.count as f64, &record.id));
         }
     }
     out
 }
-fn effect_cells_of_none() -> Vec<String> {
-    vec![String::new(); 6]
+
+/// What only loads have, of one record of a cell.
+pub(super) fn of_load(cell: &Cell, at: usize) -> impl Iterator<Item = (&Figure, f64)> {
+    let block = cell.numbers.get(at).copied();
+    cell.of_loads.iter().filter_map(move |figure| {
+        let (_, value) = figure.values.iter().find(|(of, _)| Some(*of) == block)?;
+        Some((figure, *value))
+    })
 }
 
 /// Whether a text begins as [`study_csv`] does.
@@ -119,15 +107,15 @@ fn figure_cells(figure: &Figure) -> Vec<String> {
 
 fn method(figure: &Figure) -> String {
     match &figure.bounds {
-        Some(Bounds::Interval(estimate)) => super::level_method(estimate.method),
+        Some(Bounds::Interval(estimate)) => level_method(estimate.method),
         Some(Bounds::Range(range)) => {
-            format!("least and greatest: {}", super::why_range(range.why))
+            format!("least and greatest: {}", why_range(range.why))
         }
         None => String::new(),
     }
 }
 
-fn bounds_cells(cell: Option<&Cell>, figure: &Figure) -> [String; 2] {
+fn bounds_cells(cell: &Cell, figure: &Figure) -> [String; 2] {
     let kind = match &figure.bounds {
         Some(Bounds::Interval(_)) => "interval",
         Some(Bounds::Range(_)) => "range",
@@ -135,16 +123,13 @@ fn bounds_cells(cell: Option<&Cell>, figure: &Figure) -> [String; 2] {
     };
     [
         kind.to_owned(),
-        number(
-            cell.and_then(|cell| cell.span)
-                .map(|span| span.0 as f64 / 1e9),
-        ),
+        number(cell.span.map(|span| span.0 as f64 / 1e9)),
     ]
 }
 
 fn effect_cells(study: &Study, comparison: Option<&RowComparison>) -> Vec<String> {
     let Some((comparison, baseline)) = comparison.zip(study.baseline) else {
-        return effect_cells_of_none();
+        return vec![String::new(); 6];
     };
     let percent = |end: fn(&stats::Estimate) -> f64| {
         number(

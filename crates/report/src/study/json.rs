@@ -1,6 +1,8 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
 //! what is not known is null.
 
+use super::csv::of_load;
+use crate::document::{Breadth, Conclusion, document, level_method, said_text, why_range};
 use crate::sentence;
 use crate::verdicts::verdict_fields;
 use analyze::{Cell, Fact, Figure, Range, RecordDetails, RowComparison, Study, StudyRow};
@@ -43,21 +45,36 @@ pub fn study_json(study: &Study) -> String {
             Some((arm.name.clone(), comparison_value(study, found.as_ref()?)))
         })
         .collect();
+    let document = document(study, Breadth::Screen);
     let whole = json!({
         "fathom_report": FORM,
+        "answer": answer(study, &document.answer),
         "records": study.records,
         "arms": arms,
         "baseline": study.baseline.map(|baseline| &study.arms[baseline].name),
         "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit().name(), "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
-        "rows": study.rows.iter().map(|row| row_value(study, row)).collect::<Vec<_>>(),
+        "rows": document.rows().map(|row| row_value(study, row)).collect::<Vec<_>>(),
         "curves": curves,
         "findings": findings,
         "left_out": left_out,
         "notes": study.notes,
     });
     serde_json::to_string_pretty(&whole).expect("the value was made of JSON")
+}
+
+/// The first sentences of every form.
+fn answer(study: &Study, answer: &Conclusion) -> Value {
+    let said: Vec<String> = answer
+        .said
+        .iter()
+        .map(|said| said_text(study, said))
+        .collect();
+    json!({
+        "question": answer.question, "said": said, "belief": answer.belief.text,
+        "gravest": answer.belief.severity.map(|severity| severity.to_string()),
+    })
 }
 
 /// Whether a text is what [`study_json`] writes.
@@ -129,31 +146,29 @@ fn figures(cell: &Cell) -> Vec<Value> {
 
 /// What only loads have, a list for each record of the cell that is one.
 fn loads(cell: &Cell) -> Vec<Value> {
-    let of = |(index, record): (&usize, &RecordDetails)| {
-        let found: Vec<Value> = record
-            .readings
-            .iter()
-            .map(|r| json!({ "operation": r.operation, "metric": r.name, "unit": r.unit.name(), "value": r.value }))
+    let of = |(at, (index, record)): (usize, (&usize, &RecordDetails))| {
+        let found: Vec<Value> = of_load(cell, at)
+            .map(|(figure, value)| {
+                let quantity = &figure.metric;
+                json!({ "operation": figure.kind, "quantity": quantity.key(), "metric": quantity.column(), "unit": quantity.unit().name(), "value": value })
+            })
             .collect();
         (!found.is_empty())
             .then(|| json!({ "record": index, "readings": found, "thresholds": record.thresholds }))
     };
-    cell.records
-        .iter()
-        .zip(&cell.details)
-        .filter_map(of)
-        .collect()
+    let details = cell.records.iter().zip(&cell.details);
+    details.enumerate().filter_map(of).collect()
 }
 
 fn estimate(estimate: &Estimate) -> Value {
     json!({
         "point": estimate.point, "low": estimate.low, "high": estimate.high, "level": estimate.level, "n": estimate.n,
-        "method": super::level_method(estimate.method),
+        "method": level_method(estimate.method),
     })
 }
 
 fn range(range: &Range) -> Value {
-    json!({ "low": range.low, "high": range.high, "n": range.n, "why": super::why_range(range.why), "p": range.p })
+    json!({ "low": range.low, "high": range.high, "n": range.n, "why": why_range(range.why), "p": range.p })
 }
 
 fn comparison_value(study: &Study, comparison: &RowComparison) -> Value {

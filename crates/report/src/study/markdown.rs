@@ -1,49 +1,64 @@
-//! A study as Markdown: one table a row, or one line a row where there is one arm.
+//! A study as Markdown.
 
-use super::{Table, whose};
-use crate::document::{Block, Document, Heading, agreeing, document, facts_by_arm};
-use analyze::Study;
+use crate::document::{
+    Block, Breadth, Document, Section, Table, agreeing, differing, document, said_text, told, whose,
+};
+use analyze::{Fact, GroupedFinding, Study};
 use std::fmt::Write as _;
 
 /// The study as a Markdown document. Text from records is escaped, so that a name cannot become
 /// markup.
 #[must_use]
 pub fn study_markdown(study: &Study) -> String {
-    let Document { lead, sections } = document(study);
-    let mut out = format!("{}\n# Storage study\n\n{lead}\n", super::MARKDOWN_MARK);
-    for section in &sections {
-        let (level, text) = match &section.heading {
-            Heading::Part(title) => ("##", *title),
-            Heading::Row(title) | Heading::Detail(title) => ("###", title.as_str()),
-        };
-        let _infallible = write!(out, "\n{level} {}\n", escaped(text));
-        section
-            .blocks
-            .iter()
-            .for_each(|of| block(&mut out, study, of));
+    let document = document(study, Breadth::Paper);
+    let mark = super::MARKDOWN_MARK;
+    let mut out = format!("{mark}\n# Storage study\n\n{}\n", escaped(&document.lead));
+    for section in &document.sections {
+        self::section(&mut out, &document, section, "##");
     }
     out
 }
 
+fn section(out: &mut String, document: &Document<'_>, section: &Section<'_>, level: &str) {
+    let has_room = |block: &&Block<'_>| block.room() <= Breadth::Paper;
+    let blocks: Vec<&Block<'_>> = section.blocks.iter().filter(has_room).collect();
+    if blocks.is_empty() && section.parts.is_empty() {
+        return;
+    }
+    let _infallible = write!(out, "\n{level} {}\n", escaped(&section.title));
+    blocks.into_iter().for_each(|of| block(out, document, of));
+    for part in &section.parts {
+        self::section(out, document, part, "###");
+    }
+}
+
 /// A block after an empty line.
-fn block(out: &mut String, study: &Study, block: &Block) {
+fn block(out: &mut String, document: &Document<'_>, block: &Block<'_>) {
+    let study = document.study;
     match block {
-        Block::Facts => facts(out, study),
-        Block::Table(table) => self::table(out, table),
-        Block::Titled(titled) => {
-            let _infallible = write!(out, "\n#### {}\n", escaped(&titled.title));
-            self::table(out, &titled.table);
-        }
-        Block::OnlyVerdict(text) => paragraph(out, &format!("Of every comparison: {text}")),
-        Block::Findings => findings(out, study),
         Block::Text(text) => paragraph(out, text),
-        Block::Drift(text) => paragraph(out, &format!("{text}.")),
-        Block::Items(items) => {
-            out.push('\n');
-            for (_, text) in items {
-                let _infallible = writeln!(out, "- {}", escaped(text));
+        Block::Belief => paragraph(out, &document.answer.belief.text),
+        Block::Items(items) => list(out, items),
+        Block::Verdicts(said) => {
+            let said: Vec<String> = said.iter().map(|said| said_text(study, said)).collect();
+            list(out, &said);
+        }
+        Block::Table(of) => {
+            if !of.title.is_empty() {
+                let _infallible = write!(out, "\n#### {}\n", escaped(&of.title));
+            }
+            table(out, study, of);
+        }
+        Block::Circumstances(facts) => circumstances(out, study, facts),
+        Block::Options(row, _) => {
+            let [same, differing] = told(study, *row);
+            same.iter().for_each(|text| paragraph(out, text));
+            if let Some(text) = differing {
+                paragraph(out, &format!("The arms do not do the same: {text}"));
             }
         }
+        Block::Findings(found) => findings(out, study, found),
+        Block::Explanation(_) | Block::Plot(_) | Block::Keys | Block::Scale => {}
     }
 }
 
@@ -51,24 +66,22 @@ fn paragraph(out: &mut String, text: &str) {
     let _infallible = writeln!(out, "\n{}", escaped(text));
 }
 
-fn facts(out: &mut String, study: &Study) {
-    match facts_by_arm(study, "") {
-        Some(lines) => table(
-            out,
-            &Table {
-                labels: 1 + study.arms.len(),
-                lines,
-                notes: Vec::new(),
-            },
-        ),
-        None if study.arms.len() > 1 => {
-            paragraph(out, "No recorded fact differs between the arms.");
-        }
+fn list(out: &mut String, items: &[String]) {
+    out.push('\n');
+    for text in items {
+        let _infallible = writeln!(out, "- {}", escaped(text));
+    }
+}
+
+fn circumstances(out: &mut String, study: &Study, facts: &[Fact]) {
+    let several = study.arms.len() > 1;
+    match differing(study, "") {
+        Some(lines) => lines_of(out, 1 + study.arms.len(), &lines),
+        None if several => paragraph(out, "No recorded fact differs between the arms."),
         None => {}
     }
-    let same = agreeing(&study.environments);
+    let same = agreeing(facts);
     if !same.is_empty() {
-        let several = study.arms.len() > 1;
         let title = if several {
             "The same in all arms"
         } else {
@@ -78,12 +91,12 @@ fn facts(out: &mut String, study: &Study) {
     }
 }
 
-fn findings(out: &mut String, study: &Study) {
-    if study.findings.is_empty() {
+fn findings(out: &mut String, study: &Study, findings: &[GroupedFinding]) {
+    if findings.is_empty() {
         return paragraph(out, "The audit found nothing.");
     }
     out.push('\n');
-    for finding in &study.findings {
+    for finding in findings {
         let whose = whose(study, finding).map_or_else(
             || "the records together".to_owned(),
             |whose| escaped(&whose),
@@ -99,40 +112,40 @@ fn findings(out: &mut String, study: &Study) {
     }
 }
 
-fn table(out: &mut String, table: &Table) {
+fn table(out: &mut String, study: &Study, table: &Table<'_>) {
+    let lines = table.as_text(study, Breadth::Paper);
+    lines_of(out, table.labels.len(), &lines);
+    for note in &table.notes {
+        paragraph(out, note);
+    }
+}
+
+/// A header and lines; the first columns are set to the left.
+fn lines_of(out: &mut String, labels: usize, lines: &[Vec<String>]) {
     out.push('\n');
-    let columns = table.lines.first().map_or(0, Vec::len);
-    let cells: Vec<Vec<String>> = table
-        .lines
+    let cells: Vec<Vec<String>> = lines
         .iter()
         .map(|line| line.iter().map(|cell| escaped(cell)).collect())
         .collect();
+    let columns = cells.first().map_or(0, Vec::len);
     let width = |column: usize| {
-        cells
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
-            .max(4)
+        let widths = cells.iter().map(|line| line[column].chars().count());
+        widths.max().unwrap_or(0).max(4)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let is_left = |column: usize| column < table.labels;
     for (number, line) in cells.iter().enumerate() {
-        let shown = line
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, width))| {
-                if is_left(column) {
-                    format!("{cell:<width$}")
-                } else {
-                    format!("{cell:>width$}")
-                }
-            });
+        let shown = line.iter().zip(&widths).enumerate();
+        let shown = shown.map(|(column, (cell, width))| {
+            if column < labels {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
+        });
         let _infallible = writeln!(out, "| {} |", shown.collect::<Vec<_>>().join(" | "));
         if number == 0 {
             let rules = widths.iter().enumerate().map(|(column, width)| {
-                if is_left(column) {
+                if column < labels {
                     "-".repeat(*width)
                 } else {
                     format!("{}:", "-".repeat(width - 1))
@@ -140,9 +153,6 @@ fn table(out: &mut String, table: &Table) {
             });
             let _infallible = writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "));
         }
-    }
-    for note in &table.notes {
-        paragraph(out, note);
     }
 }
 

@@ -296,7 +296,7 @@ fn outcome(page: &mut Page, record: &Record) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::example;
+    use crate::document::example;
 
     #[test]
     fn the_summary_of_a_load() {

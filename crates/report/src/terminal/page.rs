@@ -1,8 +1,10 @@
 //! Lines, labelled facts and tables of at most a hundred columns, and the small formats that they
 //! share.
 
+use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
-use units::{Nanos, Percent};
+
+pub(super) use crate::words::{counted, grouped, share};
 
 pub(super) const WIDTH: usize = 100;
 /// Where the text of a labelled fact begins.
@@ -114,19 +116,6 @@ fn widths(rows: &[Vec<String>]) -> Vec<usize> {
         .collect()
 }
 
-/// A whole number with its digits in groups of three.
-pub(super) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Nanoseconds as a time; `-` where there is none.
 pub(super) fn time(ns: Option<f64>) -> String {
     ns.map_or_else(
@@ -135,37 +124,14 @@ pub(super) fn time(ns: Option<f64>) -> String {
     )
 }
 
-/// A share as a percentage with at most one decimal.
-pub(super) fn share(part: f64) -> String {
-    Percent((part * 1000.0).round() / 10.0).to_string()
-}
-
 /// `part` of `whole` as a percentage; `None` of nothing.
 pub(super) fn share_of(part: u64, whole: u64) -> Option<String> {
     (whole > 0).then(|| share(part as f64 / whole as f64))
 }
 
-/// `n` and the noun, with an s where it is not one.
-pub(super) fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_stand_in_groups_of_three() {
-        for (n, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (126_547, "126,547"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(grouped(n), text);
-        }
-    }
 
     #[test]
     fn a_long_text_breaks_between_words_and_a_long_word_does_not_break() {

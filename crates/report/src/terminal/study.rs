@@ -1,70 +1,95 @@
 //! A study in the terminal.
 
 use super::page::Page;
-use crate::document::{Block, Document, Heading, Section, agreeing, document, facts_by_arm};
-use crate::study::whose;
-use analyze::{Severity, Study};
+use crate::document::{
+    Block, Breadth, Document, Section, agreeing, differing, document, said_text, told, whose,
+};
+use analyze::{Fact, GroupedFinding, Severity, Study};
 
 /// The study as text; lines of at most 100 columns unless a word or a table is wider.
 #[must_use]
 pub fn study_text(study: &Study) -> String {
-    let Document { lead, sections } = document(study);
+    let document = document(study, Breadth::Screen);
     let mut page = Page::default();
-    page.wrapped("", 0, &lead);
-    for Section { heading, blocks } in &sections {
-        let margin = match heading {
-            Heading::Detail(_) => continue,
-            Heading::Part(_) => "",
-            Heading::Row(_) => "  ",
-        };
-        page.gap();
-        if let Heading::Row(name) = heading {
-            page.line(name);
-        }
-        for block in blocks {
-            write(&mut page, study, block, margin);
-        }
+    page.wrapped("", 0, &document.lead);
+    for section in &document.sections {
+        write_section(&mut page, &document, section, "");
     }
     page.finish()
 }
 
-fn write(page: &mut Page, study: &Study, block: &Block, margin: &str) {
-    match block {
-        Block::Facts => facts(page, study),
-        Block::Table(table) => {
-            page.fitting_table(&table.lines);
-            let notes = table.notes.iter();
-            notes.for_each(|note| page.wrapped("  ", 4, note));
+fn write_section(page: &mut Page, document: &Document<'_>, section: &Section<'_>, margin: &str) {
+    let mut blocks = section.blocks.iter();
+    if blocks.any(|block| block.room() == Breadth::Screen) {
+        page.gap();
+        if section.row.is_some() {
+            page.line(&section.title);
         }
-        // Loads have more tables than a screen has room for.
-        Block::Titled(_) => {}
-        Block::OnlyVerdict(text) => page.wrapped("of every comparison: ", 2, text),
-        Block::Findings => findings(page, study),
-        Block::Text(text) | Block::Drift(text) => page.wrapped(margin, 2, text),
-        Block::Items(items) => {
-            for (mark, text) in items {
-                page.wrapped(&format!("{margin}{mark}"), margin.len() + 2, text);
-            }
-        }
+    }
+    for block in &section.blocks {
+        write(page, document, block, margin);
+    }
+    for part in &section.parts {
+        write_section(page, document, part, "  ");
     }
 }
 
-fn facts(page: &mut Page, study: &Study) {
-    if let Some(lines) = facts_by_arm(study, "differs") {
+fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &str) {
+    let study = document.study;
+    if block.room() > Breadth::Screen {
+        return;
+    }
+    match block {
+        Block::Table(table) => {
+            page.fitting_table(&table.as_text(study, Breadth::Screen));
+            let notes = table.notes.iter();
+            notes.for_each(|note| page.wrapped("  ", 4, note));
+        }
+        Block::Text(text) => page.wrapped(margin, 2, text),
+        Block::Belief => page.wrapped(
+            "",
+            2,
+            &format!("Can it be believed? {}", document.answer.belief.text),
+        ),
+        Block::Items(items) => {
+            let items = items.iter();
+            items.for_each(|text| page.wrapped(margin, margin.len() + 2, text));
+        }
+        Block::Verdicts(said) => {
+            for said in said {
+                page.wrapped(margin, margin.len() + 2, &said_text(study, said));
+            }
+        }
+        Block::Options(row, _) => {
+            let [same, differing] = told(study, *row);
+            same.iter().for_each(|text| page.wrapped(margin, 4, text));
+            if let Some(text) = differing {
+                let text = format!("the arms do not do the same: {text}");
+                page.wrapped(margin, 4, &text);
+            }
+        }
+        Block::Circumstances(of) => circumstances(page, study, of),
+        Block::Findings(found) => findings(page, study, found),
+        Block::Explanation(_) | Block::Plot(_) | Block::Keys | Block::Scale => {}
+    }
+}
+
+fn circumstances(page: &mut Page, study: &Study, facts: &[Fact]) {
+    if let Some(lines) = differing(study, "differs") {
         page.fitting_table(&lines);
     }
-    let same = agreeing(&study.environments);
+    let same = agreeing(facts);
     if !same.is_empty() {
         let several = study.arms.len() > 1;
         page.fact(if several { "the same" } else { "environment" }, &same);
     }
 }
 
-fn findings(page: &mut Page, study: &Study) {
-    if study.findings.is_empty() {
+fn findings(page: &mut Page, study: &Study, findings: &[GroupedFinding]) {
+    if findings.is_empty() {
         page.line("The audit found nothing.");
     }
-    for finding in &study.findings {
+    for finding in findings {
         let whose = whose(study, finding)
             .map(|whose| format!(" ({whose})"))
             .unwrap_or_default();

@@ -1,15 +1,16 @@
 //! Arrival rate against latency, and the knee: the highest rate at which everything asked for still
 //! held.
 
-use super::{Titled, success_text, value_text};
-use crate::plot::ValueUnit;
-use crate::study::{NOTHING, Table};
+use super::loads::success_text;
+use super::{CellValue, Column, Label, Table, TableLine};
+use crate::plot::{KneeLine, KneePoint};
 use analyze::{ArrivalCurve, Study};
 use record::percentile_has_support;
+use units::ValueUnit;
 use units::lossless::u64_to_f64;
 
 /// What the curve says of the knee, in one sentence.
-pub(crate) fn knee_text(curve: &ArrivalCurve) -> String {
+pub(super) fn knee_text(curve: &ArrivalCurve) -> String {
     let rate = |rate: f64| ValueUnit::PerSecond.text(rate);
     match (curve.knee, curve.least_broken) {
         (Some(knee), Some(broken)) => {
@@ -32,10 +33,9 @@ pub(crate) fn knee_text(curve: &ArrivalCurve) -> String {
 }
 
 /// The steps of a curve, one line each.
-pub(crate) fn curve_table(study: &Study, curve: &ArrivalCurve) -> Titled {
+pub(super) fn steps<'s>(study: &'s Study, curve: &'s ArrivalCurve) -> Table<'s> {
     let tail = format!("p{}", curve.tail);
-    let head = [
-        "Arrivals",
+    let heads = [
         "Achieved",
         "p50",
         &tail,
@@ -46,51 +46,78 @@ pub(crate) fn curve_table(study: &Study, curve: &ArrivalCurve) -> Titled {
         "Result",
         "Measured",
     ];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for point in &curve.points {
+    let line = |point: &'s analyze::ArrivalPoint| {
         let at = |percent: f64| {
             let enough = percentile_has_support(point.latency.count(), percent);
-            value_text(
-                ValueUnit::Time,
-                point.latency.quantile(percent / 100.0).filter(|_| enough),
-            )
+            let value = point.latency.quantile(percent / 100.0).filter(|_| enough);
+            CellValue::of(value, ValueUnit::Time)
         };
-        lines.push(vec![
-            ValueUnit::PerSecond.text(point.rate),
-            ValueUnit::PerSecond.text(point.achieved),
-            at(50.0),
-            at(curve.tail),
-            value_text(ValueUnit::Time, point.latency.max().map(u64_to_f64)),
-            point.unsent.to_string(),
-            point.failed.to_string(),
-            success_text(point.succeeded, point.failed),
-            if point.holds { "holds" } else { "breaks" }.to_owned(),
-            if point.said.is_empty() {
-                NOTHING.to_owned()
-            } else {
-                point.said.clone()
-            },
-        ]);
-    }
+        let result = match point.holds {
+            true => CellValue::Text("holds".to_owned()),
+            false => CellValue::Missed("breaks".to_owned()),
+        };
+        let said = match point.said.as_str() {
+            "" => CellValue::Nothing,
+            said => CellValue::Text(said.to_owned()),
+        };
+        TableLine {
+            labels: vec![Label::Text(ValueUnit::PerSecond.text(point.rate))],
+            cells: vec![
+                CellValue::Number(point.achieved, ValueUnit::PerSecond),
+                at(50.0),
+                at(curve.tail),
+                CellValue::of(point.latency.max().map(u64_to_f64), ValueUnit::Time),
+                CellValue::Count(point.unsent),
+                CellValue::Count(point.failed),
+                CellValue::Text(success_text(point.succeeded, point.failed)),
+                result,
+                said,
+            ],
+        }
+    };
     let arm = study
         .arms
         .get(curve.arm)
         .filter(|_| study.arms.len() > 1)
         .map_or_else(String::new, |arm| format!(", {}", arm.name));
-    Titled {
-        title: format!("Arrival rates of {}{arm}", curve.scenario),
-        table: Table {
-            labels: 1,
-            lines,
-            notes: vec![knee_text(curve)],
-        },
+    let title = format!("Arrival rates of {}{arm}", curve.scenario);
+    Table {
+        columns: heads.map(Column::of).into(),
+        lines: curve.points.iter().map(line).collect(),
+        notes: vec![knee_text(curve)],
+        ..Table::new(&title, &["Arrivals"])
     }
+}
+
+/// The median and the tail of a curve.
+pub(super) fn lines(study: &Study, curve: &ArrivalCurve) -> [KneeLine; 2] {
+    let arm = study.arms.get(curve.arm).map_or("", |arm| &arm.name);
+    let of = |percent: f64, secondary| KneeLine {
+        arm: curve.arm,
+        name: format!("{arm}, p{percent}"),
+        secondary,
+        knee: curve.knee,
+        points: curve
+            .points
+            .iter()
+            .filter(|point| percentile_has_support(point.latency.count(), percent))
+            .filter_map(|point| {
+                Some(KneePoint {
+                    rate: point.rate,
+                    latency: point.latency.quantile(percent / 100.0)?,
+                    holds: point.holds,
+                })
+            })
+            .collect(),
+    };
+    [of(50.0, true), of(curve.tail, false)]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::example::{load, step};
     use super::*;
+    use crate::document::Breadth;
+    use crate::document::example::{load, step};
     use analyze::{StudyOptions, study};
     use record::{Histogram, Operations, Record};
 
@@ -173,8 +200,9 @@ mod tests {
             ),
             (3, false, 7)
         );
-        let table = curve_table(&study(&records, &StudyOptions::default()), &found[0]).table;
-        assert_eq!(table.lines[3][6..9], ["7", "99.3 %", "breaks"]);
+        let study = study(&records, &StudyOptions::default());
+        let lines = steps(&study, &found[0]).as_text(&study, Breadth::Paper);
+        assert_eq!(lines[3][6..9], ["7", "99.3 %", "breaks"]);
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub(crate) fn bounds_text(metric: &Quantity, point: f64, bounds: &Bounds) -> Str
     }
 }
 
+/// The ends of the interval or range of a figure, where they are finite.
+pub(super) fn ends(figure: &Figure) -> Option<(f64, f64)> {
+    let ends = figure.bounds.as_ref().map(Bounds::ends);
+    ends.filter(|(low, high)| low.is_finite() && high.is_finite())
+}
+
 /// What a column of bounds is called: 95 % is said only of intervals.
 pub(super) fn heading<'a>(figures: impl Iterator<Item = &'a Figure>) -> &'static str {
     let (mut intervals, mut ranges) = (false, false);
@@ -94,7 +100,7 @@ fn runs<'a>(shown: impl Iterator<Item = (&'a Cell, &'a Figure)> + Clone) -> Opti
 }
 
 /// A span in whole seconds; below ten of them in tenths.
-pub(crate) fn span_text(span: Nanos) -> String {
+fn span_text(span: Nanos) -> String {
     const SECOND: u64 = 1_000_000_000;
     let unit = if span.0 < 10 * SECOND {
         SECOND / 10
@@ -113,7 +119,7 @@ pub(crate) fn span_text(span: Nanos) -> String {
 }
 
 /// What a reader of any form must know of bounds.
-pub(crate) fn method(study: &Study) -> Vec<String> {
+pub(super) fn method(study: &Study) -> Vec<String> {
     let mut out = Vec::new();
     if study.figures().any(|figure| figure.interval().is_some()) {
         out.push(

@@ -1,0 +1,310 @@
+//! What was asked, what came out in words and one picture, and whether it can be believed.
+
+use super::rows::{ALL, leading_kind};
+use super::{
+    Belief, Block, Breadth, Conclusion, Plot, Section, Sentence, arrivals, intervals, names, whose,
+};
+use crate::comparison::{percent, sentence};
+use crate::verdicts::{sign, told};
+use crate::words::counted;
+use analyze::{Cell, Figure, RowComparison, Severity, Study, is_aside, is_told_apart};
+use record::Quantity;
+use units::lossless::f64_to_u64_saturating;
+
+/// Of so many kinds of operations the levels are all told.
+const FEW: usize = 4;
+
+/// The answer, and the sections that tell it.
+pub(super) fn answer(study: &Study, room: Breadth) -> (Conclusion, Vec<Section<'_>>) {
+    let answer = Conclusion {
+        question: question(study),
+        said: said(study),
+        belief: belief(study),
+    };
+    let mut blocks = vec![
+        Block::Text(answer.question.clone()),
+        Block::Verdicts(answer.said.clone()),
+    ];
+    if room == Breadth::Browser {
+        blocks.extend(picture(study).map(Block::Plot));
+    }
+    let sections = vec![
+        Section::new("answer", "Answer", blocks),
+        Section::new("belief", "Can it be believed?", vec![Block::Belief]),
+    ];
+    (answer, sections)
+}
+
+fn question(study: &Study) -> String {
+    match study.baseline {
+        Some(baseline) => format!(
+            "Compared: {}, each arm with {}; differences below {} do not matter.",
+            study.metric.name(),
+            study.arms[baseline].name,
+            percent(study.margin)
+        ),
+        None => format!(
+            "Measured: {} of {}.",
+            counted(study.rows.len(), "row"),
+            study.arms.first().map_or("nothing", |arm| &arm.name)
+        ),
+    }
+}
+
+fn said(study: &Study) -> Vec<Sentence> {
+    let plain = |text: String| Sentence {
+        arms: Vec::new(),
+        scope: "",
+        sign: None,
+        text,
+    };
+    if study.rows.is_empty() {
+        return vec![plain("No record counts.".to_owned())];
+    }
+    let knees = study.arrivals.iter().map(|curve| Sentence {
+        arms: Some(curve.arm)
+            .filter(|_| study.arms.len() > 1)
+            .into_iter()
+            .collect(),
+        scope: "",
+        sign: None,
+        text: arrivals::knee_text(curve),
+    });
+    let mut out: Vec<Sentence> = match study.baseline {
+        Some(_) => over_all_rows(study),
+        None if study.rows.iter().all(|row| row.is_step) => Vec::new(),
+        None => levels(study).into_iter().map(plain).collect(),
+    };
+    out.extend(knees);
+    out
+}
+
+/// What is said of the arms: over all rows where they are judged as one family, of all comparisons
+/// where they have one verdict, of the only row, or how many rows have which verdict.
+fn over_all_rows(study: &Study) -> Vec<Sentence> {
+    if study.overall.iter().any(Option::is_some) {
+        return verdicts(study, &study.overall, " over all rows");
+    }
+    if let Some(only) = only_verdict(study) {
+        let found = study
+            .rows
+            .iter()
+            .flat_map(|row| row.comparisons.iter().flatten());
+        return vec![Sentence {
+            arms: Vec::new(),
+            scope: "",
+            sign: found.map(|found| sign(&found.verdict)).next(),
+            text: format!("Of every comparison: {only}"),
+        }];
+    }
+    if let [row] = study.rows.as_slice() {
+        return verdicts(study, &row.comparisons, "");
+    }
+    (0..study.arms.len())
+        .filter_map(|arm| tally(study, arm))
+        .collect()
+}
+
+/// Verdicts against the baseline, arms with one verdict together.
+pub(super) fn verdicts(
+    study: &Study,
+    found: &[Option<RowComparison>],
+    scope: &'static str,
+) -> Vec<Sentence> {
+    let mut out: Vec<Sentence> = Vec::new();
+    for (arm, comparison) in found.iter().enumerate() {
+        let Some(comparison) = comparison else {
+            continue;
+        };
+        let text = sentence(comparison, study.metric.unit(), study.margin);
+        match out.iter_mut().find(|said| said.text == text) {
+            Some(said) => said.arms.push(arm),
+            None => out.push(Sentence {
+                arms: vec![arm],
+                scope,
+                sign: Some(sign(&comparison.verdict)),
+                text,
+            }),
+        }
+    }
+    out
+}
+
+/// The one verdict of all comparisons, where they have only one.
+pub(super) fn only_verdict(study: &Study) -> Option<String> {
+    let all: Vec<String> = study
+        .rows
+        .iter()
+        .flat_map(|row| row.comparisons.iter().flatten())
+        .map(|comparison| sentence(comparison, study.metric.unit(), study.margin))
+        .collect();
+    let first = all.first()?;
+    (all.len() > 1 && all.iter().all(|text| text == first)).then(|| first.clone())
+}
+
+/// In how many rows an arm has which verdict.
+fn tally(study: &Study, arm: usize) -> Option<Sentence> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for found in study
+        .rows
+        .iter()
+        .filter_map(|row| row.comparisons[arm].as_ref())
+    {
+        let word = told(&found.verdict);
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let of: usize = counts.iter().map(|(_, n)| n).sum();
+    let texts: Vec<String> = counts
+        .iter()
+        .map(|(word, n)| format!("{word} in {n}"))
+        .collect();
+    (of > 0).then(|| Sentence {
+        arms: vec![arm],
+        scope: "",
+        sign: None,
+        text: format!("{} of {}.", texts.join(", "), counted(of, "row")),
+    })
+}
+
+/// The kinds of operations of every row of the only arm, or of each row the leading one; the steps
+/// of a search are told by its knee.
+fn shown(study: &Study, is_whole: bool) -> Vec<(String, &Cell, &str)> {
+    let mut out = Vec::new();
+    for row in study.rows.iter().filter(|row| !row.is_step) {
+        let kinds = row.operations.iter().map(String::as_str);
+        let kinds: Vec<&str> = kinds
+            .filter(|kind| !is_told_apart(kind) && !is_aside(kind))
+            .collect();
+        let leading = leading_kind(row, &study.metric);
+        let is_shown = |kind: &&&str| is_whole || leading == Some(**kind);
+        for kind in kinds.iter().filter(is_shown) {
+            let name = if kinds.len() == 1 || *kind == ALL {
+                row.name.clone()
+            } else {
+                format!("{} {kind}", row.name)
+            };
+            let cells = row.cells.iter().flatten();
+            out.extend(cells.map(|cell| (name.clone(), cell, *kind)));
+        }
+    }
+    out
+}
+
+/// What the only arm gives: of a few kinds of operations each, of many the most.
+fn levels(study: &Study) -> Vec<String> {
+    let mut shown = self::shown(study, true);
+    if shown.len() > FEW {
+        shown = self::shown(study, false);
+    }
+    if shown.len() <= FEW {
+        let text = |(name, cell, kind): &(String, &Cell, &str)| {
+            let figures = ["throughput", "iops", "p99"].map(Quantity::named);
+            let known = figures
+                .iter()
+                .filter_map(|quantity| level(cell.figure(kind, quantity)?));
+            let known: Vec<String> = known.chain(failures(cell, kind)).collect();
+            (!known.is_empty()).then(|| format!("{name}: {}.", known.join(", ")))
+        };
+        return shown.iter().filter_map(text).collect();
+    }
+    let most = ["throughput", "iops"].map(Quantity::named);
+    let most = most.iter().filter_map(|quantity| {
+        let figures = shown.iter().filter_map(|(name, cell, kind)| {
+            let figure = cell.figure(kind, quantity)?;
+            Some((figure.point?, name, figure))
+        });
+        let (_, name, figure) = figures.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!("At most {} ({name}).", level(figure)?))
+    });
+    most.collect()
+}
+
+/// `10.1K IOPS ±0.50 %`.
+fn level(figure: &Figure) -> Option<String> {
+    let point = figure.metric.unit().number(figure.point?);
+    let text = match figure.metric.is("iops") {
+        true => format!("{point} {}", figure.metric.title()),
+        false if figure.metric.is_of_times() => format!("{} {point}", figure.metric.title()),
+        false => point,
+    };
+    let bounds = figure.bounds.as_ref().zip(figure.point);
+    let bounds = bounds.map(|(bounds, point)| super::bounds_text(&figure.metric, point, bounds));
+    Some(format!(
+        "{text}{}",
+        bounds.map_or_else(String::new, |bounds| format!(" {bounds}"))
+    ))
+}
+
+fn failures(cell: &Cell, kind: &str) -> Option<String> {
+    let failed = cell.of_load(kind, &Quantity::named("errors"))?;
+    let sum: f64 = failed.values.iter().map(|(_, n)| n).sum();
+    let failed = f64_to_u64_saturating(sum);
+    Some(format!(
+        "{} failed",
+        counted(Some(failed).filter(|n| *n > 0)?, "request")
+    ))
+}
+
+/// What was found out about the arms in one picture.
+fn picture(study: &Study) -> Option<Plot> {
+    match study.baseline {
+        Some(_) => intervals::forest(study),
+        // What is said of the knee stands beside it.
+        None => super::plots::arrivals(study)
+            .into_iter()
+            .next()
+            .map(|plot| Plot {
+                notes: Vec::new(),
+                ..plot
+            }),
+    }
+}
+
+fn belief(study: &Study) -> Belief {
+    let gravest = study
+        .findings
+        .first()
+        .filter(|finding| finding.severity != Severity::Note);
+    let Some(finding) = gravest else {
+        let text = if study.figures().any(|figure| figure.bounds.is_some()) {
+            "Nothing that the audit looks at speaks against it."
+        } else if study.rows.is_empty() {
+            "There is nothing to believe."
+        } else {
+            "As single observations: nothing that the audit looks at speaks against them, and nothing says how far another run would lie from these."
+        };
+        return Belief {
+            severity: None,
+            text: text.to_owned(),
+        };
+    };
+    let others = study
+        .findings
+        .iter()
+        .filter(|other| other.severity != Severity::Note);
+    let others = others.count() - 1;
+    let more = match others {
+        0 => String::new(),
+        n => format!(" {} more below.", counted(n, "finding")),
+    };
+    let word = match finding.severity {
+        Severity::Invalid => "No",
+        Severity::Warning | Severity::Note => "With reservations",
+    };
+    let whose = whose(study, finding).map_or_else(String::new, |whose| format!(" ({whose})"));
+    Belief {
+        severity: Some(finding.severity),
+        text: format!("{word}: {}{whose}.{more}", finding.message),
+    }
+}
+
+/// A sentence about arms as a line of text.
+pub(crate) fn said_text(study: &Study, said: &Sentence) -> String {
+    match said.arms.as_slice() {
+        [] => said.text.clone(),
+        arms => format!("{}{}: {}", names(study, arms), said.scope, said.text),
+    }
+}

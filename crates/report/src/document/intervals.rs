@@ -1,0 +1,179 @@
+//! Intervals as plots: what every arm changes, and the levels of a row.
+
+use super::bounds::ends;
+use super::plots::{cells, framed};
+use super::rows::ALL;
+use super::{CellValue, Plot};
+use crate::comparison::{percent, shown};
+use crate::plot::{IntervalLine, Reference, ValueUnit, intervals};
+use analyze::{Cell, Study, StudyRow};
+use record::Quantity;
+
+/// Metrics that have an interval plot of their own.
+pub(crate) fn plotted() -> [Quantity; 5] {
+    ["throughput", "iops", "mean", "p99", "cpu/op"].map(Quantity::named)
+}
+
+/// What every arm changes in every row.
+pub(super) fn forest(study: &Study) -> Option<Plot> {
+    const MOST: usize = 40;
+    let several_rows = study.rows.len() > 1;
+    let several_arms = study.arms.len() > 2;
+    let mut lines = Vec::new();
+    for row in &study.rows {
+        for line in change_lines(study, row) {
+            let arm = &line.name;
+            let name = match (several_rows, several_arms) {
+                (true, true) => format!("{}: {arm}", row.name),
+                (true, false) => row.name.clone(),
+                (false, _) => arm.clone(),
+            };
+            lines.push(IntervalLine { name, ..line });
+        }
+    }
+    lines.truncate(MOST);
+    let metric = study.metric.title();
+    let svg = change_plot(
+        study,
+        &format!("Change of {metric} against the baseline in every row"),
+        &lines,
+    )?;
+    Some(Plot {
+        caption: format!("{metric} against the baseline"),
+        svg,
+        row: None,
+        arm: None,
+        quantity: None,
+        notes: vec![(None, shaded(study))],
+    })
+}
+
+fn shaded(study: &Study) -> String {
+    format!("Shaded: within the margin of {}.", percent(study.margin))
+}
+
+fn change_lines(study: &Study, row: &StudyRow) -> Vec<IntervalLine> {
+    let line = |(arm, comparison): (usize, &Option<analyze::RowComparison>)| {
+        let effect = comparison.as_ref()?.effect.as_ref()?;
+        let ends = (effect.low.exp_m1(), effect.high.exp_m1());
+        Some(IntervalLine {
+            arm,
+            name: study.arms[arm].name.clone(),
+            point: effect.point.exp_m1(),
+            interval: Some(ends).filter(|(low, high)| low.is_finite() && high.is_finite()),
+            text: shown(effect),
+        })
+    };
+    row.comparisons
+        .iter()
+        .enumerate()
+        .filter_map(line)
+        .collect()
+}
+
+fn change_plot(study: &Study, label: &str, lines: &[IntervalLine]) -> Option<String> {
+    // The margin is a ratio: as far below as above on the scale of logarithms.
+    let reference = Reference {
+        at: Some(0.0),
+        band: Some((1.0 / (1.0 + study.margin) - 1.0, study.margin)),
+    };
+    intervals(
+        label,
+        "change against the baseline",
+        ValueUnit::Change,
+        lines,
+        &reference,
+    )
+}
+
+/// The intervals of a row: of the changes, and of the levels by metric and kind.
+pub(super) fn of_row(study: &Study, index: usize) -> Vec<Plot> {
+    let row = &study.rows[index];
+    let metric = study.metric.title();
+    let label = format!(
+        "Change of {metric} of each arm against the baseline in {} with intervals",
+        row.name
+    );
+    // Of one row the answer has this picture.
+    let changes = (study.rows.len() > 1)
+        .then(|| change_plot(study, &label, &change_lines(study, row)))
+        .flatten();
+    let mut out: Vec<Plot> = changes
+        .map(|svg| Plot {
+            caption: format!("{metric} against the baseline"),
+            row: None,
+            notes: vec![(None, shaded(study))],
+            ..framed(study, index, None, svg)
+        })
+        .into_iter()
+        .collect();
+    for metric in plotted() {
+        let kinds = kinds_to_plot(row, &metric).into_iter();
+        out.extend(kinds.filter_map(|kind| levels(study, index, kind, &metric)));
+    }
+    out
+}
+
+/// Rates and CPU over everything where that has one, latencies by kind: a mixed latency is neither.
+fn kinds_to_plot<'a>(row: &'a StudyRow, metric: &Quantity) -> Vec<&'a str> {
+    let known = |cell: &Cell| {
+        cell.figure(ALL, metric)
+            .is_some_and(|figure| figure.point.is_some())
+    };
+    let has_all = row.cells.iter().flatten().any(known);
+    let wanted = |kind: &&str| {
+        if metric.is_of_times() {
+            *kind != ALL
+        } else {
+            !has_all || *kind == ALL
+        }
+    };
+    row.operations
+        .iter()
+        .map(String::as_str)
+        .filter(wanted)
+        .collect()
+}
+
+fn levels(study: &Study, index: usize, kind: &str, metric: &Quantity) -> Option<Plot> {
+    let row = &study.rows[index];
+    let line = |(arm, name, cell): (usize, &str, &Cell)| {
+        let figure = cell.figure(kind, metric)?;
+        let value = CellValue::Figure(figure);
+        let around = value
+            .around()
+            .map_or_else(String::new, |around| format!(" {around}"));
+        Some(IntervalLine {
+            arm,
+            name: name.to_owned(),
+            point: figure.point?,
+            interval: ends(figure),
+            text: format!("{}{around}", value.text()),
+        })
+    };
+    let lines: Vec<IntervalLine> = cells(study, row).filter_map(line).collect();
+    // One point alone shows nothing that its number does not say.
+    if lines.len() < 2 {
+        return None;
+    }
+    let baseline = study.baseline.and_then(|arm| row.cells.get(arm)?.as_ref());
+    let at = baseline.and_then(|cell| cell.figure(kind, metric)?.point);
+    let label = format!(
+        "{} of each arm in {} with intervals",
+        metric.title(),
+        row.name
+    );
+    let reference = Reference { at, band: None };
+    let svg = intervals(&label, "", metric.unit(), &lines, &reference)?;
+    let of = if row.operations.len() > 1 {
+        format!(" ({kind})")
+    } else {
+        String::new()
+    };
+    Some(Plot {
+        caption: format!("{}{of}", metric.title()),
+        row: None,
+        quantity: Some(metric.clone()),
+        ..framed(study, index, None, svg)
+    })
+}

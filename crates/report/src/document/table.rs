@@ -1,0 +1,177 @@
+//! Tables whose columns are quantities, or arms.
+
+use super::{Breadth, bounds_text};
+use crate::words::NOTHING;
+use analyze::{Figure, Study};
+use record::Quantity;
+use units::ValueUnit;
+
+/// A table whose columns are quantities, or arms.
+pub(crate) struct Table<'s> {
+    /// Its address in the document; empty: nobody asks for it alone.
+    pub(crate) id: String,
+    /// Empty: the heading of its section says what it is.
+    pub(crate) title: String,
+    pub(crate) room: Breadth,
+    /// Heads of the columns that name a line.
+    pub(crate) labels: Vec<String>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) lines: Vec<TableLine<'s>>,
+    /// What is said below it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A column of values.
+pub(crate) struct Column {
+    pub(crate) head: String,
+    pub(crate) room: Breadth,
+    /// What its values are of, where all are of one quantity.
+    pub(crate) quantity: Option<Quantity>,
+    /// Of which arm its values are.
+    pub(crate) arm: Option<usize>,
+    /// What stands around its values, under a head of its own where a form has columns for it.
+    pub(crate) bounds: Option<String>,
+}
+
+/// One line of a table.
+pub(crate) struct TableLine<'s> {
+    pub(crate) labels: Vec<Label>,
+    pub(crate) cells: Vec<CellValue<'s>>,
+}
+
+/// What names a line.
+#[derive(Clone, Debug)]
+pub(crate) enum Label {
+    Row(usize),
+    Arm(usize),
+    Text(String),
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug)]
+pub(crate) enum CellValue<'s> {
+    /// A level over blocks, with what lies around it.
+    Figure(&'s Figure),
+    Number(f64, ValueUnit),
+    /// A number of things, exactly.
+    Count(u64),
+    Text(String),
+    /// What was asked for and did not come.
+    Missed(String),
+    Nothing,
+}
+
+impl<'s> Table<'s> {
+    pub(super) fn new(title: &str, labels: &[&str]) -> Self {
+        Self {
+            id: String::new(),
+            title: title.to_owned(),
+            room: Breadth::Paper,
+            labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+            columns: Vec::new(),
+            lines: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The table as text for a form: a header, and lines of as many cells.
+    pub(crate) fn as_text(&self, study: &Study, room: Breadth) -> Vec<Vec<String>> {
+        let shown = |column: &&Column| column.room <= room;
+        let mut header = self.labels.clone();
+        for column in self.columns.iter().filter(shown) {
+            header.push(column.head.clone());
+            header.extend(column.bounds.clone());
+        }
+        let line = |line: &TableLine<'s>| {
+            let labels = line.labels.iter().map(|label| label.text(study));
+            let mut out: Vec<String> = labels.collect();
+            let cells = self.columns.iter().zip(&line.cells);
+            for (column, value) in cells.filter(|(column, _)| shown(column)) {
+                out.push(value.text());
+                out.extend(column.bounds.as_ref().map(|_| value.around_or_why()));
+            }
+            out
+        };
+        std::iter::once(header)
+            .chain(self.lines.iter().map(line))
+            .collect()
+    }
+}
+
+impl Column {
+    pub(super) fn of(head: impl Into<String>) -> Self {
+        Self {
+            head: head.into(),
+            room: Breadth::Screen,
+            quantity: None,
+            arm: None,
+            bounds: None,
+        }
+    }
+
+    pub(super) fn of_quantity(quantity: &Quantity) -> Self {
+        Self {
+            quantity: Some(quantity.clone()),
+            ..Self::of(quantity.title())
+        }
+    }
+}
+
+impl Label {
+    pub(crate) fn text(&self, study: &Study) -> String {
+        match self {
+            Self::Row(row) => study.rows[*row].name.clone(),
+            Self::Arm(arm) => study.arms[*arm].name.clone(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+}
+
+impl CellValue<'_> {
+    pub(super) fn of(value: Option<f64>, unit: ValueUnit) -> Self {
+        value.map_or(Self::Nothing, |value| Self::Number(value, unit))
+    }
+
+    /// The value without what lies around it.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Figure(figure) => match figure.point {
+                Some(point) => figure.metric.unit().number(point),
+                None => NOTHING.to_owned(),
+            },
+            Self::Number(value, unit) => unit.text(*value),
+            Self::Count(n) => n.to_string(),
+            Self::Text(text) | Self::Missed(text) => text.clone(),
+            Self::Nothing => NOTHING.to_owned(),
+        }
+    }
+
+    /// The interval or range around it.
+    pub(crate) fn around(&self) -> Option<String> {
+        let Self::Figure(figure) = self else {
+            return None;
+        };
+        let (point, bounds) = figure.point.zip(figure.bounds.as_ref())?;
+        Some(bounds_text(&figure.metric, point, bounds))
+    }
+
+    /// What its reader must know of it.
+    pub(crate) fn note(&self) -> Option<&str> {
+        match self {
+            Self::Figure(figure) => figure.note.as_deref(),
+            Self::Number(..) | Self::Count(_) | Self::Text(_) | Self::Missed(_) | Self::Nothing => {
+                None
+            }
+        }
+    }
+
+    /// What lies around it, or why nothing does.
+    pub(crate) fn around_or_why(&self) -> String {
+        match (self.around(), self.note()) {
+            (Some(text), None) => text,
+            (Some(text), Some(note)) => format!("{text} ({note})"),
+            (None, Some(note)) => note.to_owned(),
+            (None, None) => NOTHING.to_owned(),
+        }
+    }
+}
