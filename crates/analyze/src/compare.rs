@@ -10,6 +10,7 @@ mod accused;
 mod arms;
 mod cast;
 mod differences;
+mod ending;
 mod judged;
 mod pairs;
 mod subject;
@@ -24,10 +25,11 @@ pub use differences::{
 pub(crate) use subject::is_storage_compared;
 
 use crate::Located;
+use ending::{Allowed, PermittedLooks};
 use judged::{Judgement, judged};
 use pairs::{Block, matched};
-use record::{Quantity, Record, Status, Stopping};
-use stats::{Estimate, Reason, Thresholds, Verdict, aliased_with_order, fisher_exact};
+use record::{Quantity, Record, Status};
+use stats::{Estimate, Reason, Verdict, aliased_with_order, fisher_exact};
 use std::collections::BTreeSet;
 
 /// What is asked of a comparison.
@@ -140,7 +142,7 @@ pub fn compare(base: &[Record], candidate: &[Record], question: &Question) -> Co
         let blocks = matched(&sides, name);
         let allowed = Allowed::of_one(
             blocks.len(),
-            &Ending::of(base.iter().chain(&candidate).copied(), blocks.len()),
+            &PermittedLooks::of(base.iter().chain(&candidate).copied(), blocks.len()),
         );
         let invalid = ground
             .invalid
@@ -345,92 +347,6 @@ fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {
     (p < stats::UNEQUAL_ALPHA).then_some(Reason::UnequalFailures { p })
 }
 
-/// The blocks that may be judged, and the level at which.
-struct Allowed {
-    blocks: usize,
-    level: f64,
-    too_early: bool,
-    ending: Ending,
-}
-
-/// When an experiment was allowed to end, and when it did.
-#[derive(Clone, Copy, Debug)]
-struct Ending {
-    /// Whether it is judged at looks: because it may stop at one, or because whoever stopped a
-    /// fixed length before its end chose when.
-    at_looks: bool,
-    interrupted: Option<Interrupted>,
-}
-
-impl Ending {
-    /// Of records in which so many blocks of each row are complete.
-    fn of<'a>(records: impl Iterator<Item = &'a Record>, complete: usize) -> Self {
-        let (mut is_open, mut planned) = (false, 0);
-        for trial in records.filter_map(|record| record.trial.as_ref()) {
-            is_open |= trial.stopping == Stopping::Open;
-            planned = planned.max(trial.planned_blocks.unwrap_or(0));
-        }
-        let falls_short = !is_open && complete < planned as usize;
-        Self {
-            at_looks: is_open || falls_short,
-            interrupted: falls_short.then_some(Interrupted { complete, planned }),
-        }
-    }
-
-    /// Why nothing may be said before the first look.
-    fn too_early(&self, measured: usize) -> Reason {
-        let first = stats::FIRST_LOOK;
-        Reason::Audit(match self.interrupted {
-            Some(Interrupted { complete, planned }) => {
-                format!(
-                    "interrupted after {complete} of {planned} planned blocks, and before {first} nothing may be said; let it end"
-                )
-            }
-            None => format!(
-                "{measured} complete blocks of an experiment that stops when it knows, whose first look is after {first}; let it run on, or fix its length with --blocks"
-            ),
-        })
-    }
-}
-
-impl Allowed {
-    /// One row, one comparison: all blocks at 95 % where a fixed length was reached; those of the
-    /// last permitted look, at its level, where the experiment may stop or was stopped. Before
-    /// its first look nothing may be said.
-    fn of_one(measured: usize, ending: &Ending) -> Self {
-        let ending = *ending;
-        if !ending.at_looks {
-            return Self {
-                blocks: measured,
-                level: 0.95,
-                too_early: false,
-                ending,
-            };
-        }
-        let thresholds = Thresholds::open();
-        let look = thresholds.last_look(measured);
-        let level = look
-            .and_then(|look| thresholds.at(look, 1))
-            .map(|p| 1.0 - p);
-        Self {
-            blocks: look.unwrap_or(0),
-            level: level.unwrap_or(0.95),
-            too_early: level.is_none(),
-            ending,
-        }
-    }
-
-    fn judgement(&self, measured: usize, invalid: Option<Reason>) -> Judgement {
-        let invalid = invalid.or_else(|| self.too_early.then(|| self.ending.too_early(measured)));
-        Judgement {
-            level: self.level,
-            unused_blocks: measured - self.blocks,
-            interrupted: self.ending.interrupted,
-            invalid,
-        }
-    }
-}
-
 /// Whether each record has its place in an experiment: only there the order of the runs was drawn.
 fn is_drawn_by_lot(records: &[&Record]) -> bool {
     records.iter().all(|record| record.trial.is_some())
@@ -474,7 +390,8 @@ fn aliased(arms: &[&[&Record]]) -> Option<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Measurements, Operations, SCHEMA, Trial};
+    use record::{Measurements, Operations, SCHEMA, Stopping, Trial};
+    use stats::Thresholds;
 
     fn trial(arm: &str, block: u32, slot: u32, per_second: u64) -> Record {
         let mut operations = Measurements::default();

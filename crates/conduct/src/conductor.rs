@@ -1,13 +1,11 @@
 //! What a slot says, done.
 
-use crate::{LoadTask, Row, Task, drain};
+use crate::works::Works;
+use crate::{Row, drain};
 use host::{Context, Event, Watch};
 use lab::{Conduct, Turn, Unstarted, Work};
-use object::{LoadError, Setup};
-use record::{Outcome, Record, SlotPlace, Status};
-use run::RunError;
-use sys::{CaughtSignal, Clock};
-use workload::{Phase, Workload};
+use record::{Record, SlotPlace};
+use sys::Clock;
 
 /// Does the tasks of rows on this machine.
 pub struct Conductor<'a> {
@@ -15,8 +13,7 @@ pub struct Conductor<'a> {
     context: &'a Context,
     watch: &'a mut dyn Watch,
     began: u64,
-    /// What the load of this turn needs on its server.
-    setup: Option<Setup>,
+    works: Works,
 }
 
 impl<'a> Conductor<'a> {
@@ -26,56 +23,7 @@ impl<'a> Conductor<'a> {
             context,
             watch,
             began: context.clock.now(),
-            setup: None,
-        }
-    }
-
-    fn run(&mut self, name: &str, workload: Workload) -> Result<Record, Unstarted> {
-        let phase = Phase {
-            name: name.to_owned(),
-            workload,
-        };
-        let context = self.context;
-        run::execute(&phase, context, &mut *self.watch).map_err(|error: RunError| Unstarted {
-            record: Box::new(run::unstarted(&phase, context, &error)),
-            source: Box::new(error),
-        })
-    }
-
-    fn load(&mut self, task: &LoadTask) -> Result<Record, Unstarted> {
-        let setup = self
-            .setup
-            .as_mut()
-            .expect("a turn is prepared before it is measured");
-        let outcome = setup.run(&task.plan, self.context, &mut *self.watch);
-        let mut record = outcome.map_err(|error| self.unstarted(task, error))?;
-        record.asked.clone_from(&task.asked);
-        Ok(record)
-    }
-
-    /// A load that did not start is a record too.
-    fn unstarted(&self, LoadTask { plan, asked }: &LoadTask, error: LoadError) -> Unstarted {
-        let (status, exit_code) = match &error {
-            LoadError::Asked(_) => (Status::Failed, 2),
-            LoadError::Target(_) => (Status::Failed, 1),
-            LoadError::Interrupted => (
-                Status::Interrupted,
-                sys::caught_signal().map_or(130, CaughtSignal::exit_code),
-            ),
-        };
-        let record = Record {
-            asked: asked.clone(),
-            effective: plan.effective(),
-            outcome: Outcome {
-                status,
-                exit_code,
-                message: Some(error.to_string()),
-            },
-            ..self.context.record("load", &plan.scenario.name, None)
-        };
-        Unstarted {
-            source: Box::new(error),
-            record: Box::new(record),
+            works: Works::default(),
         }
     }
 }
@@ -94,31 +42,19 @@ impl Conduct for Conductor<'_> {
     }
 
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {
-        if let Task::Load(task) = self.rows[turn.row].tasks[turn.arm].in_pass(turn.pass) {
-            let made = Setup::make(&task.plan, self.context.clock, &mut *self.watch);
-            self.setup = Some(made.map_err(|error| self.unstarted(&task, error))?);
-        }
-        Ok(())
+        let task = self.rows[turn.row].tasks[turn.arm].in_pass(turn.pass);
+        self.works.make(&task, self.context, &mut *self.watch)
     }
 
     fn measure(&mut self, turn: Turn, work: Work) -> Result<Record, Unstarted> {
         let row = &self.rows[turn.row];
         let task = &row.tasks[turn.arm];
-        let task = match work {
-            Work::Slot => task.in_pass(turn.pass),
-            Work::LeadIn { longest_ns } => task.in_pass(turn.pass).lead_in(longest_ns),
-            Work::AtRate { per_second, for_ns } => task.at_rate(per_second, for_ns),
-        };
-        match task {
-            Task::Run(workload) => self.run(&row.name, *workload),
-            Task::Load(task) => self.load(&task),
-        }
+        self.works
+            .measure(&row.name, task, turn, work, self.context, &mut *self.watch)
     }
 
     fn release(&mut self, _turn: Turn, record: &mut Record) {
-        if let Some(setup) = self.setup.take() {
-            setup.remove(record);
-        }
+        self.works.remove(record);
     }
 
     fn settle(&mut self, turn: Turn, longest_ns: u64) -> Option<String> {
@@ -130,14 +66,15 @@ impl Conduct for Conductor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Experiment;
+    use crate::{Experiment, Task};
     use host::{Machine, NoWatch};
     use lab::{Ended, Kept, LabError, WhyEnded};
-    use record::{Calibration, FathomVersion, PlanFacts, PlannedArm, Role};
+    use record::{Calibration, FathomVersion, PlanFacts, PlannedArm, Role, Status};
+    use run::RunError;
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;
     use sys::MachineClock;
-    use workload::settings;
+    use workload::{Workload, settings};
 
     fn context() -> Context {
         Context {
@@ -172,6 +109,7 @@ mod tests {
         let arm = |name: &str, role| PlannedArm {
             name: name.into(),
             role,
+            ..PlannedArm::default()
         };
         let plan = PlanFacts {
             name: "test".into(),

@@ -23,7 +23,7 @@ pub(crate) fn settle(task: &Task, context: &Context, limit_ns: u64) -> Option<St
             let resolved = resolved.filter(|resolved| !resolved.layout.files.is_empty())?;
             (resolved.layout.files, resolved.storage)
         }
-        Task::Load(_) => (Vec::new(), None),
+        Task::Load(_) | Task::Command(_) => (Vec::new(), None),
     };
     let (clock, machine) = (context.clock, &context.machine);
     let end = clock.now().saturating_add(limit_ns);

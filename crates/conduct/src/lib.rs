@@ -8,14 +8,23 @@
 //! judging.
 #![forbid(unsafe_code)]
 
+mod child;
+mod command;
 mod conductor;
 mod drain;
 mod experiment;
+mod plan_experiment;
 pub mod profile;
 mod ready;
+mod slots;
+mod stated;
 mod task;
+mod works;
 
+pub use command::CommandTask;
 pub use conductor::Conductor;
 pub use experiment::{Experiment, Row, drawn_seed};
+pub use plan_experiment::{Places, PlanExperiment};
 pub use ready::Ready;
+pub use slots::{LoadReader, SlotConductor};
 pub use task::{LoadTask, Task, kinds};

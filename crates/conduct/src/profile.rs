@@ -208,6 +208,7 @@ pub fn profile(
         arm: PlannedArm {
             name: arm_name(request, context),
             role: Role::Candidate,
+            ..PlannedArm::default()
         },
         path: request.path.clone(),
     };

@@ -61,6 +61,10 @@ pub(crate) fn ready(
                         differences: Vec::new(),
                     }
                 }
+                Task::Command(_) => Ready {
+                    effective: task.planned().options,
+                    differences: Vec::new(),
+                },
             });
         }
         out.push(of_row);

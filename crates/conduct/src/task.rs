@@ -1,5 +1,7 @@
 //! What an arm does in a row.
 
+use crate::command::CommandTask;
+use lab::RepeatFor;
 use object::LoadPlan;
 use record::PlannedWorkload;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +13,15 @@ use workload::{Workload, settings};
 /// will ask for.
 const SEEDS_AWAY: u64 = 1 << 40;
 
+/// What a repetition of a command counts as.
+pub(crate) const COMMAND: &str = "run";
+
 /// The work of an arm in a row.
 #[derive(Clone, Debug)]
 pub enum Task {
     Run(Box<Workload>),
     Load(Box<LoadTask>),
+    Command(Box<CommandTask>),
 }
 
 /// A load, and what was asked of it by the names of flags.
@@ -52,6 +58,10 @@ impl Task {
                     options,
                 }
             }
+            Self::Command(task) => PlannedWorkload {
+                targets: vec![task.spec.command.join(" ")],
+                options: BTreeMap::new(),
+            },
         }
     }
 
@@ -72,6 +82,10 @@ impl Task {
                     .saturating_add(plan.warmup_ns);
                 plan.iterations.is_none().then_some(whole_ns)
             }
+            Self::Command(task) => match task.spec.repeat {
+                RepeatFor::Nanos(ns) => Some(ns),
+                RepeatFor::Times(_) => None,
+            },
         }
     }
 
@@ -81,6 +95,7 @@ impl Task {
         match self {
             Self::Run(workload) => kinds(workload),
             Self::Load(task) => task.plan.kinds(),
+            Self::Command(_) => BTreeSet::from([COMMAND]),
         }
     }
 
@@ -89,7 +104,7 @@ impl Task {
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             Self::Run(workload) => run::files_of(workload),
-            Self::Load(_) => Vec::new(),
+            Self::Load(_) | Self::Command(_) => Vec::new(),
         }
     }
 
@@ -100,8 +115,13 @@ impl Task {
 
     /// Its own work, for no longer than this and than the slot itself. Work that has no time is done
     /// once whole.
+    /// That of a command is its warm-up.
     pub(crate) fn lead_in(&self, longest_ns: u64) -> Self {
         let mut out = self.reseeded(SEEDS_AWAY);
+        if let Self::Command(task) = &mut out {
+            task.is_warmup = true;
+            return out;
+        }
         let Some(whole_ns) = self.slot_ns() else {
             return out;
         };
@@ -112,6 +132,7 @@ impl Task {
                 workload.stop.warmup = Nanos(0);
             }
             Self::Load(task) => task.plan = task.plan.at_its_peak(for_ns),
+            Self::Command(_) => {}
         }
         out
     }
@@ -129,6 +150,8 @@ impl Task {
                 task.plan = task.plan.at_rate(per_second, for_ns, None);
                 task.plan.scenario.name = name;
             }
+            // A command has no rate.
+            Self::Command(_) => {}
         }
         out
     }
@@ -140,7 +163,7 @@ impl Task {
             Self::Run(workload) if !workload.verify.on => {
                 workload.seed = workload.seed.wrapping_add(by);
             }
-            Self::Run(_) => {}
+            Self::Run(_) | Self::Command(_) => {}
             Self::Load(task) => task.plan.seed = task.plan.seed.wrapping_add(by),
         }
         out
@@ -197,7 +220,7 @@ mod tests {
     fn workload(task: Task) -> Workload {
         match task {
             Task::Run(workload) => *workload,
-            Task::Load(_) => panic!("{task:?}"),
+            Task::Load(_) | Task::Command(_) => panic!("{task:?}"),
         }
     }
 
@@ -228,7 +251,7 @@ mod tests {
     fn plan(task: Task) -> LoadPlan {
         match task {
             Task::Load(task) => task.plan,
-            Task::Run(_) => panic!("{task:?}"),
+            Task::Run(_) | Task::Command(_) => panic!("{task:?}"),
         }
     }
 

@@ -7,6 +7,7 @@ mod files;
 pub(crate) mod kinds;
 mod loads;
 mod profile;
+mod progress;
 mod sides;
 mod subject;
 
@@ -16,12 +17,16 @@ use crate::run::{path, switch};
 use analyze::{Question, compare_arms, compare_audited};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use files::VerdictFiles;
 use record::Record;
 use report::Verdicts;
 use std::collections::BTreeSet;
 use std::path::Path;
 use units::Percent;
+
+pub(crate) use cost::{cost_of, seen as seen_by};
+pub(crate) use experiment::{is_decided, judged, of_lab, told};
+pub(crate) use files::{VerdictFiles, gate, verdict_arguments};
+pub(crate) use progress::Progress;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -78,30 +83,30 @@ pub(crate) fn command() -> Command {
         .arg(switch("quick", "With --profile: fewer rows and shorter slots").requires("profile").conflicts_with("thorough"))
         .arg(switch("thorough", "With --profile: longer slots and a larger file").requires("profile"))
         .arg(Arg::new("size").long("size").value_name("SIZE").requires("profile").help("With --profile: bytes of the file on every target"))
-        .args(crate::metric::arguments())
+        .args(crate::metric::arguments());
+    let command = verdict_arguments(command)
         .arg(
-            Arg::new("fail-on")
-                .long("fail-on")
-                .value_name("WHAT")
-                .action(ArgAction::Append)
-                .value_delimiter(',')
-                .value_parser(["slower", "undecided"])
-                .default_value("slower")
-                .help("What ends with exit code 3; slower always does"),
+            Arg::new("margin")
+                .long("margin")
+                .value_name("P")
+                .default_value("5")
+                .help("Differences below this many percent do not matter"),
         )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FILE")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("Write the verdicts there: .json, .md or .xml (JUnit); may be repeated"),
-        )
-        .arg(Arg::new("margin").long("margin").value_name("P").default_value("5").help("Differences below this many percent do not matter"))
-        .arg(list("factor", "KEY", "An option that is meant to differ; with --run, those that differ are"))
-        .arg(list("set", "KEY=VALUE", "With --run: an option of all sides"))
-        .arg(path("target", "PATH", "With --run: the target of all sides"));
+        .arg(list(
+            "factor",
+            "KEY",
+            "An option that is meant to differ; with --run, those that differ are",
+        ))
+        .arg(list(
+            "set",
+            "KEY=VALUE",
+            "With --run: an option of all sides",
+        ))
+        .arg(path(
+            "target",
+            "PATH",
+            "With --run: the target of all sides",
+        ));
     experiment_arguments(command)
 }
 
@@ -205,11 +210,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match candidates.as_slice() {
         [] => {
             let records = read(&base)?;
-            let asked = of_plan(question, &records)?;
+            let asked = of_plan(registered(matches, question, &records), &records)?;
             kinds::check_records(&asked.metric, &records.iter().collect::<Vec<_>>())?;
             let found = compare_arms(&records, &asked).map_err(|e| Usage(format!("{base}: {e}")))?;
             tell(&report::arms_text(&found))?;
-            let verdicts = Verdicts::of_arms(&found, records.iter().collect(), files::gate(matches));
+            let verdicts = Verdicts::of_arms(&found, records.iter().collect(), gate(matches));
             files.write(&verdicts)?;
             Ok(verdicts.outcome().exit_code())
         }
@@ -221,7 +226,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             kinds::check_records(&question.metric, &all)?;
             let (found, findings) = compare_audited(&sides[0], &sides[1], &question);
             tell(&report::comparison_text(&base, candidate, &found, &findings, sides[0].len() + sides[1].len()))?;
-            let verdicts = Verdicts::of_sides([&base, candidate], &found, &findings, all, files::gate(matches));
+            let verdicts = Verdicts::of_sides([&base, candidate], &found, &findings, all, gate(matches));
             files.write(&verdicts)?;
             Ok(verdicts.outcome().exit_code())
         }
@@ -256,6 +261,42 @@ fn question(matches: &ArgMatches) -> Result<Question> {
         margin,
         factors,
     })
+}
+
+/// What the plan of an experiment asks, unless the command line asks something else, which is said.
+fn registered(matches: &ArgMatches, question: Question, records: &[Record]) -> Question {
+    let mut plans = records
+        .iter()
+        .filter_map(|record| record.trial.as_ref()?.written_plan.as_deref());
+    let Some(planned) = plans.find_map(|plan| plan.plan.question.as_ref()) else {
+        return question;
+    };
+    let is_given =
+        |key: &str| matches.value_source(key) == Some(clap::parser::ValueSource::CommandLine);
+    // Older versions wrote the metric in words.
+    let Some(registered) = crate::metric::registered(planned) else {
+        return question;
+    };
+    if is_given("metric") && question.metric.key() != registered.key() {
+        experiment::told(&format!(
+            "not what was registered: the plan asks for {}, so a verdict on {} was chosen afterwards",
+            registered.key(),
+            question.metric.key()
+        ));
+    }
+    Question {
+        metric: if is_given("metric") || is_given("better") {
+            question.metric
+        } else {
+            registered
+        },
+        margin: if is_given("margin") {
+            question.margin
+        } else {
+            planned.margin
+        },
+        ..question
+    }
 }
 
 /// In an experiment the options in which arms differ are what its plan compares; those that were

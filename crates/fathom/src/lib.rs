@@ -10,6 +10,7 @@ mod explain;
 mod fio;
 mod flags;
 mod import;
+mod lab;
 mod live;
 mod load;
 mod man;
@@ -73,6 +74,7 @@ fn command() -> Command {
         .subcommand(run::command("run"))
         .subcommand(load::command())
         .subcommand(compare::command())
+        .subcommand(lab::command())
         .subcommand(import::command())
         .subcommand(report::command())
         .subcommand(audit::command())
@@ -89,6 +91,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("run", matches)) => run::run(matches),
         Some(("load", matches)) => load::run(matches),
         Some(("compare", matches)) => compare::run(matches),
+        Some(("lab", matches)) => lab::run(matches),
         Some(("import", matches)) => import::run(matches),
         Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),

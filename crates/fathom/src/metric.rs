@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches};
-use record::{Preference, Quantity};
+use record::{PlannedQuestion, Preference, Quantity};
 
 /// The options.
 pub(crate) fn arguments() -> [Arg; 2] {
@@ -18,6 +18,16 @@ pub(crate) fn arguments() -> [Arg; 2] {
         .value_parser(["higher", "lower"])
         .help("Which values of the metric are better, where only you know it: of value:NAME and of settings");
     [metric, better]
+}
+
+/// The quantity that a plan asks for, if this version knows it.
+pub(crate) fn registered(question: &PlannedQuestion) -> Option<Quantity> {
+    let metric = Quantity::parse(&question.metric).ok()?;
+    Some(match question.better.as_deref() {
+        Some("higher") => metric.preferring(Preference::Higher),
+        Some(_) => metric.preferring(Preference::Lower),
+        None => metric,
+    })
 }
 
 /// The quantity that was asked for.

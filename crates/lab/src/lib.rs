@@ -24,6 +24,7 @@ mod error;
 mod knee;
 mod limit;
 mod order;
+mod plan_file;
 
 #[cfg(test)]
 mod mock;
@@ -33,4 +34,9 @@ pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, run, wrote};
 pub use error::{KeepError, LabError};
 pub use knee::KneeSearch;
 pub use limit::{LimitFound, LimitSearch, find_limit};
-pub use order::{slots_per_pass, usual_lead_in_ns};
+pub use order::{first_pass, has_look, slots_per_pass, usual_lead_in_ns};
+pub use plan_file::{
+    BuildSpec, Builtins, CommandSpec, FileArm, FileRow, Limits, Passes, PlanCell, PlanFile,
+    PlanFileError, ReadyWhen, RepeatFor, Reset, ServerSpec, StatedValue, Surroundings, ValueSource,
+    WorkSpec,
+};

@@ -25,6 +25,7 @@ pub(crate) fn plan(
         } else {
             Role::Candidate
         },
+        ..PlannedArm::default()
     };
     let row = |name: &&str| PlannedRow {
         name: (*name).to_owned(),

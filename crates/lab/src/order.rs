@@ -3,7 +3,7 @@
 
 use crate::Turn;
 use record::{PlanFacts, Stopping};
-use stats::{Control, Design, LOOKS, Unit};
+use stats::{Control, Design, LOOKS, Unit, pass_looks};
 
 /// Longest lead-in that nobody asked for: caches and queues turn over within seconds.
 const USUAL_MOST_NS: u64 = 10_000_000_000;
@@ -19,6 +19,22 @@ pub fn usual_lead_in_ns(slot_ns: u64) -> u64 {
 #[must_use]
 pub fn slots_per_pass(plan: &PlanFacts) -> u32 {
     u32::try_from(plan.arms.len() * plan.rows.len()).unwrap_or(u32::MAX)
+}
+
+/// The slots of the first pass in the order in which they run.
+#[must_use]
+pub fn first_pass(plan: &PlanFacts) -> Vec<Turn> {
+    let rows = rows_of_pass(plan, 0).into_iter();
+    rows.flat_map(|row| block(plan, 0, row, 0)).collect()
+}
+
+/// Whether one of the first so many passes ends with a look.
+#[must_use]
+pub fn has_look(plan: &PlanFacts, passes: u32) -> bool {
+    match plan.stopping {
+        Stopping::Fixed => passes >= plan.most_passes,
+        Stopping::Open | Stopping::EachPass => (1..=passes).any(|pass| may_look(plan, pass)),
+    }
 }
 
 /// The rows of a pass in the order in which their blocks run.
@@ -49,6 +65,10 @@ pub(crate) fn may_look(plan: &PlanFacts, passes: u32) -> bool {
     match plan.stopping {
         Stopping::Fixed => false,
         Stopping::Open => LOOKS.contains(&passes),
+        Stopping::EachPass => {
+            let rows = u32::try_from(plan.rows.len()).unwrap_or(u32::MAX);
+            pass_looks(rows, passes).last() == Some(&passes)
+        }
     }
 }
 
@@ -141,5 +161,10 @@ mod tests {
             ..three_arms()
         };
         assert_eq!(looks(&fixed), [0_u32; 0]);
+        let matrix = PlanFacts {
+            stopping: Stopping::EachPass,
+            ..three_arms()
+        };
+        assert_eq!(looks(&matrix), [4, 5, 6, 7, 8, 9, 10, 11, 12]);
     }
 }

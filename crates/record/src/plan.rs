@@ -19,7 +19,7 @@ pub struct PlanLine {
     pub schema: u32,
     /// `plan`.
     pub kind: String,
-    /// Of the plan below: [`PlanFacts::hash`].
+    /// Of the plan below: [`PlanFacts::hash`]; older versions hashed the allowance as well.
     pub hash: String,
     pub plan: PlanFacts,
 }
@@ -52,12 +52,25 @@ pub struct PlannedQuestion {
     pub metric: String,
     /// A ratio, 0.05 for 5 %.
     pub margin: f64,
+    /// `higher` or `lower`, of a number of which only its source knows what is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<String>,
+    /// What is to be found out, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedArm {
     pub name: String,
     pub role: Role,
+    /// Kinds of operations that it is meant to change; empty: nobody says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expects: Vec<String>,
+    /// What it is, as far as that was known before the first slot: the hashes of its executables,
+    /// its commit, what it says of itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub identity: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,16 +94,35 @@ pub(crate) fn hash_of(bytes: &[u8]) -> String {
     format!("{:016x}", hasher.finish())
 }
 
+impl PlanLine {
+    /// Whether the plan is the one that the hash was made of.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        [self.plan.hash(), self.plan.hash_of_all()].contains(&self.hash)
+    }
+}
+
 impl PlanFacts {
-    /// Sixteen hexadecimal digits that stand for everything in this plan: SipHash-2-4 (Aumasson and
-    /// Bernstein 2012) with the zero key over its JSON. The same plan has the same hash on
-    /// every machine and in every version that knows the same options.
+    /// Sixteen hexadecimal digits that stand for the identity of this plan: everything in it but its
+    /// allowance, the budget and the longest wait, which may be larger when it is resumed.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let identity = Self {
+            budget_ns: 0,
+            settle_ns: 0,
+            ..self.clone()
+        };
+        identity.hash_of_all()
+    }
+
+    /// SipHash-2-4 (Aumasson and Bernstein 2012) with the zero key over the JSON of the whole plan.
+    /// The same plan has the same hash on every machine and in every version that knows the same
+    /// options.
     ///
     /// # Panics
     /// Never: a plan has no value that JSON lacks but a margin that is no number, which no question
     /// has.
-    #[must_use]
-    pub fn hash(&self) -> String {
+    fn hash_of_all(&self) -> String {
         hash_of(&serde_json::to_vec(self).expect("a plan is made of texts and finite numbers"))
     }
 
@@ -119,6 +151,7 @@ mod tests {
             question: Some(PlannedQuestion {
                 metric: "operations a second".into(),
                 margin: 0.1 + 0.2,
+                ..PlannedQuestion::default()
             }),
             rows: vec![PlannedRow {
                 name: "r \u{7f} \"".into(),
@@ -134,5 +167,30 @@ mod tests {
             ..plan
         };
         assert_ne!(edited.hash(), again.hash);
+    }
+
+    #[test]
+    fn a_longer_budget_is_the_same_plan_and_older_hashes_of_all_of_it_hold() {
+        let plan = PlanFacts {
+            budget_ns: 1,
+            settle_ns: 2,
+            ..PlanFacts::default()
+        };
+        let longer = PlanFacts {
+            budget_ns: 3,
+            settle_ns: 4,
+            ..plan.clone()
+        };
+        assert_eq!(plan.hash(), longer.hash());
+        let older = PlanLine {
+            hash: plan.hash_of_all(),
+            ..plan.clone().line()
+        };
+        assert!(plan.line().is_unchanged() && older.is_unchanged());
+        let edited = PlanLine {
+            plan: longer,
+            ..older
+        };
+        assert!(!edited.is_unchanged());
     }
 }

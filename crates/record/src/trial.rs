@@ -86,4 +86,7 @@ pub enum Stopping {
     Fixed,
     /// At the first permitted look that decides; it may go on later.
     Open,
+    /// As open, with a look after every pass: of plans with several rows, whose looks count the
+    /// blocks of all of them.
+    EachPass,
 }

@@ -14,15 +14,32 @@ use crate::verdict::CONTROL_ALPHA;
 /// before the first look.
 #[must_use]
 pub fn control_p(rows: &[Vec<f64>], looks: Option<&[u32]>) -> f64 {
+    let shares = |units: u32, part: f64| match looks {
+        None => part * CONTROL_ALPHA,
+        Some(looks) => share_of_look(looks, units, part * CONTROL_ALPHA).max(f64::MIN_POSITIVE),
+    };
+    p_of_shares(rows, &shares)
+}
+
+/// As [`control_p`] for a matrix that is looked at after each of so many passes, where the looks
+/// count the blocks of all rows together; single rows are tested from their eighth block on.
+#[must_use]
+pub fn control_p_by_pass(rows: &[Vec<f64>], passes: u32) -> f64 {
+    let shares = |units: u32, part: f64| {
+        let looks: Vec<u32> = (1..=passes)
+            .map(|pass| pass.saturating_mul(units))
+            .collect();
+        share_of_look(&looks, 1, part * CONTROL_ALPHA).max(f64::MIN_POSITIVE)
+    };
+    p_of_shares(rows, &shares)
+}
+
+fn p_of_shares(rows: &[Vec<f64>], share: &dyn Fn(u32, f64) -> f64) -> f64 {
     let several = u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1);
     let [of_all, of_each] = if several == 1 {
         [1.0, 1.0]
     } else {
         [0.5, 0.5 / f64::from(several)]
-    };
-    let share = |units: u32, part: f64| match looks {
-        None => part * CONTROL_ALPHA,
-        Some(looks) => share_of_look(looks, units, part * CONTROL_ALPHA).max(f64::MIN_POSITIVE),
     };
     let all = signed_rank(&rows.concat()).p / share(several, of_all);
     let each = share(1, of_each);
@@ -67,6 +84,17 @@ mod tests {
             });
             assert!(failed <= limit, "{rows} rows: {failed} of {experiments}");
         }
+    }
+
+    #[test]
+    fn a_matrix_sees_a_control_that_fails_before_its_eighth_pass() {
+        let differing = vec![vec![0.1, 0.11, 0.12]; 20];
+        assert!(control_p_by_pass(&differing, 3) < CONTROL_ALPHA);
+        assert_eq!(control_p(&differing, Some(&[])), 1.0);
+        let by_pass =
+            |rows: &[Vec<f64>], looks: &[u32]| control_p_by_pass(rows, *looks.last().unwrap());
+        let failed = failures(10, 1000, by_pass);
+        assert!(failed <= 4, "{failed}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ mod trend;
 mod verdict;
 pub mod warm_up;
 
-pub use control::control_p;
+pub use control::{control_p, control_p_by_pass};
 pub use drift::{BlockRun, Drift, PORTABLE_CHANGE, drift, predecessor_test};
 pub use effect::{FEWEST_BLOCKS, effect};
 pub use effective::{EffectiveSize, best_slot_seconds, effective_size};
@@ -86,6 +86,6 @@ pub use serial::{Dependence, SERIAL_ALPHA, Serial, serial};
 pub use signed_rank::{EXACT_UP_TO, SignedRank, SignedRankLaw, signed_rank};
 pub use spending::{FIRST_LOOK, Spending};
 pub use student::{paired_t, pooled_t};
-pub use thresholds::{LOOKS, Thresholds, open_looks};
+pub use thresholds::{LOOKS, Thresholds, open_looks, pass_looks};
 pub use trend::{mann_kendall, runs_test, theil_sen_change};
 pub use verdict::{Better, CARRY_OVER_ALPHA, CONTROL_ALPHA, Reason, UNEQUAL_ALPHA, Verdict, judge};

@@ -154,6 +154,14 @@ impl Thresholds {
     }
 }
 
+/// The passes after which a matrix of so many rows may be looked at: every one, as soon as its blocks
+/// of all rows together are as many as the first look needs.
+#[must_use]
+pub fn pass_looks(rows: u32, passes: u32) -> Vec<u32> {
+    let is_enough = |pass: &u32| pass.saturating_mul(rows) >= FIRST_LOOK;
+    (1..=passes).filter(is_enough).collect()
+}
+
 /// [`LOOKS`], continued by a factor of 1.25 rounded to the nearest integer.
 #[must_use]
 pub fn open_looks(count: usize) -> Vec<u32> {
@@ -506,6 +514,19 @@ mod tests {
         let rate = rejected.iter().filter(|r| **r).count() as f64 / 20_000.0;
         let budget = Spending::Open.spent(0.05, 200);
         assert!((rate - budget).abs() < 0.006, "{rate} of {budget}");
+    }
+
+    #[test]
+    fn a_matrix_is_looked_at_after_every_pass_that_has_the_blocks_of_a_first_look() {
+        assert_eq!(pass_looks(20, 3), [1, 2, 3]);
+        assert_eq!(pass_looks(3, 5), [3, 4, 5]);
+        assert_eq!(pass_looks(1, 9), [8, 9]);
+        let matrix = Thresholds::matrix(3, 5, 0.05, 1);
+        let decides = |pass: usize| matrix.at(3 * pass, 1).is_some();
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(decides),
+            [false, false, true, true, true]
+        );
     }
 
     #[test]

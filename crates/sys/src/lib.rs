@@ -7,6 +7,7 @@
 //! Deliberately absent: what an operation is, what is counted, and every decision.
 
 pub mod aio;
+mod child;
 pub mod clock;
 mod files;
 mod memory;
@@ -16,6 +17,9 @@ mod rename;
 mod signals;
 mod vigil;
 
+pub use child::{
+    ProcessEnd, Spent, adopt_orphans, signal_group, signal_number, signal_process, wait_child,
+};
 pub use clock::{Clock, MachineClock, VirtualClock};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,

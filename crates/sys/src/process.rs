@@ -180,6 +180,11 @@ fn usage(who: libc::c_int) -> Usage {
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is valid for the call.
     unsafe { libc::getrusage(who, &raw mut raw) };
+    of_account(&raw)
+}
+
+/// What an account of the kernel says.
+pub(crate) fn of_account(raw: &libc::rusage) -> Usage {
     let ns = |t: libc::timeval| {
         u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000_000
             + u64::try_from(t.tv_usec).unwrap_or(0) * 1000

@@ -8,8 +8,8 @@ use std::str::FromStr;
 use units::{ByteRate, Bytes, IdList, Nanos, Percent, Rate, UnitError};
 
 mod parse;
-pub use parse::nearest;
 use parse::{block_sizes, number, show_blocks, switch, words_list};
+pub use units::nearest;
 
 /// Where an option stands in the help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

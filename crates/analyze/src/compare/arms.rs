@@ -8,21 +8,21 @@ use super::accused::{accused, bar, findings, within};
 use super::cast::{Cast, NoExperiment};
 use super::pairs::{Block, Turns, complete, differences, logarithm, moment};
 use super::{
-    Comparison, Ending, Ground, Judgement, Question, RowComparison, aliased, judged, row_of,
-    said_of_aside, set_aside,
+    Comparison, Ground, Judgement, PermittedLooks, Question, RowComparison, aliased, judged,
+    row_of, said_of_aside, set_aside,
 };
 use crate::{Located, audit};
 use record::Record;
 use stats::{
-    BlockRun, CARRY_OVER_ALPHA, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, LOOKS, Reason, Spending,
-    Thresholds, Verdict, benjamini_hochberg, control_p, drift, holm, kruskal_wallis, mde,
+    BlockRun, CARRY_OVER_ALPHA, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, Reason, Verdict,
+    benjamini_hochberg, control_p, control_p_by_pass, drift, holm, kruskal_wallis, mde,
     signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The chance of any false difference among the candidates, and the share of false ones among the
 /// rows found different.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// The name of the comparison over all rows.
 const ALL_ROWS: &str = "all rows";
 /// All candidates of one experiment against its baseline.
@@ -146,7 +146,7 @@ struct Course<'a> {
     measured: usize,
     /// Passes that are judged.
     looked: usize,
-    ending: Ending,
+    ending: PermittedLooks,
     left_out: Vec<String>,
 }
 
@@ -173,9 +173,10 @@ impl<'a> Course<'a> {
         }
         rows.retain(|row, _| !aside.contains(row));
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
-        let ending = Ending::of(records.iter(), measured);
+        let ending = PermittedLooks::of(records.iter(), measured);
         let looked = if ending.at_looks {
-            Thresholds::open().last_look(measured).unwrap_or(0)
+            let last = ending.looks(rows.len(), measured).last().copied();
+            last.unwrap_or(0) as usize
         } else {
             measured
         };
@@ -260,13 +261,12 @@ impl<'a> Course<'a> {
             .values()
             .map(|blocks| differences(&blocks[..self.looked]))
             .collect();
-        let looks: Option<Vec<u32>> = self.ending.at_looks.then(|| {
-            LOOKS
-                .into_iter()
-                .take_while(|look| *look as usize <= self.looked)
-                .collect()
-        });
-        let p = control_p(&by_row, looks.as_deref());
+        let p = if self.ending.each_pass {
+            control_p_by_pass(&by_row, u32::try_from(self.looked).unwrap_or(u32::MAX))
+        } else {
+            let looks = self.ending.at_looks.then(|| self.looks());
+            control_p(&by_row, looks.as_deref())
+        };
         Some(ControlCheck {
             arm: arm.to_owned(),
             p,
@@ -282,15 +282,21 @@ impl<'a> Course<'a> {
             .map(|arm| self.blocks_of(arm))
             .collect();
         let levels = self.levels(&blocks);
+        let of_cell = self.ending.of_cell(self.looked);
         let heterogeneity = self.heterogeneity(&blocks);
         let mut out: Vec<ArmComparison> = Vec::new();
         for (index, arm) in self.cast.candidates.iter().enumerate() {
-            let mut found = self.candidate(arm, &blocks[index], levels[index], common);
+            let mut found = self.candidate(
+                arm,
+                &blocks[index],
+                [levels[index], 1.0 - of_cell.unwrap_or(0.0)],
+                common,
+            );
             found.depends_on_row = heterogeneity.get(index).copied();
             out.push(found);
         }
         if self.rows.len() > 1 {
-            self.decide_cells(&mut out);
+            self.decide_cells(&mut out, of_cell.unwrap_or(ALPHA));
         } else {
             for found in &mut out {
                 found.comparison.rows = vec![found.pooled.clone()];
@@ -324,9 +330,9 @@ impl<'a> Course<'a> {
     /// every look so far.
     fn levels(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
         let (rows, members) = (self.rows.len(), blocks.len());
-        let mut family = Family::new(self.thresholds(), members);
+        let mut family = Family::new(self.ending.thresholds(rows, self.looked, members), members);
         let looks: Vec<usize> = if self.ending.at_looks {
-            looks_until(self.looked)
+            self.looks().into_iter().map(|look| look as usize).collect()
         } else {
             vec![self.looked]
         };
@@ -348,22 +354,8 @@ impl<'a> Course<'a> {
             .collect()
     }
 
-    fn thresholds(&self) -> Thresholds {
-        let whole = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let (rows, family) = (whole(self.rows.len()), whole(self.cast.candidates.len()));
-        let shipped = Thresholds::open();
-        if !self.ending.at_looks {
-            Thresholds::fixed(rows * whole(self.looked), ALPHA, family)
-        } else if rows == 1 && self.cast.candidates.len() <= shipped.family() {
-            shipped
-        } else {
-            // Later looks leave earlier ones unchanged, so those to come need not be drawn.
-            let looks: Vec<u32> = looks_until(self.looked.max(FIRST_LOOK as usize))
-                .into_iter()
-                .map(|look| rows * whole(look))
-                .collect();
-            Thresholds::calibrated(&looks, Spending::Open, ALPHA, family)
-        }
+    fn looks(&self) -> Vec<u32> {
+        self.ending.looks(self.rows.len(), self.looked)
     }
 
     fn differences(&self, blocks: &[Block<'_>]) -> Vec<f64> {
@@ -394,7 +386,7 @@ impl<'a> Course<'a> {
         &self,
         arm: &str,
         blocks: &[Vec<Block<'_>>],
-        level: f64,
+        [level, of_cell]: [f64; 2],
         common: Option<&Reason>,
     ) -> ArmComparison {
         let ground = Ground::of(
@@ -429,15 +421,8 @@ impl<'a> Course<'a> {
             // Levels of different rows have no common middle.
             (pooled.base, pooled.candidate) = (None, None);
         }
-        let cell_level = if self.ending.at_looks {
-            Thresholds::open()
-                .at(self.looked, 1)
-                .map_or(level, |p| 1.0 - p)
-        } else {
-            1.0 - ALPHA
-        };
         let of_cell = Judgement {
-            level: cell_level,
+            level: of_cell,
             unused_blocks: unused,
             interrupted,
             invalid,
@@ -468,18 +453,13 @@ impl<'a> Course<'a> {
     /// Takes back the verdicts of difference on rows that the second family does not find
     /// different. At a look p stands to its threshold as it would to 5 % in an experiment of
     /// fixed length.
-    fn decide_cells(&self, candidates: &mut [ArmComparison]) {
+    fn decide_cells(&self, candidates: &mut [ArmComparison], threshold: f64) {
         let mut cells: Vec<&mut RowComparison> = candidates
             .iter_mut()
             .flat_map(|of| &mut of.comparison.rows)
             .collect();
         let scaled = |cell: &&mut RowComparison| {
-            let threshold = if self.ending.at_looks {
-                Thresholds::open().at(self.looked, 1)
-            } else {
-                Some(ALPHA)
-            };
-            (signed_rank(&cell.differences).p * ALPHA / threshold.unwrap_or(ALPHA)).min(1.0)
+            (signed_rank(&cell.differences).p * ALPHA / threshold).min(1.0)
         };
         let adjusted = benjamini_hochberg(&cells.iter().map(scaled).collect::<Vec<_>>());
         for (cell, q) in cells.iter_mut().zip(adjusted) {
@@ -531,14 +511,6 @@ impl<'a> Course<'a> {
         runs.filter(|runs| runs.len() >= FIRST_LOOK as usize)
             .map(|runs| drift(&runs))
     }
-}
-
-fn looks_until(passes: usize) -> Vec<usize> {
-    LOOKS
-        .iter()
-        .filter_map(|look| usize::try_from(*look).ok())
-        .take_while(|look| *look <= passes)
-        .collect()
 }
 
 #[cfg(test)]

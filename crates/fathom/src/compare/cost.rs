@@ -1,6 +1,6 @@
 //! What an experiment takes and what it can see, before it begins.
 
-use conduct::{Experiment, Row, Task};
+use conduct::{Experiment, PlanExperiment, Row, Task};
 use record::{PlanFacts, Role, Stopping};
 use stats::mde;
 use units::Nanos;
@@ -21,6 +21,17 @@ pub(super) fn usual_lead_in_ns(rows: &[Row], slot: Nanos) -> u64 {
 /// What the experiment takes and what it can see, before it begins.
 pub(super) fn cost(experiment: &Experiment) -> String {
     format!("{}\n{}", taken(experiment), seen(&experiment.plan))
+}
+
+/// The time of the slots of a plan file, as far as it is known.
+pub(crate) fn cost_of(experiment: &PlanExperiment) -> String {
+    let plan = &experiment.facts;
+    let Some(pass_ns) = experiment.pass_ns() else {
+        return "slots take as long as their work does".into();
+    };
+    let total = |passes: u32| Nanos(pass_ns.saturating_mul(u64::from(passes)));
+    let (least, most) = (total(plan.least_passes), total(plan.most_passes));
+    format!("{least} to {most} of measuring, beside what stands around it")
 }
 
 /// Slots and their time.
@@ -78,8 +89,11 @@ fn taken(experiment: &Experiment) -> String {
 }
 
 /// The loss that so many blocks show.
-fn seen(plan: &PlanFacts) -> String {
-    let (least, most) = (plan.least_passes, plan.most_passes);
+pub(crate) fn seen(plan: &PlanFacts) -> String {
+    let most = plan.most_passes;
+    // Before its first look it shows nothing.
+    let first = (plan.least_passes..most).find(|passes| lab::has_look(plan, *passes));
+    let least = first.unwrap_or(most);
     let candidates = plan
         .arms
         .iter()
@@ -120,6 +134,7 @@ mod tests {
         let arm = |name: &str, role| PlannedArm {
             name: name.into(),
             role,
+            ..PlannedArm::default()
         };
         let plan = PlanFacts {
             name: "compare".into(),

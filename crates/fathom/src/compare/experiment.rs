@@ -3,6 +3,7 @@
 use super::cost::{ALPHA, cost, usual_lead_in_ns};
 use super::factors;
 use super::files::{VerdictFiles, gate};
+use super::progress::Progress;
 use super::sides::{Measured, of_workloads, sides};
 use super::subject::OwnFiles;
 use super::{compare_arms, kinds, loads};
@@ -16,15 +17,13 @@ use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use conduct::{Experiment, Task};
-use host::{Event, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::{Ended, LabError, WhyEnded};
-use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, SlotPlace, Stopping};
-use report::Verdicts;
+use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, Stopping};
+use report::{Gate, Verdicts};
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -86,21 +85,7 @@ pub(super) fn conclude(
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
-    let found =
-        compare_arms(&ended.records, question).map(|found| ordered(found, &experiment.plan));
-    let code = match found {
-        Ok(found) => {
-            tell(&report::arms_text(&found))?;
-            let verdicts = Verdicts::of_arms(&found, ended.records.iter().collect(), gate(matches));
-            files.write(&verdicts)?;
-            verdicts.outcome().exit_code()
-        }
-        // A side without a single record, because the experiment ended before its first slot.
-        Err(nothing) => {
-            told(&format!("No verdict: {nothing}"));
-            4
-        }
-    };
+    let code = judged(&ended, &experiment.plan, question, &files, gate(matches))?;
     Ok(match ended.why {
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => code,
         WhyEnded::Signal => signal_code().unwrap_or(code),
@@ -109,6 +94,29 @@ pub(super) fn conclude(
             1
         }
     })
+}
+
+/// Tells the verdicts of an experiment that has ended, and returns their exit code.
+pub(crate) fn judged(
+    ended: &Ended,
+    plan: &PlanFacts,
+    question: &Question,
+    files: &VerdictFiles,
+    gate: Gate,
+) -> Result<i32> {
+    match compare_arms(&ended.records, question).map(|found| ordered(found, plan)) {
+        Ok(found) => {
+            tell(&report::arms_text(&found))?;
+            let verdicts = Verdicts::of_arms(&found, ended.records.iter().collect(), gate);
+            files.write(&verdicts)?;
+            Ok(verdicts.outcome().exit_code())
+        }
+        // A side without a single record, because the experiment ended before its first slot.
+        Err(nothing) => {
+            told(&format!("No verdict: {nothing}"));
+            Ok(4)
+        }
+    }
 }
 
 /// The options that are expected to differ: those of the sides, and those that were declared and
@@ -134,7 +142,7 @@ fn signal_code() -> Option<i32> {
 }
 
 /// Beside the result, which alone is on standard output.
-pub(super) fn told(text: &str) {
+pub(crate) fn told(text: &str) {
     let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -156,12 +164,14 @@ fn experiment(
             } else {
                 Role::Candidate
             },
+            ..PlannedArm::default()
         });
     }
     if matches.get_flag("aa") || names.len() > 2 && !matches.get_flag("no-aa") {
         arms.push(PlannedArm {
             name: format!("{} (control)", names[0]),
             role: Role::Control,
+            ..PlannedArm::default()
         });
         for row in &mut rows {
             row.tasks.push(row.tasks[0].clone());
@@ -209,6 +219,7 @@ pub(super) fn planned(question: &Question) -> PlannedQuestion {
     PlannedQuestion {
         metric: question.metric.key(),
         margin: question.margin,
+        ..PlannedQuestion::default()
     }
 }
 
@@ -290,7 +301,7 @@ fn measure(
 }
 
 /// An error in the form that decides the exit code: that of a slot is the run's.
-fn of_lab(error: LabError) -> anyhow::Error {
+pub(crate) fn of_lab(error: LabError) -> anyhow::Error {
     match error {
         LabError::Slot { arm, row, source } => {
             crate::exit::unstarted(source).context(if row == "run" {
@@ -305,7 +316,7 @@ fn of_lab(error: LabError) -> anyhow::Error {
 }
 
 /// More blocks change nothing. What is called carry-over may be chance, and more blocks tell.
-fn is_decided(found: &ArmsComparison) -> bool {
+pub(crate) fn is_decided(found: &ArmsComparison) -> bool {
     found.candidates.iter().all(|of| {
         !matches!(
             of.pooled.verdict,
@@ -324,67 +335,4 @@ fn ordered(mut found: ArmsComparison, plan: &PlanFacts) -> ArmsComparison {
         .candidates
         .sort_by_key(|of| plan.arms.iter().position(|arm| arm.name == of.candidate));
     found
-}
-
-/// Where the experiment stands, on a terminal.
-pub(super) struct Progress(Option<ProgressBar>);
-
-impl Progress {
-    pub(super) fn new() -> Self {
-        Self(std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            bar
-        }))
-    }
-}
-
-impl Watch for Progress {
-    fn on(&mut self, event: &Event<'_>) {
-        let Some(bar) = &self.0 else { return };
-        let text = match event {
-            Event::Preparing { done, to_do } => format!(
-                "preparing: {} of {} written",
-                units::Bytes(*done),
-                units::Bytes(*to_do)
-            ),
-            Event::Rehearsing { row, number, of } => {
-                format!("trying every row once, {number} of {of}: {row}")
-            }
-            Event::Slot(place) => shown(place),
-            Event::Interval { .. } => return,
-        };
-        bar.set_message(text);
-    }
-}
-
-fn shown(place: &SlotPlace<'_>) -> String {
-    let again = if place.attempt > 0 {
-        format!(", attempt {}", place.attempt + 1)
-    } else {
-        String::new()
-    };
-    let row = if place.row == "run" {
-        String::new()
-    } else {
-        format!(" {}", place.row)
-    };
-    format!(
-        "block {}{again}, slot {} of at most {}: {}{row}, {} so far",
-        place.pass + 1,
-        place.slot + 1,
-        place.planned_slots,
-        place.arm,
-        Nanos(place.elapsed_ns)
-    )
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
 }

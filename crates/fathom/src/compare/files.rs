@@ -3,10 +3,34 @@
 use crate::exit::Usage;
 use crate::written::{self, VERDICTS};
 use anyhow::Result;
-use clap::ArgMatches;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use report::{Gate, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
+
+/// The arguments that say where verdicts go, and which fail.
+pub(crate) fn verdict_arguments(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("fail-on")
+                .long("fail-on")
+                .value_name("WHAT")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(["slower", "undecided"])
+                .default_value("slower")
+                .help("What ends with exit code 3; slower always does"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FILE")
+                .action(ArgAction::Append)
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the verdicts there: .json, .md or .xml (JUnit); may be repeated"),
+        )
+}
 
 /// A form of the verdicts, by the ending of their file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,14 +41,14 @@ enum Form {
 }
 
 /// Where verdicts go.
-pub(super) struct VerdictFiles(Vec<(OutputFile, Form)>);
+pub(crate) struct VerdictFiles(Vec<(OutputFile, Form)>);
 
 impl VerdictFiles {
     /// The files that were asked for, each checked: verdicts take no place of anything else.
     ///
     /// # Errors
     /// A file that could not be written, or holds something else.
-    pub(super) fn new(matches: &ArgMatches, inputs: &[&str]) -> Result<Self> {
+    pub(crate) fn new(matches: &ArgMatches, inputs: &[&str]) -> Result<Self> {
         let mut checked = Vec::new();
         for file in matches.get_many::<PathBuf>("output").into_iter().flatten() {
             let form = form(file)?;
@@ -48,7 +72,7 @@ impl VerdictFiles {
     ///
     /// # Errors
     /// One of them is a target, whatever its name.
-    pub(super) fn apart_from(self, targets: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn apart_from(self, targets: &[PathBuf]) -> Result<Self> {
         let files: Vec<_> = self
             .0
             .into_iter()
@@ -62,7 +86,7 @@ impl VerdictFiles {
     ///
     /// # Errors
     /// The first that could not be written.
-    pub(super) fn write(&self, verdicts: &Verdicts<'_>) -> Result<()> {
+    pub(crate) fn write(&self, verdicts: &Verdicts<'_>) -> Result<()> {
         let written: Vec<Result<()>> = self
             .0
             .iter()
@@ -80,7 +104,7 @@ impl VerdictFiles {
 }
 
 /// Which verdicts fail: a loss always does.
-pub(super) fn gate(matches: &ArgMatches) -> Gate {
+pub(crate) fn gate(matches: &ArgMatches) -> Gate {
     let asked = matches.get_many::<String>("fail-on").into_iter().flatten();
     if asked.into_iter().any(|what| what == "undecided") {
         Gate::SlowerOrUndecided

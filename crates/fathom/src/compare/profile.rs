@@ -1,8 +1,9 @@
 //! `--run --profile`: the standard rows, with every target in every block.
 
-use super::experiment::{Progress, check_blocks, conclude, expected, planned, store, told};
+use super::experiment::{check_blocks, conclude, expected, planned, store, told};
 use super::files::VerdictFiles;
 use super::kinds;
+use super::progress::Progress;
 use super::sides::{is_key, pairs, unused};
 use super::subject::TARGET;
 use crate::context;
@@ -94,6 +95,7 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
             arm: PlannedArm {
                 name: unused(name, &taken),
                 role,
+                ..PlannedArm::default()
             },
             path: target(name)?,
         });
@@ -104,6 +106,7 @@ fn arms(matches: &ArgMatches, names: &[String]) -> Result<Vec<ProfileArm>> {
             arm: PlannedArm {
                 name: format!("{} (control)", base.arm.name),
                 role: Role::Control,
+                ..PlannedArm::default()
             },
             path: base.path,
         });

@@ -277,6 +277,14 @@ pub(super) fn server_cpu_each(record: &Record) -> Option<f64> {
     each(record, used.user_ns.saturating_add(used.system_ns))
 }
 
+/// How long the work took; of a command that ran several times, one of them.
+pub(super) fn elapsed(record: &Record) -> Option<f64> {
+    let is_command = record.targets.iter().any(|target| target.kind == "command");
+    let times = record.operations.count() + record.operations.errors();
+    let times = if is_command { times.max(1) } else { 1 };
+    Some(seen(record.elapsed_ns)? / u64_to_f64(times))
+}
+
 pub(super) fn server_memory(record: &Record) -> Option<f64> {
     seen(record.target()?.process.max_resident_bytes)
 }

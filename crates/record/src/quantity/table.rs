@@ -193,13 +193,7 @@ pub(super) static TABLE: &[Measure] = &[
     )
     .of_failures(),
     row("n", "n", Number, Higher, Timed(|of, _| of.number())),
-    row(
-        "time",
-        "elapsed time",
-        Time,
-        Lower,
-        Whole(|record| sources::seen(record.elapsed_ns)),
-    ),
+    row("time", "elapsed time", Time, Lower, Whole(sources::elapsed)),
     row(
         "rss.max",
         "peak memory",

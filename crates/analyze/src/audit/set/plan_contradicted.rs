@@ -40,7 +40,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         return Vec::new();
     };
     let plan = &written.plan;
-    let changed = (plan.hash() != written.hash)
+    let changed = (!written.is_unchanged())
         .then(|| "the plan in the file is not the one that its records name".to_owned());
     let contradiction = changed
         .or_else(|| rule(plan, &trials))
@@ -143,6 +143,7 @@ mod tests {
         let arm = |name: &str, role| PlannedArm {
             name: name.into(),
             role,
+            ..PlannedArm::default()
         };
         let plan = PlanFacts {
             most_passes: 12,

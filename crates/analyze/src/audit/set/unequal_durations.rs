@@ -50,6 +50,12 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         of(|record| record.source.is_some() && record.trial.is_none() && !is_of_document(record));
     let rows = grouped(&imported, |record| (record.name.as_str(), Work(record)));
     comparisons.extend(rows.iter().map(|((name, _), slots)| by_source(name, slots)));
+    // A command takes the time that its work needs: that is what is compared.
+    let is_command = |slot: &Slot<'_>| {
+        let mut targets = slot.1.targets.iter();
+        slot.1.trial.is_some() && targets.any(|target| target.kind == "command")
+    };
+    comparisons.retain(|arms| !arms.iter().any(|(_, slots)| slots.iter().any(is_command)));
     let differ = comparisons.iter().filter_map(|arms| {
         let times: Vec<(&str, f64)> = arms
             .iter()

@@ -1,0 +1,194 @@
+//! Numbers that a command states, in what it prints or writes.
+
+use lab::{StatedValue, ValueSource};
+use regex::Regex;
+use std::path::Path;
+
+/// The longest output that is read.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What a command left.
+pub(crate) struct Printed<'a> {
+    pub(crate) output: &'a Path,
+    pub(crate) errors: &'a Path,
+    /// Where relative names of files begin.
+    pub(crate) dir: &'a Path,
+}
+
+impl Printed<'_> {
+    /// The numbers of one `read`, by their names.
+    ///
+    /// # Errors
+    /// There is none, or more than one thing could be meant, in words.
+    pub(crate) fn values(&self, value: &StatedValue) -> Result<Vec<(String, f64)>, String> {
+        let named = value.file.as_ref().map(|file| self.dir.join(file));
+        let printed = if value.is_standard_error {
+            self.errors
+        } else {
+            self.output
+        };
+        let path = named.as_deref().unwrap_or(printed);
+        let length = std::fs::metadata(path).map(|facts| facts.len());
+        if length.as_ref().is_ok_and(|length| *length > MOST_BYTES) {
+            return Err(format!(
+                "{} is longer than {}",
+                path.display(),
+                units::Bytes(MOST_BYTES)
+            ));
+        }
+        let bytes =
+            std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let text = || String::from_utf8_lossy(&bytes);
+        let found = match &value.source {
+            ValueSource::Regex(pattern) => last_match(pattern, &text())?,
+            ValueSource::Pointer(pointer) => at_pointer(pointer, &bytes)?,
+            ValueSource::Import(format) => return imported(format, &bytes, path),
+        };
+        match found {
+            Some(number) if number.is_finite() => Ok(vec![(value.name.clone(), number)]),
+            Some(_) | None => Err(format!(
+                "it states no {}: {}",
+                value.name,
+                why(&value.source)
+            )),
+        }
+    }
+}
+
+fn why(source: &ValueSource) -> String {
+    match source {
+        ValueSource::Regex(pattern) => format!("nothing matches {pattern}"),
+        ValueSource::Pointer(pointer) => format!("there is no number at {pointer}"),
+        ValueSource::Import(format) => format!("{format} has none"),
+    }
+}
+
+/// A pattern with the one group that a value is in.
+///
+/// # Errors
+/// It is no regular expression, or has not one group.
+pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+    let pattern = Regex::new(text).map_err(|e| format!("regex: {e}"))?;
+    match pattern.captures_len() {
+        2 => Ok(pattern),
+        groups => Err(format!(
+            "regex {text:?} has {} groups; the number is in one",
+            groups - 1
+        )),
+    }
+}
+
+fn last_match(text: &str, printed: &str) -> Result<Option<f64>, String> {
+    let pattern = pattern(text)?;
+    let last = pattern.captures_iter(printed).last();
+    let number = last.and_then(|found| found.get(1)?.as_str().trim().replace(',', "").parse().ok());
+    Ok(number)
+}
+
+fn at_pointer(pointer: &str, bytes: &[u8]) -> Result<Option<f64>, String> {
+    // Tools that print a line before their JSON are common; the last document counts.
+    let whole = serde_json::from_slice(bytes);
+    let value: serde_json::Value = match whole {
+        Ok(value) => value,
+        Err(error) => {
+            let lines = bytes.split(|byte| *byte == b'\n').rev();
+            let mut documents = lines.filter_map(|line| serde_json::from_slice(line).ok());
+            documents
+                .next()
+                .ok_or_else(|| format!("it is no JSON: {error}"))?
+        }
+    };
+    let found = value.pointer(pointer);
+    Ok(found.and_then(|found| {
+        found
+            .as_f64()
+            .or_else(|| found.as_str()?.trim().parse().ok())
+    }))
+}
+
+/// Figures of another tool's result: those that it names, and rates and times of its one kind of
+/// operation.
+fn imported(format: &str, bytes: &[u8], path: &Path) -> Result<Vec<(String, f64)>, String> {
+    let format: import::Format = format.parse().map_err(|e| format!("import: {e}"))?;
+    let records = import::import_as(format, bytes, &path.display().to_string());
+    let records = records.map_err(|e| e.to_string())?;
+    let [record] = &records[..] else {
+        return Err(format!(
+            "{} holds {} results; a slot is one",
+            path.display(),
+            records.len()
+        ));
+    };
+    let figures = record
+        .summaries
+        .values()
+        .flat_map(|summary| &summary.figures);
+    let mut out: Vec<(String, f64)> = figures
+        .map(|(name, value)| (name.clone(), *value))
+        .collect();
+    for name in ["iops", "throughput", "mean", "p50", "p99"] {
+        if let Some(value) = record::Quantity::named(name).of(record).known() {
+            out.push((name.to_owned(), value));
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(source: ValueSource) -> StatedValue {
+        StatedValue {
+            name: "speed".into(),
+            unit: None,
+            source,
+            file: None,
+            is_standard_error: false,
+        }
+    }
+
+    fn of(source: ValueSource, printed: &str) -> Result<f64, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let output = dir.path().join("output");
+        std::fs::write(&output, printed).unwrap();
+        let files = Printed {
+            output: &output,
+            errors: &output,
+            dir: dir.path(),
+        };
+        files.values(&value(source)).map(|values| values[0].1)
+    }
+
+    #[test]
+    fn the_last_match_counts_and_none_is_a_failure() {
+        let regex = || ValueSource::Regex(r"(?m)^\S+ +([0-9.]+)k$".into());
+        assert_eq!(of(regex(), "a 1.5k\nb  2,5k\nAES 300.25k\n"), Ok(300.25));
+        assert!(
+            of(regex(), "nothing\n")
+                .unwrap_err()
+                .contains("states no speed")
+        );
+        let two = ValueSource::Regex("(a)(b)".into());
+        assert!(of(two, "ab").unwrap_err().contains("has 2 groups"));
+    }
+
+    #[test]
+    fn a_number_in_json_is_found_by_its_pointer() {
+        let pointer = |text: &str| ValueSource::Pointer(text.into());
+        let json = r#"{"a": [{"b": 7.5}, {"b": "8"}]}"#;
+        assert_eq!(of(pointer("/a/0/b"), json), Ok(7.5));
+        assert_eq!(of(pointer("/a/1/b"), json), Ok(8.0));
+        assert_eq!(of(pointer("/a/1/b"), &format!("begin\n{json}\n")), Ok(8.0));
+        assert!(
+            of(pointer("/c"), json)
+                .unwrap_err()
+                .contains("no number at /c")
+        );
+        assert!(
+            of(pointer("/c"), "no json")
+                .unwrap_err()
+                .contains("is no JSON")
+        );
+    }
+}

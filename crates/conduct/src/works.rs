@@ -1,0 +1,130 @@
+//! The tasks of slots, done.
+
+use crate::{LoadTask, Task, command};
+use host::{Context, Watch};
+use lab::{Turn, Unstarted, Work};
+use object::{LoadError, Setup};
+use record::{Outcome, Record, Status};
+use run::RunError;
+use sys::CaughtSignal;
+use workload::{Phase, Workload};
+
+/// Does tasks, and keeps what the one of this turn needs.
+#[derive(Default)]
+pub(crate) struct Works {
+    /// What a load needs on its server.
+    setup: Option<Setup>,
+}
+
+impl Works {
+    /// Makes what a task needs before it can be measured.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn make(
+        &mut self,
+        task: &Task,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Unstarted> {
+        if let Task::Load(task) = task {
+            let made = Setup::make(&task.plan, context.clock, watch);
+            self.setup = Some(made.map_err(|error| unstarted(task, error, context))?);
+        }
+        Ok(())
+    }
+
+    /// Measures a task under the name of its row.
+    ///
+    /// # Errors
+    /// Nothing was measured.
+    pub(crate) fn measure(
+        &mut self,
+        name: &str,
+        task: &Task,
+        turn: Turn,
+        work: Work,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, Unstarted> {
+        let task = match work {
+            Work::Slot => task.in_pass(turn.pass),
+            Work::LeadIn { longest_ns } => task.in_pass(turn.pass).lead_in(longest_ns),
+            Work::AtRate { per_second, for_ns } => task.at_rate(per_second, for_ns),
+        };
+        match task {
+            Task::Run(workload) => run(name, *workload, context, watch),
+            Task::Load(task) => self.load(&task, context, watch),
+            Task::Command(task) => Ok(command::measure(&task, context, name)),
+        }
+    }
+
+    /// Removes what was made, and tells the record what became of it.
+    pub(crate) fn remove(&mut self, record: &mut Record) {
+        if let Some(setup) = self.setup.take() {
+            setup.remove(record);
+        }
+    }
+
+    fn load(
+        &mut self,
+        task: &LoadTask,
+        context: &Context,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, Unstarted> {
+        let setup = self
+            .setup
+            .as_mut()
+            .expect("a turn is prepared before it is measured");
+        let outcome = setup.run(&task.plan, context, watch);
+        let mut record = outcome.map_err(|error| unstarted(task, error, context))?;
+        record.asked.clone_from(&task.asked);
+        Ok(record)
+    }
+}
+
+fn run(
+    name: &str,
+    workload: Workload,
+    context: &Context,
+    watch: &mut dyn Watch,
+) -> Result<Record, Unstarted> {
+    let phase = Phase {
+        name: name.to_owned(),
+        workload,
+    };
+    run::execute(&phase, context, watch).map_err(|error: RunError| Unstarted {
+        record: Box::new(run::unstarted(&phase, context, &error)),
+        source: Box::new(error),
+    })
+}
+
+/// A load that did not start is a record too.
+fn unstarted(
+    LoadTask { plan, asked }: &LoadTask,
+    error: LoadError,
+    context: &Context,
+) -> Unstarted {
+    let (status, exit_code) = match &error {
+        LoadError::Asked(_) => (Status::Failed, 2),
+        LoadError::Target(_) => (Status::Failed, 1),
+        LoadError::Interrupted => (
+            Status::Interrupted,
+            sys::caught_signal().map_or(130, CaughtSignal::exit_code),
+        ),
+    };
+    let record = Record {
+        asked: asked.clone(),
+        effective: plan.effective(),
+        outcome: Outcome {
+            status,
+            exit_code,
+            message: Some(error.to_string()),
+        },
+        ..context.record("load", &plan.scenario.name, None)
+    };
+    Unstarted {
+        source: Box::new(error),
+        record: Box::new(record),
+    }
+}

@@ -1,0 +1,102 @@
+//! `fathom lab`: experiments that a plan file asks.
+
+mod plan;
+mod run;
+
+use crate::exit::Usage;
+use crate::run::{path, switch};
+use anyhow::{Context as _, Result};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use conduct::{LoadTask, Places, PlanExperiment};
+use lab::PlanFile;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const AFTER_HELP: &str = "\
+Examples:
+  fathom lab plan experiments/unpack.toml
+  fathom lab run experiments/unpack.toml
+  fathom compare unpack.jsonl
+
+A plan is a TOML file: a question, arms, factors, and what is measured: `run`, `load`, or a command that is timed or whose
+output is read. Slots run in blocks of random order until a look decides, the passes are run or the budget is spent.
+
+Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage, or this machine cannot;
+5 ended before its first look; 129, 130 or 143 stopped by a signal";
+
+/// The verb's arguments.
+pub(crate) fn command() -> Command {
+    Command::new("lab")
+        .about("Experiments from a plan file: randomised blocks of arms until it is known which is faster")
+        .after_help(AFTER_HELP)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(plan::command())
+        .subcommand(run::command())
+}
+
+/// Runs the verb.
+pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    match matches.subcommand() {
+        Some(("plan", matches)) => plan::run(matches),
+        Some(("run", matches)) => run::run(matches),
+        Some(_) | None => unreachable!("clap requires one of the subcommands above"),
+    }
+}
+
+/// The arguments that say which experiment is meant.
+fn which(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("plan")
+                .required(true)
+                .value_name("PLAN.toml")
+                .value_parser(value_parser!(PathBuf))
+                .help("The plan file"),
+        )
+        .arg(path(
+            "records",
+            "FILE.jsonl",
+            "Where its records are [default: its name here]",
+        ))
+}
+
+/// The experiment of the arguments, and the file of its records.
+fn experiment(matches: &ArgMatches) -> Result<(PlanExperiment, PathBuf)> {
+    let Some(at) = matches.get_one::<PathBuf>("plan") else {
+        return Err(Usage("no plan file".into()).into());
+    };
+    let text = std::fs::read_to_string(at)
+        .map_err(|e| Usage(format!("cannot read {}: {e}", at.display())))?;
+    let file =
+        PlanFile::parse(&text, &at.display().to_string()).map_err(|e| Usage(e.to_string()))?;
+    let records = match matches.get_one::<PathBuf>("records") {
+        Some(records) => records.clone(),
+        None => PathBuf::from(format!("{}.jsonl", file.name)),
+    };
+    let here = std::env::current_dir().context("the current directory cannot be read")?;
+    let above = at.parent().unwrap_or(Path::new(""));
+    let places = Places {
+        dir: here.join(above),
+        records: here.join(&records),
+        fathom: std::env::current_exe().context("the program's own path cannot be read")?,
+    };
+    let experiment = PlanExperiment::new(file, &places, &load).map_err(crate::compare::of_lab)?;
+    Ok((experiment, records))
+}
+
+/// A load of a plan file.
+fn load(scenario: &str, options: &BTreeMap<String, String>) -> Result<LoadTask, String> {
+    for key in options.keys() {
+        crate::load::arm::check_key(key).map_err(|e| e.to_string())?;
+    }
+    crate::load::arm::task(scenario, options).map_err(|e| format!("{e:#}"))
+}
+
+/// The flag with which an experiment goes on.
+fn resume() -> Arg {
+    switch(
+        "resume",
+        "Go on with an experiment that was interrupted: finished slots stay",
+    )
+}

@@ -1,0 +1,350 @@
+//! What the sections of a plan file say, once everything is filled in.
+
+use super::Wrong;
+use super::node::PlanNode;
+use super::reading::NodeTable;
+use std::collections::BTreeMap;
+
+/// A git ref and how it is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildSpec {
+    pub repository: String,
+    pub git_ref: String,
+    pub command: Vec<String>,
+    /// Inside the clone.
+    pub directory: String,
+    pub env: BTreeMap<String, String>,
+    pub within_ns: u64,
+    /// Prints what identifies the arm beyond its commit.
+    pub identity: Option<Vec<String>>,
+}
+
+/// A server around a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSpec {
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub directory: String,
+    pub ready: ReadyWhen,
+    pub ready_within_ns: u64,
+    pub stop_signal: String,
+    pub stop_within_ns: u64,
+    pub prepare: Option<Vec<String>>,
+    pub reset: Reset,
+    pub limits: Limits,
+    pub identity: Option<Vec<String>>,
+}
+
+/// How a server says that it takes requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadyWhen {
+    /// This address answers with this status.
+    Http { url: String, status: u16 },
+    /// This address takes connections.
+    Tcp(String),
+    /// It prints a line that matches.
+    Line(String),
+}
+
+/// What is done after a server has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reset {
+    /// Its directory goes, as that of every slot.
+    Scratch,
+    Command(Vec<String>),
+}
+
+/// What a server may use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    pub memory_bytes: Option<u64>,
+    pub swap_bytes: Option<u64>,
+    pub cpus: Option<f64>,
+    pub cpu_list: Option<String>,
+    pub processes: Option<u64>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkSpec {
+    /// Options of `fathom run`.
+    Run {
+        target: Option<String>,
+        options: BTreeMap<String, String>,
+    },
+    /// A scenario and options of `fathom load`.
+    Load {
+        scenario: String,
+        target: Option<String>,
+        options: BTreeMap<String, String>,
+    },
+    Command(Box<CommandSpec>),
+}
+
+/// A foreign command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandSpec {
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub prepare: Option<Vec<String>>,
+    pub cleanup: Option<Vec<String>>,
+    pub warmup: u32,
+    pub repeat: RepeatFor,
+    pub timeout_ns: u64,
+    pub exit_codes: Vec<i32>,
+    pub input: Option<String>,
+    pub read: Vec<StatedValue>,
+}
+
+/// How often a command runs in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatFor {
+    Times(u32),
+    /// Until so much time has gone, and at least once.
+    Nanos(u64),
+}
+
+/// A number that a command states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedValue {
+    /// Empty of an import, which has names of its own.
+    pub name: String,
+    pub unit: Option<String>,
+    pub source: ValueSource,
+    /// The file that holds it; `None`: standard output.
+    pub file: Option<String>,
+    pub is_standard_error: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueSource {
+    /// The one group of the last match.
+    Regex(String),
+    /// RFC 6901.
+    Pointer(String),
+    /// A format of `fathom import`.
+    Import(String),
+}
+
+pub(super) fn build_spec(node: &PlanNode) -> Result<BuildSpec, Wrong> {
+    let table = NodeTable::of(node);
+    let needed = |key: &str, value: Option<String>| {
+        value.ok_or_else(|| table.wrong(key, "is needed in [build]"))
+    };
+    Ok(BuildSpec {
+        repository: needed("repository", table.text("repository")?)?,
+        git_ref: needed("ref", table.text("ref")?)?,
+        command: table
+            .words("command")?
+            .ok_or_else(|| table.wrong("command", "is needed in [build]"))?,
+        directory: table.text("directory")?.unwrap_or_else(|| ".".into()),
+        env: table.pairs("env")?,
+        within_ns: table.time("within")?.unwrap_or(1_800_000_000_000),
+        identity: table.words("identity")?,
+    })
+}
+
+const SIGNALS: [&str; 7] = ["TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2"];
+
+pub(super) fn server_spec(node: &PlanNode) -> Result<ServerSpec, Wrong> {
+    let table = NodeTable::of(node);
+    let command = table
+        .words("command")?
+        .ok_or_else(|| table.wrong("command", "is needed in [server]"))?;
+    let ready = table.table("ready")?.ok_or_else(|| {
+        table.wrong(
+            "ready",
+            "is needed in [server]: { http = URL }, { tcp = \"HOST:PORT\" } or { line = REGEX }",
+        )
+    })?;
+    let (stop_signal, stop_within_ns) = match table.table("stop")? {
+        None => (None, None),
+        Some(stop) => (stop.one_of("signal", &SIGNALS)?, stop.time("within")?),
+    };
+    let reset = match (
+        table.text("reset").ok().flatten().as_deref(),
+        table.has("reset"),
+    ) {
+        (Some("scratch"), _) | (_, false) => Reset::Scratch,
+        _ => Reset::Command(table.words("reset")?.unwrap_or_default()),
+    };
+    Ok(ServerSpec {
+        command,
+        env: table.pairs("env")?,
+        directory: table.text("directory")?.unwrap_or_default(),
+        ready_within_ns: ready.time("within")?.unwrap_or(30_000_000_000),
+        ready: readiness(&ready)?,
+        stop_signal: stop_signal.unwrap_or_else(|| "TERM".into()),
+        stop_within_ns: stop_within_ns.unwrap_or(10_000_000_000),
+        prepare: table.words("prepare")?,
+        reset,
+        limits: limits(&table)?,
+        identity: table.words("identity")?,
+    })
+}
+
+fn readiness(ready: &NodeTable<'_>) -> Result<ReadyWhen, Wrong> {
+    let status: Option<u16> = ready.whole("status")?;
+    match (ready.text("http")?, ready.text("tcp")?, ready.text("line")?) {
+        (Some(url), None, None) => Ok(ReadyWhen::Http {
+            url,
+            status: status.unwrap_or(200),
+        }),
+        (None, Some(_), None) | (None, None, Some(_)) if status.is_some() => {
+            Err(ready.wrong("status", "belongs to http"))
+        }
+        (None, Some(address), None) => Ok(ReadyWhen::Tcp(address)),
+        (None, None, Some(line)) => Ok(ReadyWhen::Line(line)),
+        _ => Err(ready.wrong("http", "ready has one of http, tcp and line")),
+    }
+}
+
+fn limits(server: &NodeTable<'_>) -> Result<Limits, Wrong> {
+    let Some(table) = server.table("limits")? else {
+        return Ok(Limits::default());
+    };
+    let cpus: Option<f64> = table.whole("cpus")?;
+    if cpus.is_some_and(|cpus| !(cpus > 0.0 && cpus.is_finite())) {
+        return Err(table.wrong("cpus", "is a number above 0"));
+    }
+    let memory_bytes = table.size("memory")?;
+    let swap = table.size("swap")?;
+    if swap.is_some() && memory_bytes.is_none() {
+        return Err(table.wrong("swap", "is a limit beside memory; give both"));
+    }
+    Ok(Limits {
+        memory_bytes,
+        swap_bytes: swap,
+        cpus,
+        cpu_list: table.text("cpu-list")?,
+        processes: table.whole("processes")?,
+    })
+}
+
+/// Keys of a workload that a command alone has.
+const OF_COMMANDS: [&str; 9] = [
+    "warmup",
+    "repeat",
+    "for",
+    "timeout",
+    "exit-codes",
+    "input",
+    "shell",
+    "read",
+    "env",
+];
+
+pub(super) fn work_spec(node: &PlanNode) -> Result<WorkSpec, Wrong> {
+    let table = NodeTable::of(node);
+    let kinds = ["run", "load", "command"]
+        .into_iter()
+        .filter(|key| table.has(key));
+    let kinds: Vec<&str> = kinds.collect();
+    let [kind] = kinds[..] else {
+        return Err(Wrong::new(
+            node.line,
+            "[workload] has one of run, load and command",
+        ));
+    };
+    if kind != "command"
+        && let Some(key) = OF_COMMANDS.into_iter().find(|key| table.has(key))
+    {
+        return Err(table.wrong(key, "belongs to a command"));
+    }
+    let not = |key: &str| {
+        if table.has(key) {
+            return Err(table.wrong(key, format!("does not belong to {kind}")));
+        }
+        Ok(())
+    };
+    let target = table.text("target")?;
+    match kind {
+        "run" => {
+            not("set")?;
+            Ok(WorkSpec::Run {
+                target,
+                options: table.pairs("run")?,
+            })
+        }
+        "load" => Ok(WorkSpec::Load {
+            scenario: table.text("load")?.unwrap_or_default(),
+            target,
+            options: table.pairs("set")?,
+        }),
+        _ => {
+            not("set")?;
+            not("target")?;
+            command_spec(&table).map(|spec| WorkSpec::Command(Box::new(spec)))
+        }
+    }
+}
+
+fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
+    let repeat = match (table.whole("repeat")?, table.time("for")?) {
+        (Some(_), Some(_)) => {
+            return Err(table.wrong(
+                "for",
+                "and repeat both say how often it runs; give one of them",
+            ));
+        }
+        (Some(0), None) => return Err(table.wrong("repeat", "is a number above 0")),
+        (times, None) => RepeatFor::Times(times.unwrap_or(1)),
+        (None, Some(ns)) => RepeatFor::Nanos(ns),
+    };
+    let codes = table
+        .texts("exit-codes")?
+        .unwrap_or_else(|| vec!["0".into()]);
+    let codes: Result<Vec<i32>, _> = codes.iter().map(|code| code.parse()).collect();
+    let read: Result<Vec<StatedValue>, Wrong> = table.tables("read").iter().map(stated).collect();
+    let read = read?;
+    let mut names: Vec<&str> = read.iter().map(|value| value.name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(table.wrong("read", format!("two values have the name {:?}", twice[0])));
+    }
+    Ok(CommandSpec {
+        command: table.words("command")?.unwrap_or_default(),
+        env: table.pairs("env")?,
+        prepare: table.words("prepare")?,
+        cleanup: table.words("cleanup")?,
+        warmup: table.whole("warmup")?.unwrap_or(1),
+        repeat,
+        timeout_ns: table.time("timeout")?.unwrap_or(600_000_000_000),
+        exit_codes: codes
+            .map_err(|_no_number| table.wrong("exit-codes", "is a list of numbers"))?,
+        input: table.text("input")?,
+        read,
+    })
+}
+
+fn stated(table: &NodeTable<'_>) -> Result<StatedValue, Wrong> {
+    let sources = [
+        table.text("regex")?.map(ValueSource::Regex),
+        table.text("json")?.map(ValueSource::Pointer),
+        table.text("import")?.map(ValueSource::Import),
+    ];
+    let mut sources = sources.into_iter().flatten();
+    let (Some(source), None) = (sources.next(), sources.next()) else {
+        return Err(table.wrong("regex", "read has one of regex, json and import"));
+    };
+    let is_import = matches!(source, ValueSource::Import(_));
+    let name = table.text("name")?;
+    if name.is_some() == is_import {
+        return Err(table.wrong(
+            "name",
+            if is_import {
+                "an import has names of its own"
+            } else {
+                "is needed"
+            },
+        ));
+    }
+    let from = table.one_of("from", &["stdout", "stderr"])?;
+    Ok(StatedValue {
+        name: name.unwrap_or_default(),
+        unit: table.text("unit")?,
+        source,
+        file: table.text("file")?,
+        is_standard_error: from.as_deref() == Some("stderr"),
+    })
+}
