@@ -419,6 +419,24 @@ mod tests {
     }
 
     #[test]
+    fn a_document_is_taken_where_nobody_owns_the_bucket() {
+        let (keyring, owner) = (keyring(), "");
+        let known = Known {
+            keyring: &keyring,
+            owner,
+        };
+        let of = |grantee: &str| {
+            let text = format!(
+                r#"<AccessControlPolicy><Owner><DisplayName></DisplayName><ID></ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">{grantee}</Grantee><Permission>FULL_CONTROL</Permission></Grant></AccessControlList></AccessControlPolicy>"#
+            );
+            let document = crate::documents::read(text.as_bytes()).unwrap();
+            Wanted::of_document(&document, known).map(|wanted| wanted.list(owner, owner))
+        };
+        assert_eq!(of("<ID></ID>").unwrap(), Acl::private(owner));
+        assert!(of("<ID>max</ID>").is_err() && of("").is_err());
+    }
+
+    #[test]
     fn what_is_told_of_a_list_is_taken_as_the_same_list() {
         let keyring = keyring();
         let known = Known {

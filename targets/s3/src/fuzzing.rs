@@ -1,7 +1,7 @@
 //! Doors for the fuzz targets in `fuzz/`: a server without sockets, and readers that are private
 //! otherwise.
 
-use crate::acl::Ownership;
+use crate::acl::{Known, Ownership, Wanted};
 use crate::front::Front;
 use crate::keyring::{Keyring, KeyringError};
 use crate::pages::Account;
@@ -143,6 +143,22 @@ pub fn form(boundary: &str, bytes: &[u8], piece: usize) -> (Vec<(String, String)
     (fields, size, false)
 }
 
+/// The list that headers ask for, as its bytes, where they ask for one that there can be.
+pub fn list(headers: &[(&str, &[u8])]) -> Option<Vec<u8>> {
+    let mut map = http::HeaderMap::new();
+    for (name, value) in headers {
+        let name = http::HeaderName::try_from(*name).ok()?;
+        map.append(name, http::HeaderValue::from_bytes(value).ok()?);
+    }
+    let keyring = Keyring::single("kim", "kim-secret").ok()?;
+    let known = Known {
+        keyring: &keyring,
+        owner: "owner",
+    };
+    let wanted = Wanted::of(&map, known).ok()??;
+    Some(records::bucket_acl(&wanted.list("owner", "bucket-owner")).to_vec())
+}
+
 /// Reads bytes as one kind of record after another, and gives what was read back as bytes.
 pub fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
     let read = [
@@ -151,6 +167,7 @@ pub fn records(bytes: &[u8]) -> Vec<Vec<u8>> {
         records::Layout::decode(bytes).map(|record| record.encode()),
         records::UploadRecord::decode(bytes).map(|record| record.encode()),
         records::PartRecord::decode(bytes).map(|record| record.encode()),
+        records::read_bucket_acl(bytes).map(|acl| records::bucket_acl(&acl)),
     ];
     drop(records::listed("k", bytes));
     read.into_iter()
