@@ -102,12 +102,11 @@ fn of_header(value: &str) -> Result<Said<'_>, Refused> {
         .into());
     }
     let (mut credential, mut signed) = (None, None);
-    for field in fields.split(',').map(str::trim) {
-        let (name, value) = field.split_once('=').unwrap_or((field, ""));
-        match name {
-            "Credential" => credential = Some(value),
-            "SignedHeaders" => signed = Some(value),
-            _ => {}
+    for field in fields.split(',').map(str::trim_ascii) {
+        if let Some(value) = field.strip_prefix("Credential=") {
+            credential = Some(value);
+        } else if let Some(value) = field.strip_prefix("SignedHeaders=") {
+            signed = Some(value);
         }
     }
     let missing = |what: &str| form.malformed(format!("it has no {what}."));
@@ -153,24 +152,35 @@ fn of_query<'a>(pairs: &'a [(Cow<'a, str>, Cow<'a, str>)]) -> Result<Said<'a>, R
     }
 }
 
+/// What lies between these bytes of a text. It is compared byte by byte: each piece is shorter than
+/// what a search for a character costs, and every request pays for it.
+fn pieces(text: &str, between: u8) -> impl Iterator<Item = &[u8]> {
+    text.as_bytes().split(move |byte| *byte == between)
+}
+
 fn check_scope(said: &Said<'_>, region: &str, asks_where: bool) -> Result<(), Refused> {
-    let fields: Vec<&str> = said.credential.split('/').collect();
-    let [_, _, named, service, terminal] = fields[..] else {
+    let mut fields = pieces(&said.credential, b'/');
+    let five: [_; 5] = std::array::from_fn(|_| fields.next());
+    let ([_, _, Some(named), Some(service), Some(terminal)], None) = (five, fields.next()) else {
         return Err(said
             .form
             .malformed("the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".".to_owned()));
     };
-    if service != "s3" {
+    let shown = String::from_utf8_lossy;
+    if service != b"s3" {
         return Err(said.form.malformed(format!(
-            "incorrect service \"{service}\". This endpoint belongs to \"s3\"."
+            "incorrect service \"{}\". This endpoint belongs to \"s3\".",
+            shown(service)
         )));
     }
-    if terminal != "aws4_request" {
+    if terminal != b"aws4_request" {
         return Err(said.form.malformed(format!(
-            "incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."
+            "incorrect terminal \"{}\". This endpoint uses \"aws4_request\".",
+            shown(terminal)
         )));
     }
-    if named != region && !(asks_where && named == ANY_REGION) {
+    if named != region.as_bytes() && !(asks_where && named == ANY_REGION.as_bytes()) {
+        let named = shown(named);
         let mut refused = said.form.malformed(format!(
             "the region '{named}' is wrong; expecting '{region}'"
         ));
@@ -189,7 +199,7 @@ fn must_be_signed(form: Form, name: &HeaderName) -> bool {
 
 fn check_signed(said: &Said<'_>, headers: &HeaderMap) -> Result<(), Refused> {
     // As they are compared by the library: a name with capitals is of no header.
-    let is_signed = |name: &str| said.signed.split(';').any(|signed| signed == name);
+    let is_signed = |name: &str| pieces(&said.signed, b';').any(|signed| signed == name.as_bytes());
     let unsigned: Vec<&str> = std::iter::once(&header::HOST)
         .chain(
             headers
