@@ -10,7 +10,7 @@ use crate::forms::Sender;
 use crate::keyring::{Keyring, Permission};
 use crate::policy::{Circumstances, Place, Policy, UNTAGGED, Verdict};
 use crate::question::{Question, pairs};
-use crate::storage::{BucketDocument, ObjectStore, StorageError, Tags, VersionId};
+use crate::storage::{BucketDocument, ObjectStore, StorageError, Tags, VersionId, WallClock};
 use house::{Peer, Sighting};
 use http::{HeaderMap, HeaderValue};
 use operations::{ADDED, MAKERS, Need, Operation, PARTS};
@@ -30,6 +30,7 @@ pub(crate) struct Access {
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Of buckets that say nothing of it.
     pub(crate) ownership: Ownership,
+    pub(crate) clock: WallClock,
 }
 
 /// Where a request leaves that its signature is right and that it may be done, so that it can be
@@ -157,6 +158,7 @@ impl Access {
         let tags = || self.tags_of(deed);
         let circumstances = &Circumstances {
             tags: &tags,
+            now_ms: (self.clock)(),
             ..*circumstances
         };
         let mut actions = deed.actions(operation, circumstances.headers);
@@ -355,6 +357,7 @@ impl S3Access for Access {
             query: context.uri().query(),
             headers: context.headers(),
             tags: UNTAGGED,
+            now_ms: 0,
         };
         let version = question.names_version.then(|| named_version(context.uri()));
         let path = context.s3_path();
@@ -408,6 +411,7 @@ mod tests {
             keyring: Arc::new(Keyring::parse(keys).unwrap()),
             store,
             ownership: Ownership::default(),
+            clock: Arc::new(|| 0),
         }
     }
 

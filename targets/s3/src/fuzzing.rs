@@ -109,6 +109,7 @@ pub fn policy(text: &[u8], query: &str) -> Option<[bool; 3]> {
         query: Some(query),
         headers: &headers,
         tags: &|| vec![("t".to_owned(), "v".to_owned())],
+        now_ms: 1_000_000,
     };
     let allows = |asker, action, key| {
         policy.decide(asker, action, ("bucket", key), &circumstances) == Verdict::Allow

@@ -146,6 +146,7 @@ fn asking<'a>(
             query: None,
             headers,
             tags: UNTAGGED,
+            now_ms: 0,
         },
     }
 }
@@ -196,6 +197,7 @@ impl Protocol {
                 query: None,
                 headers,
                 tags: UNTAGGED,
+                now_ms: 0,
             },
         )?;
         self.access
@@ -336,6 +338,7 @@ mod tests {
             keyring,
             store: Arc::clone(&store),
             ownership: crate::acl::Ownership::default(),
+            clock: Arc::new(|| 0),
         });
         Protocol {
             store,

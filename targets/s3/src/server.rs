@@ -88,6 +88,7 @@ fn service(options: &ServerOptions, account: &Account, pages: &Arc<Pages>) -> S3
         keyring: Arc::clone(&account.keyring),
         store: Arc::clone(&account.store),
         ownership: options.ownership,
+        clock: Arc::clone(&options.clock),
     };
     let protocol = Protocol {
         store: Arc::clone(&account.store),

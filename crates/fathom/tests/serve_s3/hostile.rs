@@ -334,6 +334,16 @@ fn a_policy_decides_by_its_conditions_and_what_it_could_not_decide_by_is_refused
         (r#"{"StringLike":{"s3:prefix":["home/*"]}}"#, 403, 200),
         (r#"{"StringEquals":{"s3:prefix":"other/"}}"#, 403, 403),
         (
+            r#"{"DateLessThan":{"aws:CurrentTime":"2999-01-01"}}"#,
+            200,
+            200,
+        ),
+        (
+            r#"{"DateLessThan":{"aws:CurrentTime":"2000-01-01"}}"#,
+            403,
+            403,
+        ),
+        (
             r#"{"StringLike":{"aws:Referer":"https://example.org/*"}}"#,
             403,
             403,
@@ -355,8 +365,8 @@ fn a_policy_decides_by_its_conditions_and_what_it_could_not_decide_by_is_refused
     assert_eq!(client.try_send(&from_page).unwrap().status, 200);
     for (condition, says) in [
         (
-            r#"{"DateLessThan":{"aws:CurrentTime":"2030-01-01"}}"#,
-            "DateLessThan is no operator",
+            r#"{"BinaryEquals":{"aws:Referer":"eA=="}}"#,
+            "BinaryEquals is no operator",
         ),
         (
             r#"{"StringEquals":{"aws:userid":"x"}}"#,

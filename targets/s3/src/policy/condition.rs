@@ -4,14 +4,19 @@
 //! refused when it is put. As AWS has it, a key that a request does not have meets no operator but
 //! those that negate and those that end in `IfExists`.
 
+mod query;
+mod time;
+
 use super::PolicyError;
 use crate::keyring::matches;
 use crate::storage::Tags;
 use house::Peer;
 use http::HeaderMap;
+use query::parameter;
 use std::borrow::Cow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::net::IpAddr;
+use time::time;
 
 /// What conditions may ask of a request.
 pub(crate) struct Circumstances<'a> {
@@ -20,6 +25,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) headers: &'a HeaderMap,
     /// The tags of the object that is asked for, read where a condition asks for one.
     pub(crate) tags: &'a (dyn Fn() -> Tags + Sync),
+    /// When it is decided: milliseconds since 1970.
+    pub(crate) now_ms: u64,
 }
 
 /// The tags of what is no object, or is not there.
@@ -29,6 +36,9 @@ pub(crate) const UNTAGGED: &(dyn Fn() -> Tags + Sync) = &Tags::new;
 enum Key {
     SourceIp,
     SecureTransport,
+    CurrentTime,
+    /// The same as seconds since 1970.
+    EpochTime,
     /// A parameter of listings.
     Query(&'static str),
     Header(&'static str),
@@ -42,9 +52,11 @@ const MAX_KEYS: Key = Key::Query("max-keys");
 /// What the name of a key begins with that ends in the one of a tag.
 const EXISTING_TAG: &str = "s3:ExistingObjectTag/";
 
-const KEYS: [(&str, Key); 17] = [
+const KEYS: [(&str, Key); 19] = [
     ("aws:SourceIp", Key::SourceIp),
     ("aws:SecureTransport", Key::SecureTransport),
+    ("aws:CurrentTime", Key::CurrentTime),
+    ("aws:EpochTime", Key::EpochTime),
     ("aws:Referer", Key::Header("referer")),
     ("aws:UserAgent", Key::Header("user-agent")),
     ("s3:prefix", Key::Query("prefix")),
@@ -94,12 +106,14 @@ enum Test {
     Truth,
     /// The order in which the number of a request stands to the one that is wanted, and another.
     Number(Ordering, Ordering),
+    /// The same of times.
+    Date(Ordering, Ordering),
     /// Whether the request has no such key.
     Absence,
 }
 
 /// Each operator, its test, and whether it negates it.
-const OPERATORS: [(&str, Test, bool); 16] = [
+const OPERATORS: [(&str, Test, bool); 22] = [
     ("StringEquals", Test::Equals, false),
     ("StringNotEquals", Test::Equals, true),
     ("StringEqualsIgnoreCase", Test::EqualsIgnoringCase, false),
@@ -119,6 +133,12 @@ const OPERATORS: [(&str, Test, bool); 16] = [
         Test::Number(Greater, Equal),
         false,
     ),
+    ("DateEquals", Test::Date(Equal, Equal), false),
+    ("DateNotEquals", Test::Date(Equal, Equal), true),
+    ("DateLessThan", Test::Date(Less, Less), false),
+    ("DateLessThanEquals", Test::Date(Less, Equal), false),
+    ("DateGreaterThan", Test::Date(Greater, Greater), false),
+    ("DateGreaterThanEquals", Test::Date(Greater, Equal), false),
     ("Null", Test::Absence, false),
 ];
 
@@ -129,6 +149,8 @@ enum Wanted {
     Network(IpAddr, u32),
     Truth(bool),
     Number(i64),
+    /// Milliseconds since 1970.
+    Time(u64),
 }
 
 /// What a request has for a key.
@@ -136,6 +158,8 @@ enum Has<'a> {
     Address(IpAddr),
     Truth(bool),
     Text(Cow<'a, str>),
+    /// Milliseconds since 1970.
+    Time(u64),
 }
 
 /// One operator on one key.
@@ -176,10 +200,12 @@ impl Condition {
         let fits = match test {
             Test::Address => key == Key::SourceIp,
             Test::Truth => key == Key::SecureTransport,
-            Test::Equals | Test::EqualsIgnoringCase | Test::Like => {
-                !matches!(key, Key::SourceIp | Key::SecureTransport | MAX_KEYS)
-            }
-            Test::Number(..) => key == MAX_KEYS,
+            Test::Equals | Test::EqualsIgnoringCase | Test::Like => !matches!(
+                key,
+                Key::SourceIp | Key::SecureTransport | Key::CurrentTime | Key::EpochTime | MAX_KEYS
+            ),
+            Test::Number(..) => matches!(key, MAX_KEYS | Key::EpochTime),
+            Test::Date(..) => matches!(key, Key::CurrentTime | Key::EpochTime),
             Test::Absence => !if_exists,
         };
         if !fits {
@@ -197,6 +223,9 @@ impl Condition {
                 .ok()
                 .map(Wanted::Number)
                 .ok_or_else(|| refused(format!("{text} is no whole number"))),
+            Test::Date(..) => time(text)
+                .map(Wanted::Time)
+                .ok_or_else(|| refused(format!("{text} is no time such as 2030-12-31T00:00:00Z"))),
             Test::Truth | Test::Absence => text
                 .parse()
                 .ok()
@@ -265,6 +294,7 @@ impl Key {
         match self {
             Self::SourceIp => peer.map(|peer| Has::Address(peer.address.to_canonical())),
             Self::SecureTransport => peer.map(|peer| Has::Truth(peer.tls)),
+            Self::CurrentTime | Self::EpochTime => Some(Has::Time(circumstances.now_ms)),
             Self::Query(name) => {
                 let listed = LISTINGS.contains(&action);
                 let query = circumstances.query.filter(|_| listed)?;
@@ -290,15 +320,18 @@ impl Wanted {
                 Test::Like => matches(wanted, text),
                 Test::EqualsIgnoringCase => wanted.eq_ignore_ascii_case(text),
                 Test::Equals => wanted == text,
-                Test::Address | Test::Truth | Test::Number(..) | Test::Absence => false,
-            },
-            (Self::Number(wanted), Has::Text(text)) => match (test, text.parse::<i64>()) {
-                (Test::Number(one, other), Ok(number)) => {
-                    let order = number.cmp(wanted);
-                    order == one || order == other
+                Test::Address | Test::Truth | Test::Number(..) | Test::Date(..) | Test::Absence => {
+                    false
                 }
-                (_, _) => false,
             },
+            (Self::Time(wanted), Has::Time(now)) => stands(test, now.cmp(wanted)),
+            (Self::Number(wanted), Has::Time(now)) => {
+                let seconds = i64::try_from(now / 1000).unwrap_or(i64::MAX);
+                stands(test, seconds.cmp(wanted))
+            }
+            (Self::Number(wanted), Has::Text(text)) => text
+                .parse::<i64>()
+                .is_ok_and(|number| stands(test, number.cmp(wanted))),
             (Self::Network(..), Has::Address(address)) => self.includes(*address),
             (Self::Truth(wanted), Has::Truth(truth)) => wanted == truth,
             (_, _) => false,
@@ -323,6 +356,19 @@ impl Wanted {
     }
 }
 
+/// Whether a test is met by what stands so to what is wanted.
+fn stands(test: Test, order: Ordering) -> bool {
+    match test {
+        Test::Number(one, other) | Test::Date(one, other) => order == one || order == other,
+        Test::Equals
+        | Test::EqualsIgnoringCase
+        | Test::Like
+        | Test::Address
+        | Test::Truth
+        | Test::Absence => false,
+    }
+}
+
 fn network(text: &str) -> Option<Wanted> {
     let (address, bits) = text
         .split_once('/')
@@ -335,41 +381,6 @@ fn network(text: &str) -> Option<Wanted> {
     Some(Wanted::Network(address, bits))
 }
 
-/// A parameter that is given once; twice is as if it were not there, as for the protocol.
-fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> {
-    let pairs = query
-        .split('&')
-        .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let mut found = pairs
-        .filter(|(given, _)| decoded(given) == name)
-        .map(|(_, value)| decoded(value));
-    found.next().filter(|_| found.next().is_none())
-}
-
-/// Without percent signs, and with `+` for a space, as forms have it.
-fn decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '+']) {
-        return Cow::Borrowed(text);
-    }
-    let digit = |byte: Option<&u8>| {
-        byte.and_then(|byte| char::from(*byte).to_digit(16))
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        let pair = (*byte == b'%')
-            .then(|| digit(bytes.get(at + 1)).zip(digit(bytes.get(at + 2))))
-            .flatten();
-        match pair {
-            Some((high, low)) => out.push(high << 4 | low),
-            None if *byte == b'+' => out.push(b' '),
-            None => out.push(*byte),
-        }
-        at += if pair.is_some() { 3 } else { 1 };
-    }
-    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
-}
-
 /// The circumstances of nobody in particular: no address, no query, no headers.
 #[cfg(test)]
 pub(crate) fn nowhere() -> Circumstances<'static> {
@@ -379,6 +390,7 @@ pub(crate) fn nowhere() -> Circumstances<'static> {
         query: None,
         headers: &NONE,
         tags: UNTAGGED,
+        now_ms: 0,
     }
 }
 
@@ -476,6 +488,55 @@ mod tests {
         ] {
             assert!(
                 condition(operator, key, &["1"]).is_err(),
+                "{operator} {key}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_for_a_time_is_allowed_until_then() {
+        // 2020-01-01T00:00:00Z and a second.
+        let now = Circumstances {
+            now_ms: 1_577_836_801_000,
+            ..nowhere()
+        };
+        let holds = |operator: &str, key: &str, value: &str| {
+            condition(operator, key, &[value])
+                .unwrap()
+                .holds("s3:GetObject", &now)
+        };
+        for (operator, value, is_so) in [
+            ("DateLessThan", "2020-01-01T00:00:02Z", true),
+            ("DateLessThan", "2020-01-01T00:00:01Z", false),
+            ("DateLessThanEquals", "2020-01-01T00:00:01Z", true),
+            ("DateGreaterThan", "2020-01-01", true),
+            ("DateGreaterThan", "2020-01-01T01:00:00+01:00", true),
+            ("DateGreaterThanEquals", "1577836802", false),
+            ("DateEquals", "1577836801", true),
+            ("DateNotEquals", "2020-01-01T00:00:01Z", false),
+        ] {
+            assert_eq!(
+                holds(operator, "aws:CurrentTime", value),
+                is_so,
+                "{operator} {value}"
+            );
+            assert_eq!(
+                holds(operator, "aws:EpochTime", value),
+                is_so,
+                "{operator} {value}"
+            );
+        }
+        assert!(holds("NumericLessThan", "aws:EpochTime", "1577836802"));
+        assert!(!holds("NumericLessThan", "aws:EpochTime", "1577836801"));
+        for (operator, key, value) in [
+            ("DateLessThan", "aws:CurrentTime", "soon"),
+            ("DateLessThan", "aws:CurrentTime", ""),
+            ("DateLessThan", "aws:Referer", "2020-01-01"),
+            ("NumericLessThan", "aws:CurrentTime", "1"),
+            ("StringEquals", "aws:CurrentTime", "2020-01-01"),
+        ] {
+            assert!(
+                condition(operator, key, &[value]).is_err(),
                 "{operator} {key}"
             );
         }
@@ -589,11 +650,12 @@ mod tests {
     fn what_could_not_be_evaluated_is_refused_by_name() {
         for (operator, key, value, says) in [
             (
-                "DateLessThan",
-                "s3:max-keys",
-                "10",
-                "DateLessThan is no operator",
+                "BinaryEquals",
+                "s3:prefix",
+                "eA==",
+                "BinaryEquals is no operator",
             ),
+            ("DateLessThan", "s3:max-keys", "10", "does not apply"),
             ("NumericEquals", "s3:prefix", "1", "does not apply"),
             ("StringEquals", "s3:max-keys", "1", "does not apply"),
             ("NumericEquals", "s3:max-keys", "1.5", "no whole number"),

@@ -104,6 +104,7 @@ impl Protocol {
             query: None,
             headers: &headers,
             tags: UNTAGGED,
+            now_ms: 0,
         };
         let granted = self.deletable(
             access_key.as_deref(),
