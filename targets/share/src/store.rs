@@ -4,7 +4,13 @@
 //! row names it, and a row is gone before its body is. What no row names is removed at the next
 //! start.
 
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod model;
 mod pins;
+#[cfg(test)]
+mod testing;
 
 use self::pins::{Pin, Pinned, guarded, less};
 use crate::content::{
@@ -134,7 +140,10 @@ impl ShareStore {
                 first,
             )?),
         };
-        let settled = bodies.settle(&index.bodies()?)?;
+        let mut settled = bodies.settle(&index.bodies()?)?;
+        // Of what was deleted nothing is missed.
+        let missed = index.of_bodies(&settled.missing)?;
+        settled.missing = missed.iter().map(|upload| upload.body.number).collect();
         let store = Self {
             index,
             options,
@@ -184,8 +193,8 @@ impl ShareStore {
             expires: new.expires,
             guest_link: new.guest_link,
         };
-        self.index.add(&upload, now)?;
-        draft.kept();
+        let outcome = self.index.add(&upload, now);
+        self.linked(draft, &upload, outcome)?;
         Ok(upload.id)
     }
 
@@ -204,9 +213,28 @@ impl ShareStore {
             changed: now,
             ..with
         };
-        self.index.replace(&upload, now)?;
-        draft.kept();
-        Ok(())
+        let outcome = self.index.replace(&upload, now);
+        self.linked(draft, &upload, outcome)
+    }
+
+    /// Keeps a body whose row was written, or may have been. What is kept in vain goes at the next
+    /// start; a row whose body was removed would be an upload that is lost.
+    fn linked(
+        &self,
+        draft: Box<dyn Draft>,
+        upload: &KeptUpload,
+        outcome: ShareResult<()>,
+    ) -> ShareResult<()> {
+        let is_not_there = || {
+            let found = self.index.find(&upload.id, 0);
+            found.is_ok_and(|found| found.is_none_or(|found| found.body != upload.body))
+        };
+        if outcome.is_err() && is_not_there() {
+            drop(draft);
+        } else {
+            draft.kept();
+        }
+        outcome
     }
 
     fn stored(&self, size: u64) -> Option<u64> {
