@@ -242,6 +242,8 @@ mod tests {
                 keep: false,
                 iterations: None,
                 warmup_ns: 5,
+                secret: None,
+                guest: None,
                 server_counters: false,
             },
             asked: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! `fathom load`: one object or HTTP workload, with virtual users or an arrival rate.
 
 pub(crate) mod arm;
+mod keys;
 mod knee;
 mod options;
 

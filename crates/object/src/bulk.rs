@@ -1,6 +1,8 @@
 //! Setup and teardown: the bucket, the objects that the load needs, and their removal. Counted
 //! apart, never in the load's numbers.
 
+mod login;
+
 use crate::LoadError;
 use crate::client::Client;
 use crate::connection::{HttpVersion, NO_HTTP2, Peer, Stream};
@@ -38,6 +40,8 @@ pub(crate) struct Done<T = Object> {
     pub(crate) measured: Measurements,
     /// Those that were not reached, or failed.
     pub(crate) undone: Vec<T>,
+    /// Those that were done, as the server names them.
+    pub(crate) named: Vec<Object>,
     pub(crate) first: Option<Failure>,
 }
 
@@ -200,6 +204,7 @@ impl Bulk {
         let done = Rc::new(Cell::new(0_u64));
         let undone: Rc<RefCell<Vec<T>>> = Rc::default();
         let first: Rc<RefCell<Option<Failure>>> = Rc::default();
+        let named: Rc<RefCell<Vec<Object>>> = Rc::default();
         let objects: Rc<[T]> = items.into();
         let local = LocalSet::new();
         local.block_on(&self.runtime, async {
@@ -212,12 +217,18 @@ impl Bulk {
                     Rc::clone(&undone),
                 );
                 let (first, objects) = (Rc::clone(&first), Rc::clone(&objects));
+                let named = Rc::clone(&named);
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut client = Client::new(&thread, u32::try_from(index).unwrap_or(0));
                     while let Some(object) = objects.get(next.replace(next.get() + 1)) {
                         let result = client.call(call, about(object), false, None).await;
                         done.set(done.get() + 1);
-                        let Err(failure) = result else { continue };
+                        let Err(failure) = result else {
+                            let done = about(object).object;
+                            let done = done.map(|object| client.named(object));
+                            named.borrow_mut().extend(done);
+                            continue;
+                        };
                         if !(call.request().removes && is_gone(&failure)) {
                             undone.borrow_mut().push(object.clone());
                             first.borrow_mut().get_or_insert(failure);
@@ -241,6 +252,7 @@ impl Bulk {
         Done {
             measured: thread.ledger.live.snapshot(),
             undone,
+            named: named.take(),
             first: first.take(),
         }
     }

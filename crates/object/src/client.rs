@@ -4,6 +4,7 @@
 //! vectored write, straight from the pool of payload; the response is read into one buffer a thread
 //! and judged as it arrives.
 
+mod head;
 mod uncounted;
 
 use crate::connection::Stream;
@@ -11,20 +12,18 @@ use crate::exchange::{Body, Outgoing, Take, receive, send};
 use crate::failure::{Failure, FailureKind};
 use crate::http2::{Line, Parts};
 use crate::ledger::{Ledger, Moments, add};
-use crate::payload::ObjectRange;
+use crate::payload::{GivenName, Object, ObjectRange};
 use crate::settings::Thread;
-use crate::sign::{EMPTY, Signed, Signer, UNSIGNED, digest};
-use crate::verbs::{About, Call, Carries, CountedBytes, GoodAnswer, RequestKind, TakenBody};
+use crate::sign::Signer;
+use crate::verbs::{About, Call, CountedBytes, GoodAnswer, RequestKind, TakenBody, share};
 use crate::wire::{Expect, Response};
-use std::io::Write;
+use head::content;
 use std::rc::Rc;
 use std::time::Duration;
 use sys::Clock;
-use units::lossless::to_u64;
 
 /// First and longest pause after a failure to reach the server.
 const BACKOFF_NS: (u64, u64) = (10_000_000, 1_000_000_000);
-const BOUNDARY: &str = "----fathom-form-boundary-7d0c2b5e9a";
 
 pub(crate) struct Client {
     pub(crate) thread: Rc<Thread>,
@@ -41,6 +40,8 @@ pub(crate) struct Client {
     header: Vec<u8>,
     response: Response,
     body: Body,
+    /// By which name the server knows what was put up last.
+    given: Option<GivenName>,
     failures_in_a_row: u32,
     /// When the turn began or was due, which decides whether its requests are of the warm-up.
     pub(crate) turn_at: u64,
@@ -62,6 +63,7 @@ impl Client {
             header: Vec::new(),
             response: Response::new(),
             body: Body::default(),
+            given: None,
             failures_in_a_row: 0,
             turn_at: 0,
         }
@@ -78,12 +80,9 @@ impl Client {
     ) -> Result<u64, Failure> {
         let thread = Rc::clone(&self.thread);
         let settings = &thread.settings;
-        let request = call.request();
-        let take = match (request.takes, about.object) {
-            (TakenBody::Object, Some(object)) if verify => Take::Verify(object),
-            (TakenBody::Text, _) => Take::Collect,
-            (TakenBody::Nothing | TakenBody::Object, _) => Take::Discard,
-        };
+        let request = call.on(&settings.service);
+        self.given = None;
+        let take = taken(request, about.object.filter(|_| verify));
         let mut tries = 0;
         let prepared = settings.clock.now();
         self.prepare(request, &about, prepared);
@@ -102,6 +101,9 @@ impl Client {
             let failure = match self.attempt(ledger, request, &about, take, issued).await {
                 Ok(moments) => {
                     self.failures_in_a_row = 0;
+                    if request.takes == TakenBody::Name {
+                        self.given = share::name_of(&self.body.collected);
+                    }
                     let bytes = match request.counts {
                         CountedBytes::Nothing => 0,
                         CountedBytes::Sent => about.length,
@@ -166,6 +168,11 @@ impl Client {
         self.response.received
     }
 
+    /// An object under the name that the last answer gave it, if that gave one.
+    pub(crate) fn named(&self, object: Object) -> Object {
+        self.given.map_or(object, |given| object.named(given))
+    }
+
     pub(crate) fn etag(&self) -> &[u8] {
         &self.response.etag
     }
@@ -176,101 +183,6 @@ impl Client {
             let pause = BACKOFF_NS.0 << (self.failures_in_a_row - 1).min(10);
             tokio::time::sleep(Duration::from_nanos(pause.min(BACKOFF_NS.1))).await;
         }
-    }
-
-    /// Writes path, query, head and tail, signed.
-    fn prepare(&mut self, request: &RequestKind, about: &About<'_>, now: u64) {
-        let thread = Rc::clone(&self.thread);
-        let settings = &thread.settings;
-        self.path.clear();
-        self.query.clear();
-        self.tail.clear();
-        (request.path)(settings, about, &mut self.path);
-        (request.query)(settings, about, &mut self.query);
-        let range = content(request, about);
-        self.header.clear();
-        let header = request.header.map(|(name, write)| {
-            write(settings, about, &mut self.header);
-            name
-        });
-        let mut form = String::new();
-        if request.carries == Carries::Form {
-            form = format!(
-                "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{}\"; filename=\"{}-{}\"\r\ncontent-type: application/octet-stream\r\n\r\n",
-                settings.field, range.object.owner, range.object.number
-            );
-            self.tail
-                .extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
-        }
-        self.tail.extend_from_slice(about.text);
-        let total = to_u64(form.len()) + range.length + to_u64(self.tail.len());
-        self.write_head(request.method, total, range, header, now);
-        if request.carries == Carries::Form {
-            self.head.truncate(self.head.len() - 2);
-            let _infallible = write!(
-                self.head,
-                "content-type: multipart/form-data; boundary={BOUNDARY}\r\n\r\n{form}"
-            );
-        }
-    }
-
-    /// Writes the head of a request with `total` bytes of body, and the header of this name whose
-    /// value is prepared.
-    fn write_head(
-        &mut self,
-        method: &str,
-        total: u64,
-        range: ObjectRange,
-        header: Option<&'static str>,
-        now: u64,
-    ) {
-        let settings = &self.thread.settings;
-        let peer = &self.thread.peers[self.peer];
-        self.head.clear();
-        let head = &mut self.head;
-        for part in [method.as_bytes(), b" ", &self.path] {
-            head.extend_from_slice(part);
-        }
-        if !self.query.is_empty() {
-            head.push(b'?');
-            head.extend_from_slice(&self.query);
-        }
-        for part in [b" HTTP/1.1\r\nhost: ", peer.authority.as_bytes(), b"\r\n"] {
-            head.extend_from_slice(part);
-        }
-        let header = header.map(|name| (name, self.header.as_slice()));
-        if let Some(signer) = &mut self.signer {
-            let payload = match (total, settings.signs_payload) {
-                (0, true) => *EMPTY,
-                (_, true) => digest(
-                    settings
-                        .payload
-                        .pieces(range.object, range.from, range.length)
-                        .chain([self.tail.as_slice()]),
-                ),
-                (_, false) => *UNSIGNED,
-            };
-            let request = Signed {
-                method,
-                path: &self.path,
-                query: &self.query,
-                host: &peer.authority,
-                payload: &payload,
-                further: header.as_slice(),
-            };
-            signer.sign(settings.epoch + now / 1_000_000_000, &request, head);
-        } else if let Some((name, value)) = header {
-            for part in [name.as_bytes(), b": ", value, b"\r\n"] {
-                head.extend_from_slice(part);
-            }
-        }
-        if total > 0 || matches!(method, "PUT" | "POST") {
-            let _infallible = write!(head, "content-length: {total}\r\n");
-        }
-        if settings.closes {
-            head.extend_from_slice(b"connection: close\r\n");
-        }
-        head.extend_from_slice(b"\r\n");
     }
 
     /// One try, from the connection to the judgement of the answer.
@@ -415,14 +327,11 @@ impl Client {
     }
 }
 
-/// What a request carries of an object.
-fn content(request: &RequestKind, about: &About<'_>) -> ObjectRange {
-    match (request.carries, about.object) {
-        (Carries::Object | Carries::Form, Some(object)) => ObjectRange {
-            object,
-            from: about.from,
-            length: about.length,
-        },
-        (Carries::Text | Carries::Object | Carries::Form, _) => ObjectRange::empty(),
+/// What becomes of the body of an answer, with the object that it must be, if one.
+fn taken(request: &RequestKind, verified: Option<Object>) -> Take {
+    match (request.takes, verified) {
+        (TakenBody::Object, Some(object)) => Take::Verify(object),
+        (TakenBody::Text | TakenBody::Name, _) => Take::Collect,
+        (TakenBody::Nothing | TakenBody::Object, _) => Take::Discard,
     }
 }

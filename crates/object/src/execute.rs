@@ -15,8 +15,8 @@ use crate::verbs::Call;
 use crate::worker::{self, Live, Shared, ThreadReport};
 use host::{Context, Counted, Event, Observation, Participant, Session, Watch};
 use record::{LiveCounters, Measurements, Record};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 use sys::{Clock, MachineClock, Usage, clock::wall_time};
@@ -100,8 +100,11 @@ impl Setup {
             .map_err(|e| LoadError::Target(format!("no runtime: {e}")))?;
         let notices = bulk.find_servers(match &plan.target.service {
             Service::S3 { bucket } => Some(bucket),
-            Service::Http { .. } => None,
+            Service::Http { .. } | Service::Share => None,
         })?;
+        if let Some(secret) = plan.secret.as_ref().filter(|_| plan.target.is_share()) {
+            bulk.log_in(secret.text())?;
+        }
         let (measured, keep) = (Measurements::default(), plan.keep);
         let mut setup = Self {
             settings,
@@ -113,8 +116,8 @@ impl Setup {
             keep,
             runs: 0,
         };
-        let all = Arc::clone(&setup.seeds);
-        if let Err(error) = setup.put(&all.objects, watch) {
+        let all = setup.seeds.objects.clone();
+        if let Err(error) = setup.put(&all, watch) {
             setup.remove(&mut Record::default());
             return Err(error);
         }
@@ -132,6 +135,8 @@ impl Setup {
             watch.on(&Event::Preparing { done, to_do: bytes });
         });
         self.measured.merge(&done.measured);
+        let seeds = Arc::get_mut(&mut self.seeds);
+        seeds.expect("no load is under way").rename(&done.named);
         if stopped() {
             return Err(LoadError::Interrupted);
         }
@@ -158,9 +163,9 @@ impl Setup {
         plan.check()?;
         if self.runs > 0 {
             self.measured = Measurements::default();
-            let seeds = Arc::clone(&self.seeds);
-            self.put(seeds.taken(), watch)?;
-            seeds.give_back();
+            let taken = self.seeds.taken().to_vec();
+            self.put(&taken, watch)?;
+            self.seeds.give_back();
         }
         let seen = plan.server_counters.then(|| self.bulk.seen()).flatten();
         let session = Session::open(context, 1, watch);
@@ -168,7 +173,7 @@ impl Setup {
         let ended = self.measure(plan, session.part(0));
         let server = seen.and_then(|before| self.bulk.seen_since(&before));
         self.runs += 1;
-        let left = Remains::of(&ended.reports);
+        let left = Remains::of(&ended.reports, &self.settings.service);
         let mut record = account::completed(record, plan, self, ended, server);
         session.close(std::slice::from_mut(&mut record));
         account::judge(plan, &mut record);
@@ -243,12 +248,12 @@ struct Remains {
 }
 
 impl Remains {
-    fn of(reports: &[ThreadReport]) -> Self {
+    /// Where the server names objects, one without a name is not there as far as anybody knows.
+    fn of(reports: &[ThreadReport], service: &Service) -> Self {
+        let is_named = |object: &Object| *service != Service::Share || !object.given.is_empty();
+        let objects = reports.iter().flat_map(|done| done.objects.iter().copied());
         Self {
-            objects: reports
-                .iter()
-                .flat_map(|done| done.objects.iter().copied())
-                .collect(),
+            objects: objects.filter(is_named).collect(),
             uploads: reports
                 .iter()
                 .flat_map(|done| done.uploads.iter().cloned())
@@ -269,6 +274,8 @@ fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
     LoadSettings {
         service: plan.target.service.clone(),
         credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
+        cookie: OnceLock::new(),
+        guest: plan.guest.clone().unwrap_or_default(),
         signs_payload: signs_payload(&plan.scenario),
         closes: plan.new_connections,
         version: plan.version,
@@ -277,12 +284,7 @@ fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
         root,
         separator,
         prefixes: plan.scenario.prefixes,
-        field: plan
-            .scenario
-            .steps
-            .iter()
-            .find(|step| step.kind.verb().has_option("field"))
-            .map_or_else(String::new, |step| step.field.clone()),
+        field: plan.field(),
         payload: Payload::new(plan.scenario.data, plan.seed),
         clock,
         epoch: since_1970

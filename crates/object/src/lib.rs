@@ -48,7 +48,7 @@ pub use connection::{HttpVersion, Trust};
 pub use error::LoadError;
 pub use execute::{Setup, execute};
 pub use payload::ObjectData;
-pub use plan::LoadPlan;
+pub use plan::{LoadPlan, ShareSecret};
 pub use ramp::{Leg, Ramp, Spacing};
 pub use scenario::{
     Adjustments, Arrivals, Follow, KeyChoice, ObjectSet, ObjectSizes, ObjectSource, PayloadMode,

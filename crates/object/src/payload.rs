@@ -48,6 +48,35 @@ pub(crate) struct Object {
     pub(crate) size: u64,
     /// What it holds: by its own identity, or by that of the object of which it is a copy.
     content: u64,
+    /// Where the server names objects.
+    pub(crate) given: GivenName,
+}
+
+/// A name that a server gave an object; empty where ours stands or none is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GivenName([u8; 24]);
+
+impl GivenName {
+    /// A name that can stand in an address as it is; `None` of any other.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let mut out = Self::default();
+        let room = out
+            .0
+            .get_mut(..name.len())
+            .filter(|room| !room.is_empty())?;
+        room.copy_from_slice(name.as_bytes());
+        name.bytes().all(is_plain).then_some(out)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        &self.0[..end.unwrap_or(self.0.len())]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes().is_empty()
+    }
 }
 
 impl Object {
@@ -61,6 +90,7 @@ impl Object {
             number,
             size,
             content: split_mix(number ^ split_mix(u64::from(owner))),
+            given: GivenName::default(),
         }
     }
 
@@ -69,8 +99,14 @@ impl Object {
         Self {
             owner,
             number,
+            given: GivenName::default(),
             ..self
         }
+    }
+
+    /// The same object under the name that the server gave it.
+    pub(crate) fn named(self, given: GivenName) -> Self {
+        Self { given, ..self }
     }
 }
 
@@ -201,6 +237,18 @@ mod tests {
         got[7777] ^= 1;
         assert_eq!(payload.first_wrong(object, 0, &got), Some(7777));
         assert_eq!(payload.first_wrong(object, 7000, &got[7000..]), Some(7777));
+    }
+
+    #[test]
+    fn a_given_name_is_one_that_an_address_can_hold() {
+        let longest = "x".repeat(24);
+        for name in ["a", "abcDEF2345", "a-b_c", &longest] {
+            assert_eq!(GivenName::parse(name).unwrap().bytes(), name.as_bytes());
+        }
+        for name in ["", "a/b", "a b", "\u{e4}", "a\0", &"x".repeat(25)] {
+            assert_eq!(GivenName::parse(name), None, "{name:?}");
+        }
+        assert!(GivenName::default().is_empty());
     }
 
     #[test]

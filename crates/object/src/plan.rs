@@ -5,7 +5,7 @@ use crate::connection::{HttpVersion, Trust};
 use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
-use crate::verbs::Services;
+use crate::verbs::{Call, Services};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
@@ -16,6 +16,10 @@ pub struct LoadPlan {
     pub target: LoadTarget,
     /// Needed for S3.
     pub credentials: Option<Credentials>,
+    /// Needed for a file share.
+    pub secret: Option<ShareSecret>,
+    /// The guest link of a file share by which files are posted.
+    pub guest: Option<String>,
     pub trust: Trust,
     pub threads: u32,
     /// A request that takes longer has failed.
@@ -35,6 +39,27 @@ pub struct LoadPlan {
     /// Whether the server is asked for its own counters, before the load and after it: one request
     /// each.
     pub server_counters: bool,
+}
+
+/// The secret of a file share, which is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ShareSecret(String);
+
+impl ShareSecret {
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for ShareSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ShareSecret(…)")
+    }
 }
 
 impl LoadPlan {
@@ -68,10 +93,49 @@ impl LoadPlan {
                 "an S3 target needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into(),
             );
         }
+        self.check_share()?;
         self.scenario
             .steps
             .iter()
             .try_for_each(|step| self.check_step(step))
+    }
+
+    /// Whether what belongs to a file share is there, and nowhere else.
+    fn check_share(&self) -> Result<(), LoadError> {
+        let refuse = |text: &str| Err(LoadError::asked(text));
+        let is_share = self.target.is_share();
+        let posts = self.scenario.calls().contains(&Call::Post);
+        match (&self.guest, is_share && posts) {
+            (None, true) => {
+                return refuse(
+                    "post puts files up by a guest link of the share: give --guest LINK",
+                );
+            }
+            (Some(_), false) => {
+                return refuse("--guest is of a share (share+http://…) that files are posted to");
+            }
+            (Some(guest), true) if crate::payload::GivenName::parse(guest).is_none() => {
+                return refuse("--guest is the last part of a guest link's address alone");
+            }
+            (Some(_), true) | (None, false) => {}
+        }
+        if is_share && self.secret.is_none() {
+            return refuse("a share needs its secret: set PS_SHARED_SECRET");
+        }
+        if is_share && self.version != HttpVersion::One {
+            return refuse("a share is loaded over HTTP/1.1; leave --http2 out");
+        }
+        Ok(())
+    }
+
+    /// Under which name a form has its file.
+    pub(crate) fn field(&self) -> String {
+        if self.target.is_share() {
+            return "file".to_owned();
+        }
+        let mut steps = self.scenario.steps.iter();
+        let posting = steps.find(|step| step.kind.verb().has_option("field"));
+        posting.map_or_else(String::new, |step| step.field.clone())
     }
 
     /// Whether users, endpoints and connections go together.
@@ -104,6 +168,17 @@ impl LoadPlan {
     /// Whether the target has what a step does.
     fn check_step(&self, step: &UserStep) -> Result<(), LoadError> {
         let (verb, target) = (step.kind.verb(), self.target.text());
+        let follows = step.then.iter().map(|follow| follow.kind);
+        let mut kinds = follows.chain([step.kind]);
+        if self.target.is_share() {
+            return match kinds.find(|kind| !kind.verb().works_on_a_share()) {
+                Some(kind) => Err(LoadError::Asked(format!(
+                    "a file share has no {}; the target is {target}",
+                    kind.word()
+                ))),
+                None => (verb.check)(step).map_err(LoadError::asked),
+            };
+        }
         let (of, is) = match (verb.services, self.target.is_s3()) {
             (Services::S3, false) => ("S3", "plain HTTP"),
             (Services::Http, true) => ("plain HTTP", "S3"),
@@ -221,6 +296,8 @@ mod tests {
                 session_token: None,
                 region: "us-east-1".into(),
             }),
+            secret: None,
+            guest: None,
             trust: Trust::Public,
             threads: 4,
             timeout_ns: 1_000_000_000,
@@ -261,6 +338,48 @@ mod tests {
                 .contains("AWS_ACCESS_KEY_ID")
         );
         assert!(plan("mixed", s3).check().is_ok());
+    }
+
+    #[test]
+    fn a_share_needs_its_secret_and_has_what_it_has() {
+        let on_share = |preset: &str, secret: Option<&str>, guest: Option<&str>| {
+            let plan = LoadPlan {
+                secret: secret.map(|secret| ShareSecret::new(secret.into())),
+                guest: guest.map(str::to_owned),
+                ..plan(preset, "share+http://h:1")
+            };
+            assert!(!format!("{plan:?}").contains("verysecret"));
+            plan.check().map_err(|error| error.to_string())
+        };
+        for preset in [
+            "put",
+            "get",
+            "upload",
+            "download",
+            "mixed",
+            "delete",
+            "stat",
+            "list",
+            "put-get-verify",
+        ] {
+            assert_eq!(
+                on_share(preset, Some("verysecret"), None),
+                Ok(()),
+                "{preset}"
+            );
+        }
+        assert_eq!(on_share("post", Some("verysecret"), Some("abc")), Ok(()));
+        for (preset, secret, guest, told) in [
+            ("put", None, None, "PS_SHARED_SECRET"),
+            ("post", Some("s"), None, "--guest"),
+            ("put", Some("s"), Some("abc"), "--guest"),
+            ("post", Some("s"), Some("http://h/g/abc"), "last part"),
+            ("multipart", Some("s"), None, "has no multipart"),
+            ("copy", Some("s"), None, "has no copy"),
+        ] {
+            let error = on_share(preset, secret, guest).unwrap_err();
+            assert!(error.contains(told), "{preset}: {error}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::target::Service;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use sys::MachineClock;
 
@@ -19,6 +19,10 @@ const READ_BYTES: usize = 256 << 10;
 pub(crate) struct LoadSettings {
     pub(crate) service: Service,
     pub(crate) credentials: Option<Credentials>,
+    /// What a share gave whoever logged in, as the header of each request has it.
+    pub(crate) cookie: OnceLock<Vec<u8>>,
+    /// The guest link that files are posted by.
+    pub(crate) guest: String,
     pub(crate) signs_payload: bool,
     pub(crate) closes: bool,
     pub(crate) version: HttpVersion,
@@ -144,6 +148,7 @@ impl LoadSettings {
         match &self.service {
             Service::S3 { bucket } => format!("/{bucket}"),
             Service::Http { path } => path.clone(),
+            Service::Share => String::new(),
         }
     }
 }

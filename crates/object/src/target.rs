@@ -1,4 +1,5 @@
-//! Where a load goes: `s3://BUCKET@http://HOST:PORT[,http://HOST:PORT…]`, or `http://HOST:PORT/path`.
+//! Where a load goes: `s3://BUCKET@http://HOST:PORT[,http://HOST:PORT…]`, `http://HOST:PORT/path`, or
+//! `share+http://HOST:PORT`.
 
 use crate::LoadError;
 
@@ -21,6 +22,8 @@ pub(crate) enum Service {
     Http {
         path: String,
     },
+    /// A file share, which names what is put up.
+    Share,
 }
 
 /// A parsed target.
@@ -39,7 +42,7 @@ impl LoadTarget {
     pub fn parse(text: &str) -> Result<Self, LoadError> {
         let refused = |why: &str| {
             LoadError::asked(format!(
-                "target {text:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload"
+                "target {text:?}: {why}; examples: s3://bucket@http://127.0.0.1:9000, s3://bucket@https://a:9000,https://b:9000, http://127.0.0.1:8080/upload, share+http://127.0.0.1:4001"
             ))
         };
         let (service, urls) = if let Some(rest) = text.strip_prefix("s3://") {
@@ -59,6 +62,8 @@ impl LoadTarget {
                 },
                 urls,
             )
+        } else if let Some(url) = text.strip_prefix("share+") {
+            (Service::Share, url)
         } else {
             (
                 Service::Http {
@@ -83,6 +88,10 @@ impl LoadTarget {
                 return Err(refused("an S3 endpoint has no path"));
             }
             Service::S3 { bucket } => Service::S3 { bucket },
+            Service::Share if !path.is_empty() || endpoints.len() > 1 => {
+                return Err(refused("a share is one server, without a path"));
+            }
+            Service::Share => Service::Share,
             Service::Http { .. }
                 if path
                     .bytes()
@@ -107,10 +116,20 @@ impl LoadTarget {
         matches!(self.service, Service::S3 { .. })
     }
 
-    /// `s3` or `http`.
+    /// Whether it is a file share.
+    #[must_use]
+    pub fn is_share(&self) -> bool {
+        self.service == Service::Share
+    }
+
+    /// `s3`, `http` or `share`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        if self.is_s3() { "s3" } else { "http" }
+        match self.service {
+            Service::S3 { .. } => "s3",
+            Service::Http { .. } => "http",
+            Service::Share => "share",
+        }
     }
 
     /// How many servers it names.
@@ -212,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_one_server() {
+        let target = LoadTarget::parse("share+https://h:8443/").unwrap();
+        assert!(target.is_share() && target.endpoints[0].is_tls);
+        assert_eq!(
+            (target.kind(), target.text()),
+            ("share", "share+https://h:8443/")
+        );
+    }
+
+    #[test]
     fn what_is_no_target_is_refused_with_an_example() {
         for text in [
             "",
@@ -228,6 +257,9 @@ mod tests {
             "http://h/a?b=c",
             "http://h:1/a,http://h:2/b",
             "http:///x",
+            "share+http://h:1/path",
+            "share+http://h:1,http://h:2",
+            "share+h:1",
         ] {
             let error = LoadTarget::parse(text).unwrap_err();
             assert!(

@@ -78,6 +78,16 @@ impl SeedSet {
             .min(self.objects.len())
     }
 
+    /// Seeds under the names that the server gave them.
+    pub(crate) fn rename(&mut self, named: &[Object]) {
+        for object in named {
+            let place = usize::try_from(object.number).ok();
+            if let Some(seed) = place.and_then(|place| self.objects.get_mut(place)) {
+                *seed = *object;
+            }
+        }
+    }
+
     /// Those that a DELETE has taken.
     pub(crate) fn taken(&self) -> &[Object] {
         &self.objects[..self.count_taken()]
@@ -196,7 +206,7 @@ impl User {
             None if uses == Uses::Target => self.client.received(),
             object => object.map_or(0, |object| object.size),
         };
-        if let (Ok(()), Some(object)) = (done, about.object) {
+        if let Ok(Some(object)) = done {
             self.follow(step, object, verify).await;
         }
         Turn::Done {
@@ -225,8 +235,9 @@ impl User {
             .map(drop)
     }
 
-    /// Does what a task says, and remembers what is on the server after it.
-    async fn perform(&mut self, task: &Task<'_>) -> Result<(), Failure> {
+    /// Does what a task says, and remembers what is on the server after it; the object that it was
+    /// about, as the server names it.
+    async fn perform(&mut self, task: &Task<'_>) -> Result<Option<Object>, Failure> {
         let uses = task.kind.verb().uses;
         let changed = task
             .about
@@ -234,16 +245,17 @@ impl User {
             .filter(|_| uses.makes_object() || uses == Uses::Removed);
         self.owned.borrow_mut().pending = changed;
         let result = verbs::perform(self, task).await;
+        let object = task.about.object.map(|object| self.client.named(object));
         let mut owned = self.owned.borrow_mut();
         owned.pending = None;
         match (&result, changed) {
-            (Ok(()), Some(object)) if uses.makes_object() => owned.live.push_back(object),
+            (Ok(()), Some(_)) if uses.makes_object() => owned.live.extend(object),
             (Err(_), Some(object)) => owned.doubtful.push(object),
             (Ok(()), None) if uses == Uses::Posted => owned.posted += 1,
             (Ok(()) | Err(_), _) => {}
         }
         drop(owned);
-        result
+        result.map(|()| object)
     }
 
     async fn follow(&mut self, step: &UserStep, object: Object, verify: bool) {

@@ -16,6 +16,7 @@ mod list;
 mod multipart;
 mod post;
 mod put;
+pub(crate) mod share;
 
 use crate::failure::{Failure, FailureKind};
 use crate::payload::Object;
@@ -268,6 +269,8 @@ pub(crate) enum TakenBody {
     Nothing,
     /// It is kept.
     Text,
+    /// It is kept, and says by which name the server knows the object.
+    Name,
     /// It is the object, which may be verified.
     Object,
 }
@@ -373,6 +376,7 @@ fn path_of_target(settings: &LoadSettings, _: &About<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(bucket.as_bytes());
         }
         Service::Http { path } => out.extend_from_slice(path.as_bytes()),
+        Service::Share => {}
     }
     if out.is_empty() {
         out.push(b'/');

@@ -41,6 +41,8 @@ pub(crate) struct Response {
     /// As the head states it.
     pub(crate) length: Option<u64>,
     pub(crate) etag: Vec<u8>,
+    /// The first cookie that is set, without what is said of it.
+    pub(crate) cookie: Vec<u8>,
     /// Whether the server will take no further request.
     pub(crate) closes: bool,
     /// Bytes of the body so far.
@@ -56,6 +58,7 @@ impl Response {
             status: 0,
             length: None,
             etag: Vec::new(),
+            cookie: Vec::new(),
             closes: false,
             received: 0,
         }
@@ -65,6 +68,7 @@ impl Response {
     pub(crate) fn begin(&mut self, expect: Expect) {
         self.partial.clear();
         self.etag.clear();
+        self.cookie.clear();
         (
             self.state,
             self.expect,
@@ -234,6 +238,9 @@ impl Response {
                 self.closes |= header.value.eq_ignore_ascii_case(b"close");
             } else if is("etag") {
                 self.etag.extend_from_slice(header.value);
+            } else if is("set-cookie") && self.cookie.is_empty() {
+                let pair = header.value.split(|byte| *byte == b';').next();
+                self.cookie.extend_from_slice(pair.unwrap_or_default());
             }
         }
         self.state = match (self.expect, self.status, is_chunked, self.length) {

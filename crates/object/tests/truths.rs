@@ -41,6 +41,8 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
         keep: false,
         iterations: None,
         warmup_ns: 0,
+        secret: None,
+        guest: None,
         server_counters: false,
     }
 }

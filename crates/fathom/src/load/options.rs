@@ -1,5 +1,6 @@
 //! The command line of a load.
 
+use super::keys::{credentials, secret};
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -10,8 +11,8 @@ use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use object::{
-    Adjustments, Credentials, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData,
-    ObjectSizes, PayloadMode, Scenario, Spacing, Trust, parse_stages,
+    Adjustments, HttpVersion, KeyChoice, LoadError, LoadPlan, LoadTarget, ObjectData, ObjectSizes,
+    PayloadMode, Scenario, Spacing, Trust, parse_stages,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,13 +28,14 @@ Examples:
   fathom load fetch --target http://127.0.0.1:8080/index.html --users 8 --duration 10s
   fathom load --print-scenario mixed > mine.toml; fathom load mine.toml --target …
 
-Keys of an S3 target: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION; they are neither shown nor recorded.
+Keys of an S3 target: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION; of a
+file share (share+http://HOST:PORT) PS_SHARED_SECRET; they are neither shown nor recorded.
 A load makes its bucket and objects where they are missing, and removes at the end what it made.
 
 Exit codes: 0 ok, 1 the load failed, 2 usage, 3 a threshold missed, 5 incomplete, 129, 130 or 143 stopped by a signal";
 
 /// Flags with a value: name, what it is, and what it does.
-const VALUES: [(&str, &str, &str); 22] = [
+const VALUES: [(&str, &str, &str); 23] = [
     (
         "scale",
         "FACTOR",
@@ -81,6 +83,11 @@ const VALUES: [(&str, &str, &str); 22] = [
         "Of what is written, and of objects made before: 4KiB, 1KiB/50:1MiB/50, 4KiB-64KiB, lognormal(64KiB,1.5)",
     ),
     ("seeds", "N", "Objects made before the load"),
+    (
+        "guest",
+        "LINK",
+        "Of a file share: the guest link by which `post` puts files up",
+    ),
     (
         "keys",
         "LAW",
@@ -273,12 +280,14 @@ pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
     let cpus =
         std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(1));
     let threads = number(matches, "threads")?.unwrap_or_else(|| (cpus / 2).max(1));
-    let is_s3 = target.is_s3();
+    let has_counters = target.is_s3() || target.is_share();
     let version = version(matches, &scenario, &target, threads)?;
     Ok(LoadPlan {
         scenario,
         target,
         credentials: credentials()?,
+        secret: secret(),
+        guest: matches.get_one::<String>("guest").cloned(),
         trust,
         threads,
         timeout_ns: time(matches, "timeout")?.unwrap_or(60_000_000_000),
@@ -289,7 +298,7 @@ pub(super) fn plan(matches: &ArgMatches) -> Result<LoadPlan, LoadError> {
         keep: matches.get_flag("keep"),
         iterations: number(matches, "iterations")?,
         warmup_ns: time(matches, "warmup")?.unwrap_or(0),
-        server_counters: is_s3,
+        server_counters: has_counters,
     })
 }
 
@@ -397,43 +406,6 @@ pub(super) fn spacing(matches: &ArgMatches) -> Result<Option<Spacing>, LoadError
         Some(other) => Err(LoadError::Asked(format!(
             "--arrival {other:?} is not one of poisson, constant"
         ))),
-    }
-}
-
-/// Keys from the environment; none where neither is set.
-fn credentials() -> Result<Option<Credentials>, LoadError> {
-    let read = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
-    match (read("AWS_ACCESS_KEY_ID"), read("AWS_SECRET_ACCESS_KEY")) {
-        (None, None) => Ok(None),
-        (Some(access_key), Some(secret_key)) => {
-            let printable = |text: &str| text.bytes().all(|byte| (33..127).contains(&byte));
-            let session_token = read("AWS_SESSION_TOKEN");
-            let region = read("AWS_REGION")
-                .or_else(|| read("AWS_DEFAULT_REGION"))
-                .unwrap_or_else(|| "us-east-1".into());
-            let all = [
-                Some(access_key.as_str()),
-                session_token.as_deref(),
-                Some(region.as_str()),
-            ];
-            if !all.into_iter().flatten().all(printable) {
-                return Err(LoadError::Asked(
-                    "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN or AWS_REGION holds blanks or control characters".into(),
-                ));
-            }
-            Ok(Some(Credentials {
-                access_key,
-                secret_key,
-                session_token,
-                region,
-            }))
-        }
-        (Some(_), None) => Err(LoadError::Asked(
-            "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not; set both".into(),
-        )),
-        (None, Some(_)) => Err(LoadError::Asked(
-            "AWS_SECRET_ACCESS_KEY is set and AWS_ACCESS_KEY_ID is not; set both".into(),
-        )),
     }
 }
 

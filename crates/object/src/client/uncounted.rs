@@ -18,6 +18,19 @@ impl Client {
         Ok((self.response.status, code))
     }
 
+    /// Shows a share its secret; the cookie that it gives for it. Errors: also where it gives none.
+    pub(crate) async fn log_in(&mut self, secret: &str) -> Result<Vec<u8>, Failure> {
+        let said = serde_json::json!({ "sharedSecretKey": secret }).to_string();
+        self.tail.clear();
+        self.tail.extend_from_slice(said.as_bytes());
+        self.say("POST", ("/api/auth", ""), Take::Collect).await?;
+        match (self.response.status, self.response.cookie.is_empty()) {
+            (200..=299, false) => Ok(self.response.cookie.clone()),
+            (200..=299, true) => Err(Failure::new(FailureKind::Content, "no cookie was set")),
+            (status, _) => Err(Failure::status(status, &self.body.collected)),
+        }
+    }
+
     /// The body of a page that is no object of the load, in setup and teardown.
     pub(crate) async fn page(&mut self, path: &str, query: &str) -> Result<Vec<u8>, Failure> {
         self.plain("GET", (path, query), Take::Collect).await?;
@@ -27,8 +40,19 @@ impl Client {
         }
     }
 
-    /// A request that is not counted; the query is encoded, and its names are in order.
     async fn plain(
+        &mut self,
+        method: &str,
+        address: (&str, &str),
+        take: Take,
+    ) -> Result<(), Failure> {
+        self.tail.clear();
+        self.say(method, address, take).await
+    }
+
+    /// A request that is not counted, with what is in the tail as JSON; the query is encoded, and
+    /// its names are in order.
+    async fn say(
         &mut self,
         method: &str,
         (path, query): (&str, &str),
@@ -40,10 +64,13 @@ impl Client {
         self.path.extend_from_slice(path.as_bytes());
         self.query.clear();
         self.query.extend_from_slice(query.as_bytes());
-        self.tail.clear();
         let now = settings.clock.now();
         let nothing = ObjectRange::empty();
-        self.write_head(method, 0, nothing, None, now);
+        let header = (!self.tail.is_empty()).then_some("content-type");
+        self.header.clear();
+        self.header.extend_from_slice(b"application/json");
+        let length = units::lossless::to_u64(self.tail.len());
+        self.write_head(method, length, nothing, header, now);
         let result = tokio::time::timeout(
             settings.timeout,
             self.exchange(&thread.ledger, method, nothing, take, now),
