@@ -12,6 +12,7 @@ mod cast;
 mod differences;
 mod ending;
 mod judged;
+mod limits;
 mod pairs;
 mod subject;
 mod windows;
@@ -22,12 +23,13 @@ pub use cast::NoExperiment;
 pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,
 };
+pub use limits::{HeldThreshold, hold_against};
 pub(crate) use subject::is_storage_compared;
 
 use crate::Located;
 use ending::{Allowed, PermittedLooks};
 use judged::{Judgement, judged};
-use pairs::{Block, matched};
+use pairs::{Block, matched, row_of};
 use record::{Quantity, Record, Status};
 use stats::{Estimate, Reason, Verdict, aliased_with_order, fisher_exact};
 use std::collections::BTreeSet;
@@ -276,13 +278,6 @@ fn some(names: &[&str]) -> String {
     } else {
         format!("{shown} and {more} more")
     }
-}
-
-fn row_of(record: &Record) -> &str {
-    record
-        .trial
-        .as_ref()
-        .map_or(record.name.as_str(), |trial| trial.row.as_str())
 }
 
 fn of_row<'a>(records: &[&'a Record], row: &str) -> Vec<&'a Record> {

@@ -21,9 +21,10 @@ use record::figures;
 
 pub use audit::{Located, Rule, SHOWN_PERCENTILES, audit, explain, rules, self_check};
 pub use compare::{
-    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, Interrupted, LoneRow,
-    NoExperiment, Question, RowComparison, Sensitivity, compare, compare_arms, compare_audited,
-    environment_differences, factors_between, workload_differences,
+    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, HeldThreshold,
+    Interrupted, LoneRow, NoExperiment, Question, RowComparison, Sensitivity, compare,
+    compare_arms, compare_audited, environment_differences, factors_between, hold_against,
+    workload_differences,
 };
 pub use effective::Effective;
 pub use finding::{Finding, Severity};

@@ -12,20 +12,18 @@ mod sides;
 mod subject;
 
 use crate::exit::Usage;
-use crate::output::tell;
 use crate::run::{path, switch};
 use analyze::{Question, compare_arms, compare_audited};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::Record;
-use report::Verdicts;
 use std::collections::BTreeSet;
 use std::path::Path;
 use units::Percent;
 
 pub(crate) use cost::{cost_of, seen as seen_by};
 pub(crate) use experiment::{is_decided, judged, of_lab, told};
-pub(crate) use files::{VerdictFiles, gate, verdict_arguments};
+pub(crate) use files::{VerdictFiles, verdict_arguments};
 pub(crate) use progress::Progress;
 
 const AFTER_HELP: &str = "\
@@ -49,7 +47,7 @@ Its rows run exactly --blocks times [default: 10].
 -o writes the verdicts as data (.json), for the summary of a job (.md) or as JUnit (.xml). Slower fails, --fail-on undecided lets
 \"cannot tell\" fail as well.
 
-Exit codes: 0 equivalent, faster, or undecided without --fail-on undecided; 3 slower, or undecided with it; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
+Exit codes: 0 equivalent, faster, or undecided without --fail-on undecided; 3 slower, undecided with it, or a threshold missed; 4 no verdict possible; 1 slots failed; 2 usage; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
     let command = Command::new("compare")
@@ -211,24 +209,22 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         [] => {
             let records = read(&base)?;
             let asked = of_plan(registered(matches, question, &records), &records)?;
-            kinds::check_records(&asked.metric, &records.iter().collect::<Vec<_>>())?;
+            let all: Vec<&Record> = records.iter().collect();
+            let mut asked_of = files.quantities(&asked);
+            asked_of.try_for_each(|of| kinds::check_records(of, &all))?;
             let found = compare_arms(&records, &asked).map_err(|e| Usage(format!("{base}: {e}")))?;
-            tell(&report::arms_text(&found))?;
-            let verdicts = Verdicts::of_arms(&found, records.iter().collect(), gate(matches));
-            files.write(&verdicts)?;
-            Ok(verdicts.outcome().exit_code())
+            files.conclude_arms(&found, &records)
         }
         [candidate] => {
             let sides = [read_side(&base)?, read_side(candidate)?];
             let [a, b] = sides.each_ref().map(|side| side.iter().collect::<Vec<&Record>>());
             let all = [a.as_slice(), &b].concat();
             factors::check(&question.factors, &analyze::factors_between(&a, &b), &all)?;
-            kinds::check_records(&question.metric, &all)?;
+            let mut asked_of = files.quantities(&question);
+            asked_of.try_for_each(|of| kinds::check_records(of, &all))?;
             let (found, findings) = compare_audited(&sides[0], &sides[1], &question);
-            tell(&report::comparison_text(&base, candidate, &found, &findings, sides[0].len() + sides[1].len()))?;
-            let verdicts = Verdicts::of_sides([&base, candidate], &found, &findings, all, gate(matches));
-            files.write(&verdicts)?;
-            Ok(verdicts.outcome().exit_code())
+            let sides = [(base.as_str(), sides[0].as_slice()), (candidate, &sides[1])];
+            files.conclude_sides(sides, &found, &findings)
         }
         [_, _, ..] => Err(Usage(
             "records are compared two files at a time, or one file that holds an experiment; with --run there may be several candidates"

@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches};
-use record::{PlannedQuestion, Preference, Quantity};
+use record::{PlannedQuestion, Preference, Quantity, Threshold};
 
 /// The options.
 pub(crate) fn arguments() -> [Arg; 2] {
@@ -46,4 +46,11 @@ pub(crate) fn asked(matches: &ArgMatches) -> Result<Quantity> {
         return Err(Usage(format!("--better: of {metric} the other is better")).into());
     }
     Ok(metric.preferring(better))
+}
+
+/// The thresholds that were asked for, of a verb that knows them.
+pub(crate) fn thresholds(matches: &ArgMatches) -> Result<Vec<Threshold>> {
+    let texts = matches.try_get_many::<String>("threshold").ok().flatten();
+    let read = |text: &String| Ok(Threshold::parse(text).map_err(|e| Usage(e.to_string()))?);
+    texts.into_iter().flatten().map(read).collect()
 }

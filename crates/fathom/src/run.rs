@@ -162,19 +162,22 @@ const MISSED: i32 = 3;
 fn thresholds(matches: &ArgMatches, stages: &[Stage]) -> Result<Vec<Threshold>> {
     let phases = || stages.iter().flat_map(|stage| &stage.0);
     let done: BTreeSet<&str> = phases().flat_map(|phase| kinds(&phase.workload)).collect();
-    let texts = matches.try_get_many::<String>("threshold").ok().flatten();
-    let read = |text: &String| -> Result<Threshold> {
-        let threshold = Threshold::parse(text).map_err(|error| Usage(error.to_string()))?;
-        match threshold.quantity().operation() {
-            Some(kind) if !done.contains(kind) => Err(Usage(format!(
-                "threshold {text:?}: the run has no operations of the kind {kind:?}; the kinds there are {}",
+    let read = crate::metric::thresholds(matches)?;
+    for threshold in &read {
+        if let Some(kind) = threshold
+            .quantity()
+            .operation()
+            .filter(|kind| !done.contains(kind))
+        {
+            return Err(Usage(format!(
+                "threshold {:?}: the run has no operations of the kind {kind:?}; the kinds there are {}",
+                threshold.text(),
                 done.iter().copied().collect::<Vec<_>>().join(", ")
             ))
-            .into()),
-            Some(_) | None => Ok(threshold),
+            .into());
         }
-    };
-    texts.into_iter().flatten().map(read).collect()
+    }
+    Ok(read)
 }
 
 /// A trial that failed before its clock started is a record too; a command that cannot work is

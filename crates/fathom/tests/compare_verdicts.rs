@@ -124,6 +124,57 @@ fn a_loss_fails_the_gate_in_every_form() {
 }
 
 #[test]
+fn a_threshold_that_a_candidate_misses_fails_the_gate_whatever_the_verdict() {
+    let place = Place::new();
+    let records = place.name("r.jsonl");
+    let (json, markdown, xml) = (
+        place.name("v.json"),
+        place.name("v.md"),
+        place.name("v.xml"),
+    );
+    let limits = ["--threshold", "mean<5ms", "--threshold", "read.mean<10us"];
+    let more = [&limits[..], &["--records", &records]].concat();
+    // The candidate is the faster one.
+    let output = sim(["130us", "100us"], "16M", &more);
+    let said = [
+        "Faster by",
+        "threshold mean<5ms met in run of ",
+        "threshold read.mean<10us missed in run of ",
+        " above the limit (median of 8 runs)",
+    ];
+    assert_ends(&output, 3, &said);
+    let files = ["-o", json.as_str(), "-o", &markdown, "-o", &xml];
+    let again = [&["compare", records.as_str()][..], &limits, &files].concat();
+    assert_ends(&fathom(&again), 3, &said);
+    let found = place.json("v.json");
+    assert_eq!(
+        (&found["outcome"], &found["exit_code"]),
+        (&Value::from("failed"), &Value::from(3))
+    );
+    let results = &found["thresholds"];
+    assert_eq!(
+        (
+            &results[0]["result"]["holds"],
+            &results[1]["result"]["holds"]
+        ),
+        (&Value::from(true), &Value::from(false))
+    );
+    assert_eq!(results[1]["result"]["limit"], 10_000.0);
+    let text = read(&place.path("v.md"));
+    assert!(
+        text.contains("a threshold is missed") && text.contains("- ❌ read.mean&lt;10us missed"),
+        "{text}"
+    );
+    assert!(read(&place.path("v.xml")).contains("tests=\"3\" failures=\"1\" errors=\"0\""));
+    let met = ["compare", records.as_str(), "--threshold", "mean<5ms"];
+    assert_ends(&fathom(&met), 0, &["threshold mean<5ms met"]);
+    let absent = ["compare", records.as_str(), "--threshold", "put.p99<5ms"];
+    assert_ends(&fathom(&absent), 2, &["put"]);
+    let no_limit = ["compare", records.as_str(), "--threshold", "p99<5"];
+    assert_ends(&fathom(&no_limit), 2, &["has no unit; write 50ms or 0.05s"]);
+}
+
+#[test]
 fn cannot_tell_passes_unless_it_was_asked_to_fail() {
     let place = Place::new();
     let (json, xml) = (place.name("v.json"), place.name("v.xml"));

@@ -190,7 +190,12 @@ impl Threshold {
         let has_rates = record.elapsed_ns > 0
             || matches!(self.quantity.unit(), ValueUnit::Whole | ValueUnit::Bytes);
         let none = (is_counted && has_rates).then_some(0.0);
-        let value = self.quantity.of(record).of_any_support().or(none);
+        self.judge_value(self.quantity.of(record).of_any_support().or(none))
+    }
+
+    /// Holds a value in the unit of the quantity against the threshold; none misses.
+    #[must_use]
+    pub fn judge_value(&self, value: Option<f64>) -> ThresholdResult {
         ThresholdResult {
             threshold: self.text.clone(),
             quantity: Some(self.quantity.key()),

@@ -128,7 +128,8 @@ fn section(document: &Document<'_>, section: &Section<'_>) -> Markup {
             }
             @if !section.parts.is_empty() { p id="none" hidden { "No row has such a name." } }
             @for part in &section.parts {
-                article id=(part.id) data-row=[part.row] data-name=(part.title) {
+                @let is_bare = part.blocks.iter().all(|block| matches!(block, Block::Options(..)));
+                article id=(part.id) class=[is_bare.then_some("bare")] data-row=[part.row] data-name=(part.title) {
                     h3 { (name(&part.title)) }
                     (blocks(document, &part.blocks))
                 }

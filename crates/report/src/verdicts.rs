@@ -14,8 +14,8 @@ pub use junit::verdicts_junit;
 pub use markdown::verdicts_markdown;
 
 use analyze::{
-    ArmsComparison, Comparison, ControlCheck, Disagreement, Located, LoneRow, Question,
-    RowComparison,
+    ArmsComparison, Comparison, ControlCheck, Disagreement, HeldThreshold, Located, LoneRow,
+    Question, RowComparison,
 };
 use record::Record;
 use stats::Verdict;
@@ -108,6 +108,7 @@ pub struct Verdicts<'a> {
     left_out: &'a [String],
     records: Vec<&'a Record>,
     gate: Gate,
+    thresholds: Vec<HeldThreshold>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -139,6 +140,7 @@ impl<'a> Verdicts<'a> {
             left_out: &found.left_out,
             records,
             gate,
+            thresholds: Vec::new(),
         }
     }
 
@@ -173,17 +175,39 @@ impl<'a> Verdicts<'a> {
             left_out: &found.left_out,
             records,
             gate,
+            thresholds: Vec::new(),
         }
     }
 
-    /// What all verdicts together mean for the gate: the gravest.
+    /// The same with the thresholds that the candidates were held against.
+    #[must_use]
+    pub fn held_against(self, thresholds: Vec<HeldThreshold>) -> Self {
+        Self { thresholds, ..self }
+    }
+
+    /// The thresholds of all candidates as text, a line each.
+    #[must_use]
+    pub fn thresholds_text(&self) -> String {
+        let line = |held: &HeldThreshold| format!("threshold {}\n", threshold_text(held));
+        self.thresholds.iter().map(line).collect()
+    }
+
+    /// What all verdicts together mean for the gate: the gravest. A threshold that is missed fails
+    /// it whatever the verdicts are: a number beyond its limit needs no other side.
     #[must_use]
     pub fn outcome(&self) -> GateOutcome {
+        if !self.thresholds_are_met() {
+            return GateOutcome::Failed;
+        }
         self.arms
             .iter()
             .map(|arm| self.outcome_of(arm))
             .max()
             .unwrap_or(GateOutcome::NoVerdict)
+    }
+
+    fn thresholds_are_met(&self) -> bool {
+        self.thresholds.iter().all(|held| held.result.holds)
     }
 
     fn outcome_of(&self, arm: &ArmEntries<'_>) -> GateOutcome {
@@ -231,6 +255,29 @@ impl<'a> Verdicts<'a> {
     fn margin(&self) -> f64 {
         self.question.margin
     }
+}
+
+/// `p99<5ms missed in run of b: 6 ms, 1 ms above the limit (median of 8 runs)`.
+fn threshold_text(held: &HeldThreshold) -> String {
+    let HeldThreshold {
+        arm,
+        row,
+        runs,
+        result,
+    } = held;
+    let word = if result.holds { "met" } else { "missed" };
+    let place = match row.as_str() {
+        "" => arm.clone(),
+        row => format!("{row} of {arm}"),
+    };
+    let of = match runs {
+        0 | 1 => String::new(),
+        runs => format!(" (median of {runs} runs)"),
+    };
+    format!(
+        "{} {word} in {place}: {}{of}",
+        result.threshold, result.measured
+    )
 }
 
 /// Whether a text is what this module writes, and may be written anew without asking.

@@ -1,6 +1,5 @@
 //! Which records belong together.
 
-use super::row_of;
 use record::{Quantity, Record, Status};
 use stats::{OrderedPair, PairArm, PlaceEffect, place_in_block, without_place};
 use std::collections::BTreeMap;
@@ -210,6 +209,14 @@ fn last_attempt<K: Ord + Copy>(mut slots: Vec<(K, &Record)>) -> BTreeMap<K, &Rec
         }
     }
     attempt
+}
+
+/// The row that a record is of.
+pub(super) fn row_of(record: &Record) -> &str {
+    record
+        .trial
+        .as_ref()
+        .map_or(record.name.as_str(), |trial| trial.row.as_str())
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use super::cost::{ALPHA, cost, usual_lead_in_ns};
 use super::factors;
-use super::files::{VerdictFiles, gate};
+use super::files::VerdictFiles;
 use super::progress::Progress;
 use super::sides::{Measured, of_workloads, sides};
 use super::subject::OwnFiles;
 use super::{compare_arms, kinds, loads};
 use crate::context;
 use crate::exit::Usage;
-use crate::output::tell;
 use crate::run::time;
 use crate::written::{RECORDS, RecordFile};
 use analyze::{ArmsComparison, Question};
@@ -19,7 +18,6 @@ use clap::parser::ValueSource;
 use conduct::{Experiment, Task};
 use lab::{Ended, LabError, WhyEnded};
 use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, Stopping};
-use report::{Gate, Verdicts};
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
@@ -64,15 +62,16 @@ pub(super) fn run(
     let given = sides.differing.clone();
     let experiment = experiment(matches, sides, slot, &question)?;
     question.factors = expected(&experiment, given, &question)?;
-    kinds::check_plan(&question.metric, &experiment)?;
+    let mut asked_of = files.quantities(&question);
+    asked_of.try_for_each(|of| kinds::check_plan(of, &experiment))?;
+    drop(asked_of);
     let store = store(matches, &experiment)?;
     let context = context::context(1_000_000_000)?;
-    conclude(matches, &experiment, &context, store, &question, files)
+    conclude(&experiment, &context, store, &question, files)
 }
 
 /// Runs the plan and says what came of it.
 pub(super) fn conclude(
-    matches: &ArgMatches,
     experiment: &Experiment,
     context: &host::Context,
     store: Option<RecordFile>,
@@ -85,7 +84,7 @@ pub(super) fn conclude(
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
-    let code = judged(&ended, &experiment.plan, question, &files, gate(matches))?;
+    let code = judged(&ended, &experiment.plan, question, &files)?;
     Ok(match ended.why {
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => code,
         WhyEnded::Signal => signal_code().unwrap_or(code),
@@ -102,15 +101,9 @@ pub(crate) fn judged(
     plan: &PlanFacts,
     question: &Question,
     files: &VerdictFiles,
-    gate: Gate,
 ) -> Result<i32> {
     match compare_arms(&ended.records, question).map(|found| ordered(found, plan)) {
-        Ok(found) => {
-            tell(&report::arms_text(&found))?;
-            let verdicts = Verdicts::of_arms(&found, ended.records.iter().collect(), gate);
-            files.write(&verdicts)?;
-            Ok(verdicts.outcome().exit_code())
-        }
+        Ok(found) => files.conclude_arms(&found, &ended.records),
         // A side without a single record, because the experiment ended before its first slot.
         Err(nothing) => {
             told(&format!("No verdict: {nothing}"));

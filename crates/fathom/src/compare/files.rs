@@ -1,9 +1,12 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
 use crate::exit::Usage;
+use crate::output::tell;
 use crate::written::{self, VERDICTS};
+use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use record::{Quantity, Record, Threshold};
 use report::{Gate, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
@@ -11,6 +14,13 @@ use std::path::{Path, PathBuf};
 /// The arguments that say where verdicts go, and which fail.
 pub(crate) fn verdict_arguments(command: Command) -> Command {
     command
+        .arg(
+            Arg::new("threshold")
+                .long("threshold")
+                .value_name("CONDITION")
+                .action(ArgAction::Append)
+                .help("A condition on the median of every row of the candidates, such as p99<5ms; a miss ends with exit code 3; may be repeated"),
+        )
         .arg(
             Arg::new("fail-on")
                 .long("fail-on")
@@ -40,8 +50,12 @@ enum Form {
     JUnit,
 }
 
-/// Where verdicts go.
-pub(crate) struct VerdictFiles(Vec<(OutputFile, Form)>);
+/// Where verdicts go, and what makes them fail.
+pub(crate) struct VerdictFiles {
+    files: Vec<(OutputFile, Form)>,
+    gate: Gate,
+    thresholds: Vec<Threshold>,
+}
 
 impl VerdictFiles {
     /// The files that were asked for, each checked: verdicts take no place of anything else.
@@ -65,7 +79,11 @@ impl VerdictFiles {
                 .chain(records)
                 .collect::<Vec<_>>(),
         )?;
-        Ok(Self(checked))
+        Ok(Self {
+            files: checked,
+            gate: gate(matches),
+            thresholds: crate::metric::thresholds(matches)?,
+        })
     }
 
     /// The same files, none of which is what is measured.
@@ -74,21 +92,68 @@ impl VerdictFiles {
     /// One of them is a target, whatever its name.
     pub(crate) fn apart_from(self, targets: &[PathBuf]) -> Result<Self> {
         let files: Vec<_> = self
-            .0
+            .files
             .into_iter()
             .map(|(file, form)| (file.apart_from(targets), form))
             .collect();
         files.iter().try_for_each(|(file, _)| file.check())?;
-        Ok(Self(files))
+        Ok(Self { files, ..self })
+    }
+
+    /// What the metric and the thresholds are of.
+    pub(crate) fn quantities<'a>(
+        &'a self,
+        question: &'a Question,
+    ) -> impl Iterator<Item = &'a Quantity> {
+        let limited = self.thresholds.iter().map(Threshold::quantity);
+        std::iter::once(&question.metric).chain(limited)
+    }
+
+    /// Tells the verdicts of an experiment, writes them, and gives the exit code.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub(crate) fn conclude_arms(&self, found: &ArmsComparison, records: &[Record]) -> Result<i32> {
+        let of_arm = |name: &str| {
+            let trial = |record: &&Record| record.trial.as_ref().is_some_and(|of| of.arm == name);
+            records.iter().filter(trial).collect::<Vec<&Record>>()
+        };
+        let candidates = found.candidates.iter().map(|of| of.candidate.as_str());
+        let held = candidates.flat_map(|name| hold_against(name, &of_arm(name), &self.thresholds));
+        let verdicts = Verdicts::of_arms(found, records.iter().collect(), self.gate);
+        let verdicts = verdicts.held_against(held.collect());
+        self.conclude(&report::arms_text(found), &verdicts)
+    }
+
+    /// Tells the verdict between two sides, each a name and its records, writes it, and gives the
+    /// exit code.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub(crate) fn conclude_sides(
+        &self,
+        [base, candidate]: [(&str, &[Record]); 2],
+        found: &Comparison,
+        findings: &[Located],
+    ) -> Result<i32> {
+        let all: Vec<&Record> = base.1.iter().chain(candidate.1).collect();
+        let text = report::comparison_text(base.0, candidate.0, found, findings, all.len());
+        let of_candidate: Vec<&Record> = candidate.1.iter().collect();
+        let held = hold_against(candidate.0, &of_candidate, &self.thresholds);
+        let verdicts = Verdicts::of_sides([base.0, candidate.0], found, findings, all, self.gate);
+        self.conclude(&text, &verdicts.held_against(held))
+    }
+
+    fn conclude(&self, text: &str, verdicts: &Verdicts<'_>) -> Result<i32> {
+        tell(&format!("{text}{}", verdicts.thresholds_text()))?;
+        self.write(verdicts)?;
+        Ok(verdicts.outcome().exit_code())
     }
 
     /// Writes them all, the rest also where one cannot be written.
-    ///
-    /// # Errors
-    /// The first that could not be written.
-    pub(crate) fn write(&self, verdicts: &Verdicts<'_>) -> Result<()> {
+    fn write(&self, verdicts: &Verdicts<'_>) -> Result<()> {
         let written: Vec<Result<()>> = self
-            .0
+            .files
             .iter()
             .map(|(file, form)| {
                 let text = match form {
@@ -104,7 +169,7 @@ impl VerdictFiles {
 }
 
 /// Which verdicts fail: a loss always does.
-pub(crate) fn gate(matches: &ArgMatches) -> Gate {
+fn gate(matches: &ArgMatches) -> Gate {
     let asked = matches.get_many::<String>("fail-on").into_iter().flatten();
     if asked.into_iter().any(|what| what == "undecided") {
         Gate::SlowerOrUndecided

@@ -53,11 +53,12 @@ pub(super) fn run(
         BTreeSet::from([TARGET.to_owned()]),
         &question,
     )?;
-    kinds::check_plan(&question.metric, &prepared.experiment)?;
+    let mut asked_of = files.quantities(&question);
+    asked_of.try_for_each(|of| kinds::check_plan(of, &prepared.experiment))?;
+    drop(asked_of);
     prepared.experiment.plan.question = Some(planned(&question));
     let store = store(matches, &prepared.experiment)?;
     let code = conclude(
-        matches,
         &prepared.experiment,
         &prepared.context,
         store,

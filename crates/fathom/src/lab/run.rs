@@ -1,6 +1,6 @@
 //! `fathom lab run`: the slots of an experiment, and the verdict.
 
-use crate::compare::{Progress, VerdictFiles, gate, is_decided, judged, of_lab, told};
+use crate::compare::{Progress, VerdictFiles, is_decided, judged, of_lab, told};
 use crate::context;
 use crate::exit::Usage;
 use crate::written::{RECORDS, RecordFile};
@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     );
     let question = question(&experiment);
     let ended = measured(&experiment, &context, &store, done, &question)?;
-    let code = judged(&ended, &experiment.facts, &question, &files, gate(matches))?;
+    let code = judged(&ended, &experiment.facts, &question, &files)?;
     Ok(exit_code(&ended, code, &experiment))
 }
 

@@ -7,7 +7,9 @@ use super::{
 use crate::comparison::{percent, sentence};
 use crate::verdicts::{sign, told};
 use crate::words::counted;
-use analyze::{Cell, Figure, RowComparison, Severity, Study, is_aside, is_told_apart};
+use analyze::{
+    Cell, Fact, Figure, RowComparison, Severity, Study, StudyRow, is_aside, is_told_apart,
+};
 use record::Quantity;
 use units::lossless::f64_to_u64_saturating;
 
@@ -169,11 +171,21 @@ fn tally(study: &Study, arm: usize) -> Option<Sentence> {
     })
 }
 
+/// What is told of one kind of operation in one row.
+type Shown<'s> = (&'s StudyRow, &'s Cell, &'s str);
+
 /// The kinds of operations of every row of the only arm, or of each row the leading one; the steps
 /// of a search are told by its knee.
-fn shown(study: &Study, is_whole: bool) -> Vec<(String, &Cell, &str)> {
+fn shown(study: &Study, is_whole: bool) -> Vec<Shown<'_>> {
+    // Where the device itself was asked, what memory answered is not told first.
+    let is_direct = |row: &&StudyRow| {
+        let is_said = |fact: &Fact| fact.key == "direct" && fact.values == [Some("true".into())];
+        row.workload.iter().any(is_said)
+    };
+    let has_direct = study.rows.iter().any(|row| is_direct(&row));
+    let rows = study.rows.iter().filter(|row| !row.is_step);
     let mut out = Vec::new();
-    for row in study.rows.iter().filter(|row| !row.is_step) {
+    for row in rows.filter(|row| !has_direct || is_direct(row)) {
         let kinds = row.operations.iter().map(String::as_str);
         let kinds: Vec<&str> = kinds
             .filter(|kind| !is_told_apart(kind) && !is_aside(kind))
@@ -181,13 +193,8 @@ fn shown(study: &Study, is_whole: bool) -> Vec<(String, &Cell, &str)> {
         let leading = leading_kind(row, &study.metric);
         let is_shown = |kind: &&&str| is_whole || leading == Some(**kind);
         for kind in kinds.iter().filter(is_shown) {
-            let name = if kinds.len() == 1 || *kind == ALL {
-                row.name.clone()
-            } else {
-                format!("{} {kind}", row.name)
-            };
             let cells = row.cells.iter().flatten();
-            out.extend(cells.map(|cell| (name.clone(), cell, *kind)));
+            out.extend(cells.map(|cell| (row, cell, *kind)));
         }
     }
     out
@@ -200,26 +207,46 @@ fn levels(study: &Study) -> Vec<String> {
         shown = self::shown(study, false);
     }
     if shown.len() <= FEW {
-        let text = |(name, cell, kind): &(String, &Cell, &str)| {
+        let text = |(row, cell, kind): &Shown<'_>| {
             let figures = ["throughput", "iops", "p99"].map(Quantity::named);
             let known = figures
                 .iter()
                 .filter_map(|quantity| level(cell.figure(kind, quantity)?));
             let known: Vec<String> = known.chain(failures(cell, kind)).collect();
+            let name = match row.operations.len() {
+                1 => row.name.clone(),
+                _ if *kind == ALL => row.name.clone(),
+                _ => format!("{} {kind}", row.name),
+            };
             (!known.is_empty()).then(|| format!("{name}: {}.", known.join(", ")))
         };
         return shown.iter().filter_map(text).collect();
     }
+    let mut kinds: Vec<&str> = Vec::new();
+    shown = self::shown(study, true);
+    for (.., kind) in &shown {
+        if *kind != ALL && !kinds.contains(kind) {
+            kinds.push(kind);
+        }
+    }
+    let most = kinds.into_iter().filter_map(|kind| most(&shown, kind));
+    most.take(FEW).collect()
+}
+
+/// The highest rates of a kind of operation, and in which rows.
+fn most(shown: &[Shown<'_>], kind: &str) -> Option<String> {
     let most = ["throughput", "iops"].map(Quantity::named);
     let most = most.iter().filter_map(|quantity| {
-        let figures = shown.iter().filter_map(|(name, cell, kind)| {
+        let of_kind = shown.iter().filter(|(.., of)| *of == kind);
+        let figures = of_kind.filter_map(|(row, cell, _)| {
             let figure = cell.figure(kind, quantity)?;
-            Some((figure.point?, name, figure))
+            Some((figure.point?, &row.name, figure))
         });
         let (_, name, figure) = figures.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(format!("At most {} ({name}).", level(figure)?))
+        Some(format!("{} ({name})", level(figure)?))
     });
-    most.collect()
+    let most: Vec<String> = most.collect();
+    (!most.is_empty()).then(|| format!("{kind}: at most {}.", most.join(", ")))
 }
 
 /// `10.1K IOPS ±0.50 %`.

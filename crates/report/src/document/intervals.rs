@@ -31,7 +31,12 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
             lines.push(IntervalLine { name, ..line });
         }
     }
+    let of = lines.len();
     lines.truncate(MOST);
+    let mut notes = vec![(None, shaded(study))];
+    if of > MOST {
+        notes.push((None, format!("The first {MOST} of {of} changes.")));
+    }
     let metric = study.metric.title();
     let svg = change_plot(
         study,
@@ -44,7 +49,7 @@ pub(super) fn forest(study: &Study) -> Option<Plot> {
         row: None,
         arm: None,
         quantity: None,
-        notes: vec![(None, shaded(study))],
+        notes,
     })
 }
 

@@ -281,7 +281,7 @@ fn table<'s>(study: &'s Study, labels: &[&str], lines: Vec<Measured<'s>>) -> Tab
                 .map(|figure| figure.map_or(CellValue::Nothing, CellValue::Figure))
                 .collect();
             let blocks = line.cell.map_or(0, |cell| cell.blocks);
-            cells.push(CellValue::Text(blocks.to_string()));
+            cells.push(CellValue::Count(u64::try_from(blocks).unwrap_or(u64::MAX)));
             TableLine {
                 labels: line.labels,
                 cells,

@@ -52,6 +52,7 @@ pub fn verdicts_json(verdicts: &Verdicts<'_>) -> String {
         "verdicts": entries,
         "arms": verdicts.arms.iter().map(|arm| arm_value(verdicts, arm)).collect::<Vec<_>>(),
         "control": verdicts.control.map(|control| json!({ "arm": control.arm, "p": control.p, "n": control.blocks })),
+        "thresholds": verdicts.thresholds.iter().map(|held| json!({ "arm": held.arm, "row": held.row, "n": held.runs, "result": held.result })).collect::<Vec<_>>(),
         "findings": findings,
         "left_out": verdicts.left_out,
         "records": verdicts.records.len(),

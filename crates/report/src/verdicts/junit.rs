@@ -7,6 +7,7 @@
 use super::{ArmEntries, Entry, GateOutcome, Verdicts, differences, word};
 use crate::comparison::sentence;
 use crate::plot;
+use analyze::HeldThreshold;
 use record::Record;
 use std::fmt::Write as _;
 
@@ -33,6 +34,8 @@ pub(super) fn is_junit(text: &str) -> bool {
 
 fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number: usize) {
     let lone = arm.comparison.lone_rows.len();
+    let thresholds = verdicts.thresholds.iter();
+    let thresholds: Vec<&HeldThreshold> = thresholds.filter(|held| held.arm == arm.name).collect();
     let count = |wanted: GateOutcome| {
         arm.entries
             .iter()
@@ -45,8 +48,8 @@ fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number
         escape(&format!("{} against {}", arm.name, verdicts.base)),
         timestamp(&verdicts.records),
         escape(hostname(&verdicts.records)),
-        arm.entries.len() + lone,
-        count(GateOutcome::Failed),
+        arm.entries.len() + lone + thresholds.len(),
+        count(GateOutcome::Failed) + thresholds.iter().filter(|held| !held.result.holds).count(),
         count(GateOutcome::NoVerdict) + lone,
         count(GateOutcome::Undecided),
         seconds(verdicts.records.iter().copied()),
@@ -77,6 +80,18 @@ fn suite(out: &mut String, verdicts: &Verdicts<'_>, arm: &ArmEntries<'_>, number
             ">\n      <error message=\"{0}\" type=\"lone row\">{0}</error>\n    </testcase>",
             escape(&only)
         );
+    }
+    for held in thresholds {
+        let text = escape(&super::threshold_text(held));
+        let name = format!("{} in {}", held.result.threshold, held.row);
+        open_case(out, arm, &name, "0.000");
+        let _infallible = match held.result.holds {
+            true => writeln!(out, "/>"),
+            false => writeln!(
+                out,
+                ">\n      <failure message=\"{text}\" type=\"threshold\">{text}</failure>\n    </testcase>"
+            ),
+        };
     }
     let _infallible = writeln!(
         out,

@@ -41,6 +41,17 @@ pub fn verdicts_markdown(verdicts: &Verdicts<'_>) -> String {
             control.blocks
         );
     }
+    if !verdicts.thresholds.is_empty() {
+        out.push_str("\n### Thresholds\n\n");
+    }
+    for held in &verdicts.thresholds {
+        let outcome = match held.result.holds {
+            true => GateOutcome::Passed,
+            false => GateOutcome::Failed,
+        };
+        let text = escaped(&super::threshold_text(held));
+        let _infallible = writeln!(out, "- {} {text}", outcome.sign());
+    }
     findings(&mut out, verdicts);
     out
 }
@@ -55,6 +66,7 @@ fn heading(verdicts: &Verdicts<'_>, outcome: GateOutcome) -> &'static str {
     };
     match outcome {
         GateOutcome::Failed if has("slower") => "slower",
+        GateOutcome::Failed if !verdicts.thresholds_are_met() => "a threshold is missed",
         GateOutcome::Failed => "failed, because it cannot be told",
         GateOutcome::NoVerdict => "no verdict",
         GateOutcome::Undecided => "cannot tell",
