@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn environment_facts(records: &[&Record]) -> BTreeMap<String, BTreeSet<String>> {
     let mut out: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut seen: Vec<&Environment> = Vec::new();
-    for environment in records.iter().map(|record| &record.generator().environment) {
+    for environment in records.iter().flat_map(|record| record.environments()) {
         // The slots of an experiment are mostly of one environment.
         if seen
             .iter()

@@ -106,13 +106,9 @@ impl<'a> Effective<'a> {
     /// Workers of all hosts together; `None` if nobody says.
     #[must_use]
     pub fn workers(self) -> Option<f64> {
-        Some(
-            self.real("threads")?
-                * self
-                    .real("hosts")
-                    .filter(|hosts| *hosts >= 1.0)
-                    .unwrap_or(1.0),
-        )
+        let told = self.real("hosts").filter(|hosts| *hosts >= 1.0);
+        let hosts = told.unwrap_or_else(|| self.0.generators().count().max(1) as f64);
+        Some(self.real("threads")? * hosts)
     }
 
     /// Whether a start of a program was timed, which is over when it is over: it has no steady

@@ -8,7 +8,7 @@ use record::Record;
 pub(crate) struct Identity<'a> {
     /// Paths, devices, commands, services.
     pub(crate) targets: Vec<&'a str>,
-    pub(crate) host: Option<&'a str>,
+    pub(crate) machines: Vec<&'a str>,
     /// What declares repetitions, else the file from which the record was imported; `None` of a
     /// record of our own.
     pub(crate) source: Option<&'a str>,
@@ -16,7 +16,6 @@ pub(crate) struct Identity<'a> {
 
 impl<'a> Identity<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
-        let system = &record.generator().environment.system;
         let file = || record.source.as_ref()?.file.as_deref();
         Self {
             targets: record
@@ -25,10 +24,7 @@ impl<'a> Identity<'a> {
                 .map(|target| target.path.as_str())
                 .filter(|path| !path.is_empty())
                 .collect(),
-            host: system
-                .machine_fingerprint
-                .as_deref()
-                .or(system.hostname.as_deref()),
+            machines: record.machines(),
             source: record
                 .repeat
                 .as_ref()

@@ -38,27 +38,11 @@ fn coarser(series: Vec<Interval>) -> Vec<Interval> {
     let mut out: Vec<Interval> = Vec::with_capacity(series.len().div_ceil(2));
     for (index, interval) in series.into_iter().enumerate() {
         match out.last_mut().filter(|_| index % 2 == 1) {
-            Some(left) => join(left, &interval),
+            Some(left) => left.extend_to(&interval),
             None => out.push(interval),
         }
     }
     out
-}
-
-fn join(left: &mut Interval, right: &Interval) {
-    let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
-    left.steal_share = left
-        .steal_share
-        .zip(right.steal_share)
-        .map(|(a, b)| (a + b) / 2.0);
-    left.end_ns = right.end_ns;
-    left.operations.merge(&right.operations);
-    left.in_flight = right.in_flight;
-    left.cpu_ns += right.cpu_ns;
-    left.device_read_bytes = sum(left.device_read_bytes, right.device_read_bytes);
-    left.device_written_bytes = sum(left.device_written_bytes, right.device_written_bytes);
-    left.target_cpu_ns = sum(left.target_cpu_ns, right.target_cpu_ns);
-    left.target_resident_bytes = left.target_resident_bytes.max(right.target_resident_bytes);
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerAccount {
     pub index: u32,
+    /// Number of its host among the generators of the record, from 0.
+    #[serde(default, skip_serializing_if = "crate::is_unset")]
+    pub host: u32,
     pub cpus: Vec<u32>,
     pub nodes: Vec<u32>,
     /// After the common start.

@@ -72,12 +72,12 @@ impl Histogram {
             .min_by_key(|(bucket, _)| *bucket)
         {
             let here = |entry: &(usize, u64)| entry.0 == bucket;
-            let count = mine.next_if(here).map_or(0, |(_, n)| n)
-                + theirs.next_if(here).map_or(0, |(_, n)| n);
-            self.counts.push((bucket, count));
+            let mine = mine.next_if(here).map_or(0, |(_, n)| n);
+            let theirs = theirs.next_if(here).map_or(0, |(_, n)| n);
+            self.counts.push((bucket, mine.saturating_add(theirs)));
         }
-        self.count += other.count;
-        self.sum += other.sum;
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }

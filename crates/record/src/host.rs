@@ -1,5 +1,6 @@
 //! What is known of the hosts of a trial: the one that Fathom ran on, and what it measured.
 
+use crate::merge::{add_to, sum};
 use crate::{Environment, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +29,9 @@ pub struct HostAccount {
     /// The process that was asked to be watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// How long after the common start of all hosts its own measured time began, in nanoseconds.
+    #[serde(skip_serializing_if = "crate::is_unset")]
+    pub late_ns: u64,
     /// What was watched went away, and nothing is known of what it used.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,
@@ -38,9 +42,29 @@ pub struct HostAccount {
     pub machine: MachineAccount,
     /// Block devices under the target, the nearest first.
     pub devices: Vec<DeviceAccount>,
+    /// In a record of several hosts: what stays with this one of its own record, and what
+    /// [`Record::by_host`] tells of it. Options are here where they are not the same on all hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Box<Record>>,
 }
 
 impl HostAccount {
+    /// The machine: by its fingerprint, else by its name; `None` where nobody says.
+    #[must_use]
+    pub fn machine_name(&self) -> Option<&str> {
+        let system = &self.environment.system;
+        let fingerprint = system.machine_fingerprint.as_deref();
+        fingerprint.or(system.hostname.as_deref())
+    }
+
+    /// How people call it.
+    #[must_use]
+    pub fn called(&self) -> &str {
+        let name = self.environment.system.hostname.as_deref();
+        name.or(self.name.as_deref())
+            .unwrap_or("a host without a name")
+    }
+
     /// What the processes on it used; `None` where they went away.
     #[must_use]
     pub fn used(&self) -> Option<&ProcessAccount> {
@@ -78,6 +102,28 @@ impl Record {
         } else {
             ""
         }
+    }
+
+    /// The machines that Fathom ran on, as far as their names are known.
+    #[must_use]
+    pub fn machines(&self) -> Vec<&str> {
+        let hosts = self.generators();
+        hosts.filter_map(HostAccount::machine_name).collect()
+    }
+
+    /// The circumstances of each host that Fathom ran on; nothing but unknown ones where nobody says.
+    pub fn environments(&self) -> impl Iterator<Item = &Environment> {
+        let nobody = self.generators().next().is_none();
+        let unknown = nobody.then(|| &*NOTHING_KNOWN);
+        let hosts = self.generators().chain(unknown);
+        hosts.map(|host| &host.environment)
+    }
+
+    /// What Fathom used on all hosts together; of memory, the most on one of them.
+    #[must_use]
+    pub fn process(&self) -> ProcessAccount {
+        let used = self.generators().map(|host| host.process.clone());
+        used.reduce(ProcessAccount::beside).unwrap_or_default()
     }
 
     /// The same, to be written; it is added to a record that has none.
@@ -135,6 +181,26 @@ pub struct ProcessAccount {
     /// Bytes that this process caused to be read from and sent to storage.
     pub storage_read_bytes: Option<u64>,
     pub storage_written_bytes: Option<u64>,
+}
+
+impl ProcessAccount {
+    /// This and another process at the same time.
+    fn beside(mut self, other: Self) -> Self {
+        for (mine, theirs) in [
+            (&mut self.user_ns, other.user_ns),
+            (&mut self.system_ns, other.system_ns),
+            (&mut self.major_faults, other.major_faults),
+            (&mut self.minor_faults, other.minor_faults),
+            (&mut self.voluntary_switches, other.voluntary_switches),
+            (&mut self.involuntary_switches, other.involuntary_switches),
+        ] {
+            add_to(mine, theirs);
+        }
+        self.max_resident_bytes = self.max_resident_bytes.max(other.max_resident_bytes);
+        self.storage_read_bytes = sum(self.storage_read_bytes, other.storage_read_bytes);
+        self.storage_written_bytes = sum(self.storage_written_bytes, other.storage_written_bytes);
+        self
+    }
 }
 
 /// The whole machine over the measured time.

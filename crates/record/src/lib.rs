@@ -16,6 +16,7 @@ mod host;
 mod live;
 mod load;
 mod measurements;
+mod merge;
 mod plan;
 mod quantity;
 mod record;
@@ -40,6 +41,7 @@ pub use load::{
     SigningCost, StepResult,
 };
 pub use measurements::{Measurements, Operations};
+pub use merge::NotOneWorkload;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{
     NoQuantity, Preference, Quantity, QuantityValue, RequestPart, Shown, Times, forms,

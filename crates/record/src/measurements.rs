@@ -34,9 +34,9 @@ impl Operations {
                 Some(sum)
             }
         };
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.errors += other.errors;
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.errors = self.errors.saturating_add(other.errors);
         self.smallest_bytes = self
             .smallest_bytes
             .into_iter()

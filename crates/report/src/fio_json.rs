@@ -99,7 +99,7 @@ fn job(entry: &Entry<'_>, options: &FioOptions) -> Value {
     let record = entry.record.as_ref();
     let runtime_ms = record.elapsed_ns / 1_000_000;
     let workers = record.workers.len().max(1) as u64;
-    let process = &record.generator().process;
+    let process = record.process();
     let depth = analyze::Effective::of(record)
         .number("queue-depth")
         .unwrap_or(1);
@@ -218,7 +218,7 @@ fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     }
     let mut sums: Vec<(DeviceAccount, u64)> = Vec::new();
     for record in longest.values() {
-        for device in &record.generator().devices {
+        for device in record.generators().flat_map(|host| &host.devices) {
             match sums.iter_mut().find(|(sum, _)| sum.name == device.name) {
                 Some((sum, elapsed_ns)) => {
                     *elapsed_ns += record.elapsed_ns;

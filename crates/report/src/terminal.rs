@@ -139,6 +139,33 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_hosts_is_told() {
+        let part = |name: &str| {
+            let mut record = example::oltp();
+            record.id = name.into();
+            record.generator_mut().environment.system.hostname = Some(name.into());
+            record
+        };
+        let mut record = part("a");
+        record.merge(&part("b")).unwrap();
+        let text = terminal(&record, &[], &TerminalOptions::default());
+        let (of_hosts, rest) = text.split_at(text.find("cpu  ").unwrap());
+        assert!(of_hosts.contains("43,338"), "{of_hosts}");
+        let told = rest.split("locks ").next().unwrap();
+        insta::assert_snapshot!(told, @r"
+        cpu           38.77 µs an operation (user 11.54 µs, system 27.23 µs); 0.84 of 4 CPUs
+        host          a: 21,669 operations, 10.8 K/s, p50 81.03 µs, p99 112.1 µs; 0.42 CPUs; machine busy
+                      47%; iowait 11%; steal 0.2%
+        host          b: 21,669 operations, 10.8 K/s, p50 81.03 µs, p99 112.1 µs; 0.42 CPUs; machine busy
+                      47%; iowait 11%; steal 0.2%
+        device        nvme0n1 on a: read 55.1 MiB (100.1% of ours), wrote 29.8 MiB (100.9% of ours), 16
+                      flushes, busy 86%
+        device        nvme0n1 on b: read 55.1 MiB (100.1% of ours), wrote 29.8 MiB (100.9% of ours), 16
+                      flushes, busy 86%
+        ");
+    }
+
+    #[test]
     fn all_that_can_be_shown() {
         let options = TerminalOptions {
             show_latency: true,

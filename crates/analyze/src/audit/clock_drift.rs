@@ -21,7 +21,7 @@ a p99.9. Suspended laptops, migrated virtual machines and broken time stamp coun
 it.
 What to do: check the clock source of the machine (clocksource in sysfs), keep it from
 sleeping or migrating, and repeat the run.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// A jump that an ordinary latency would show as an outlier.

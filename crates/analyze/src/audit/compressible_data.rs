@@ -20,7 +20,7 @@ of zeros: a thousand to one. The medium is then written a thousandth of the time
 result is that of the compressor.
 What to do: write random data (--write-pattern random), or data as compressible as those
 of the application, and say so.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 const ADVICE: &str = "write random data (--write-pattern random), or with --verify use --verify-pattern header or random; give a --compress-percent that is the application's";

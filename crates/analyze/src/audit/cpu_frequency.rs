@@ -18,7 +18,7 @@ at first, so that a light load has longer latencies than a heavy one. At 800 ins
 3600 MHz a null operation of 0.4 us costs 1.8.
 What to do: set the governor to performance for the time of the measurement; otherwise
 compare only within randomised blocks, where each arm meets the same CPU.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 const FIXED: &str = "performance";

@@ -25,7 +25,7 @@ overwritten in memory 14 times, and the device saw a fraction of it after the cl
 stopped.
 What to do: put the flush inside the measured time with --end-fsync or --fsync N, or
 write with --direct or --dsync.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 const MOST_SHARE: f64 = 0.1;

@@ -19,7 +19,7 @@ reads): above 5 %, and above 4 MiB. Arrays that resync or check themselves
 What others take, the run lacks, and they take it at times of their own. An array that
 checks itself reads at 100 MB/s from each of its disks, and moves their heads.
 What to do: stop other work, wait until arrays are idle and trims are done, and repeat.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 const MOST_SHARE: f64 = 0.05;

@@ -23,7 +23,7 @@ At 10,000 operations a second and worker, a null operation of 60 us is 60 % of t
 no target whatever could show more than 1.7 times this rate.
 What to do: spread the load over more --threads or machines, and compare with the null
 engine at the same settings; `fathom calibrate` prints what the instrument costs.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// With more of an operation's time spent in the instrument, a target twice as fast would show the

@@ -18,7 +18,7 @@ Each layer may cache, split, copy or delay. A database in a virtual machine on a
 image on a loop device on a mirror of 2 disks has five of them, and a result names one.
 What to do: name the layers with the number. To learn what one of them costs, measure
 above and below it in the same randomised blocks.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

@@ -21,7 +21,7 @@ about 5 us. 0.43 us is 4 KiB copied within the CPU's caches; 482,000 direct read
 second at depth 1 are 2.07 us each, which no flash can do.
 What to do: for a device, use --direct on a file of at least twice the memory; otherwise
 call it a test of memory or of software.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// A PCIe round trip alone takes about this long.

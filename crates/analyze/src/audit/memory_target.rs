@@ -19,7 +19,7 @@ CPU. 26.1 GB/s \"sequential read\" on tmpfs is memcpy at 40 us a MiB; another CP
 another number, and neither says anything about a disk.
 What to do: for storage, name a target on a disk. For the overhead of software, this is
 what you want: then call it that.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

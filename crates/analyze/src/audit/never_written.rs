@@ -21,7 +21,7 @@ A hole in a sparse file is read without any I/O: of a file of 1 GiB with 38 % of
 Zeros also pass a verification with the pattern zeros.
 What to do: write every block before reading it (--refill), and verify with a pattern
 that no hole has: --verify-pattern header or random.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// Direct reads that reached the device to this share met written blocks.

@@ -21,7 +21,7 @@ the page cache did 3,500 a second under BBR and 13,000 without, at a quarter of 
 and two servers may differ by how they meet the timers. Whoever sends decides: downloads are
 paced by the server's side, uploads by the client's. `fathom serve s3` on loopback does not pace.
 What to do: compare under cubic, on the whole machine or in a network namespace.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// Below this many bytes an answer or an upload leaves at once, in one piece, and there is nothing

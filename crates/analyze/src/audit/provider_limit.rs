@@ -24,7 +24,7 @@ are 21 ms each, where flash needs 0.1 and a network 0.5: they queue before the l
 hour later, with the credit spent, the same command gives 4.00 K/s.
 What to do: look up the limits of volume and machine, quote them with the result, and
 measure for longer than the credit lasts.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// A queue of real flash varies from second to second by more.

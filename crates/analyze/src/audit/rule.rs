@@ -4,6 +4,7 @@ use super::RULES;
 use super::set::{Experiment, Located};
 use crate::{Finding, Severity};
 use record::Record;
+use std::borrow::Cow;
 
 /// A rule as its reader must know it, and what looks for it.
 pub struct Rule {
@@ -22,8 +23,10 @@ pub struct Rule {
 
 /// A way in which a rule looks at records.
 pub(super) enum Check {
-    /// At each record alone.
+    /// At each record alone, as a whole.
     Alone(fn(&Record) -> Vec<Finding>),
+    /// At what each host of a record says, because it asks for something that is of one host.
+    OfHost(fn(&Record) -> Vec<Finding>),
     /// At the records that may be compared.
     Together(fn(&Experiment<'_>) -> Vec<Located>),
 }
@@ -55,18 +58,41 @@ impl Rule {
 
 /// What the rules find in a record alone.
 pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
+    let hosts = record.by_host();
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
         Check::Alone(check) => check(record),
+        Check::OfHost(check) => of_hosts(&hosts, *check),
         Check::Together(_) => Vec::new(),
     })
+}
+
+/// What is found on each of several hosts, said once where it is the same, with their names.
+fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Vec<Finding> {
+    if let [only] = hosts {
+        return check(only);
+    }
+    let mut found: Vec<(Finding, Vec<&str>)> = Vec::new();
+    for host in hosts {
+        for finding in check(host) {
+            match found.iter_mut().find(|(known, _)| *known == finding) {
+                Some((_, names)) => names.push(host.generator().called()),
+                None => found.push((finding, vec![host.generator().called()])),
+            }
+        }
+    }
+    let told = found.into_iter().map(|(finding, names)| Finding {
+        message: format!("on {}: {}", names.join(", "), finding.message),
+        ..finding
+    });
+    told.collect()
 }
 
 /// What the rules find in records that may be compared.
 pub(super) fn together(experiment: &Experiment<'_>) -> impl Iterator<Item = Located> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
-        Check::Alone(_) => Vec::new(),
+        Check::Alone(_) | Check::OfHost(_) => Vec::new(),
         Check::Together(check) => check(experiment),
     })
 }
@@ -89,6 +115,7 @@ pub fn explain(rule: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::example::sound;
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
@@ -140,6 +167,76 @@ mod tests {
                 !rule.title.ends_with('.') && rule.title.len() < 80,
                 "{}",
                 rule.id
+            );
+        }
+    }
+
+    /// What one of several hosts did, with a name for it.
+    fn part(name: &str, change: fn(&mut Record)) -> Record {
+        let mut record = sound();
+        record.id = name.into();
+        record.generator_mut().environment.system.hostname = Some(name.into());
+        change(&mut record);
+        record
+    }
+
+    #[test]
+    fn several_hosts_are_told_what_each_of_them_is_and_nothing_that_none_is() {
+        let changes: [(&str, fn(&mut Record)); 8] = [
+            ("", |_| {}),
+            ("starved", |one| {
+                one.generator_mut().machine.steal_share = Some(0.3)
+            }),
+            ("clock_drift", |one| {
+                one.generator_mut().calibration.clock_drift_ns = Some(2_000_000_000);
+            }),
+            ("memory_target", |one| {
+                let storage = &mut one.generator_mut().environment.storage;
+                storage.get_or_insert_default().is_memory = Some(true);
+            }),
+            ("device_disagrees", |one| {
+                one.generator_mut().devices[0].read_bytes /= 10
+            }),
+            ("generator_bound", |one| {
+                one.generator_mut().environment.process.allowed_cpus = "0".parse().ok();
+                one.generator_mut().process.user_ns = 10_000_000_000;
+            }),
+            ("", |one| one.loops.in_flight_ns *= 2),
+            ("", |one| one.elapsed_ns /= 2),
+        ];
+        let rules = |record: &Record| alone(record).map(|f| f.rule).collect::<BTreeSet<_>>();
+        for (wanted, change) in changes {
+            let (a, b) = (part("a", |_| {}), part("b", change));
+            let mut all = a.clone();
+            all.merge(&b).unwrap();
+            let of_any: BTreeSet<_> = rules(&a).union(&rules(&b)).copied().collect();
+            assert!(
+                rules(&all).is_subset(&of_any),
+                "{wanted}: {:?}",
+                rules(&all)
+            );
+            let tells = |all: &Record, start: &str| {
+                let mut found = alone(all).filter(|finding| finding.message.starts_with(start));
+                found.any(|finding| finding.rule == wanted) || wanted.is_empty()
+            };
+            assert!(tells(&all, "on b: "), "{wanted}");
+            all.merge(&part("c", change)).unwrap();
+            assert!(tells(&all, "on b, c: "), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_asks_for_a_host_looks_at_each() {
+        for file in files() {
+            let source = std::fs::read_to_string(&file).unwrap();
+            let rule = source.split("#[cfg(test)]").next().unwrap_or_default();
+            let asks = [".generator()", "in_memory("]
+                .iter()
+                .any(|call| rule.contains(call));
+            assert!(
+                !(asks && rule.contains("Check::Alone(")) || file.ends_with("rule.rs"),
+                "{} asks what is of one host: Check::OfHost",
+                file.display()
             );
         }
     }

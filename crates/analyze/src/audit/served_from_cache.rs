@@ -27,7 +27,7 @@ memory. Both numbers are true; only one is the storage.
 What to do: for the device, use --direct, or --cache cold with a file of at least twice
 the memory; for the cache, say so with --cache warm.",
     checks: &[
-        Check::Alone(check),
+        Check::OfHost(check),
         Check::Together(super::set::cache_against_direct::check),
     ],
 };

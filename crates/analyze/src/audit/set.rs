@@ -338,11 +338,10 @@ fn same_place(a: &Record, b: &Record) -> bool {
         .iter()
         .map(|target| &target.path)
         .eq(b.targets.iter().map(|target| &target.path));
+    let mut environments = a.environments().zip(b.environments());
     same_paths
-        && crate::circumstances::is_same_but_for_the_moment(
-            &a.generator().environment,
-            &b.generator().environment,
-        )
+        && a.environments().count() == b.environments().count()
+        && environments.all(|(a, b)| crate::circumstances::is_same_but_for_the_moment(a, b))
 }
 
 /// The names of up to three records, and how many more.

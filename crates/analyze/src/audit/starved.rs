@@ -21,7 +21,7 @@ the storage seems slower than it is, most of all in the tail.
 What to do: use no more --threads than idle CPUs, stop other work, raise the container's
 CPU limit, or repeat when the host is quiet.",
     checks: &[
-        Check::Alone(check),
+        Check::OfHost(check),
         Check::Together(super::set::steal_unrecorded::check),
     ],
 };

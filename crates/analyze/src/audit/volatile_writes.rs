@@ -23,7 +23,7 @@ first 1 GiB at the speed of its link; a flush after each write may cost a consum
 1 ms and more, fifty times the write. Both are true, of different promises.
 What to do: put the flushes of the application into the measured time (--fsync N,
 --end-fsync) or write with --dsync; else say that the cache was part of it.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// What the kernel calls a cache that a loss of power empties (`queue/write_cache`).

@@ -22,7 +22,7 @@ without an account of the kernel, against twice the memory; where the memory is 
 twice.
 What to do: use a --file-size of at least twice the memory and larger than every cache
 below, or say that this is the cache.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 /// Disks and controllers have write and read caches of 64 MiB and more.

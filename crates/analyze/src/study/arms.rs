@@ -141,7 +141,7 @@ fn words(all: &[(Identity<'_>, &str)]) -> Vec<String> {
     type Word = fn(&(Identity<'_>, &str)) -> String;
     let target: Word = |(identity, _)| identity.targets.join(", ");
     let source: Word = |(_, file)| (*file).to_owned();
-    let host: Word = |(identity, _)| identity.host.unwrap_or_default().to_owned();
+    let host: Word = |(identity, _)| identity.machines.join("+");
     let alone = [target, source, host]
         .into_iter()
         .map(|word| all.iter().map(word).collect::<Vec<_>>());
@@ -194,14 +194,6 @@ fn label_of(options: &StudyOptions, index: usize) -> &str {
     options.labels.get(index).map_or("", String::as_str)
 }
 
-fn host(record: &Record) -> Option<&str> {
-    let system = &record.generator().environment.system;
-    system
-        .machine_fingerprint
-        .as_deref()
-        .or(system.hostname.as_deref())
-}
-
 /// The parts, and which of them each label is.
 fn parts<'a>(
     records: &'a [Record],
@@ -221,10 +213,9 @@ fn parts<'a>(
         });
         let file = &mut files[at];
         file.arms.insert(arm_and_row(record).0);
-        file.hosts.extend(host(record));
-        file.hostname = file
-            .hostname
-            .or(record.generator().environment.system.hostname.as_deref());
+        file.hosts.extend(record.machines());
+        let name = record.generator().environment.system.hostname.as_deref();
+        file.hostname = file.hostname.or(name);
         match &record.trial {
             Some(trial) => {
                 file.plans.insert(&trial.plan);

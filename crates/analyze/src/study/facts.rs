@@ -150,8 +150,7 @@ pub(super) fn environments(arms: &[Vec<&Record>]) -> Vec<Fact> {
         .map(|c| {
             fact(
                 c.name,
-                arms.iter()
-                    .map(|records| set(records, |r| (c.read)(&r.generator().environment))),
+                arms.iter().map(|records| of_environments(records, c.read)),
             )
         })
         .collect();
@@ -166,13 +165,14 @@ pub(super) fn environments(arms: &[Vec<&Record>]) -> Vec<Fact> {
 
 /// One record for each environment, the moment aside.
 fn of_distinct_environment<'a>(records: &[&'a Record]) -> Vec<&'a Record> {
-    let still = |record: &Record| Environment {
+    let still = |environment: &Environment| Environment {
         moment: Moment::default(),
-        ..record.generator().environment.clone()
+        ..environment.clone()
     };
-    let mut out: Vec<(&'a Record, Environment, Option<String>)> = Vec::new();
+    let mut out: Vec<(&'a Record, Vec<Environment>, Option<String>)> = Vec::new();
     for record in records {
-        let (environment, tool) = (still(record), measured_with(record));
+        let environment: Vec<Environment> = record.environments().map(still).collect();
+        let tool = measured_with(record);
         if !out
             .iter()
             .any(|(_, known, known_tool)| *known == environment && *known_tool == tool)
@@ -295,6 +295,14 @@ fn fact(key: &str, arms: impl Iterator<Item = BTreeSet<Option<String>>>) -> Fact
 
 fn set(records: &[&Record], read: impl Fn(&Record) -> Option<String>) -> BTreeSet<Option<String>> {
     records.iter().map(|record| read(record)).collect()
+}
+
+fn of_environments(
+    records: &[&Record],
+    read: impl Fn(&Environment) -> Option<String>,
+) -> BTreeSet<Option<String>> {
+    let all = records.iter().flat_map(|record| record.environments());
+    all.map(read).collect()
 }
 
 /// Up to three values, and how many more; `None` if none is known.

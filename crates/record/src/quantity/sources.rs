@@ -264,11 +264,8 @@ fn each(record: &Record, ns: u64) -> Option<f64> {
 
 /// CPU time of the process an operation.
 pub(super) fn cpu_each(record: &Record) -> Option<f64> {
-    let used = record
-        .generator()
-        .process
-        .user_ns
-        .saturating_add(record.generator().process.system_ns);
+    let process = record.process();
+    let used = process.user_ns.saturating_add(process.system_ns);
     each(record, Some(used).filter(|ns| *ns > 0)?)
 }
 
@@ -294,15 +291,19 @@ pub(super) fn signing_each(record: &Record) -> Option<f64> {
     Some(u64_to_f64(signing.total_ns) / seen(signing.requests)?)
 }
 
-/// Bytes that the nearest device moved for each that operations moved; unknown where it moved them
+/// Bytes that the nearest device of each host moved for each that operations moved; unknown where it moved them
 /// for other jobs as well.
 pub(super) fn device_bytes_each(record: &Record) -> Option<f64> {
-    let device = record.generator().devices.first()?;
     if !record.companions.is_empty() {
         return None;
     }
-    let moved = device.read_bytes.saturating_add(device.written_bytes);
-    Some(u64_to_f64(moved) / seen(record.operations.bytes())?)
+    let mut moved = None;
+    for host in record.generators() {
+        let device = host.devices.first()?;
+        let bytes = device.read_bytes.saturating_add(device.written_bytes);
+        moved = Some(bytes.saturating_add(moved.unwrap_or(0)));
+    }
+    Some(u64_to_f64(moved?) / seen(record.operations.bytes())?)
 }
 
 pub(super) fn in_flight(record: &Record) -> Option<f64> {

@@ -199,7 +199,7 @@ pub(super) static TABLE: &[Measure] = &[
         "peak memory",
         Bytes,
         Lower,
-        Whole(|record| sources::seen(record.generator().process.max_resident_bytes)),
+        Whole(|record| sources::seen(record.process().max_resident_bytes)),
     ),
     row(
         "disk.bytes/byte",

@@ -1,7 +1,7 @@
 //! What one entry of `jobs` is about: a record, one of its workers, or all records of a group.
 
 use super::{Entries, FioOptions};
-use record::{HostAccount, LoopAccount, ProcessAccount, Record, Status, WorkerAccount};
+use record::{HostAccount, ProcessAccount, Record, Status, WorkerAccount};
 use std::borrow::Cow;
 
 /// The numbers of one entry, in the form of a record, whose options are those of the record at
@@ -116,16 +116,7 @@ fn join(into: &mut Record, from: &Record) {
     }
     into.workers.extend(from.workers.iter().cloned());
     into.errors.extend(from.errors.iter().cloned());
-    let (sum, other) = (&mut into.loops, &from.loops);
-    *sum = LoopAccount {
-        in_flight_ns: sum.in_flight_ns + other.in_flight_ns,
-        worker_ns: sum.worker_ns + other.worker_ns,
-        submissions: sum.submissions + other.submissions,
-        submitted: sum.submitted + other.submitted,
-        reaps: sum.reaps + other.reaps,
-        reaps_to_empty: sum.reaps_to_empty + other.reaps_to_empty,
-        abandoned: sum.abandoned + other.abandoned,
-    };
+    into.loops.merge(&from.loops);
     if into.outcome.status == Status::Ok {
         into.outcome.clone_from(&from.outcome);
     }

@@ -3,7 +3,7 @@
 
 use super::page::{Page, counted, grouped, share, share_of, time};
 use crate::per_second;
-use record::{Coverage, Record};
+use record::{Coverage, MachineAccount, Record};
 use units::{ByteRate, Bytes, Nanos, Rate};
 
 /// Columns of the heat map.
@@ -18,10 +18,15 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     pace(page, record);
     in_flight(page, record);
     cpu(page, record);
+    hosts(page, record);
     if let Some(server) = server_use(record) {
         page.fact("server", &server);
     }
-    devices(page, record);
+    let hosts = record.by_host();
+    for own in &hosts {
+        let place = (hosts.len() > 1).then(|| format!(" on {}", own.generator().called()));
+        devices(page, own, &place.unwrap_or_default());
+    }
     cache(page, record);
     if let Some(locks) = &record.locks {
         let wait = &locks.wait;
@@ -113,7 +118,7 @@ fn in_flight(page: &mut Page, record: &Record) {
 }
 
 fn cpu(page: &mut Page, record: &Record) {
-    let process = &record.generator().process;
+    let process = record.process();
     let used = process.user_ns.saturating_add(process.system_ns);
     if used == 0 || record.elapsed_ns == 0 {
         return;
@@ -132,12 +137,9 @@ fn cpu(page: &mut Page, record: &Record) {
         each(process.system_ns)
     );
     let online = record
-        .generator()
-        .environment
-        .cpu
-        .online
-        .as_ref()
-        .map(|online| online.ids().len());
+        .environments()
+        .map(|environment| Some(environment.cpu.online.as_ref()?.ids().len()))
+        .sum::<Option<usize>>();
     let cpus = online.map_or_else(String::new, |online| format!(" of {online}"));
     let busy = used as f64 / record.elapsed_ns as f64;
     // An account of more than all CPUs can give is of a longer time than the operations were.
@@ -147,17 +149,41 @@ fn cpu(page: &mut Page, record: &Record) {
     } else {
         String::new()
     };
-    let machine = &record.generator().machine;
+    let shares = shares(&record.generator().machine);
+    page.fact("cpu", &format!("{cost}{busy}{shares}"));
+}
+
+fn shares(machine: &MachineAccount) -> String {
     let shares = [
         ("machine busy", machine.busy_share),
         ("iowait", machine.iowait_share),
         ("steal", machine.steal_share),
     ];
-    let shares: String = shares
-        .iter()
-        .filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part))))
-        .collect();
-    page.fact("cpu", &format!("{cost}{busy}{shares}"));
+    let shares = shares.iter();
+    let shown =
+        shares.filter_map(|(name, part)| part.map(|part| format!("; {name} {}", share(part))));
+    shown.collect()
+}
+
+/// What each of several hosts did.
+pub(super) fn hosts(page: &mut Page, record: &Record) {
+    let hosts = record.by_host();
+    for own in hosts.iter().filter(|_| hosts.len() > 1) {
+        let (host, all) = (own.generator(), own.operations.together());
+        let rate = own
+            .operations_per_second()
+            .map_or_else(String::new, |rate| format!(", {}", Rate(rate)));
+        let [p50, p99] = [0.5, 0.99].map(|q| time(all.latency.quantile(q)));
+        let used = host.process.user_ns.saturating_add(host.process.system_ns);
+        let cpus = used as f64 / own.elapsed_ns.max(1) as f64;
+        let text = format!(
+            "{}: {}{rate}, p50 {p50}, p99 {p99}; {cpus:.2} CPUs{}",
+            host.called(),
+            counted(all.count, "operation"),
+            shares(&host.machine)
+        );
+        page.fact("host", &text);
+    }
 }
 
 /// What the target's own process or control group used, where one was named.
@@ -177,7 +203,7 @@ pub(super) fn server_use(record: &Record) -> Option<String> {
     ))
 }
 
-fn devices(page: &mut Page, record: &Record) {
+fn devices(page: &mut Page, record: &Record, place: &str) {
     let ours = |kind| {
         record
             .operations
@@ -203,7 +229,7 @@ fn devices(page: &mut Page, record: &Record) {
         page.fact(
             "device",
             &format!(
-                "{}: read {read}, wrote {written}{flushes}{busy}{}",
+                "{}{place}: read {read}, wrote {written}{flushes}{busy}{}",
                 device.name,
                 if is_alone {
                     ""
@@ -221,7 +247,7 @@ fn devices(page: &mut Page, record: &Record) {
             page.fact(
                 "storage",
                 &format!(
-                    "this process caused {} to be read and {} to be written",
+                    "this process{place} caused {} to be read and {} to be written",
                     Bytes(read),
                     Bytes(written)
                 ),

@@ -200,15 +200,9 @@ fn timestamp(records: &[&Record]) -> String {
 fn hostname<'a>(records: &[&'a Record]) -> &'a str {
     records
         .iter()
-        .find_map(|record| {
-            record
-                .generator()
-                .environment
-                .system
-                .hostname
-                .as_deref()
-                .filter(|name| !name.is_empty())
-        })
+        .flat_map(|record| record.environments())
+        .filter_map(|environment| environment.system.hostname.as_deref())
+        .find(|name| !name.is_empty())
         .unwrap_or("localhost")
 }
 

@@ -61,15 +61,11 @@ fn fullest(record: &Record) -> Option<(f64, String)> {
         )
     });
     let cpu = record
-        .generator()
-        .machine
-        .busy_share
-        .map(|share| (share, "the CPUs".to_owned()));
-    let devices = record
-        .generator()
-        .devices
-        .iter()
-        .filter(|_| record.elapsed_ns > 0);
+        .generators()
+        .filter_map(|host| host.machine.busy_share);
+    let cpu = cpu.map(|share| (share, "the CPUs".to_owned()));
+    let devices = record.generators().flat_map(|host| &host.devices);
+    let devices = devices.filter(|_| record.elapsed_ns > 0);
     let device = devices.map(|device| {
         (
             device.busy_ns as f64 / record.elapsed_ns as f64,

@@ -26,7 +26,7 @@ and compare what each of them says.",
 };
 
 /// Machine and boot, as far as they are known.
-type Place<'a> = (Option<&'a str>, Option<&'a str>);
+type Place<'a> = (Vec<&'a str>, Vec<&'a str>);
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let slots: Vec<Slot<'_>> = experiment
@@ -35,8 +35,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .filter(|(_, record)| record.trial.is_some())
         .copied()
         .collect();
-    let machines = different(&slots, machine);
-    let boots = different(&slots, boot);
+    let machines = different(&slots, Record::machines);
+    let boots = different(&slots, boots);
     let what = match (machines.len(), boots.len()) {
         (0 | 1, 0 | 1) => return Vec::new(),
         (0 | 1, boots) => format!("{boots} boots of a machine"),
@@ -62,8 +62,9 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 }
 
 /// What is known of the slots: nothing is said of those that do not tell.
-fn different<'a>(slots: &[Slot<'a>], of: fn(&'a Record) -> Option<&'a str>) -> BTreeSet<&'a str> {
-    slots.iter().filter_map(|(_, record)| of(record)).collect()
+fn different<'a>(slots: &[Slot<'a>], of: fn(&'a Record) -> Vec<&'a str>) -> BTreeSet<Vec<&'a str>> {
+    let all = slots.iter().map(|(_, record)| of(record));
+    all.filter(|names| !names.is_empty()).collect()
 }
 
 /// Blocks of which not all slots come from one boot of one machine.
@@ -71,7 +72,7 @@ fn torn(slots: &[Slot<'_>]) -> usize {
     let mut places: BTreeMap<(&str, u32), BTreeSet<Place<'_>>> = BTreeMap::new();
     for (_, record) in slots {
         if let Some(trial) = &record.trial {
-            let place = (machine(record), boot(record));
+            let place = (record.machines(), boots(record));
             let block = (trial.row.as_str(), trial.block);
             places.entry(block).or_default().insert(place);
         }
@@ -79,14 +80,12 @@ fn torn(slots: &[Slot<'_>]) -> usize {
     places.values().filter(|places| places.len() > 1).count()
 }
 
-fn machine(record: &Record) -> Option<&str> {
-    let system = &record.generator().environment.system;
-    let name = system.machine_fingerprint.as_deref();
-    name.or(system.hostname.as_deref())
-}
-
-fn boot(record: &Record) -> Option<&str> {
-    record.generator().environment.system.boot_id.as_deref()
+/// The boots of the machines, as far as they are known.
+fn boots(record: &Record) -> Vec<&str> {
+    let systems = record.environments().map(|environment| &environment.system);
+    systems
+        .filter_map(|system| system.boot_id.as_deref())
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a load says of itself beside rates and latencies: its pace, users, connections and cost.
 
-use super::super::accounts::server_use;
+use super::super::accounts::{hosts, server_use};
 use super::super::page::{Page, time};
 use record::{LoadAccount, Record};
 use units::{Nanos, Rate, lossless};
@@ -95,11 +95,8 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     let count = record.operations.count();
     let each =
         |ns: u64| time((count > 0).then(|| lossless::u64_to_f64(ns) / lossless::u64_to_f64(count)));
-    let used = record
-        .generator()
-        .process
-        .user_ns
-        .saturating_add(record.generator().process.system_ns);
+    let process = record.process();
+    let used = process.user_ns.saturating_add(process.system_ns);
     let signing = load.signing;
     let sign = match signing.total_ns.checked_div(signing.requests) {
         Some(ns) => format!("; signing {} a request", Nanos(ns)),
@@ -109,10 +106,11 @@ fn write_cpu(page: &mut Page, record: &Record, load: &LoadAccount) {
     let cpu = format!(
         "{} an operation (user {}, system {}); {cpus:.2} CPUs{sign}",
         each(used),
-        each(record.generator().process.user_ns),
-        each(record.generator().process.system_ns)
+        each(process.user_ns),
+        each(process.system_ns)
     );
     page.fact("client cpu", &cpu);
+    hosts(page, record);
     for server in record.targets_watched().filter(|host| host.pid.is_some()) {
         let text = match server.used() {
             Some(used) => format!(

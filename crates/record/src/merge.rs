@@ -1,0 +1,331 @@
+//! Records of hosts that did one workload together, as one record.
+//!
+//! What can be added is added: counters, histograms, and the series by time. What cannot be, because
+//! it is of one host, or because a sum of it would lose digits, stays in the account of the host,
+//! and what the whole says of it is made from there: so it does not matter in which order records
+//! are merged.
+
+mod accounts;
+mod load;
+mod series;
+
+use crate::{
+    Difference, Fill, HostAccount, HostRole, LoadAccount, LockAccount, Measurements, Outcome,
+    PaceAccount, Record, Residency, Stoppage, ThresholdResult, Verification, WorkerAccount,
+};
+pub(crate) use accounts::{add_to, sum};
+use accounts::{both, by_cause, only, sorted};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Two records that are not of one workload on several hosts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOneWorkload {
+    #[error("they differ in {0}")]
+    Differ(&'static str),
+    #[error("record {0} is in both of them")]
+    Twice(String),
+    #[error("record {0} is of another tool, whose figures cannot be added")]
+    Foreign(String),
+    #[error("record {0} is of several hosts and does not say what each of them did")]
+    Unattributed(String),
+}
+
+impl Record {
+    /// Makes of this record and that of other hosts, which did their part of the same workload, the
+    /// record of all of them. Associative and commutative, with the default as identity; where
+    /// the intervals of two series differ in length, what an interval says of a moment (in flight,
+    /// users, stolen time) may depend on the order, and what it counts does not.
+    ///
+    /// # Errors
+    /// They are not of one workload, or not of different hosts; then nothing was changed.
+    pub fn merge(&mut self, other: &Self) -> Result<(), NotOneWorkload> {
+        let nothing = Self::default();
+        if *other == nothing {
+            return Ok(());
+        }
+        if *self == nothing {
+            self.clone_from(other);
+            return Ok(());
+        }
+        self.check(other)?;
+        let mut all = std::mem::take(self).joined();
+        all.add(other.clone().joined());
+        *self = all;
+        Ok(())
+    }
+
+    /// What each host said, as far as it is not in what all said together: a record a host. A record
+    /// of one host is its own.
+    #[must_use]
+    pub fn by_host(&self) -> Vec<Cow<'_, Self>> {
+        let hosts = self.generators().zip(0_u32..);
+        let own = hosts.filter_map(|(host, number)| {
+            let part = host.part.as_deref()?;
+            Some(Cow::Owned(self.of_host(host, part, number)))
+        });
+        let own: Vec<Cow<'_, Self>> = own.collect();
+        if own.is_empty() {
+            return vec![Cow::Borrowed(self)];
+        }
+        own
+    }
+
+    fn of_host(&self, host: &HostAccount, part: &Self, number: u32) -> Self {
+        let mut own = part.clone();
+        (own.kind, own.name) = (self.kind.clone(), self.name.clone());
+        (own.trial, own.repeat) = (self.trial.clone(), self.repeat.clone());
+        own.asked.clone_from(&self.asked);
+        add_missing(&mut own.effective, &self.effective);
+        let of_host = self.workers.iter().filter(|worker| worker.host == number);
+        own.workers = of_host.cloned().collect();
+        own.workers.iter_mut().for_each(|worker| worker.host = 0);
+        own.hosts = vec![HostAccount {
+            part: None,
+            ..host.clone()
+        }];
+        own
+    }
+
+    /// The record in the form in which it can be added to: with what stays with its host there.
+    fn joined(mut self) -> Self {
+        if self.parts().next().is_some() {
+            return self;
+        }
+        if let Some(load) = &mut self.load {
+            self.thresholds.append(&mut load.thresholds);
+        }
+        let part = self.part();
+        let host = self.generator_mut();
+        let late_ns = host.late_ns;
+        host.part = Some(Box::new(part));
+        self.begin_later(late_ns);
+        self.workers.iter_mut().for_each(|worker| worker.host = 0);
+        self
+    }
+
+    /// What is left with the host when everything that adds up has gone.
+    fn part(&self) -> Self {
+        Self {
+            asked: BTreeMap::new(),
+            hosts: Vec::new(),
+            warmup: Measurements::default(),
+            series: Vec::new(),
+            workers: Vec::new(),
+            locks: None,
+            trial: None,
+            repeat: None,
+            load: self.load.as_ref().map(|load| LoadAccount {
+                server: load.server.clone(),
+                search: load.search.clone(),
+                ..LoadAccount::default()
+            }),
+            ..self.clone()
+        }
+    }
+
+    /// Its times from a start that was so much earlier.
+    fn begin_later(&mut self, late_ns: u64) {
+        let spans = self.spans.values_mut();
+        let spans = spans.map(|span| [&mut span.start_ns, &mut span.end_ns]);
+        let series = self.series.iter_mut();
+        let series = series.map(|interval| [&mut interval.start_ns, &mut interval.end_ns]);
+        let workers = self.workers.iter_mut();
+        let workers = workers.map(|worker| [&mut worker.started_ns, &mut worker.ended_ns]);
+        let stops = self.stops.iter_mut();
+        let stops = stops.map(|stop| [&mut stop.start_ns, &mut stop.end_ns]);
+        let edges = spans.chain(series).chain(workers).chain(stops).flatten();
+        for ns in edges.chain([&mut self.elapsed_ns]) {
+            *ns = ns.saturating_add(late_ns);
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Self> {
+        self.generators().filter_map(|host| host.part.as_deref())
+    }
+
+    /// The ids of the records that it was made of, or its own.
+    fn part_ids(&self) -> Result<BTreeSet<&str>, NotOneWorkload> {
+        if self.source.is_some() || !self.summaries.is_empty() {
+            return Err(NotOneWorkload::Foreign(self.id.clone()));
+        }
+        let parts: BTreeSet<&str> = self.parts().map(|part| part.id.as_str()).collect();
+        match (self.generators().count(), parts.len()) {
+            (0 | 1, 0) => Ok([self.id.as_str()].into()),
+            (hosts, parts_of) if hosts == parts_of => Ok(parts),
+            (_, _) => Err(NotOneWorkload::Unattributed(self.id.clone())),
+        }
+    }
+
+    fn check(&self, other: &Self) -> Result<(), NotOneWorkload> {
+        if let Some(id) = self.part_ids()?.intersection(&other.part_ids()?).next() {
+            return Err(NotOneWorkload::Twice((*id).to_owned()));
+        }
+        let scenario = |record: &Self| record.load.as_ref().map(|load| load.scenario.clone());
+        let same = [
+            ("kind", self.kind == other.kind),
+            ("name", self.name == other.name),
+            ("what was asked", self.asked == other.asked),
+            ("scenario", scenario(self) == scenario(other)),
+            ("place in an experiment", self.trial == other.trial),
+            ("repetition", self.repeat == other.repeat),
+        ];
+        match same.into_iter().find(|(_, same)| !same) {
+            Some((what, _)) => Err(NotOneWorkload::Differ(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        series::add(self, &other);
+        self.join_hosts(&other);
+        self.schema = self.schema.max(other.schema);
+        self.started_at = std::mem::take(&mut self.started_at).min(other.started_at);
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        self.operations.merge(&other.operations);
+        self.warmup.merge(&other.warmup);
+        self.loops.merge(&other.loops);
+        for (kind, span) in other.spans {
+            let mine = self.spans.entry(kind).or_insert(span);
+            mine.merge(span);
+        }
+        both(
+            &mut self.verification,
+            other.verification,
+            Verification::merge,
+        );
+        both(&mut self.locks, other.locks, LockAccount::merge);
+        both(&mut self.residency, other.residency, Residency::merge);
+        both(&mut self.fill, other.fill, Fill::merge);
+        both(&mut self.load, other.load, LoadAccount::merge);
+        self.coverage = None;
+        sorted(&mut self.differences, other.differences, Difference::key);
+        self.differences.dedup();
+        sorted(&mut self.notices, other.notices, String::clone);
+        self.notices.dedup();
+        sorted(&mut self.targets, other.targets, |target| {
+            let sizes = (target.files, target.bytes, target.hole_bytes);
+            (target.path.clone(), target.kind.clone(), sizes)
+        });
+        self.targets.dedup();
+        let place = |stop: &Stoppage| (stop.start_ns, stop.end_ns, stop.suspended_ns);
+        sorted(&mut self.stops, other.stops, place);
+        self.errors.extend(other.errors);
+        self.errors = by_cause(std::mem::take(&mut self.errors));
+        self.companions.extend(other.companions);
+        self.thresholds.extend(other.thresholds);
+        self.outcome = Outcome::graver(std::mem::take(&mut self.outcome), other.outcome);
+        self.tell_of_parts();
+        self.judge_again();
+    }
+
+    /// Brings the hosts of both into one order, and numbers their workers through.
+    fn join_hosts(&mut self, other: &Self) {
+        let mut workers: BTreeMap<String, Vec<WorkerAccount>> = BTreeMap::new();
+        for record in [&*self, other] {
+            let ids: Vec<&String> = record.parts().map(|part| &part.id).collect();
+            for worker in &record.workers {
+                let id = ids.get(worker.host as usize).or(ids.first());
+                let id = id.map(|id| (*id).clone()).unwrap_or_default();
+                workers.entry(id).or_default().push(worker.clone());
+            }
+        }
+        let (mine, theirs) = (self.effective.clone(), &other.effective);
+        let mut hosts = std::mem::take(&mut self.hosts);
+        hosts.iter_mut().for_each(|host| host.restore(&mine));
+        let mut others = other.hosts.clone();
+        others.iter_mut().for_each(|host| host.restore(theirs));
+        hosts.extend(others);
+        hosts.sort_by_cached_key(HostAccount::place);
+        self.hosts = hosts;
+        let ids: Vec<String> = self.parts().map(|part| part.id.clone()).collect();
+        self.workers.clear();
+        for (id, host) in ids.iter().zip(0_u32..) {
+            let of_host = workers.remove(id).unwrap_or_default();
+            self.workers.extend(
+                of_host
+                    .into_iter()
+                    .map(|worker| WorkerAccount { host, ..worker }),
+            );
+        }
+        let numbered = self.workers.iter_mut().zip(0_u32..);
+        numbered.for_each(|(worker, index)| worker.index = index);
+    }
+
+    /// What the whole says of what stands with the hosts.
+    fn tell_of_parts(&mut self) {
+        let mut ids: Vec<String> = self.parts().map(|part| part.id.clone()).collect();
+        ids.sort();
+        self.id = crate::plan::hash_of(ids.join(" ").as_bytes());
+        let companions = std::mem::take(&mut self.companions);
+        let strangers = companions.into_iter().filter(|id| !ids.contains(id));
+        self.companions = strangers
+            .collect::<BTreeSet<String>>()
+            .into_iter()
+            .collect();
+        self.pace = PaceAccount::of_all(self.parts().filter_map(|part| part.pace.as_ref()));
+        let loads = || self.parts().filter_map(|part| part.load.as_ref());
+        let server = only(loads().filter_map(|load| load.server.clone()));
+        let search = only(loads().filter_map(|load| load.search.clone()));
+        if let Some(load) = &mut self.load {
+            (load.server, load.search) = (server, search);
+        }
+        let mut parts = self.parts();
+        let mut common = parts
+            .next()
+            .map(|part| part.effective.clone())
+            .unwrap_or_default();
+        for part in parts {
+            common.retain(|key, value| part.effective.get(key) == Some(value));
+        }
+        for part in self.hosts.iter_mut().filter_map(|host| host.part.as_mut()) {
+            part.effective.retain(|key, _| !common.contains_key(key));
+        }
+        self.effective = common;
+    }
+
+    /// Thresholds are of the whole: what a part of it said of them says nothing.
+    fn judge_again(&mut self) {
+        let mut judged: BTreeMap<String, ThresholdResult> = BTreeMap::new();
+        for result in self.thresholds() {
+            let known = judged.entry(result.threshold.clone());
+            let known = known.or_insert_with(|| result.clone());
+            // Those that cannot be judged again stand as the host that missed them judged them.
+            let text = |result: &ThresholdResult| serde_json::to_string(result).unwrap_or_default();
+            let order = |result: &ThresholdResult| (result.holds, text(result));
+            if order(&result) < order(known) {
+                *known = result;
+            }
+        }
+        self.thresholds.clear();
+        self.keep_judged(judged.into_values().collect());
+    }
+}
+
+impl HostAccount {
+    /// The same for the same hosts, in whatever order their records came.
+    fn place(&self) -> (HostRole, Option<String>, String) {
+        let id = self.part.as_ref().map(|part| part.id.clone());
+        // Of targets several may have one name; their text is all that tells them apart.
+        let text = || serde_json::to_string(self).unwrap_or_default();
+        let name = self.environment.system.hostname.clone();
+        (
+            self.role,
+            name.or_else(|| self.name.clone()),
+            id.unwrap_or_else(text),
+        )
+    }
+
+    /// Everything that was effective on it, of which `common` is what was so on all hosts.
+    fn restore(&mut self, common: &BTreeMap<String, String>) {
+        if let Some(part) = &mut self.part {
+            add_missing(&mut part.effective, common);
+        }
+    }
+}
+
+fn add_missing(to: &mut BTreeMap<String, String>, from: &BTreeMap<String, String>) {
+    for (key, value) in from {
+        to.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+}

@@ -1,0 +1,175 @@
+//! How each account of a record is added to that of another host.
+
+use crate::{
+    Difference, ErrorClass, ErrorCount, Fill, LockAccount, LoopAccount, Outcome, PaceAccount,
+    Residency, Span, Status, Verification,
+};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one of two has, or both together.
+pub(super) fn both<T>(mine: &mut Option<T>, theirs: Option<T>, merge: impl FnOnce(&mut T, T)) {
+    match (mine, theirs) {
+        (Some(mine), Some(theirs)) => merge(mine, theirs),
+        (mine @ None, theirs) => *mine = theirs,
+        (Some(_), None) => {}
+    }
+}
+
+/// The one that there is; `None` of none, and of several.
+pub(super) fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
+}
+
+pub(super) fn sorted<T, K: Ord>(mine: &mut Vec<T>, theirs: Vec<T>, key: impl FnMut(&T) -> K) {
+    mine.extend(theirs);
+    mine.sort_by_cached_key(key);
+}
+
+/// A sum of which a part is unknown is unknown.
+pub(crate) fn sum(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
+    Some(mine?.saturating_add(theirs?))
+}
+
+pub(crate) fn add_to(mine: &mut u64, theirs: u64) {
+    *mine = mine.saturating_add(theirs);
+}
+
+/// Two texts for people: one where they say the same.
+pub(super) fn texts(mine: &mut String, theirs: &str) {
+    if mine != theirs {
+        let all: BTreeSet<&str> = [mine.as_str(), theirs]
+            .into_iter()
+            .flat_map(|text| text.split("; "))
+            .collect();
+        *mine = all.into_iter().collect::<Vec<_>>().join("; ");
+    }
+}
+
+/// One entry a cause of failure, with the first place of all.
+pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
+    let mut causes: BTreeMap<(String, String, Option<ErrorClass>), ErrorCount> = BTreeMap::new();
+    for error in errors {
+        let cause = (error.operation.clone(), error.error.clone(), error.class);
+        match causes.entry(cause) {
+            Entry::Vacant(place) => {
+                place.insert(error);
+            }
+            Entry::Occupied(mut place) => {
+                let known = place.get_mut();
+                let first = (&known.first_file, known.first_offset)
+                    <= (&error.first_file, error.first_offset);
+                let count = known.count.saturating_add(error.count);
+                if !first {
+                    *known = error;
+                }
+                known.count = count;
+            }
+        }
+    }
+    causes.into_values().collect()
+}
+
+impl Difference {
+    pub(super) fn key(&self) -> (String, Option<String>, Option<String>, String) {
+        let Self {
+            key,
+            asked,
+            effective,
+            reason,
+        } = self.clone();
+        (key, asked, effective, reason)
+    }
+}
+
+impl Outcome {
+    /// The exit code of a trial of which nothing failed but thresholds.
+    const MISSED: i32 = 3;
+
+    pub(super) fn graver(a: Self, b: Self) -> Self {
+        let judged =
+            |outcome: &Self| outcome.status == Status::Ok && outcome.exit_code == Self::MISSED;
+        let [a, b] = [a, b].map(|outcome| {
+            if judged(&outcome) {
+                Self::default()
+            } else {
+                outcome
+            }
+        });
+        let gravity = |outcome: &Self| (outcome.status, outcome.exit_code, outcome.message.clone());
+        if gravity(&a) >= gravity(&b) { a } else { b }
+    }
+}
+
+impl Span {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+    }
+}
+
+impl PaceAccount {
+    /// The pace of all hosts together; what one of them was not asked for, all were not.
+    pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let plus = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        parts.cloned().reduce(|all, part| Self {
+            asked_per_second: plus(all.asked_per_second, part.asked_per_second),
+            asked_bytes_per_second: plus(all.asked_bytes_per_second, part.asked_bytes_per_second),
+            achieved_per_second: all.achieved_per_second + part.achieved_per_second,
+            unsent: all.unsent.saturating_add(part.unsent),
+        })
+    }
+}
+
+impl LoopAccount {
+    /// Adds what other loops saw of themselves.
+    pub fn merge(&mut self, other: &Self) {
+        self.in_flight_ns = self.in_flight_ns.saturating_add(other.in_flight_ns);
+        self.worker_ns = self.worker_ns.saturating_add(other.worker_ns);
+        add_to(&mut self.submissions, other.submissions);
+        add_to(&mut self.submitted, other.submitted);
+        add_to(&mut self.reaps, other.reaps);
+        add_to(&mut self.reaps_to_empty, other.reaps_to_empty);
+        add_to(&mut self.abandoned, other.abandoned);
+    }
+}
+
+impl Verification {
+    pub(super) fn merge(&mut self, other: Self) {
+        texts(&mut self.pattern, &other.pattern);
+        texts(&mut self.self_check, &other.self_check);
+        add_to(&mut self.operations, other.operations);
+        add_to(&mut self.failures, other.failures);
+        for (kind, count) in other.by_kind {
+            add_to(self.by_kind.entry(kind).or_default(), count);
+        }
+        sorted(&mut self.first, other.first, |failure| {
+            let what = (failure.kind.clone(), failure.detail.clone());
+            (failure.file.clone(), failure.offset, what)
+        });
+    }
+}
+
+impl LockAccount {
+    pub(super) fn merge(&mut self, other: Self) {
+        texts(&mut self.mode, &other.mode);
+        self.wait.merge(&other.wait);
+    }
+}
+
+impl Residency {
+    pub(super) fn merge(&mut self, other: Self) {
+        add_to(&mut self.total_bytes, other.total_bytes);
+        self.before_bytes = sum(self.before_bytes, other.before_bytes);
+        self.after_bytes = sum(self.after_bytes, other.after_bytes);
+    }
+}
+
+impl Fill {
+    pub(super) fn merge(&mut self, other: Self) {
+        add_to(&mut self.bytes, other.bytes);
+        self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
+        texts(&mut self.reason, &other.reason);
+    }
+}

@@ -1,0 +1,732 @@
+//! Records of several hosts as one: the laws, and that no field of a part is lost.
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+use proptest::prelude::*;
+use record::{
+    Calibration, Coverage, DeviceAccount, Difference, EndpointAccount, Environment, ErrorClass,
+    ErrorCount, Fill, Histogram, HostAccount, HostRole, Interval, LoadAccount, LockAccount,
+    LoopAccount, MachineAccount, Measurements, NotOneWorkload, Operations, Outcome, PaceAccount,
+    ProcessAccount, Record, Repeat, RequestPhases, Residency, SCHEMA, SearchAccount, SearchPoint,
+    ServerAccount, SigningCost, Span, Status, Stoppage, TargetFact, ThresholdResult, Trial,
+    Verification, VerificationFailure, WorkerAccount, WorkerMeasured,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn times(values: &[u64]) -> Histogram {
+    let mut out = Histogram::default();
+    values.iter().for_each(|value| out.record(*value));
+    out
+}
+
+fn operations(values: &[u64]) -> Measurements {
+    let read = Operations {
+        count: values.len() as u64,
+        bytes: 4096 * values.len() as u64,
+        errors: 1,
+        smallest_bytes: Some(4096),
+        largest_bytes: Some(8192),
+        latency: times(values),
+        service: Some(times(values)),
+    };
+    let mut out = Measurements::default();
+    out.insert("read", read);
+    out
+}
+
+fn interval(number: u64) -> Interval {
+    Interval {
+        start_ns: number * SECOND + 7,
+        end_ns: (number + 1) * SECOND,
+        operations: operations(&[100 + number]),
+        in_flight: 3,
+        cpu_ns: 40,
+        device_read_bytes: Some(500),
+        device_written_bytes: Some(600),
+        steal_share: Some(0.25),
+        target_cpu_ns: Some(70),
+        target_resident_bytes: Some(800),
+    }
+}
+
+/// The account of a host in which nothing is left out.
+fn host(name: &str) -> HostAccount {
+    let mut environment = Environment::default();
+    environment.system.hostname = Some(name.into());
+    HostAccount {
+        role: HostRole::Generator,
+        name: Some("a name".into()),
+        pid: Some(1),
+        late_ns: 3,
+        gone: true,
+        environment,
+        calibration: Calibration {
+            clock: "tsc".into(),
+            clock_read_ns: 18.5,
+            null_operation_ns: [("1".to_owned(), 40.5)].into(),
+            clock_drift_ns: Some(2),
+            sleep_overshoot_ns: Some(3),
+        },
+        process: ProcessAccount {
+            user_ns: 4,
+            system_ns: 5,
+            major_faults: 6,
+            minor_faults: 7,
+            voluntary_switches: 8,
+            involuntary_switches: 9,
+            max_resident_bytes: 10,
+            storage_read_bytes: Some(11),
+            storage_written_bytes: Some(12),
+        },
+        machine: MachineAccount {
+            busy_share: Some(0.5),
+            steal_share: Some(0.1),
+            iowait_share: Some(0.2),
+            pressure_cpu_ns: Some(13),
+            pressure_io_ns: Some(14),
+            pressure_memory_ns: Some(15),
+            throttled_ns: Some(16),
+            dirty_before_bytes: Some(17),
+            dirty_after_bytes: Some(18),
+            swapped_pages: Some(19),
+        },
+        devices: vec![DeviceAccount {
+            name: "sda".into(),
+            reads: 20,
+            read_bytes: 21,
+            writes: 22,
+            written_bytes: 23,
+            flushes: Some(24),
+            busy_ns: 25,
+            queue_ns: 26,
+            reads_merged: Some(27),
+            writes_merged: Some(28),
+            read_ns: Some(29),
+            write_ns: Some(30),
+        }],
+        part: None,
+    }
+}
+
+fn load() -> LoadAccount {
+    let phases = RequestPhases {
+        connecting: times(&[1]),
+        sending: times(&[2]),
+        waiting: times(&[3]),
+        receiving: times(&[4]),
+    };
+    LoadAccount {
+        scenario: "mixed".into(),
+        users: vec![5, 6],
+        phases: [("get".to_owned(), phases)].into(),
+        iterations: times(&[7]),
+        skipped: 8,
+        retries: 9,
+        endpoints: vec![EndpointAccount {
+            address: "a:80".into(),
+            operations: 10,
+            errors: 11,
+            connections_opened: 12,
+            connections_failed: 13,
+        }],
+        connections_opened: 14,
+        connections_failed: 15,
+        lateness: Some(times(&[16])),
+        queued: 17,
+        unsent_age: Some(times(&[18])),
+        signing: SigningCost {
+            requests: 19,
+            total_ns: 20,
+        },
+        setup: operations(&[21]),
+        teardown: operations(&[22]),
+        left_behind: 23,
+        uploads_left_behind: 24,
+        thresholds: vec![threshold("later than this version")],
+        server: Some(ServerAccount {
+            saw: Some(operations(&[25])),
+            counters: [("requests".to_owned(), 26.0)].into(),
+        }),
+        search: Some(SearchAccount {
+            threshold: "p99<1ms".into(),
+            points: vec![SearchPoint {
+                asked_per_second: 27.0,
+                achieved_per_second: 28.0,
+                unsent: 29,
+                errors: 30,
+                latency_p50_ns: Some(31.0),
+                latency_p99_ns: Some(32.0),
+                holds: true,
+                measured: "33".into(),
+            }],
+            holds_at: Some(34.0),
+            breaks_at: Some(35.0),
+        }),
+    }
+}
+
+/// One that no version can judge again.
+fn threshold(text: &str) -> ThresholdResult {
+    ThresholdResult {
+        threshold: text.into(),
+        quantity: Some("gravity".into()),
+        comparator: Some(record::Comparator::Below),
+        limit: Some(1.0),
+        value: Some(0.5),
+        holds: true,
+        measured: "much".into(),
+    }
+}
+
+fn worker() -> WorkerAccount {
+    WorkerAccount {
+        index: 0,
+        host: 1,
+        cpus: vec![1],
+        nodes: vec![2],
+        started_ns: 3,
+        ended_ns: 4,
+        operations: 5,
+        bytes: 6,
+        user_ns: 7,
+        system_ns: 8,
+        run_queue_wait_ns: Some(9),
+        voluntary_switches: 10,
+        involuntary_switches: 11,
+        engine_features: Some("sqpoll".into()),
+        error: Some("gone".into()),
+        measured: Some(WorkerMeasured {
+            operations: operations(&[12]),
+            series: vec![interval(0)],
+        }),
+    }
+}
+
+fn difference() -> Difference {
+    Difference {
+        key: "engine".into(),
+        asked: Some("sync".into()),
+        effective: Some("io_uring".into()),
+        reason: "depth".into(),
+    }
+}
+
+fn target() -> TargetFact {
+    TargetFact {
+        path: "/data/t".into(),
+        kind: "file".into(),
+        files: 1,
+        bytes: 2,
+        hole_bytes: Some(3),
+    }
+}
+
+fn loops() -> LoopAccount {
+    LoopAccount {
+        in_flight_ns: 1,
+        worker_ns: 2,
+        submissions: 3,
+        submitted: 4,
+        reaps: 5,
+        reaps_to_empty: 6,
+        abandoned: 7,
+    }
+}
+
+fn pace() -> PaceAccount {
+    PaceAccount {
+        asked_per_second: Some(1000.0),
+        asked_bytes_per_second: Some(0.1),
+        achieved_per_second: 999.7,
+        unsent: 3,
+    }
+}
+
+fn verification() -> Verification {
+    Verification {
+        pattern: "header".into(),
+        operations: 1,
+        failures: 2,
+        by_kind: [("torn".to_owned(), 3)].into(),
+        first: vec![VerificationFailure {
+            file: "f".into(),
+            offset: 4,
+            kind: "torn".into(),
+            detail: "at 5".into(),
+        }],
+        self_check: "all found".into(),
+    }
+}
+
+fn coverage() -> Coverage {
+    Coverage {
+        block_bytes: 1,
+        blocks: 2,
+        touched: 3,
+        uses: 4,
+        hottest_fifth_share: 0.5,
+        buckets: vec![6],
+    }
+}
+
+fn trial() -> Trial {
+    Trial {
+        plan: "p".into(),
+        arm: "a".into(),
+        row: "r".into(),
+        attempt: 1,
+        planned_blocks: Some(2),
+        lead_in_ns: Some(3),
+        ..Trial::default()
+    }
+}
+
+fn error() -> ErrorCount {
+    ErrorCount {
+        operation: "read".into(),
+        error: "EIO".into(),
+        count: 3,
+        first_file: "f".into(),
+        first_offset: 4,
+        class: Some(ErrorClass::System),
+    }
+}
+
+/// What one host says, with something in every field that a record of ours has. A field that is
+/// added to a record must be added here, and is then held by the test of liveness.
+fn part(id: &str) -> Record {
+    let text = |text: &str| BTreeMap::from([("threads".to_owned(), text.to_owned())]);
+    let span = Span {
+        start_ns: 5,
+        end_ns: 2 * SECOND,
+        elapsed_ns: SECOND,
+    };
+    Record {
+        schema: SCHEMA,
+        id: id.into(),
+        kind: "run".into(),
+        name: "oltp".into(),
+        started_at: "2026-11-22T10:00:00.000Z".into(),
+        asked: text("4"),
+        effective: text("4"),
+        differences: vec![difference()],
+        notices: vec!["a notice".into()],
+        targets: vec![target()],
+        hosts: vec![host(id)],
+        elapsed_ns: 2 * SECOND,
+        operations: operations(&[100, 101]),
+        spans: [("read".to_owned(), span)].into(),
+        warmup: operations(&[99]),
+        interval_ns: SECOND,
+        series: vec![interval(0), interval(1)],
+        workers: vec![worker()],
+        loops: loops(),
+        pace: Some(pace()),
+        verification: Some(verification()),
+        coverage: Some(coverage()),
+        locks: Some(LockAccount {
+            mode: "range".into(),
+            wait: times(&[9]),
+        }),
+        residency: Some(Residency {
+            total_bytes: 1,
+            before_bytes: Some(2),
+            after_bytes: Some(3),
+        }),
+        fill: Some(Fill {
+            bytes: 1,
+            elapsed_ns: 2,
+            reason: "missing".into(),
+        }),
+        stops: vec![Stoppage {
+            start_ns: 1,
+            end_ns: 2,
+            suspended_ns: 3,
+        }],
+        errors: vec![error()],
+        outcome: Outcome {
+            status: Status::Failed,
+            exit_code: 1,
+            message: Some("m".into()),
+        },
+        thresholds: vec![threshold("unknown to this version")],
+        trial: Some(trial()),
+        repeat: Some(Repeat {
+            of: "w".into(),
+            number: 1,
+        }),
+        companions: vec!["other".into()],
+        // A record with figures of another tool is no part: see the test of refusals.
+        summaries: BTreeMap::new(),
+        source: None,
+        load: Some(load()),
+    }
+}
+
+fn merged(parts: &[&Record]) -> Result<Record, NotOneWorkload> {
+    let mut all = Record::default();
+    for part in parts {
+        all.merge(part)?;
+    }
+    Ok(all)
+}
+
+/// The ways to every value of a document, histograms as one value each.
+fn leaves(value: &Value, path: &str, out: &mut Vec<String>) {
+    match value {
+        Value::Object(fields)
+            if fields.contains_key("buckets") && fields.contains_key("layout") =>
+        {
+            out.push(path.to_owned());
+        }
+        Value::Object(fields) => {
+            let inner = fields.iter();
+            inner.for_each(|(key, value)| leaves(value, &format!("{path}/{key}"), out));
+        }
+        Value::Array(items) => {
+            let inner = items.iter().enumerate();
+            inner.for_each(|(at, value)| leaves(value, &format!("{path}/{at}"), out));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push(path.to_owned());
+        }
+    }
+}
+
+/// Other values that may stand in the place of one: smaller and larger ones.
+fn others(value: &Value) -> Vec<Value> {
+    match value {
+        Value::String(text) => {
+            let words = [
+                "interrupted",
+                "ok",
+                "baseline",
+                "open",
+                "target",
+                "broken",
+                "<=",
+            ];
+            let words = words.map(str::to_owned).into_iter();
+            let words = words.chain([format!("{text}x"), String::new()]);
+            words.map(Value::from).collect()
+        }
+        Value::Bool(is) => vec![(!is).into()],
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => vec![(number + 5).into(), number.saturating_sub(1).into()],
+            None => vec![(number.as_f64().unwrap() / 2.0 + 0.3).into()],
+        },
+        Value::Object(_) => vec![serde_json::to_value(times(&[70_000, 1 << 40])).unwrap()],
+        Value::Null | Value::Array(_) => vec![],
+    }
+}
+
+/// The record with each other value at a place.
+fn changed(record: &Record, path: &str) -> Vec<Record> {
+    let mut document = serde_json::to_value(record).unwrap();
+    let former = document.pointer(path).unwrap().clone();
+    let others = others(&former).into_iter().filter_map(|other| {
+        *document.pointer_mut(path).unwrap() = other;
+        let read: Record = serde_json::from_value(document.clone()).ok()?;
+        (read != *record).then_some(read)
+    });
+    others.collect()
+}
+
+/// What stays with its host: it changes nothing of the whole but the account of the host.
+const STAYS_WITH_ITS_HOST: [&str; 11] = [
+    "/hosts/0/name",
+    "/hosts/0/pid",
+    "/hosts/0/gone",
+    "/hosts/0/environment/",
+    "/hosts/0/calibration/",
+    "/hosts/0/process/",
+    "/hosts/0/machine/",
+    "/hosts/0/devices/",
+    // Whether hosts used the same blocks is not known here.
+    "/coverage/",
+    // Each host asks the same server, which tells each of them everything.
+    "/load/server/",
+    // Whoever leads the hosts searches, and knows all steps.
+    "/load/search/",
+];
+
+/// What is of the host, and by which others of its record are placed: in time, or among the hosts.
+const PLACES_OTHERS: [&str; 3] = [
+    "/hosts/0/late_ns",
+    "/hosts/0/role",
+    "/hosts/0/environment/system/hostname",
+];
+
+/// Judged again from the whole; where that is not possible, the whole says what the gravest part
+/// said, and the others keep theirs.
+const IS_JUDGED_AGAIN: [&str; 2] = ["/thresholds/", "/load/thresholds/"];
+
+/// What is numbered anew.
+const IS_NUMBERED: [&str; 2] = ["/workers/0/host", "/workers/0/index"];
+
+/// What must be the same in all parts of one workload.
+const IS_THE_SAME: [&str; 6] = [
+    "/kind",
+    "/name",
+    "/asked/",
+    "/trial/",
+    "/repeat/",
+    "/load/scenario",
+];
+
+#[test]
+fn every_field_of_a_part_changes_the_whole_or_stays_with_its_host() {
+    let (one, other) = (part("a"), part("b"));
+    let before = merged(&[&one, &other]).unwrap();
+    let (value, mut paths) = (serde_json::to_value(&other).unwrap(), Vec::new());
+    leaves(&value, "", &mut paths);
+    assert!(paths.len() > 200, "{}", paths.len());
+    let without_hosts = |record: &Record| Record {
+        hosts: Vec::new(),
+        ..record.clone()
+    };
+    let is_in = |list: &[&str], path: &str| list.iter().any(|start| path.starts_with(start));
+    for path in paths {
+        // An environment is one value, of which a part will do.
+        let is_null = value.pointer(&path).is_some_and(Value::is_null);
+        if is_null && path.starts_with("/hosts/0/environment/") {
+            continue;
+        }
+        let changed = changed(&other, &path);
+        assert!(!changed.is_empty(), "{path} has no other value");
+        let after = changed.iter().map(|changed| merged(&[&one, changed]));
+        if is_in(&IS_THE_SAME, &path) {
+            let refused = |after| matches!(after, Err(NotOneWorkload::Differ(_)));
+            assert!(after.into_iter().all(refused), "{path}");
+            continue;
+        }
+        let after: Vec<Record> = after.map(|after| after.expect(&path)).collect();
+        let mut wholes = after.iter().map(without_hosts);
+        let is_of_all = wholes.any(|whole| whole != without_hosts(&before));
+        let is_kept = after.iter().any(|after| *after != before);
+        if is_in(&IS_NUMBERED, &path) {
+            assert!(!is_kept, "{path}");
+            continue;
+        }
+        assert!(is_kept, "{path}");
+        if !is_in(&PLACES_OTHERS, &path) && !is_in(&IS_JUDGED_AGAIN, &path) {
+            assert_eq!(is_of_all, !is_in(&STAYS_WITH_ITS_HOST, &path), "{path}");
+        }
+    }
+}
+
+fn any_interval() -> impl Strategy<Value = (u64, Vec<u64>, Option<u64>)> {
+    let values = prop::collection::vec(1_u64..1 << 40, 0..3);
+    (0_u64..4, values, prop::option::of(0_u64..9))
+}
+
+/// A part of one workload, of which hosts may have done different amounts and know different things.
+fn any_part() -> impl Strategy<Value = Record> {
+    let series = prop::collection::vec(any_interval(), 0..5);
+    let rates = (prop::option::of(0.1_f64..1e6), 0.1_f64..1e6);
+    let words = prop::collection::vec("[a-c]", 0..3);
+    let times = (0_u64..3 * SECOND, 0_u64..SECOND / 3, 0_u64..9);
+    (any::<u64>(), series, rates, words, times, 0_usize..4).prop_map(
+        |(id, series, rates, words, (elapsed_ns, late_ns, n), known)| {
+            let mut part = part(&format!("{id:016x}"));
+            part.hosts[0].late_ns = late_ns;
+            part.hosts[0].environment.system.hostname = words.first().cloned();
+            part.elapsed_ns = elapsed_ns;
+            part.series = series
+                .iter()
+                .zip(0..)
+                .map(|((flying, values, device), number)| Interval {
+                    in_flight: *flying,
+                    operations: operations(values),
+                    device_read_bytes: *device,
+                    steal_share: device.map(|n| n as f64 / 10.0),
+                    target_cpu_ns: device.filter(|_| known > 1),
+                    ..interval(number)
+                })
+                .collect();
+            let pace = part.pace.as_mut().unwrap();
+            (pace.asked_per_second, pace.achieved_per_second) = rates;
+            part.effective.insert("cpus".into(), n.to_string());
+            part.errors.extend(words.iter().map(|word| ErrorCount {
+                error: word.clone(),
+                count: n,
+                first_offset: n,
+                ..ErrorCount::default()
+            }));
+            part.thresholds.push(ThresholdResult {
+                threshold: "rate>100".into(),
+                ..ThresholdResult::default()
+            });
+            part.workers = vec![worker(); known];
+            part.workers
+                .iter_mut()
+                .for_each(|worker| worker.user_ns = n);
+            part.notices.extend(words);
+            part.outcome.exit_code = i32::try_from(n).unwrap();
+            part.outcome.status = [
+                Status::Ok,
+                Status::Failed,
+                Status::Interrupted,
+                Status::Incomplete,
+            ][known];
+            part.residency = part.residency.filter(|_| known > 0);
+            let load = part.load.as_mut().unwrap();
+            load.users = vec![n; part.series.len()];
+            load.server = load.server.take().filter(|_| known == 2);
+            part
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn merge_is_associative_and_commutative_with_an_identity(a in any_part(), b in any_part(), c in any_part()) {
+        let sum = |x: &Record, y: &Record| merged(&[x, y]).unwrap();
+        prop_assert_eq!(sum(&a, &b), sum(&b, &a));
+        prop_assert_eq!(sum(&sum(&a, &b), &c), sum(&a, &sum(&b, &c)));
+        prop_assert_eq!(&merged(&[&a]).unwrap(), &a);
+        let all = sum(&sum(&a, &b), &c);
+        prop_assert_eq!(&sum(&all, &Record::default()), &all);
+        let text = serde_json::to_vec(&all).unwrap();
+        prop_assert_eq!(record::parse_records(&text).records, [all]);
+    }
+
+    #[test]
+    fn what_hosts_counted_is_what_all_counted_and_each_can_be_told_again(parts in prop::collection::vec(any_part(), 2..5)) {
+        let all = merged(&parts.iter().collect::<Vec<_>>()).unwrap();
+        let mut operations = Measurements::default();
+        parts.iter().for_each(|part| operations.merge(&part.operations));
+        prop_assert_eq!(&all.operations, &operations);
+        let counted = |series: &[Interval]| series.iter().map(|i| i.operations.count()).sum::<u64>();
+        prop_assert_eq!(counted(&all.series), parts.iter().map(|part| counted(&part.series)).sum::<u64>());
+        prop_assert!(all.series.is_sorted_by(|a, b| a.start_ns < b.start_ns));
+        let again = all.by_host();
+        prop_assert_eq!(again.len(), parts.len());
+        for own in again {
+            let part = parts.iter().find(|part| part.id == own.id).unwrap();
+            prop_assert_eq!((&own.effective, &own.asked), (&part.effective, &part.asked));
+            prop_assert_eq!((&own.operations, own.elapsed_ns), (&part.operations, part.elapsed_ns));
+            prop_assert_eq!((&own.pace, &own.coverage), (&part.pace, &part.coverage));
+            prop_assert_eq!(own.generator(), part.generator());
+            prop_assert_eq!(own.workers.len(), part.workers.len());
+        }
+    }
+}
+
+#[test]
+fn what_is_not_of_one_workload_or_of_other_hosts_is_refused_and_nothing_changes() {
+    let whole = merged(&[&part("a"), &part("b")]).unwrap();
+    let with = |change: fn(&mut Record)| {
+        let mut other = part("c");
+        change(&mut other);
+        other
+    };
+    for (other, wanted) in [
+        (
+            with(|other| other.id = "a".into()),
+            NotOneWorkload::Twice("a".into()),
+        ),
+        (whole.clone(), NotOneWorkload::Twice("a".into())),
+        (
+            with(|other| other.load = None),
+            NotOneWorkload::Differ("scenario"),
+        ),
+        (
+            with(|other| other.source = Some(record::Source::default())),
+            NotOneWorkload::Foreign("c".into()),
+        ),
+        (
+            with(|other| other.hosts.push(host("d"))),
+            NotOneWorkload::Unattributed("c".into()),
+        ),
+    ] {
+        let mut all = whole.clone();
+        assert_eq!(all.merge(&other), Err(wanted.clone()));
+        assert_eq!(all, whole, "{wanted}");
+    }
+}
+
+#[test]
+fn intervals_are_added_where_they_lie_in_time() {
+    let of = |id: &str, interval_ns: u64, lengths: &[u64], late_ns: u64| {
+        let mut part = part(id);
+        part.hosts[0].late_ns = late_ns;
+        part.interval_ns = interval_ns;
+        let mut end_ns = 0;
+        part.series.clear();
+        for (length, number) in lengths.iter().zip(0..) {
+            part.series.push(Interval {
+                start_ns: end_ns,
+                end_ns: end_ns + length,
+                ..interval(number)
+            });
+            end_ns += length;
+        }
+        part.load.as_mut().unwrap().users = (1..=lengths.len() as u64).collect();
+        part
+    };
+    let told = |parts: &[&Record]| {
+        let all = merged(parts).unwrap();
+        let series = all.series.iter();
+        let series = series.map(|i| (i.start_ns, i.end_ns, i.operations.count(), i.in_flight));
+        (
+            all.interval_ns,
+            series.collect::<Vec<_>>(),
+            all.load.unwrap().users,
+        )
+    };
+    let usual = of("a", 10, &[10, 11, 5], 0);
+    let frozen = of("b", 10, &[20, 10], 0);
+    assert_eq!(
+        told(&[&usual, &frozen]),
+        (
+            10,
+            vec![(0, 20, 2, 6), (10, 21, 1, 3), (20, 30, 2, 6)],
+            vec![2, 2, 5]
+        ),
+        "an interval that was not seen in time lies where it began"
+    );
+    let late = of("b", 10, &[10, 10], 10);
+    assert_eq!(
+        told(&[&usual, &late]),
+        (
+            10,
+            vec![(0, 10, 1, 3), (10, 21, 2, 6), (20, 30, 2, 6)],
+            vec![1, 3, 5]
+        )
+    );
+    let halved = of("b", 20, &[20, 20], 0);
+    assert_eq!(
+        told(&[&usual, &halved]),
+        (20, vec![(0, 21, 3, 6), (20, 40, 2, 6)], vec![3, 5]),
+        "a host that halved its series gives the length"
+    );
+}
+
+#[test]
+fn a_threshold_is_held_against_the_whole() {
+    let of = |id: &str| {
+        let mut part = part(id);
+        part.outcome = Outcome {
+            exit_code: 3,
+            message: Some("1 of 1 thresholds missed".into()),
+            ..Outcome::default()
+        };
+        part.thresholds = vec![ThresholdResult {
+            threshold: "read.count>=3".into(),
+            value: Some(2.0),
+            ..ThresholdResult::default()
+        }];
+        part.load = None;
+        part
+    };
+    let all = merged(&[&of("a"), &of("b")]).unwrap();
+    assert_eq!(all.thresholds.len(), 1);
+    assert_eq!(
+        (all.thresholds[0].value, all.thresholds[0].holds),
+        (Some(4.0), true)
+    );
+    assert_eq!(all.outcome, Outcome::default());
+}
