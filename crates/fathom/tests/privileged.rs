@@ -957,3 +957,82 @@ fn privileged_a_file_system_that_is_read_only_is_read_and_refuses_writes() {
     cannot write read-only/r.jsonl: Read-only file system (os error 30); choose another place
     ");
 }
+
+/// A control group of version 2 with a process that never rests; both end with it.
+struct BusyGroup {
+    path: std::path::PathBuf,
+    busy: std::process::Child,
+    _mount: Mount,
+}
+
+impl BusyGroup {
+    fn new(ground: &Ground) -> Self {
+        let mount = Mount::new(ground, "groups", "cgroup2", "none", "rw");
+        let path = mount.at.join(format!("fathom-test-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let mut busy = Command::new("sh");
+        let busy = busy.args(["-c", "while :; do :; done"]).spawn().unwrap();
+        fs::write(path.join("cgroup.procs"), busy.id().to_string()).unwrap();
+        Self {
+            path,
+            busy,
+            _mount: mount,
+        }
+    }
+
+    /// CPU time that its processes used.
+    fn used_ns(&self) -> u64 {
+        let text = fs::read_to_string(self.path.join("cpu.stat")).unwrap();
+        let time = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "));
+        time.unwrap().parse::<u64>().unwrap() * 1000
+    }
+}
+
+impl Drop for BusyGroup {
+    fn drop(&mut self) {
+        let _it_may_have_ended = self.busy.kill().and_then(|()| self.busy.wait());
+        until("the group is empty", || fs::remove_dir(&self.path).ok());
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_a_control_group_is_watched_as_the_server_and_not_the_rest_of_the_machine() {
+    let ground = Ground::new();
+    let group = BusyGroup::new(&ground);
+    let path = group.path.to_str().unwrap().to_owned();
+    let args = "run x --engine null --file-size 1G --duration 400ms --series-interval 100ms --records r.jsonl --server-cgroup";
+    let args: Vec<&str> = args.split(' ').chain([path.as_str()]).collect();
+    let before = group.used_ns();
+    let ended = ground.fathom(&args);
+    let used = group.used_ns() - before;
+    ended.expect(0);
+    let record = ground.record("r.jsonl");
+    let target = record.target().unwrap();
+    assert_eq!(target.name, Some(format!("control group {path}")));
+    assert_eq!((target.pid, target.gone), (None, false));
+    let watched = target.process.user_ns + target.process.system_ns;
+    assert!((1..=used).contains(&watched), "{watched} of {used} ns");
+    let by_interval: u64 = record
+        .series
+        .iter()
+        .filter_map(|interval| interval.target_cpu_ns)
+        .sum();
+    assert!(
+        (1..=used).contains(&by_interval),
+        "{by_interval} of {used} ns"
+    );
+    let memory = fs::read_to_string(group.path.join("memory.current"));
+    assert_eq!(target.process.max_resident_bytes > 0, memory.is_ok());
+
+    drop(group);
+    let ended = ground.fathom(&args);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("no control group of version 2"),
+        "{}",
+        ended.stderr
+    );
+}

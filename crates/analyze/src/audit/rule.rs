@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn several_hosts_are_told_what_each_of_them_is_and_nothing_that_none_is() {
-        let changes: [(&str, fn(&mut Record)); 8] = [
+        type Change = fn(&mut Record);
+        let changes: [(&str, Change); 8] = [
             ("", |_| {}),
             ("starved", |one| {
                 one.generator_mut().machine.steal_share = Some(0.3)

@@ -256,8 +256,12 @@ pub(super) fn store(matches: &ArgMatches, experiment: &Experiment) -> Result<Opt
         .apart_from(&targets(experiment));
     let store = RecordFile::checked(output)?;
     if file.is_file() {
-        let (hash, found) = (experiment.plan.hash(), record::read_records(file)?.records);
-        let mut trials = found.iter().filter_map(|record| record.trial.as_ref());
+        let (hash, found) = (experiment.plan.hash(), record::read_records(file)?);
+        crate::records::tell_damage(file, &found);
+        let mut trials = found
+            .records
+            .iter()
+            .filter_map(|record| record.trial.as_ref());
         if let Some(trial) = trials.next() {
             let is_same = trial.plan == hash || trials.any(|trial| trial.plan == hash);
             let file = file.display();

@@ -188,19 +188,23 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
 
 /// What the target's own process or control group used, where one was named.
 pub(super) fn server_use(record: &Record) -> Option<String> {
-    let used = record.target().map(|host| &host.process);
-    // Records that are older than this account have the CPU time alone.
-    let used = used.filter(|used| used.max_resident_bytes > 0)?;
+    let host = record.target()?;
+    let used = &host.process;
+    let memory = Some(used.max_resident_bytes).filter(|bytes| *bytes > 0);
+    // Records that are older than this account have the CPU time of a process alone.
+    if memory.is_none() && host.pid.is_some() {
+        return None;
+    }
+    let memory = memory.map_or_else(String::new, |bytes| {
+        format!("; at most {} of memory", Bytes(bytes))
+    });
     let cpus = (used.user_ns + used.system_ns) as f64 / record.elapsed_ns.max(1) as f64;
     let storage = used.storage_read_bytes.zip(used.storage_written_bytes);
     let storage = storage.map_or_else(String::new, |(read, written)| {
         let (read, written) = (Bytes(read), Bytes(written));
         format!("; read {read} from storage, wrote {written}")
     });
-    Some(format!(
-        "{cpus:.2} CPUs; at most {} of memory{storage}",
-        Bytes(used.max_resident_bytes)
-    ))
+    Some(format!("{cpus:.2} CPUs{memory}{storage}"))
 }
 
 fn devices(page: &mut Page, record: &Record, place: &str) {
