@@ -5,6 +5,8 @@
 //! start.
 
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod model;

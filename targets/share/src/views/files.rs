@@ -35,7 +35,7 @@ pub(super) fn drop_zone(url: &str, asks_end: Option<Lifetime>) -> Markup {
                         }
                     }
                 }
-                label class="wide" { "Note" input id="note" maxlength="500" placeholder="only you see it"; }
+                label class="wide" { "Note" input id="note" maxlength="500" placeholder="shown to the owner alone"; }
             }
             ul id="progress" {}
         }

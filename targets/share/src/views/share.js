@@ -142,7 +142,7 @@ if (zone) {
     add(event.dataTransfer.files);
   });
   document.addEventListener("paste", (event) => {
-    if (event.target.matches("input")) return;
+    if (event.target instanceof HTMLInputElement) return;
     const stamp = new Date().toISOString().slice(0, 19).replaceAll(":", "");
     if (event.clipboardData.files.length) return add(event.clipboardData.files);
     const text = event.clipboardData.getData("text/plain");
