@@ -61,7 +61,7 @@ pub use rule::{Rule, explain, rules};
 pub use set::{Located, audit};
 
 /// Every rule: of one record, then of several together; findings of one severity come in this order.
-const RULES: [Rule; 74] = [
+const RULES: [Rule; 75] = [
     generator_stopped::RULE,
     bytes_and_blocks::RULE,
     little_law::RULE,
@@ -111,6 +111,7 @@ const RULES: [Rule; 74] = [
     set::control_fails::RULE,
     set::environment_differs::RULE,
     set::several_machines::RULE,
+    set::arms_identical::RULE,
     set::size_mix::RULE,
     set::faster_than_medium::RULE,
     set::environment_unrecorded::RULE,

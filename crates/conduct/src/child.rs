@@ -146,6 +146,22 @@ impl Running {
         }
     }
 
+    /// As [`Running::wait`], also where a signal asks this process to end: what is ended has to be
+    /// waited for.
+    pub(crate) fn wait_whatever_comes(&self, clock: &MachineClock, until_ns: u64) -> Waited {
+        while clock.now() < until_ns {
+            let left_ns = until_ns.saturating_sub(clock.now());
+            if wait_ready(&self.end, Readiness::Input, left_ns).unwrap_or(false) {
+                return Waited::Ended;
+            }
+        }
+        Waited::TimeOver
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        wait_ready(&self.end, Readiness::Input, 0).unwrap_or(false)
+    }
+
     /// Asks the whole group.
     pub(crate) fn signal(&self, signal: i32) {
         let _none_is_left = sys::signal_group(self.pid, signal);

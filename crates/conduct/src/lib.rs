@@ -8,23 +8,32 @@
 //! judging.
 #![forbid(unsafe_code)]
 
+mod build;
 mod child;
 mod command;
 mod conductor;
 mod drain;
 mod experiment;
+mod limits;
+mod lock;
 mod plan_experiment;
+mod plan_run;
 pub mod profile;
 mod ready;
+mod server;
 mod slots;
+mod spec_task;
 mod stated;
+mod surroundings;
 mod task;
 mod works;
 
 pub use command::CommandTask;
 pub use conductor::Conductor;
 pub use experiment::{Experiment, Row, drawn_seed};
+pub use lock::{LostSlot, StoreLock};
 pub use plan_experiment::{Places, PlanExperiment};
+pub use plan_run::{PlanRun, Rehearsal, carry_out, recover, rehearse, write_plan};
 pub use ready::Ready;
-pub use slots::{LoadReader, SlotConductor};
+pub use slots::{LoadReader, SlotStep};
 pub use task::{LoadTask, Task, kinds};

@@ -1,20 +1,20 @@
 //! An experiment as a plan file asks it, with what is known of it on this machine before the first
 //! slot.
 
-use crate::Task;
+mod checked;
+mod facts;
+
+use crate::build::{built, digest, identity_of, locks_of};
 use crate::command::SlotDirs;
-use crate::slots::{LoadReader, make_scratch, task};
-use crate::stated;
+use crate::slots::{LoadReader, make_scratch};
+use crate::{Task, surroundings};
+use checked::{check_limits, commits, sample_works};
+use facts::{arms, facts, kind, metric};
 use host::Context;
-use lab::{
-    Builtins, LabError, Passes, PlanCell, PlanFile, Turn, ValueSource, WorkSpec, usual_lead_in_ns,
-};
-use record::{
-    PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, Preference, Quantity, Role, Stopping,
-};
-use std::collections::BTreeSet;
+use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
+use record::{PlanFacts, Quantity, Record, Role};
+use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
 
@@ -35,6 +35,18 @@ pub struct PlanExperiment {
     mark: String,
     /// What each arm of the file does in each row, with placeholders of the right form.
     works: Vec<Vec<Task>>,
+    /// Of each arm of the file.
+    made: Vec<MadeArm>,
+}
+
+/// What is known of an arm of the file on this machine.
+#[derive(Clone, Debug, Default)]
+struct MadeArm {
+    commit: Option<String>,
+    /// Once it is built.
+    tree: Option<PathBuf>,
+    /// What identifies it beyond that.
+    said: Option<String>,
 }
 
 /// Where things lie.
@@ -49,24 +61,30 @@ pub struct Places {
 }
 
 impl PlanExperiment {
-    /// What the file asks, on this machine. Nothing is made or started.
+    /// What the file asks, on this machine. Nothing is built, started or left. `known` is the plan
+    /// of an earlier beginning, whose commits stay.
     ///
     /// # Errors
     /// What cannot work, with its arm and row.
-    pub fn new(file: PlanFile, places: &Places, loads: &LoadReader<'_>) -> Result<Self, LabError> {
+    pub fn new(
+        file: PlanFile,
+        places: &Places,
+        loads: &LoadReader<'_>,
+        known: Option<&PlanFacts>,
+    ) -> Result<Self, LabError> {
         let arms = arms(&file);
         let works = sample_works(&file, &places.dir, loads)?;
         let metric = metric(&file).map_err(LabError::Plan)?;
-        let facts = facts(&file, &arms, &works, &metric);
-        let mut hasher = DefaultHasher::new();
-        places.records.hash(&mut hasher);
-        let mark = format!("{}-{:08x}", facts.hash(), hasher.finish() >> 32);
+        surroundings::check(&file.surroundings).map_err(LabError::Plan)?;
+        let mark = digest(&places.records.display().to_string());
+        check_limits(&file, &mark)?;
         let scratch = match &file.scratch {
             Some(at) => places.dir.join(at).join(format!("fathom-{mark}")),
-            None => beside(&places.records, "scratch"),
+            None => places.records.with_extension("scratch"),
         };
-        Ok(Self {
-            facts,
+        let made = commits(&file, &places.dir, known)?;
+        let mut out = Self {
+            facts: PlanFacts::default(),
             metric,
             dir: places.dir.clone(),
             scratch,
@@ -74,8 +92,104 @@ impl PlanExperiment {
             arms,
             mark,
             works,
+            made,
             file,
-        })
+        };
+        out.facts = out.stated();
+        Ok(out)
+    }
+
+    /// Builds what is to be built. Arms whose build fails are left out, and said.
+    ///
+    /// # Errors
+    /// The baseline's build failed, or nothing is left to compare it with.
+    pub fn build(&mut self, context: &Context) -> Result<Vec<String>, LabError> {
+        let mut failed = Vec::new();
+        for index in 0..self.file.arms.len() {
+            let cell = &self.file.cells[0][index];
+            let spec = cell.build(&self.builtins_of(index));
+            let Some(spec) = spec.map_err(|e| LabError::Plan(e.to_string()))? else {
+                continue;
+            };
+            let commit = self.made[index].commit.clone().unwrap_or_default();
+            match built(&spec, &commit, &self.dir, &self.mark, context) {
+                Ok(built) => {
+                    self.made[index].tree = Some(built.tree);
+                    self.made[index].said = built.identity;
+                }
+                Err(why) if self.file.arms[index].role == Role::Baseline => {
+                    return Err(LabError::Plan(why));
+                }
+                Err(why) => {
+                    failed.push(format!("{} is left out: {why}", self.file.arms[index].name));
+                    self.arms.retain(|arm| *arm != index);
+                }
+            }
+        }
+        self.facts = self.stated();
+        let candidates = self
+            .facts
+            .arms
+            .iter()
+            .filter(|arm| arm.role == Role::Candidate);
+        if candidates.count() == 0 {
+            return Err(LabError::Plan(failed.join("; ")));
+        }
+        Ok(failed)
+    }
+
+    /// The plan, as far as everything in it is known.
+    fn stated(&self) -> PlanFacts {
+        let mut facts = facts(&self.file, &self.arms, &self.works, &self.metric);
+        for (arm, index) in facts.arms.iter_mut().zip(&self.arms) {
+            arm.identity = self.identity(*index);
+        }
+        facts
+    }
+
+    /// What identifies an arm of the file.
+    fn identity(&self, index: usize) -> BTreeMap<String, String> {
+        let (cell, made, with) = (
+            &self.file.cells[0][index],
+            &self.made[index],
+            self.builtins_of(index),
+        );
+        let mut out = BTreeMap::new();
+        out.extend(
+            made.commit
+                .clone()
+                .map(|commit| ("commit".to_owned(), commit)),
+        );
+        out.extend(made.said.clone().map(|said| ("identity".to_owned(), said)));
+        if let Some(tree) = &made.tree {
+            out.extend(locks_of(tree));
+        }
+        let of = |words: &[String]| identity_of(&words[0], &self.dir);
+        if let Ok(Some(server)) = cell.server(&with) {
+            out.extend(of(&server.command).map(|sum| ("server".to_owned(), sum)));
+        }
+        if let Ok(WorkSpec::Command(spec)) = cell.work(&with) {
+            out.extend(of(&spec.command).map(|sum| ("command".to_owned(), sum)));
+        }
+        out
+    }
+
+    fn builtins_of(&self, index: usize) -> Builtins {
+        let mut with = Builtins::unknown();
+        with.set("fathom", self.fathom.display().to_string());
+        let made = &self.made[index];
+        if let Some(commit) = &made.commit {
+            with.set("commit", commit);
+        }
+        if let Some(tree) = &made.tree {
+            with.set("tree", tree.display().to_string());
+        }
+        with
+    }
+
+    /// What is known of an arm of the plan whatever the slot.
+    pub(crate) fn builtins(&self, arm: usize) -> Builtins {
+        self.builtins_of(self.arms[arm])
     }
 
     /// What an arm does in a row.
@@ -88,8 +202,22 @@ impl PlanExperiment {
         kind(&self.file)
     }
 
+    /// The place of the baseline among the arms.
+    pub(crate) fn baseline(&self) -> usize {
+        let mut arms = self.facts.arms.iter();
+        arms.position(|arm| arm.role == Role::Baseline).unwrap_or(0)
+    }
+
     pub(crate) fn seed(&self, pass: u32) -> u64 {
         self.file.seed.wrapping_add(u64::from(pass))
+    }
+
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     fn slot_dir(&self, turn: Turn) -> PathBuf {
@@ -112,6 +240,35 @@ impl PlanExperiment {
             mark: self.mark.clone(),
             until_ns: context.clock.now().saturating_add(self.file.slot_limit_ns),
         })
+    }
+
+    /// What a record says of its arm and row: ports and directories are new in every slot, and no
+    /// difference between arms.
+    pub(crate) fn describe(&self, turn: Turn, record: &mut Record) {
+        let planned = &self.facts.rows[turn.row].workloads[turn.arm];
+        let is_command = record.targets.iter().any(|target| target.kind == "command")
+            || planned.options.contains_key("command");
+        let belongs =
+            |key: &str| is_command || key.starts_with("server.") || key.starts_with("build.");
+        let around = planned.options.iter().filter(|(key, _)| belongs(key));
+        record
+            .effective
+            .extend(around.map(|(key, value)| (key.clone(), value.clone())));
+        let shown = if is_command {
+            planned.options.get("command")
+        } else {
+            planned
+                .targets
+                .first()
+                .filter(|target| target.contains('{'))
+        };
+        let Some(shown) = shown else { return };
+        if !is_command {
+            record.effective.insert("target".into(), shown.clone());
+        }
+        for target in &mut record.targets {
+            target.path.clone_from(shown);
+        }
     }
 
     /// Removes them; what cannot be removed is said.
@@ -158,217 +315,4 @@ impl PlanExperiment {
             .map(|slot| slot.map(|ns| ns.saturating_add(ns.min(lead_in_ns))))
             .sum()
     }
-
-    /// What an arm does otherwise than the baseline in any row: that is what is compared.
-    #[must_use]
-    pub fn factors(&self) -> BTreeSet<String> {
-        let mut keys = BTreeSet::new();
-        for row in &self.facts.rows {
-            let Some((base, others)) = row.workloads.split_first() else {
-                continue;
-            };
-            for other in others {
-                let all = base.options.keys().chain(other.options.keys());
-                keys.extend(
-                    all.filter(|key| base.options.get(*key) != other.options.get(*key))
-                        .cloned(),
-                );
-                keys.extend((base.targets != other.targets).then(|| "target".to_owned()));
-            }
-        }
-        keys
-    }
-
-    /// Whether an arm changes operations that the workload does not do: what it differs by is
-    /// error.
-    #[must_use]
-    pub fn placebos(&self, kinds: &BTreeSet<String>) -> Vec<String> {
-        let is_placebo = |arm: &&PlannedArm| {
-            !arm.expects.is_empty() && !arm.expects.iter().any(|kind| kinds.contains(kind))
-        };
-        let arms = self.facts.arms.iter().filter(is_placebo);
-        arms.map(|arm| arm.name.clone()).collect()
-    }
-}
-
-/// A file beside the records, with another ending.
-fn beside(records: &Path, ending: &str) -> PathBuf {
-    records.with_extension(ending)
-}
-
-/// For each arm of the plan the arm of the file.
-fn arms(file: &PlanFile) -> Vec<usize> {
-    let mut out: Vec<usize> = (0..file.arms.len()).collect();
-    if file.has_control() {
-        out.extend(file.arms.iter().position(|arm| arm.role == Role::Baseline));
-    }
-    out
-}
-
-/// The tasks of all cells with placeholders of the right form: whether each could work.
-fn sample_works(
-    file: &PlanFile,
-    dir: &Path,
-    loads: &LoadReader<'_>,
-) -> Result<Vec<Vec<Task>>, LabError> {
-    let place = SlotDirs {
-        dir: dir.to_owned(),
-        scratch: "/nonexistent".into(),
-        prints: "/nonexistent".into(),
-        mark: String::new(),
-        until_ns: u64::MAX,
-    };
-    let mut out = Vec::new();
-    let mut kinds = BTreeSet::new();
-    for (row, cells) in file.rows.iter().zip(&file.cells) {
-        let mut of_row = Vec::new();
-        for (arm, cell) in file.arms.iter().zip(cells) {
-            let unable =
-                |why: String| LabError::Plan(format!("{} in {}: {why}", arm.name, row.name));
-            let work = cell
-                .work(&Builtins::sample("fathom"))
-                .map_err(|e| LabError::Plan(e.to_string()))?;
-            check_values(&work).map_err(unable)?;
-            kinds.insert(kind_of(&work));
-            of_row.push(task(work, &place, loads).map_err(unable)?);
-        }
-        out.push(of_row);
-    }
-    if kinds.len() > 1 {
-        let kinds: Vec<&str> = kinds.into_iter().collect();
-        return Err(LabError::Plan(format!(
-            "arms cannot be compared where some do {}",
-            kinds.join(" and others ")
-        )));
-    }
-    Ok(out)
-}
-
-/// Whether what is read of a command could ever be found.
-fn check_values(work: &WorkSpec) -> Result<(), String> {
-    let WorkSpec::Command(spec) = work else {
-        return Ok(());
-    };
-    for value in &spec.read {
-        match &value.source {
-            ValueSource::Regex(text) => drop(stated::pattern(text)?),
-            ValueSource::Pointer(text) if !text.is_empty() && !text.starts_with('/') => {
-                return Err(format!("json {text:?}: a JSON pointer begins with /"));
-            }
-            ValueSource::Pointer(_) => {}
-            ValueSource::Import(format) => drop(
-                format
-                    .parse::<import::Format>()
-                    .map_err(|e| format!("import: {e}"))?,
-            ),
-        }
-    }
-    Ok(())
-}
-
-fn kind_of(work: &WorkSpec) -> &'static str {
-    match work {
-        WorkSpec::Run { .. } => "run",
-        WorkSpec::Load { .. } => "load",
-        WorkSpec::Command(_) => "command",
-    }
-}
-
-fn kind(file: &PlanFile) -> &'static str {
-    let first = file.cells.first().and_then(|cells| cells.first());
-    let work = first.and_then(|cell| cell.work(&Builtins::sample("fathom")).ok());
-    match work {
-        Some(WorkSpec::Load { .. }) => "load",
-        Some(WorkSpec::Run { .. } | WorkSpec::Command(_)) | None => "run",
-    }
-}
-
-/// What is asked: as the file says, else what such a workload is usually asked.
-fn metric(file: &PlanFile) -> Result<Quantity, String> {
-    let first = file.cells.first().and_then(|cells| cells.first());
-    let work = first.and_then(|cell| cell.work(&Builtins::sample("fathom")).ok());
-    let usual = match work {
-        Some(WorkSpec::Command(spec)) => {
-            match spec.read.iter().find(|value| !value.name.is_empty()) {
-                Some(value) => format!("value:{}", value.name),
-                None => "time".into(),
-            }
-        }
-        Some(WorkSpec::Run { .. } | WorkSpec::Load { .. }) | None => "iops".into(),
-    };
-    let text = file.metric.as_deref().unwrap_or(&usual);
-    let metric = Quantity::parse(text).map_err(|e| format!("metric {text:?}: {e}"))?;
-    let better = match file.better.as_deref() {
-        Some("higher") => Preference::Higher,
-        Some(_) => Preference::Lower,
-        None if metric.better() == Preference::Unsaid => {
-            return Err(format!(
-                "nobody says whether more or less of {metric} is better; add better = \"higher\" or better = \"lower\""
-            ));
-        }
-        None => return Ok(metric),
-    };
-    if ![Preference::Unsaid, better].contains(&metric.better()) {
-        return Err(format!("better: of {metric} the other is better"));
-    }
-    Ok(metric.preferring(better))
-}
-
-fn facts(file: &PlanFile, arms: &[usize], works: &[Vec<Task>], metric: &Quantity) -> PlanFacts {
-    let arm = |(number, index): (usize, &usize)| {
-        let of_file = &file.arms[*index];
-        let is_control = number >= file.arms.len();
-        PlannedArm {
-            name: if is_control {
-                format!("{} (control)", of_file.name)
-            } else {
-                of_file.name.clone()
-            },
-            role: if is_control {
-                Role::Control
-            } else {
-                of_file.role
-            },
-            expects: of_file.expects.clone(),
-            ..PlannedArm::default()
-        }
-    };
-    let row = |(row, cells): (&lab::FileRow, &Vec<PlanCell>)| PlannedRow {
-        name: row.name.clone(),
-        workloads: arms.iter().map(|index| cells[*index].planned()).collect(),
-    };
-    let (stopping, [least_passes, most_passes]) = match file.passes {
-        Passes::Fixed(n) => (Stopping::Fixed, [n, n]),
-        Passes::ByLooks(ends) if file.rows.len() > 1 => (Stopping::EachPass, ends),
-        Passes::ByLooks(ends) => (Stopping::Open, ends),
-    };
-    PlanFacts {
-        name: file.name.clone(),
-        stopping,
-        least_passes,
-        most_passes,
-        budget_ns: file.budget_ns,
-        settle_ns: file.settle_ns,
-        lead_in_ns: lead_in_ns(works),
-        seed: file.seed,
-        question: Some(PlannedQuestion {
-            metric: metric.key(),
-            margin: file.margin,
-            better: file.better.clone(),
-            text: file.question.clone(),
-        }),
-        arms: arms.iter().enumerate().map(arm).collect(),
-        rows: file.rows.iter().zip(&file.cells).map(row).collect(),
-    }
-}
-
-/// Half of the longest slot; the lead-in of a command is its warm-up.
-fn lead_in_ns(works: &[Vec<Task>]) -> u64 {
-    let of = |task: &Task| match task {
-        Task::Command(command) if command.spec.warmup == 0 => 0,
-        Task::Run(_) | Task::Load(_) | Task::Command(_) => {
-            usual_lead_in_ns(task.slot_ns().unwrap_or(u64::MAX))
-        }
-    };
-    works.iter().flatten().map(of).max().unwrap_or(0)
 }

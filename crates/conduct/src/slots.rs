@@ -2,12 +2,18 @@
 //! arm needs around it, its work, and then everything is taken away again.
 
 use crate::child::end_orphans;
-use crate::command::{CommandTask, SlotDirs};
+use crate::command::SlotDirs;
+use crate::limits::{self, LimitGroup};
+use crate::lock::{LostSlot, StoreLock};
 use crate::plan_experiment::PlanExperiment;
+use crate::plan_run::PlanRun;
+use crate::server::Server;
+use crate::spec_task::task;
+use crate::surroundings;
 use crate::works::Works;
 use crate::{LoadTask, Task, drain};
-use host::{Context, Event, Watch};
-use lab::{Builtins, CommandSpec, Conduct, Turn, Unstarted, Work, WorkSpec};
+use host::{Context, Event, Observed, Watch};
+use lab::{Builtins, Conduct, Reset, ServerSpec, Turn, Unstarted, Work, WorkSpec};
 use record::{Outcome, Record, SlotPlace, Status};
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,20 +21,37 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
 use units::Bytes;
-use workload::{Workload, settings};
 
 /// Makes a load of a scenario and options by the names of flags.
 pub type LoadReader<'a> = dyn Fn(&str, &BTreeMap<String, String>) -> Result<LoadTask, String> + 'a;
 
+/// What a slot has done so far: where a runner may be killed, and the next must take away what it
+/// left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotStep {
+    Noted,
+    ScratchMade,
+    ServerStarted,
+    Prepared,
+    Measured,
+    ServerStopped,
+    Cleared,
+}
+
 /// Carries out the slots of a plan file.
-pub struct SlotConductor<'a> {
+pub(crate) struct SlotConductor<'a> {
     experiment: &'a PlanExperiment,
     context: &'a Context,
     watch: &'a mut dyn Watch,
     loads: &'a LoadReader<'a>,
+    lock: &'a StoreLock,
+    /// Told after each step.
+    hook: &'a dyn Fn(SlotStep),
     began_ns: u64,
     works: Works,
     open: Option<OpenSlot>,
+    /// Number of the slot under way.
+    number: u32,
     /// The task of the slot that ended last, for which the machine is waited.
     last: Option<Task>,
 }
@@ -36,39 +59,76 @@ pub struct SlotConductor<'a> {
 /// A slot under way.
 struct OpenSlot {
     place: SlotDirs,
-    task: Task,
+    server: Option<(Server, ServerSpec)>,
+    /// With the server as what is observed.
+    context: Context,
+    task: Option<Task>,
     cleanup: Option<Vec<String>>,
 }
 
 impl<'a> SlotConductor<'a> {
-    pub fn new(
-        experiment: &'a PlanExperiment,
-        context: &'a Context,
-        watch: &'a mut dyn Watch,
-        loads: &'a LoadReader<'a>,
-    ) -> Self {
+    pub(crate) fn new(run: &PlanRun<'a>, watch: &'a mut dyn Watch) -> Self {
         Self {
-            experiment,
-            context,
+            experiment: run.experiment,
+            context: run.context,
             watch,
-            loads,
-            began_ns: context.clock.now(),
+            loads: run.loads,
+            lock: run.lock,
+            hook: run.hook,
+            began_ns: run.context.clock.now(),
             works: Works::default(),
             open: None,
+            number: 0,
             last: None,
         }
     }
 
-    fn open(&mut self, turn: Turn) -> Result<(), Unstarted> {
-        let made = self.make(turn);
-        made.map_err(|why| self.unstarted(turn, why))
-    }
-
     fn make(&mut self, turn: Turn) -> Result<(), String> {
         let experiment = self.experiment;
+        let slot = LostSlot {
+            turn,
+            number: self.number,
+        };
+        self.lock.note(Some(slot), None, experiment.scratch())?;
+        (self.hook)(SlotStep::Noted);
+        surroundings::prepare(&experiment.file.surroundings, self.context)?;
         let place = experiment.place(turn, self.context)?;
+        (self.hook)(SlotStep::ScratchMade);
+        self.open = Some(OpenSlot {
+            place: place.clone(),
+            server: None,
+            context: self.context.clone(),
+            task: None,
+            cleanup: None,
+        });
+        let mut with = self.builtins(turn, &place)?;
+        self.serve(turn, &place, &mut with, slot)?;
+        let work = experiment
+            .cell(turn)
+            .work(&with)
+            .map_err(|e| e.to_string())?;
+        let before = match &work {
+            WorkSpec::Command(spec) => spec.prepare.clone(),
+            WorkSpec::Run { .. } | WorkSpec::Load { .. } => None,
+        };
+        if let (WorkSpec::Command(spec), Some(open)) = (&work, &mut self.open) {
+            open.cleanup.clone_from(&spec.cleanup);
+        }
+        let task = task(work, &place, self.loads)?;
+        if let Some(words) = before {
+            place.run_around(self.context, "prepare", &words)?;
+        }
+        if let Some(open) = &mut self.open {
+            open.task = Some(task);
+        }
+        (self.hook)(SlotStep::Prepared);
+        Ok(())
+    }
+
+    fn builtins(&self, turn: Turn, place: &SlotDirs) -> Result<Builtins, String> {
+        let experiment = self.experiment;
         let port = free_port()?;
-        let mut with = Builtins::unknown();
+        let mut with = experiment.builtins(turn.arm);
         for (name, value) in [
             ("pass", turn.pass.to_string()),
             ("seed", experiment.seed(turn.pass).to_string()),
@@ -79,35 +139,58 @@ impl<'a> SlotConductor<'a> {
         ] {
             with.set(name, value);
         }
-        let cell = experiment.cell(turn);
-        let work = cell.work(&with).map_err(|e| e.to_string())?;
-        let (mut before, mut cleanup) = (None, None);
-        if let WorkSpec::Command(spec) = &work {
-            (before, cleanup) = (spec.prepare.clone(), spec.cleanup.clone());
+        Ok(with)
+    }
+
+    /// Starts the server of an arm, if it has one.
+    fn serve(
+        &mut self,
+        turn: Turn,
+        place: &SlotDirs,
+        with: &mut Builtins,
+        slot: LostSlot,
+    ) -> Result<(), String> {
+        let spec = self
+            .experiment
+            .cell(turn)
+            .server(with)
+            .map_err(|e| e.to_string())?;
+        let Some(spec) = spec else { return Ok(()) };
+        if let Some(words) = &spec.prepare {
+            place.run_around(self.context, "server.prepare", words)?;
         }
-        let task = task(work, &place, self.loads)?;
-        if let Some(words) = before {
-            place.run_around(self.context, "prepare", &words)?;
+        let group = if limits::is_none(&spec.limits) {
+            None
+        } else {
+            let name = format!("fathom-{}-{}", place.mark, self.number);
+            let version = limits::tried(&spec.limits, &format!("{name}-try"), &self.context.clock)?;
+            Some(LimitGroup::make(&version, &spec.limits, &name)?)
+        };
+        let server = Server::start(&spec, place, group, self.context)?;
+        with.set("pid", server.pid().to_string());
+        let noted = self
+            .lock
+            .note(Some(slot), Some(server.pid()), self.experiment.scratch());
+        if let Some(open) = &mut self.open {
+            open.context.target = Some(Observed::Process(server.pid()));
+            open.server = Some((server, spec));
         }
-        self.open = Some(OpenSlot {
-            place,
-            task,
-            cleanup,
-        });
-        Ok(())
+        (self.hook)(SlotStep::ServerStarted);
+        noted
     }
 
     /// A slot that did not begin is a failed record.
     fn unstarted(&mut self, turn: Turn, why: String) -> Unstarted {
         let signal = sys::caught_signal();
         let row = &self.experiment.facts.rows[turn.row];
+        let status = if signal.is_some() {
+            Status::Interrupted
+        } else {
+            Status::Failed
+        };
         let mut record = Record {
             outcome: Outcome {
-                status: if signal.is_some() {
-                    Status::Interrupted
-                } else {
-                    Status::Failed
-                },
+                status,
                 exit_code: signal.map_or(1, sys::CaughtSignal::exit_code),
                 message: Some(why.clone()),
             },
@@ -123,39 +206,58 @@ impl<'a> SlotConductor<'a> {
     /// Ends and removes all that the slot has.
     fn close(&mut self, turn: Turn, record: &mut Record) {
         self.works.remove(record);
-        let planned = &self.experiment.facts.rows[turn.row].workloads[turn.arm];
-        // Ports and directories are new in every slot and no difference between arms.
-        if self.experiment.kind() == "run" {
-            record.effective.extend(planned.options.clone());
-        }
-        let Some(open) = self.open.take() else {
-            self.experiment.remove_scratch(turn);
-            return;
-        };
+        self.experiment.describe(turn, record);
         let mut failures = Vec::new();
-        if let Some(words) = &open.cleanup {
-            failures.extend(open.place.run_around(self.context, "cleanup", words).err());
-        }
-        let orphans = end_orphans(&open.place.mark);
-        if orphans > 0 {
-            record.notices.push(format!(
-                "{orphans} processes had left their group and were ended"
-            ));
+        if let Some(open) = self.open.take() {
+            if let Some(words) = &open.cleanup {
+                failures.extend(open.place.run_around(self.context, "cleanup", words).err());
+            }
+            failures.extend(stop(open.server, &open.place, self.context, record));
+            (self.hook)(SlotStep::ServerStopped);
+            let orphans = end_orphans(&open.place.mark);
+            if orphans > 0 {
+                record.notices.push(format!(
+                    "{orphans} processes had left their group and were ended"
+                ));
+            }
+            self.last = open.task;
         }
         failures.extend(self.experiment.remove_scratch(turn));
-        self.last = Some(open.task);
-        if let (Some(why), Status::Ok) = (failures.first(), record.outcome.status) {
+        (self.hook)(SlotStep::Cleared);
+        // What happened to the server explains what happened to its clients.
+        if !failures.is_empty() && record.outcome.status != Status::Interrupted {
+            let all = failures.into_iter().chain(record.outcome.message.take());
             record.outcome = Outcome {
                 status: Status::Failed,
                 exit_code: 1,
-                message: Some(why.clone()),
+                message: Some(all.collect::<Vec<_>>().join("; ")),
             };
         }
     }
 }
 
+/// Stops a server and resets what it worked on. Returns what makes the slot a failed one.
+fn stop(
+    server: Option<(Server, ServerSpec)>,
+    place: &SlotDirs,
+    context: &Context,
+    record: &mut Record,
+) -> Vec<String> {
+    let Some((server, spec)) = server else {
+        return Vec::new();
+    };
+    let end = server.stop(context);
+    record.notices.extend(end.notices);
+    let mut failures: Vec<String> = end.failure.into_iter().collect();
+    if let Reset::Command(words) = &spec.reset {
+        failures.extend(place.run_around(context, "reset", words).err());
+    }
+    failures
+}
+
 impl Conduct for SlotConductor<'_> {
     fn tell(&mut self, place: &SlotPlace<'_>) {
+        self.number = place.slot;
         self.watch.on(&Event::Slot(*place));
     }
 
@@ -168,12 +270,12 @@ impl Conduct for SlotConductor<'_> {
     }
 
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {
-        self.open(turn)?;
-        let Some(open) = &self.open else {
+        let made = self.make(turn);
+        made.map_err(|why| self.unstarted(turn, why))?;
+        let Some((task, context)) = self.task() else {
             return Ok(());
         };
-        let task = open.task.clone();
-        let made = self.works.make(&task, self.context, &mut *self.watch);
+        let made = self.works.make(&task, &context, &mut *self.watch);
         made.map_err(|mut unstarted| {
             self.close(turn, &mut unstarted.record);
             unstarted
@@ -181,13 +283,15 @@ impl Conduct for SlotConductor<'_> {
     }
 
     fn measure(&mut self, turn: Turn, work: Work) -> Result<Record, Unstarted> {
-        let Some(open) = &self.open else {
+        let Some((task, context)) = self.task() else {
             return Err(self.unstarted(turn, "the slot is not prepared".into()));
         };
         let row = &self.experiment.facts.rows[turn.row].name;
-        let task = open.task.clone();
-        self.works
-            .measure(row, &task, turn, work, self.context, &mut *self.watch)
+        let measured = self
+            .works
+            .measure(row, &task, turn, work, &context, &mut *self.watch);
+        (self.hook)(SlotStep::Measured);
+        measured
     }
 
     fn release(&mut self, turn: Turn, record: &mut Record) {
@@ -195,9 +299,16 @@ impl Conduct for SlotConductor<'_> {
     }
 
     fn settle(&mut self, _turn: Turn, longest_ns: u64) -> Option<String> {
-        let open = self.open.as_ref().map(|open| &open.task);
+        let open = self.open.as_ref().and_then(|open| open.task.as_ref());
         let task = open.or(self.last.as_ref())?;
         drain::settle(task, self.context, longest_ns)
+    }
+}
+
+impl SlotConductor<'_> {
+    fn task(&self) -> Option<(Task, Context)> {
+        let open = self.open.as_ref()?;
+        Some((open.task.clone()?, open.context.clone()))
     }
 }
 
@@ -207,63 +318,6 @@ fn free_port() -> Result<u16, String> {
     let port = listener.and_then(|listener| listener.local_addr());
     port.map(|address| address.port())
         .map_err(|e| format!("no free port: {e}"))
-}
-
-/// What a slot is to do, as a task.
-pub(crate) fn task(
-    work: WorkSpec,
-    place: &SlotDirs,
-    loads: &LoadReader<'_>,
-) -> Result<Task, String> {
-    match work {
-        WorkSpec::Run { target, options } => run_task(target, &options, &place.dir),
-        WorkSpec::Load {
-            scenario,
-            target,
-            options,
-        } => {
-            let mut options = options;
-            options.extend(target.map(|target| ("target".to_owned(), target)));
-            loads(&scenario, &options).map(|task| Task::Load(Box::new(task)))
-        }
-        WorkSpec::Command(spec) => Ok(Task::Command(Box::new(CommandTask {
-            spec: from_file_s_directory(*spec, &place.dir),
-            place: place.clone(),
-            is_warmup: false,
-        }))),
-    }
-}
-
-/// A program that is named by a path is meant from the directory of the plan's file.
-fn from_file_s_directory(mut spec: CommandSpec, dir: &Path) -> CommandSpec {
-    for words in [
-        Some(&mut spec.command),
-        spec.prepare.as_mut(),
-        spec.cleanup.as_mut(),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        if words[0].contains('/') {
-            words[0] = dir.join(&words[0]).display().to_string();
-        }
-    }
-    spec
-}
-
-fn run_task(
-    target: Option<String>,
-    options: &BTreeMap<String, String>,
-    dir: &Path,
-) -> Result<Task, String> {
-    let mut workload = Workload::default();
-    for (key, value) in options {
-        settings::apply(&mut workload, key, value).map_err(|e| e.to_string())?;
-    }
-    workload
-        .targets
-        .extend(target.map(|target| dir.join(target)));
-    Ok(Task::from(workload))
 }
 
 /// The directories of a slot, made anew.

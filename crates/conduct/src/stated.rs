@@ -78,6 +78,14 @@ pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
     }
 }
 
+/// A pattern of a whole line.
+///
+/// # Errors
+/// It is no regular expression.
+pub(crate) fn line_pattern(text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|e| format!("line: {e}"))
+}
+
 fn last_match(text: &str, printed: &str) -> Result<Option<f64>, String> {
     let pattern = pattern(text)?;
     let last = pattern.captures_iter(printed).last();

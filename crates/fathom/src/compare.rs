@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use units::Percent;
 
-pub(crate) use cost::{cost_of, seen as seen_by};
+pub(crate) use cost::{cost_of, effect_seen, seen as seen_by};
 pub(crate) use experiment::{is_decided, judged, of_lab, told};
 pub(crate) use files::{VerdictFiles, verdict_arguments};
 pub(crate) use progress::Progress;
@@ -297,7 +297,7 @@ fn registered(matches: &ArgMatches, question: Question, records: &[Record]) -> Q
 
 /// In an experiment the options in which arms differ are what its plan compares; those that were
 /// asked for must be among them.
-fn of_plan(mut question: Question, records: &[Record]) -> Result<Question> {
+pub(crate) fn of_plan(mut question: Question, records: &[Record]) -> Result<Question> {
     let refs: Vec<&Record> = records.iter().collect();
     let arms: BTreeSet<&str> = records
         .iter()

@@ -2,6 +2,7 @@
 
 mod plan;
 mod run;
+mod status;
 
 use crate::exit::Usage;
 use crate::run::{path, switch};
@@ -9,13 +10,16 @@ use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::{LoadTask, Places, PlanExperiment};
 use lab::PlanFile;
+use record::PlanFacts;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const AFTER_HELP: &str = "\
 Examples:
   fathom lab plan experiments/unpack.toml
-  fathom lab run experiments/unpack.toml
+  fathom lab run experiments/unpack.toml --ci
+  fathom lab status experiments/unpack.toml
+  fathom lab run experiments/unpack.toml --resume
   fathom compare unpack.jsonl
 
 A plan is a TOML file: a question, arms, factors, and what is measured: `run`, `load`, or a command that is timed or whose
@@ -33,6 +37,8 @@ pub(crate) fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(plan::command())
         .subcommand(run::command())
+        .subcommand(status::command())
+        .subcommand(status::report_command())
 }
 
 /// Runs the verb.
@@ -40,6 +46,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         Some(("plan", matches)) => plan::run(matches),
         Some(("run", matches)) => run::run(matches),
+        Some(("status", matches)) => status::run(matches),
+        Some(("report", matches)) => status::report(matches),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),
     }
 }
@@ -61,19 +69,14 @@ fn which(command: Command) -> Command {
         ))
 }
 
-/// The experiment of the arguments, and the file of its records.
-fn experiment(matches: &ArgMatches) -> Result<(PlanExperiment, PathBuf)> {
-    let Some(at) = matches.get_one::<PathBuf>("plan") else {
-        return Err(Usage("no plan file".into()).into());
-    };
-    let text = std::fs::read_to_string(at)
-        .map_err(|e| Usage(format!("cannot read {}: {e}", at.display())))?;
-    let file =
-        PlanFile::parse(&text, &at.display().to_string()).map_err(|e| Usage(e.to_string()))?;
-    let records = match matches.get_one::<PathBuf>("records") {
-        Some(records) => records.clone(),
-        None => PathBuf::from(format!("{}.jsonl", file.name)),
-    };
+/// The experiment of the arguments, and the file of its records. `known` is the plan of an earlier
+/// beginning.
+fn experiment(
+    matches: &ArgMatches,
+    known: Option<&PlanFacts>,
+) -> Result<(PlanExperiment, PathBuf)> {
+    let (at, file) = plan_file(matches)?;
+    let records = records_of(matches, &file);
     let here = std::env::current_dir().context("the current directory cannot be read")?;
     let above = at.parent().unwrap_or(Path::new(""));
     let places = Places {
@@ -81,8 +84,27 @@ fn experiment(matches: &ArgMatches) -> Result<(PlanExperiment, PathBuf)> {
         records: here.join(&records),
         fathom: std::env::current_exe().context("the program's own path cannot be read")?,
     };
-    let experiment = PlanExperiment::new(file, &places, &load).map_err(crate::compare::of_lab)?;
+    let experiment =
+        PlanExperiment::new(file, &places, &load, known).map_err(crate::compare::of_lab)?;
     Ok((experiment, records))
+}
+
+fn records_of(matches: &ArgMatches, file: &PlanFile) -> PathBuf {
+    match matches.get_one::<PathBuf>("records") {
+        Some(records) => records.clone(),
+        None => PathBuf::from(format!("{}.jsonl", file.name)),
+    }
+}
+
+fn plan_file(matches: &ArgMatches) -> Result<(&PathBuf, PlanFile)> {
+    let Some(at) = matches.get_one::<PathBuf>("plan") else {
+        return Err(Usage("no plan file".into()).into());
+    };
+    let text = std::fs::read_to_string(at)
+        .map_err(|e| Usage(format!("cannot read {}: {e}", at.display())))?;
+    let file =
+        PlanFile::parse(&text, &at.display().to_string()).map_err(|e| Usage(e.to_string()))?;
+    Ok((at, file))
 }
 
 /// A load of a plan file.

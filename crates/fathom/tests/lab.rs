@@ -15,6 +15,7 @@ better = "lower"
 passes = [1, 30]
 settle = "0s"
 keep-free = "1MiB"
+calibrate = 1
 [workload]
 command = "echo speed: {{value}}.{{pass}}5"
 read = {{ name = "speed", regex = 'speed: ([0-9.]+)', unit = "ms" }}
@@ -76,7 +77,10 @@ fn commands_that_state_10_and_12_are_told_apart_and_the_file_is_judged_alike() {
         told.contains("second against first: speed, margin 5.0 %") && told.contains("Slower"),
         "{told}"
     );
-    assert_eq!(names(dir.path()), ["p.jsonl", "p.toml", "verdict.json"]);
+    assert_eq!(
+        names(dir.path()),
+        ["p.jsonl", "p.plan.toml", "p.toml", "verdict.json"]
+    );
     let again = in_dir(dir.path(), &["compare", "p.jsonl"]);
     assert_eq!(text(&again.stdout), told, "the file holds the question");
     let other = in_dir(dir.path(), &["compare", "p.jsonl", "--metric", "iops"]);
@@ -160,7 +164,7 @@ fn a_plan_that_leads_nowhere_is_refused_with_its_line() {
         (
             "{value}",
             "{valu}",
-            "p.toml:8: the placeholder {valu} has no value",
+            "p.toml:9: the placeholder {valu} has no value",
         ),
         (
             "regex = 'speed: ([0-9.]+)'",
@@ -203,13 +207,10 @@ fn a_command_that_fails_states_nothing_or_hangs_is_a_failed_slot_with_its_reason
         let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
         let told = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(
-            told.contains("failed 3 times") && told.contains(expected),
-            "{expected}: {told}"
-        );
+        assert!(told.contains(expected), "{expected}: {told}");
         assert_eq!(
             names(dir.path()),
-            ["p.jsonl", "p.toml"],
+            ["p.plan.toml", "p.toml"],
             "no directory is left"
         );
     }
@@ -252,11 +253,339 @@ fn an_experiment_is_not_begun_twice_in_one_file_and_goes_on_where_it_is_asked_to
         "{}",
         text(&again.stdout)
     );
-    fs::write(dir.path().join("p.toml"), stated("11", "12")).unwrap();
+    let other = stated("11", "12").replace("[1, 30]", "6");
+    fs::write(dir.path().join("p.toml"), other).unwrap();
     let other = run(&["--resume"]);
     assert!(
-        text(&other.stderr).contains("holds another experiment"),
+        text(&other.stderr).contains("rows.0.workloads.0.options.command was"),
         "{}",
         text(&other.stderr)
     );
+}
+
+/// Two arms of our own file share, asked for a page.
+const SERVERS: &str = r#"
+metric = "get.rate"
+passes = 6
+settle = "0s"
+keep-free = "1MiB"
+calibrate = 1
+[factors]
+users = [1, 2]
+[server]
+command = "{fathom} serve share --listen 127.0.0.1:{port} --db {scratch}/share.db --connections {pool}"
+env = { PS_SHARED_SECRET = "lab" }
+ready = { http = "{url}/login", within = "60s" }
+LIMITS
+[workload]
+load = "fetch"
+target = "{url}/login"
+set = { users = "{users}", duration = "100ms" }
+[[arm]]
+name = "few"
+set = { pool = 1 }
+[[arm]]
+name = "many"
+set = { pool = 8 }
+"#;
+
+#[test]
+fn servers_are_arms_and_every_slot_has_a_fresh_one() {
+    let dir = with_plan(&SERVERS.replace("LIMITS", ""));
+    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{told}");
+    let records = records(dir.path());
+    let slots: Vec<_> = records
+        .iter()
+        .filter(|record| !record["trial"].is_null())
+        .collect();
+    assert_eq!(slots.len(), 24, "{told}");
+    for record in slots {
+        assert_eq!(record["outcome"]["status"], "ok");
+        assert_eq!(record["effective"]["target"], "{url}/login");
+        let hosts = record["hosts"].as_array().unwrap();
+        assert!(
+            hosts.iter().any(|host| host["role"] == "target"),
+            "the server is watched"
+        );
+    }
+    assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);
+}
+
+fn records(dir: &Path) -> Vec<serde_json::Value> {
+    let lines = fs::read_to_string(dir.join("p.jsonl")).unwrap_or_default();
+    lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+#[test]
+fn a_server_that_never_gets_ready_ends_early_or_forks_away_is_told_with_what_it_printed() {
+    for (command, expected) in [
+        (
+            "sh -c 'echo port {port} taken {pool}; exit 3'",
+            "ended before it was ready; it printed: port",
+        ),
+        ("sh -c 'sleep 1000 {pool}'", "was not ready within 50 ms"),
+        ("/no/such/server {pool}", "cannot start /no/such/server"),
+        (
+            "sh -c 'setsid sleep 1000 & echo away {pool}'",
+            "ended before it was ready",
+        ),
+    ] {
+        let line = SERVERS
+            .lines()
+            .find(|line| line.starts_with("command"))
+            .unwrap();
+        let plan = SERVERS
+            .replace(line, &format!("command = \"{command}\""))
+            .replace("LIMITS", "")
+            .replace("60s", "50ms");
+        let dir = with_plan(&plan);
+        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(expected), "{expected}: {told}");
+        assert_eq!(names(dir.path()), ["p.plan.toml", "p.toml"]);
+    }
+}
+
+#[test]
+#[ignore = "needs control groups that this process may make"]
+fn privileged_limits_are_set_tried_and_seen() {
+    let limits = "limits = { memory = \"64MiB\", cpus = 0.5, processes = 100 }";
+    let dir = with_plan(&SERVERS.replace("LIMITS", limits));
+    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{told}");
+    let records = records(dir.path());
+    let notices = records
+        .iter()
+        .filter_map(|record| record["notices"].as_array());
+    let limited = notices.flatten().filter(|notice| {
+        notice.as_str().is_some_and(|text| {
+            text.contains("the server was limited by control groups of version")
+        })
+    });
+    assert_eq!(limited.count(), 24, "{told}");
+    let hungry = "command = \"sh -c 'head -c 200000000 /dev/zero | tail; echo {pool}'\"";
+    let line = SERVERS
+        .lines()
+        .find(|line| line.starts_with("command"))
+        .unwrap();
+    let plan = SERVERS
+        .replace(line, hungry)
+        .replace("LIMITS", "limits = { memory = \"16MiB\" }");
+    let output = in_dir(with_plan(&plan).path(), &["lab", "run", "p.toml"]);
+    assert!(
+        text(&output.stderr).contains("killed for memory"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_second_runner_of_one_store_is_refused() {
+    let dir = with_plan(
+        &stated("10", "12")
+            .replace("[1, 30]", "6")
+            .replace("{pass}5\"", "{pass}5 && sleep 1\"\nshell = true"),
+    );
+    let mut first = Command::new(FATHOM)
+        .args(["lab", "run", "p.toml"])
+        .current_dir(dir.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !dir.path().join("p.plan.toml").exists() {
+        std::thread::yield_now();
+    }
+    let second = in_dir(dir.path(), &["lab", "run", "p.toml", "--resume"]);
+    let told = text(&second.stderr);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("runs this experiment") || told.contains("to go on with"),
+        "{told}"
+    );
+}
+
+fn git(dir: &Path, words: &[&str]) {
+    let identity = [
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@t",
+        "-c",
+        "init.defaultBranch=main",
+    ];
+    let output = Command::new("git")
+        .args(identity)
+        .args(words)
+        .current_dir(dir)
+        .output()
+        .expect("the test can do this");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+const REFS: &str = r#"
+metric = "value:v"
+better = "lower"
+passes = 6
+settle = "0s"
+keep-free = "1MiB"
+calibrate = 0
+[build]
+repository = "."
+command = "sh -c 'cp tool.sh built; echo built >> log'"
+identity = "wc -l log"
+[workload]
+command = "sh {tree}/built {pass}"
+read = { name = "v", regex = 'value ([0-9.]+)' }
+[[arm]]
+name = "old"
+build = { ref = "old" }
+[[arm]]
+name = "new"
+build = { ref = "main" }
+"#;
+
+/// A repository with two commits, the plan that compares them, and a cache of its own.
+fn with_refs() -> (tempfile::TempDir, tempfile::TempDir) {
+    let dir = tempfile::tempdir().expect("the test can do this");
+    let at = dir.path();
+    let write = |value: &str| {
+        fs::write(at.join("tool.sh"), format!("echo value {value}\n"))
+            .expect("the test can do this")
+    };
+    git(at, &["init", "-q"]);
+    write("10.$1");
+    git(at, &["add", "tool.sh"]);
+    git(at, &["commit", "-qm", "first"]);
+    git(at, &["tag", "old"]);
+    write("12.$1");
+    git(at, &["commit", "-qam", "second"]);
+    fs::write(at.join("p.toml"), REFS).expect("the test can do this");
+    let cache = tempfile::tempdir().expect("the test can do this");
+    (dir, cache)
+}
+
+fn lab_with(dir: &Path, cache: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(FATHOM);
+    command
+        .arg("lab")
+        .args(words)
+        .current_dir(dir)
+        .env("XDG_CACHE_HOME", cache);
+    command.output().expect("the test can do this")
+}
+
+#[test]
+fn git_refs_are_arms_that_are_built_once_a_commit_and_stay_that_commit() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let lab = |words: &[&str]| lab_with(at, cache.path(), words);
+    let shown = lab(&["plan", "p.toml"]);
+    assert!(
+        text(&shown.stdout).contains(", commit "),
+        "{}{}",
+        text(&shown.stdout),
+        text(&shown.stderr)
+    );
+    assert_eq!(names(cache.path()), [""; 0], "a plan builds nothing");
+    let output = lab(&["run", "p.toml"]);
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    // The branch moves on; what was resolved stays.
+    fs::write(at.join("tool.sh"), "echo value 1.$1\n").unwrap();
+    git(at, &["commit", "-qam", "third"]);
+    let again = lab(&["run", "p.toml", "--resume"]);
+    assert_eq!(
+        again.status.code(),
+        Some(3),
+        "{}{}",
+        text(&again.stdout),
+        text(&again.stderr)
+    );
+    let logs = Command::new("find")
+        .arg(cache.path())
+        .args(["-name", "log", "-path", "*tree*"])
+        .output()
+        .unwrap();
+    let logs = text(&logs.stdout);
+    assert_eq!(logs.lines().count(), 2, "one tree a commit: {logs}");
+    assert!(
+        logs.lines()
+            .all(|log| fs::read_to_string(log).unwrap() == "built\n"),
+        "built once"
+    );
+}
+
+#[test]
+fn a_build_that_fails_is_an_arm_that_is_left_out_and_a_ref_that_is_not_there_is_refused() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let lab = |words: &[&str]| lab_with(at, cache.path(), words);
+    let fails = REFS
+        .replace(
+            "cp tool.sh built",
+            "grep -q 10 tool.sh || exit 1; cp tool.sh built",
+        )
+        .replace("\"main\"", "\"old\"")
+        + "[[arm]]\nname = \"broken\"\nbuild = { ref = \"main\" }\n";
+    fs::write(at.join("q.toml"), fails).unwrap();
+    let output = lab(&["run", "q.toml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("broken is left out: the build of main"),
+        "{}",
+        text(&output.stderr)
+    );
+    let nowhere = lab(&["plan", "p.toml"]);
+    assert_eq!(nowhere.status.code(), Some(0));
+    fs::write(at.join("r.toml"), REFS.replace("\"main\"", "\"nowhere\"")).unwrap();
+    let output = lab(&["plan", "r.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("has no ref \"nowhere\""),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn the_plans_of_the_repository_are_read_and_those_that_any_machine_can_do_are_shown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let plans = names(&root);
+    assert_eq!(
+        plans,
+        [
+            "ciphers.toml",
+            "disks.toml",
+            "git-refs.toml",
+            "picoshare.toml",
+            "unpack.toml"
+        ]
+    );
+    let dir = tempfile::tempdir().unwrap();
+    for plan in ["ciphers.toml", "disks.toml", "unpack.toml"] {
+        let at = root.join(plan);
+        let output = in_dir(dir.path(), &["lab", "plan", at.to_str().unwrap()]);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{plan}: {}",
+            text(&output.stderr)
+        );
+    }
+    assert_eq!(names(dir.path()), [""; 0]);
 }

@@ -872,6 +872,8 @@ fn every_flag_that_a_document_names_exists() {
         "serve share",
         "lab plan",
         "lab run",
+        "lab status",
+        "lab report",
     ]
     .iter()
     .flat_map(|verb| flags(&help(verb)))
@@ -923,6 +925,17 @@ fn verbs_are_recognised() {
     );
 }
 
+/// The help of a verb, or of the verbs below it.
+fn pages(verb: &str, help: &dyn Fn(&[&str]) -> String) -> Vec<String> {
+    match verb {
+        "serve" => vec![help(&["serve", "s3"])],
+        "lab" => ["plan", "run", "status", "report"]
+            .map(|below| help(&["lab", below]))
+            .into(),
+        _ => vec![help(&[verb])],
+    }
+}
+
 #[test]
 fn every_verb_and_flag_that_a_message_or_a_document_names_exists() {
     let help = |words: &[&str]| {
@@ -945,11 +958,7 @@ fn every_verb_and_flag_that_a_message_or_a_document_names_exists() {
         .collect();
     let mut flags_of: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for verb in &known {
-        let below: Vec<String> = match verb.as_str() {
-            "serve" => vec![help(&["serve", "s3"])],
-            "lab" => ["plan", "run"].map(|below| help(&["lab", below])).into(),
-            _ => vec![help(&[verb])],
-        };
+        let below = pages(verb, &help);
         flags_of.insert(verb, below.iter().flat_map(|text| flags(text)).collect());
     }
     let mut found = Vec::new();

@@ -141,6 +141,34 @@ fn fault(record: &Record) -> Option<String> {
     }
 }
 
+/// The place of a turn's record; `None` where the plan has no such row or arm.
+#[must_use]
+pub fn trial(
+    plan: &PlanFacts,
+    written: &Arc<PlanLine>,
+    turn: Turn,
+    slot: u32,
+    lead_in_ns: Option<u64>,
+) -> Option<Trial> {
+    let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+    let (row, arm) = (plan.rows.get(turn.row)?, plan.arms.get(turn.arm)?);
+    Some(Trial {
+        plan: written.hash.clone(),
+        arm: arm.name.clone(),
+        row: row.name.clone(),
+        block: turn.pass,
+        attempt: turn.attempt,
+        slot,
+        role: arm.role,
+        stopping: plan.stopping,
+        arm_number: number(turn.arm),
+        row_number: number(turn.row),
+        planned_blocks: Some(plan.most_passes),
+        lead_in_ns,
+        written_plan: Some(Arc::clone(written)),
+    })
+}
+
 /// Whether a slot left anything to write: its operations, those before the measured time, or the
 /// making and removing of what it needed.
 #[must_use]
@@ -268,9 +296,7 @@ impl Course<'_> {
     }
 
     fn slot(&mut self, turn: Turn) -> Result<Record, LabError> {
-        let (plan, number) = (self.plan, |index: usize| {
-            u32::try_from(index).unwrap_or(u32::MAX)
-        });
+        let plan = self.plan;
         let (row, arm) = (&plan.rows[turn.row], &plan.arms[turn.arm]);
         let last = self
             .records
@@ -306,21 +332,7 @@ impl Course<'_> {
             Err(unstarted) => *unstarted.record,
         };
         record.notices.extend(self.notice.take());
-        record.trial = Some(Trial {
-            plan: self.written.hash.clone(),
-            arm: arm.name.clone(),
-            row: row.name.clone(),
-            block: turn.pass,
-            attempt: turn.attempt,
-            slot,
-            role: arm.role,
-            stopping: plan.stopping,
-            arm_number: number(turn.arm),
-            row_number: number(turn.row),
-            planned_blocks: Some(plan.most_passes),
-            lead_in_ns,
-            written_plan: Some(Arc::clone(&self.written)),
-        });
+        record.trial = trial(plan, &self.written, turn, slot, lead_in_ns);
         Ok(record)
     }
 

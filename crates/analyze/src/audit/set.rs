@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) mod ageing;
+pub(super) mod arms_identical;
 pub(super) mod baseline_is_outlier;
 pub(super) mod cache_against_direct;
 pub(super) mod carry_over;

@@ -88,26 +88,26 @@ fn taken(experiment: &Experiment) -> String {
     out
 }
 
+/// The loss that so many passes show where the logarithms of slots have this deviation.
+pub(crate) fn effect_seen(plan: &PlanFacts, sigma: f64, passes: u32) -> String {
+    let candidates = plan.arms.iter();
+    let candidates = candidates.filter(|arm| arm.role == Role::Candidate).count();
+    let units = passes as usize * plan.rows.len();
+    let effect = if candidates * plan.rows.len() == 1 {
+        mde::before(sigma, units, ALPHA)
+    } else {
+        mde::before_matrix(sigma, units, candidates, ALPHA)
+    };
+    format!("{:.1} %", -100.0 * (-effect).exp_m1())
+}
+
 /// The loss that so many blocks show.
 pub(crate) fn seen(plan: &PlanFacts) -> String {
     let most = plan.most_passes;
     // Before its first look it shows nothing.
     let first = (plan.least_passes..most).find(|passes| lab::has_look(plan, *passes));
     let least = first.unwrap_or(most);
-    let candidates = plan
-        .arms
-        .iter()
-        .filter(|arm| arm.role == Role::Candidate)
-        .count();
-    let seen = |cv: f64, passes: u32| {
-        let (sigma, units) = ((cv * cv).ln_1p().sqrt(), passes as usize * plan.rows.len());
-        let effect = if candidates * plan.rows.len() == 1 {
-            mde::before(sigma, units, ALPHA)
-        } else {
-            mde::before_matrix(sigma, units, candidates, ALPHA)
-        };
-        format!("{:.1} %", -100.0 * (-effect).exp_m1())
-    };
+    let seen = |cv: f64, passes: u32| effect_seen(plan, (cv * cv).ln_1p().sqrt(), passes);
     let at = |cv: f64| {
         if least == most {
             seen(cv, most)

@@ -86,6 +86,19 @@ impl VerdictFiles {
         })
     }
 
+    /// These files, and others.
+    ///
+    /// # Errors
+    /// As [`VerdictFiles::new`].
+    pub(crate) fn and(mut self, more: &[PathBuf], matches: &ArgMatches) -> Result<Self> {
+        for file in more {
+            let output = OutputFile::new(file, VERDICTS).forced(matches.get_flag("force"));
+            output.check()?;
+            self.files.push((output, form(file)?));
+        }
+        Ok(self)
+    }
+
     /// The same files, none of which is what is measured.
     ///
     /// # Errors

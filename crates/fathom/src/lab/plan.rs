@@ -16,7 +16,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
-    let (experiment, records) = super::experiment(matches)?;
+    let (experiment, records) = super::experiment(matches, None)?;
     tell(text(&experiment, &records.display().to_string()).trim_end())?;
     Ok(0)
 }

@@ -1,119 +1,271 @@
 //! `fathom lab run`: the slots of an experiment, and the verdict.
 
-use crate::compare::{Progress, VerdictFiles, is_decided, judged, of_lab, told};
+use crate::compare::{
+    Progress, VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, told,
+};
 use crate::context;
 use crate::exit::Usage;
 use crate::written::{RECORDS, RecordFile};
 use analyze::{Question, compare_arms};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
-use conduct::{PlanExperiment, SlotConductor};
-use lab::{Ended, WhyEnded};
-use record::Record;
+use conduct::{
+    PlanExperiment, PlanRun, Rehearsal, StoreLock, carry_out, recover, rehearse, write_plan,
+};
+use lab::{Ended, Kept, WhyEnded};
+use record::{PlanFacts, Record};
 use run::safety::OutputFile;
+use std::collections::BTreeSet;
 use std::path::Path;
+use units::Nanos;
 
 pub(super) fn command() -> Command {
-    let command = super::which(
-        Command::new("run").about("Runs an experiment, or goes on with one, and gives the verdict"),
-    );
+    let about = "Runs an experiment, or goes on with one, and gives the verdict";
+    let command = super::which(Command::new("run").about(about));
     crate::compare::verdict_arguments(command)
         .arg(super::resume())
+        .arg(crate::run::switch(
+            "ci",
+            "Also write the verdicts beside the records as .md (summary) and .xml (JUnit), and annotate the job's log",
+        ))
         .arg(crate::written::force())
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
-    let (experiment, records) = super::experiment(matches)?;
+    let (_, file) = super::plan_file(matches)?;
+    let records = super::records_of(matches, &file);
+    let found = found(&records, matches.get_flag("resume"))?;
+    let (mut experiment, records) = super::experiment(matches, found.plan.as_ref())?;
     let plan = matches
         .get_one::<std::path::PathBuf>("plan")
         .map(|plan| plan.display().to_string());
-    let files = VerdictFiles::new(matches, &[plan.as_deref().unwrap_or_default()])?;
-    let done = done(&experiment, &records, matches.get_flag("resume"))?;
+    let is_ci = matches.get_flag("ci");
+    let mut files = VerdictFiles::new(matches, &[plan.as_deref().unwrap_or_default()])?;
+    if is_ci {
+        files = files.and(
+            &["md", "xml"].map(|ending| records.with_extension(ending)),
+            matches,
+        )?;
+    }
     let output = OutputFile::new(&records, RECORDS).forced(matches.get_flag("force"));
     let store = RecordFile::checked(output)?;
     sys::catch_signals();
     sys::adopt_orphans();
+    let lock = StoreLock::take(&records.with_extension("lock"), &experiment.facts.hash())
+        .map_err(Usage)?;
     let context = context::context(1_000_000_000)?;
-    told(
-        super::plan::text(&experiment, &records.display().to_string())
-            .split("\n\n")
-            .next()
-            .unwrap_or_default(),
-    );
+    let left_out = experiment.build(&context).map_err(of_lab)?;
+    left_out.iter().for_each(|text| told(text));
+    let is_begun = found.is_this(&experiment, &records)?;
+    let run = PlanRun {
+        experiment: &experiment,
+        context: &context,
+        loads: &super::load,
+        lock: &lock,
+        hook: &|_| {},
+    };
+    let mut done = if is_begun { found.records } else { Vec::new() };
+    if let Some(lost) = recover(&run, &done).map_err(of_lab)?.filter(|_| is_begun) {
+        store.keep(Kept::Record(&lost))?;
+        done.push(lost);
+    }
+    if !is_begun {
+        write_plan(&run, &records).map_err(of_lab)?;
+        say_plan(&experiment, &records);
+        rehearsed(&run)?;
+    }
     let question = question(&experiment);
-    let ended = measured(&experiment, &context, &store, done, &question)?;
-    let code = judged(&ended, &experiment.facts, &question, &files)?;
-    Ok(exit_code(&ended, code, &experiment))
+    let ended = measured(&run, &store, done, &question)?;
+    let asked = of_plan(question, &ended.records)?;
+    let code = judged(&ended, &experiment.facts, &asked, &files)?;
+    let code = exit_code(&ended, code, &experiment, !left_out.is_empty());
+    if is_ci {
+        super::status::annotate(&experiment.facts.name, code);
+    }
+    Ok(code)
+}
+
+fn say_plan(experiment: &PlanExperiment, records: &Path) {
+    let text = super::plan::text(experiment, &records.display().to_string());
+    told(text.split("\n\n").next().unwrap_or_default());
+}
+
+/// Slots of the baseline before the first pass, and what they say of what is to come.
+fn rehearsed(run: &PlanRun<'_>) -> Result<()> {
+    if run.experiment.file.calibrate == 0 {
+        return Ok(());
+    }
+    let mut progress = Progress::new();
+    let rehearsal = rehearse(run, &mut progress).map_err(of_lab)?;
+    drop(progress);
+    if rehearsal.slots > 0 {
+        told(&said(&rehearsal, &run.experiment.facts));
+    }
+    Ok(())
+}
+
+fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
+    let pass_ns = rehearsal
+        .slot_ns
+        .saturating_mul(u64::from(lab::slots_per_pass(facts)));
+    let fit = facts.budget_ns / pass_ns.max(1) + 1;
+    let passes = u32::try_from(fit)
+        .unwrap_or(u32::MAX)
+        .clamp(facts.least_passes, facts.most_passes);
+    let mut out = format!(
+        "{:<12}{} slots of the baseline took {} each; a pass takes about {}, and {passes} fit the budget",
+        "rehearsal",
+        rehearsal.slots,
+        Nanos(rehearsal.slot_ns),
+        Nanos(pass_ns)
+    );
+    if let Some(spread) = rehearsal.spread {
+        out.push_str(&format!(
+            "\n{:<12}slots vary by {:.1} %: {passes} passes show a loss of about {}",
+            "",
+            100.0 * spread,
+            effect_seen(facts, spread, passes)
+        ));
+    }
+    out
 }
 
 fn measured(
-    experiment: &PlanExperiment,
-    context: &host::Context,
+    run: &PlanRun<'_>,
     store: &RecordFile,
     done: Vec<Record>,
     question: &Question,
 ) -> Result<Ended> {
     let mut progress = Progress::new();
-    let mut conductor = SlotConductor::new(experiment, context, &mut progress, &super::load);
-    let mut decided =
-        |records: &[Record]| compare_arms(records, question).is_ok_and(|found| is_decided(&found));
-    let ended = lab::run(
-        &experiment.facts,
-        done,
-        &mut conductor,
-        &mut |line| Ok(store.keep(line)?),
-        &mut decided,
-    );
-    ended.map_err(of_lab)
+    let mut decided = |records: &[Record]| {
+        let asked = of_plan(question.clone(), records);
+        let found = asked
+            .ok()
+            .and_then(|asked| compare_arms(records, &asked).ok());
+        found.is_some_and(|found| is_decided(&found))
+    };
+    let mut keep = |line: Kept<'_>| Ok(store.keep(line)?);
+    carry_out(run, done, &mut progress, &mut keep, &mut decided).map_err(of_lab)
 }
 
-/// What is asked, and the options in which arms differ: that is what is compared.
-pub(super) fn question(experiment: &PlanExperiment) -> Question {
+/// What is asked; the options in which arms differ are what is compared.
+fn question(experiment: &PlanExperiment) -> Question {
     Question {
         metric: experiment.metric.clone(),
         margin: experiment.file.margin,
-        factors: experiment.factors(),
+        factors: BTreeSet::new(),
     }
 }
 
-/// Records of the experiment so far.
-fn done(experiment: &PlanExperiment, file: &Path, is_resumed: bool) -> Result<Vec<Record>> {
+/// What the file of records holds before this run.
+pub(super) struct StoreBefore {
+    records: Vec<Record>,
+    /// The plan of the experiment in it.
+    pub(super) plan: Option<PlanFacts>,
+    is_resumed: bool,
+}
+
+fn found(file: &Path, is_resumed: bool) -> Result<StoreBefore> {
     if !file.is_file() {
         if is_resumed {
+            let shown = file.display();
             return Err(Usage(format!(
-                "there is no {} to go on with; leave --resume out",
-                file.display()
+                "there is no {shown} to go on with; leave --resume out"
             ))
             .into());
         }
-        return Ok(Vec::new());
+        return Ok(StoreBefore {
+            records: Vec::new(),
+            plan: None,
+            is_resumed,
+        });
     }
     let found = record::read_records(file)?;
-    let hash = experiment.facts.hash();
-    let plans = found.plans.iter().map(|plan| plan.hash.as_str());
-    let of_records = found
-        .records
-        .iter()
-        .filter_map(|record| Some(record.trial.as_ref()?.plan.as_str()));
-    let plans: std::collections::BTreeSet<&str> = plans.chain(of_records).collect();
-    let shown = file.display();
-    match (plans.contains(hash.as_str()), plans.is_empty(), is_resumed) {
-        (true, _, true) => Ok(found.records),
-        (true, _, false) => Err(Usage(format!("{shown} holds this experiment already; go on with it by --resume, or give another --records")).into()),
-        (false, true, false) => Ok(Vec::new()),
-        (false, true, true) => Err(Usage(format!("{shown} holds no experiment to go on with")).into()),
-        (false, false, _) => Err(Usage(format!("{shown} holds another experiment, and a file of two cannot be judged; give another --records")).into()),
+    crate::records::tell_damage(file, &found);
+    Ok(StoreBefore {
+        plan: found.plans.first().map(|line| line.plan.clone()),
+        records: found.records,
+        is_resumed,
+    })
+}
+
+impl StoreBefore {
+    /// Whether it is this experiment that goes on; a file of another one, or of this one where
+    /// nobody asked to go on, is refused.
+    fn is_this(&self, experiment: &PlanExperiment, file: &Path) -> Result<bool> {
+        let shown = file.display();
+        let refused = |text: String| Err(Usage(text).into());
+        let Some(plan) = &self.plan else {
+            if self.is_resumed {
+                return refused(format!("{shown} holds no experiment to go on with"));
+            }
+            return Ok(false);
+        };
+        let is_same = plan.hash() == experiment.facts.hash();
+        match (is_same, self.is_resumed) {
+            (true, true) => Ok(true),
+            (true, false) => refused(format!(
+                "{shown} holds this experiment already; go on with it by --resume, or give another --records"
+            )),
+            (false, true) => refused(format!(
+                "{shown} holds another experiment: {}; only the budget and settle may change",
+                differing(plan, &experiment.facts)
+            )),
+            (false, false) => refused(format!(
+                "{shown} holds another experiment, and a file of two cannot be judged; give another --records"
+            )),
+        }
     }
 }
 
-fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment) -> i32 {
-    let blocks = ended
+/// The first key in which two plans differ.
+fn differing(before: &PlanFacts, after: &PlanFacts) -> String {
+    let value = |plan: &PlanFacts| serde_json::to_value(plan).unwrap_or_default();
+    let [mut before, mut after] = [before, after].map(value);
+    for plan in [&mut before, &mut after] {
+        plan["budget_ns"] = serde_json::Value::Null;
+        plan["settle_ns"] = serde_json::Value::Null;
+    }
+    first_difference("", &before, &after).unwrap_or_else(|| "nothing is different".into())
+}
+
+fn first_difference(path: &str, a: &serde_json::Value, b: &serde_json::Value) -> Option<String> {
+    let below = |key: &str| {
+        if path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{path}.{key}")
+        }
+    };
+    if let (Some(a), Some(b)) = (a.as_object(), b.as_object()) {
+        let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+        let null = serde_json::Value::Null;
+        let of = |map: &serde_json::Map<String, serde_json::Value>, key: &str| {
+            map.get(key).unwrap_or(&null).clone()
+        };
+        return keys
+            .into_iter()
+            .find_map(|key| first_difference(&below(key), &of(a, key), &of(b, key)));
+    }
+    if let (Some(a), Some(b)) = (a.as_array(), b.as_array())
+        && a.len() == b.len()
+    {
+        let mut pairs = a.iter().zip(b).zip(0..);
+        return pairs
+            .find_map(|((a, b), index)| first_difference(&below(&index.to_string()), a, b));
+    }
+    (a != b).then(|| format!("{path} was {a} and is {b}"))
+}
+
+fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, is_short: bool) -> i32 {
+    let trials = ended
         .records
         .iter()
         .filter_map(|record| record.trial.as_ref());
-    let passes = blocks.map(|trial| trial.block + 1).max().unwrap_or(0);
+    let passes = trials.map(|trial| trial.block + 1).max().unwrap_or(0);
     let was_looked_at = lab::has_look(&experiment.facts, passes);
     match &ended.why {
+        WhyEnded::Decided | WhyEnded::Passes if is_short && code == 0 => 1,
         WhyEnded::Decided | WhyEnded::Passes => code,
         WhyEnded::Budget if was_looked_at => code,
         WhyEnded::Budget => 5,

@@ -47,7 +47,6 @@ const SERVER: &[&str] = &[
     "prepare",
     "reset",
     "limits",
-    "identity",
 ];
 const READY: &[&str] = &["http", "status", "tcp", "line", "within"];
 const STOP: &[&str] = &["signal", "within"];

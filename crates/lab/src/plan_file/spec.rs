@@ -32,7 +32,6 @@ pub struct ServerSpec {
     pub prepare: Option<Vec<String>>,
     pub reset: Reset,
     pub limits: Limits,
-    pub identity: Option<Vec<String>>,
 }
 
 /// How a server says that it takes requests.
@@ -179,7 +178,6 @@ pub(super) fn server_spec(node: &PlanNode) -> Result<ServerSpec, Wrong> {
         prepare: table.words("prepare")?,
         reset,
         limits: limits(&table)?,
-        identity: table.words("identity")?,
     })
 }
 

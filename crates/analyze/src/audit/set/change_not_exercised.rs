@@ -31,7 +31,12 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         let message =
             format!("{arm} is expected to change {expected}, and only {ran} was measured: beside the baseline this is an A/A test");
         let advice = "measure the operations that the change is for; what differs here is error, and shows how great it is";
-        Some(RULE.about(None, experiment.severity(), message, advice))
+        // A plan that says so beforehand has a placebo, and is judged with it.
+        let severity = match planned(&slots) {
+            Some(_) => Severity::Note,
+            None => experiment.severity(),
+        };
+        Some(RULE.about(None, severity, message, advice))
     })
     .collect()
 }
@@ -39,9 +44,10 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
 /// What an arm is expected to change (the option `expects`) and what ran, where nothing of the
 /// former did.
 pub(super) fn unexercised(slots: &[Slot<'_>]) -> Option<(String, String)> {
-    let text = slots
+    let stated = slots
         .iter()
-        .find_map(|(_, record)| Effective::of(record).text("expects"))?;
+        .find_map(|(_, record)| Effective::of(record).text("expects"));
+    let text = stated.map(str::to_owned).or_else(|| planned(slots))?;
     let expected: BTreeSet<&str> = text
         .split([',', ' ', '+'])
         .filter(|word| !word.is_empty())
@@ -52,12 +58,16 @@ pub(super) fn unexercised(slots: &[Slot<'_>]) -> Option<(String, String)> {
         .flat_map(|(_, record)| figures(record).map(|f| f.kind))
         .collect();
     let is_any = ran.iter().any(|kind| expected.contains(same(kind)));
-    (!expected.is_empty() && !ran.is_empty() && !is_any).then(|| {
-        (
-            text.to_owned(),
-            ran.into_iter().collect::<Vec<_>>().join(", "),
-        )
-    })
+    (!expected.is_empty() && !ran.is_empty() && !is_any)
+        .then(|| (text.clone(), ran.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
+/// What the plan of an experiment expects an arm to change.
+fn planned(slots: &[Slot<'_>]) -> Option<String> {
+    let trial = slots.iter().find_map(|(_, record)| record.trial.as_ref())?;
+    let plan = &trial.written_plan.as_deref()?.plan;
+    let arm = plan.arms.iter().find(|arm| arm.name == trial.arm)?;
+    (!arm.expects.is_empty()).then(|| arm.expects.join(", "))
 }
 
 /// One name for what tools call by several.

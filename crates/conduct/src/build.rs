@@ -1,0 +1,226 @@
+//! Arms that are git refs: resolved once, cloned and built once a commit, kept in a cache.
+
+use crate::child::{Env, Program, Waited, failure, tail};
+use host::Context;
+use lab::BuildSpec;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use sys::Clock as _;
+use units::Nanos;
+
+/// A tree in which the build has run.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    pub(crate) tree: PathBuf,
+    /// What its `identity` command printed.
+    pub(crate) identity: Option<String>,
+}
+
+/// The commit that a ref is.
+///
+/// # Errors
+/// There is no such repository or ref, in git's words.
+pub(crate) fn resolved(spec: &BuildSpec, dir: &Path) -> Result<String, String> {
+    let peeled = format!("{}^{{commit}}", spec.git_ref);
+    if is_remote(&spec.repository) {
+        let listed = git(dir, &["ls-remote", &spec.repository, &spec.git_ref])?;
+        let first = listed.split_ascii_whitespace().next().map(str::to_owned);
+        let is_commit =
+            spec.git_ref.len() == 40 && spec.git_ref.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return first
+            .or(is_commit.then(|| spec.git_ref.clone()))
+            .ok_or_else(|| format!("{} has no ref {:?}", spec.repository, spec.git_ref));
+    }
+    let repository = dir.join(&spec.repository);
+    let commit = git(
+        &repository,
+        &["rev-parse", "--verify", "--end-of-options", &peeled],
+    );
+    commit
+        .map(|commit| commit.trim().to_owned())
+        .map_err(|why| {
+            format!(
+                "{} has no ref {:?}: {why}",
+                repository.display(),
+                spec.git_ref
+            )
+        })
+}
+
+fn is_remote(repository: &str) -> bool {
+    repository.contains("://")
+        || repository
+            .split_once(':')
+            .is_some_and(|(host, _)| host.contains('@'))
+}
+
+fn git(dir: &Path, words: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("git");
+    command
+        .args(words)
+        .current_dir(dir)
+        .env("GIT_TERMINAL_PROMPT", "0");
+    let output = command
+        .output()
+        .map_err(|e| format!("git in {}: {e}", dir.display()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+/// Where builds are kept.
+fn cache() -> Result<PathBuf, String> {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let base = base.filter(|base| base.is_absolute()).or_else(home);
+    base.map(|base| base.join("fathom/builds"))
+        .ok_or_else(|| "there is no HOME to keep builds in".into())
+}
+
+/// Hexadecimal digits that stand for a text.
+pub(crate) fn digest(text: &str) -> String {
+    let sum = Sha256::digest(text.as_bytes());
+    sum.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The tree of a commit, built: from the cache, or anew.
+///
+/// # Errors
+/// Cloning or building failed, with the end of what it printed.
+pub(crate) fn built(
+    spec: &BuildSpec,
+    commit: &str,
+    dir: &Path,
+    mark: &str,
+    context: &Context,
+) -> Result<Built, String> {
+    let how = format!(
+        "{:?} {:?} {:?} {}",
+        spec.command, spec.env, spec.identity, spec.directory
+    );
+    let home = cache()?
+        .join(digest(&spec.repository))
+        .join(format!("{}-{}", commit, digest(&how)));
+    let told = |e: std::io::Error| format!("cannot write {}: {e}", home.display());
+    fs::create_dir_all(&home).map_err(told)?;
+    let lock = File::create(home.join("lock")).map_err(told)?;
+    lock.lock().map_err(told)?;
+    let (tree, done, log) = (home.join("tree"), home.join("done"), home.join("log"));
+    if !done.is_file() {
+        let _an_unfinished_one = fs::remove_dir_all(&tree);
+        let source = if is_remote(&spec.repository) {
+            spec.repository.clone()
+        } else {
+            dir.join(&spec.repository).display().to_string()
+        };
+        git(
+            &home,
+            &["clone", "--quiet", "--no-checkout", "--", &source, "tree"],
+        )?;
+        git(&tree, &["checkout", "--quiet", "--detach", commit])?;
+        run(spec, &spec.command, &tree, &log, mark, context).map_err(|why| {
+            format!(
+                "the build of {} ({commit}) {why}; it is logged in {}",
+                spec.git_ref,
+                log.display()
+            )
+        })?;
+        fs::write(&done, commit).map_err(told)?;
+    }
+    let identity = match &spec.identity {
+        None => None,
+        Some(words) => {
+            let prints = home.join("identity");
+            run(spec, words, &tree, &prints, mark, context)
+                .map_err(|why| format!("identity {why}"))?;
+            Some(tail(&prints))
+        }
+    };
+    Ok(Built { tree, identity })
+}
+
+fn run(
+    spec: &BuildSpec,
+    words: &[String],
+    tree: &Path,
+    prints: &Path,
+    mark: &str,
+    context: &Context,
+) -> Result<(), String> {
+    let clock = &context.clock;
+    let env: BTreeMap<String, String> = spec.env.clone();
+    let temporary = std::env::temp_dir();
+    let program = Program {
+        words,
+        env: Env {
+            is_bare: false,
+            own: &env,
+            scratch: &temporary,
+            mark,
+        },
+        dir: &tree.join(&spec.directory),
+        input: None,
+        output: Some(prints),
+        errors: Some(prints),
+        groups: &[],
+    };
+    let running = program.start(clock)?;
+    let waited = running.wait(clock, clock.now().saturating_add(spec.within_ns));
+    let spent = running.close()?;
+    let failure = match waited {
+        Waited::Ended => failure(spent.status, &[0]),
+        Waited::TimeOver => Some(format!("did not end within {}", Nanos(spec.within_ns))),
+        Waited::Stopped => Some("was stopped by a signal".into()),
+    };
+    failure.map_or(Ok(()), |why| {
+        Err(format!("failed: {why}; it printed: {}", tail(prints)))
+    })
+}
+
+/// The SHA-256 and the length of a program, found as it will be started.
+pub(crate) fn identity_of(program: &str, dir: &Path) -> Option<String> {
+    let path = if program.contains('/') {
+        Some(dir.join(program))
+    } else {
+        let all = std::env::var_os("PATH")?;
+        std::env::split_paths(&all)
+            .map(|at| at.join(program))
+            .find(|at| at.is_file())
+    };
+    let bytes = fs::read(path?).ok()?;
+    let sum: String = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Some(format!("sha256:{sum}, {} bytes", bytes.len()))
+}
+
+/// Files that say which versions of other people's code a build takes.
+const LOCKS: [&str; 6] = [
+    "Cargo.lock",
+    "go.sum",
+    "package-lock.json",
+    "yarn.lock",
+    "poetry.lock",
+    "uv.lock",
+];
+
+/// The hashes of those that a tree has.
+pub(crate) fn locks_of(tree: &Path) -> Vec<(String, String)> {
+    let of = |name: &&str| {
+        let bytes = fs::read(tree.join(name)).ok()?;
+        let sum: String = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Some(((*name).to_owned(), format!("sha256:{sum}")))
+    };
+    LOCKS.iter().filter_map(of).collect()
+}

@@ -1,0 +1,134 @@
+//! Whether every arm of a plan file could work in every row, before the first slot.
+
+use super::MadeArm;
+use crate::build::resolved;
+use crate::command::SlotDirs;
+use crate::slots::LoadReader;
+use crate::spec_task::task;
+use crate::{Task, limits, stated};
+use lab::{Builtins, LabError, PlanFile, ReadyWhen, ValueSource, WorkSpec};
+use record::PlanFacts;
+use std::collections::BTreeSet;
+use std::path::Path;
+use sys::MachineClock;
+
+/// Resolves the refs of all arms, or takes the commits of the plan that is resumed.
+pub(super) fn commits(
+    file: &PlanFile,
+    dir: &Path,
+    known: Option<&PlanFacts>,
+) -> Result<Vec<MadeArm>, LabError> {
+    let mut out = Vec::new();
+    for (arm, cell) in file.arms.iter().zip(&file.cells[0]) {
+        let spec = cell.build(&Builtins::sample("fathom"));
+        let spec = spec.map_err(|e| LabError::Plan(e.to_string()))?;
+        let before = known.and_then(|plan| plan.arms.iter().find(|of| of.name == arm.name));
+        let before = before.and_then(|arm| arm.identity.get("commit").cloned());
+        let commit = match (spec, before) {
+            (None, _) => None,
+            (Some(_), Some(commit)) => Some(commit),
+            (Some(spec), None) => {
+                let commit = resolved(&spec, dir);
+                Some(commit.map_err(|why| LabError::Plan(format!("{}: {why}", arm.name)))?)
+            }
+        };
+        out.push(MadeArm {
+            commit,
+            ..MadeArm::default()
+        });
+    }
+    Ok(out)
+}
+
+/// Whether this machine can set the limits of every cell.
+pub(super) fn check_limits(file: &PlanFile, mark: &str) -> Result<(), LabError> {
+    let clock = MachineClock::monotonic();
+    let mut tried: Vec<lab::Limits> = Vec::new();
+    for (row, cells) in file.rows.iter().zip(&file.cells) {
+        for (arm, cell) in file.arms.iter().zip(cells) {
+            let told = |why: String| LabError::Plan(format!("{} in {}: {why}", arm.name, row.name));
+            let spec = cell.server(&Builtins::sample("fathom"));
+            let Some(spec) = spec.map_err(|e| LabError::Plan(e.to_string()))? else {
+                continue;
+            };
+            if let ReadyWhen::Line(text) = &spec.ready {
+                stated::line_pattern(text).map_err(told)?;
+            }
+            if limits::is_none(&spec.limits) || tried.contains(&spec.limits) {
+                continue;
+            }
+            limits::tried(&spec.limits, &format!("fathom-{mark}-plan"), &clock).map_err(told)?;
+            tried.push(spec.limits);
+        }
+    }
+    Ok(())
+}
+
+/// The tasks of all cells with placeholders of the right form: whether each could work.
+pub(super) fn sample_works(
+    file: &PlanFile,
+    dir: &Path,
+    loads: &LoadReader<'_>,
+) -> Result<Vec<Vec<Task>>, LabError> {
+    let place = SlotDirs {
+        dir: dir.to_owned(),
+        scratch: "/nonexistent".into(),
+        prints: "/nonexistent".into(),
+        mark: String::new(),
+        until_ns: u64::MAX,
+    };
+    let mut out = Vec::new();
+    let mut kinds = BTreeSet::new();
+    for (row, cells) in file.rows.iter().zip(&file.cells) {
+        let mut of_row = Vec::new();
+        for (arm, cell) in file.arms.iter().zip(cells) {
+            let unable =
+                |why: String| LabError::Plan(format!("{} in {}: {why}", arm.name, row.name));
+            let work = cell
+                .work(&Builtins::sample("fathom"))
+                .map_err(|e| LabError::Plan(e.to_string()))?;
+            check_values(&work).map_err(unable)?;
+            kinds.insert(kind_of(&work));
+            of_row.push(task(work, &place, loads).map_err(unable)?);
+        }
+        out.push(of_row);
+    }
+    if kinds.len() > 1 {
+        let kinds: Vec<&str> = kinds.into_iter().collect();
+        return Err(LabError::Plan(format!(
+            "arms cannot be compared where some do {}",
+            kinds.join(" and others ")
+        )));
+    }
+    Ok(out)
+}
+
+/// Whether what is read of a command could ever be found.
+fn check_values(work: &WorkSpec) -> Result<(), String> {
+    let WorkSpec::Command(spec) = work else {
+        return Ok(());
+    };
+    for value in &spec.read {
+        match &value.source {
+            ValueSource::Regex(text) => drop(stated::pattern(text)?),
+            ValueSource::Pointer(text) if !text.is_empty() && !text.starts_with('/') => {
+                return Err(format!("json {text:?}: a JSON pointer begins with /"));
+            }
+            ValueSource::Pointer(_) => {}
+            ValueSource::Import(format) => drop(
+                format
+                    .parse::<import::Format>()
+                    .map_err(|e| format!("import: {e}"))?,
+            ),
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(work: &WorkSpec) -> &'static str {
+    match work {
+        WorkSpec::Run { .. } => "run",
+        WorkSpec::Load { .. } => "load",
+        WorkSpec::Command(_) => "command",
+    }
+}

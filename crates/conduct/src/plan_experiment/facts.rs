@@ -1,0 +1,120 @@
+//! The plan that a plan file is.
+
+use crate::Task;
+use lab::{Builtins, Passes, PlanCell, PlanFile, WorkSpec, usual_lead_in_ns};
+use record::{
+    PlanFacts, PlannedArm, PlannedQuestion, PlannedRow, Preference, Quantity, Role, Stopping,
+};
+
+/// For each arm of the plan the arm of the file.
+pub(super) fn arms(file: &PlanFile) -> Vec<usize> {
+    let mut out: Vec<usize> = (0..file.arms.len()).collect();
+    if file.has_control() {
+        out.extend(file.arms.iter().position(|arm| arm.role == Role::Baseline));
+    }
+    out
+}
+
+pub(super) fn kind(file: &PlanFile) -> &'static str {
+    let first = file.cells.first().and_then(|cells| cells.first());
+    let work = first.and_then(|cell| cell.work(&Builtins::sample("fathom")).ok());
+    match work {
+        Some(WorkSpec::Load { .. }) => "load",
+        Some(WorkSpec::Run { .. } | WorkSpec::Command(_)) | None => "run",
+    }
+}
+
+/// What is asked: as the file says, else what such a workload is usually asked.
+pub(super) fn metric(file: &PlanFile) -> Result<Quantity, String> {
+    let first = file.cells.first().and_then(|cells| cells.first());
+    let work = first.and_then(|cell| cell.work(&Builtins::sample("fathom")).ok());
+    let usual = match work {
+        Some(WorkSpec::Command(spec)) => {
+            match spec.read.iter().find(|value| !value.name.is_empty()) {
+                Some(value) => format!("value:{}", value.name),
+                None => "time".into(),
+            }
+        }
+        Some(WorkSpec::Run { .. } | WorkSpec::Load { .. }) | None => "iops".into(),
+    };
+    let text = file.metric.as_deref().unwrap_or(&usual);
+    let metric = Quantity::parse(text).map_err(|e| format!("metric {text:?}: {e}"))?;
+    let better = match file.better.as_deref() {
+        Some("higher") => Preference::Higher,
+        Some(_) => Preference::Lower,
+        None if metric.better() == Preference::Unsaid => {
+            return Err(format!(
+                "nobody says whether more or less of {metric} is better; add better = \"higher\" or better = \"lower\""
+            ));
+        }
+        None => return Ok(metric),
+    };
+    if ![Preference::Unsaid, better].contains(&metric.better()) {
+        return Err(format!("better: of {metric} the other is better"));
+    }
+    Ok(metric.preferring(better))
+}
+
+pub(super) fn facts(
+    file: &PlanFile,
+    arms: &[usize],
+    works: &[Vec<Task>],
+    metric: &Quantity,
+) -> PlanFacts {
+    let arm = |(number, index): (usize, &usize)| {
+        let of_file = &file.arms[*index];
+        let is_control = number >= file.arms.len();
+        PlannedArm {
+            name: if is_control {
+                format!("{} (control)", of_file.name)
+            } else {
+                of_file.name.clone()
+            },
+            role: if is_control {
+                Role::Control
+            } else {
+                of_file.role
+            },
+            expects: of_file.expects.clone(),
+            ..PlannedArm::default()
+        }
+    };
+    let row = |(row, cells): (&lab::FileRow, &Vec<PlanCell>)| PlannedRow {
+        name: row.name.clone(),
+        workloads: arms.iter().map(|index| cells[*index].planned()).collect(),
+    };
+    let (stopping, [least_passes, most_passes]) = match file.passes {
+        Passes::Fixed(n) => (Stopping::Fixed, [n, n]),
+        Passes::ByLooks(ends) if file.rows.len() > 1 => (Stopping::EachPass, ends),
+        Passes::ByLooks(ends) => (Stopping::Open, ends),
+    };
+    PlanFacts {
+        name: file.name.clone(),
+        stopping,
+        least_passes,
+        most_passes,
+        budget_ns: file.budget_ns,
+        settle_ns: file.settle_ns,
+        lead_in_ns: lead_in_ns(works),
+        seed: file.seed,
+        question: Some(PlannedQuestion {
+            metric: metric.key(),
+            margin: file.margin,
+            better: file.better.clone(),
+            text: file.question.clone(),
+        }),
+        arms: arms.iter().enumerate().map(arm).collect(),
+        rows: file.rows.iter().zip(&file.cells).map(row).collect(),
+    }
+}
+
+/// Half of the longest slot; the lead-in of a command is its warm-up.
+fn lead_in_ns(works: &[Vec<Task>]) -> u64 {
+    let of = |task: &Task| match task {
+        Task::Command(command) if command.spec.warmup == 0 => 0,
+        Task::Run(_) | Task::Load(_) | Task::Command(_) => {
+            usual_lead_in_ns(task.slot_ns().unwrap_or(u64::MAX))
+        }
+    };
+    works.iter().flatten().map(of).max().unwrap_or(0)
+}

@@ -1,0 +1,187 @@
+//! A plan file's experiment from its beginning, or what an interrupted runner left of it.
+
+use crate::lock::{LostSlot, StoreLock, clear};
+use crate::plan_experiment::PlanExperiment;
+use crate::slots::{LoadReader, SlotConductor, SlotStep};
+use host::{Context, Watch};
+use lab::{Conduct as _, Ended, KeepError, Kept, LabError, Turn, measure_once};
+use record::{Outcome, PlanLine, Quantity, Record, Status, Trial};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What carries an experiment out, beside its plan.
+pub struct PlanRun<'a> {
+    pub experiment: &'a PlanExperiment,
+    pub context: &'a Context,
+    pub loads: &'a LoadReader<'a>,
+    pub lock: &'a StoreLock,
+    /// Told after each step of a slot.
+    pub hook: &'a dyn Fn(SlotStep),
+}
+
+/// What slots of the baseline showed before the first pass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rehearsal {
+    pub slots: u32,
+    /// Of one slot, with what stands around it.
+    pub slot_ns: u64,
+    /// The standard deviation of the logarithms of the metric within rows; `None` where too few
+    /// slots had it.
+    pub spread: Option<f64>,
+}
+
+/// Takes away what an earlier runner of this store left on the machine, and returns the record that
+/// stands for the slot that it had begun, unless that has one.
+///
+/// # Errors
+/// Something stays, or the record cannot be kept.
+pub fn recover(run: &PlanRun<'_>, done: &[Record]) -> Result<Option<Record>, LabError> {
+    let experiment = run.experiment;
+    clear(experiment.mark(), experiment.scratch(), &run.context.clock).map_err(LabError::Plan)?;
+    let lost = run.lock.left().filter(|lost| !has_record(done, lost));
+    Ok(lost.and_then(|lost| interrupted(run, &lost)))
+}
+
+fn has_record(done: &[Record], lost: &LostSlot) -> bool {
+    let mut trials = done.iter().filter_map(|record| record.trial.as_ref());
+    trials.any(|trial| {
+        let place = (
+            trial.block,
+            trial.row_number as usize,
+            trial.arm_number as usize,
+            trial.attempt,
+        );
+        place
+            == (
+                lost.turn.pass,
+                lost.turn.row,
+                lost.turn.arm,
+                lost.turn.attempt,
+            )
+    })
+}
+
+/// The record of a slot that began and did not end.
+fn interrupted(run: &PlanRun<'_>, lost: &LostSlot) -> Option<Record> {
+    let facts = &run.experiment.facts;
+    // A rehearsal is no slot of the plan.
+    if lost.turn.attempt == REHEARSAL {
+        return None;
+    }
+    let written: Arc<PlanLine> = Arc::new(facts.clone().line());
+    let trial: Trial = lab::trial(facts, &written, lost.turn, lost.number, None)?;
+    let mut record = Record {
+        outcome: Outcome {
+            status: Status::Interrupted,
+            exit_code: 1,
+            message: Some("interrupted: the runner ended during this slot".into()),
+        },
+        ..run.context.record(run.experiment.kind(), &trial.row, None)
+    };
+    record.trial = Some(trial);
+    Some(record)
+}
+
+/// The attempt that marks slots before the first pass.
+const REHEARSAL: u32 = u32::MAX;
+
+/// Runs slots of the baseline in every row, of which no number is analysed.
+///
+/// # Errors
+/// A slot failed: it would fail in the experiment too.
+pub fn rehearse(run: &PlanRun<'_>, watch: &mut dyn Watch) -> Result<Rehearsal, LabError> {
+    let (experiment, context) = (run.experiment, run.context);
+    let mut conductor = SlotConductor::new(run, watch);
+    let (mut spent, mut slots) = (0, 0);
+    let mut deviations: Vec<f64> = Vec::new();
+    for row in 0..experiment.facts.rows.len() {
+        let mut values = Vec::new();
+        for _ in 0..experiment.file.calibrate {
+            if conductor.is_stopped() {
+                return Ok(Rehearsal::default());
+            }
+            let turn = Turn {
+                row,
+                arm: experiment.baseline(),
+                attempt: REHEARSAL,
+                ..Turn::default()
+            };
+            let began = sys::Clock::now(&context.clock);
+            let unable = |source: Box<dyn std::error::Error + Send + Sync>| LabError::Slot {
+                arm: experiment.facts.arms[turn.arm].name.clone(),
+                row: experiment.facts.rows[row].name.clone(),
+                source,
+            };
+            let record =
+                measure_once(&mut conductor, turn).map_err(|unstarted| unable(unstarted.source))?;
+            spent += sys::Clock::now(&context.clock).saturating_sub(began);
+            slots += 1;
+            match record.outcome.status {
+                Status::Ok => values.extend(logarithm(&experiment.metric, &record)),
+                Status::Interrupted => return Ok(Rehearsal::default()),
+                Status::Failed | Status::Incomplete => {
+                    let why = record.outcome.message.unwrap_or_default();
+                    return Err(unable(why.into()));
+                }
+            }
+        }
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        deviations.extend(values.iter().map(|value| value - mean));
+    }
+    let rows = experiment.facts.rows.len();
+    let freedom = deviations.len().saturating_sub(rows);
+    let squares: f64 = deviations
+        .iter()
+        .map(|deviation| deviation * deviation)
+        .sum();
+    Ok(Rehearsal {
+        slots,
+        slot_ns: spent / u64::from(slots.max(1)),
+        spread: (freedom > 0).then(|| (squares / freedom as f64).sqrt()),
+    })
+}
+
+fn logarithm(metric: &Quantity, record: &Record) -> Option<f64> {
+    metric
+        .of(record)
+        .known()
+        .filter(|value| *value > 0.0)
+        .map(f64::ln)
+}
+
+/// Carries out what is left of the plan.
+///
+/// # Errors
+/// The plan cannot begin, or a record cannot be kept.
+pub fn carry_out(
+    run: &PlanRun<'_>,
+    done: Vec<Record>,
+    watch: &mut dyn Watch,
+    keep: &mut dyn FnMut(Kept<'_>) -> Result<(), KeepError>,
+    decided: &mut dyn FnMut(&[Record]) -> bool,
+) -> Result<Ended, LabError> {
+    let mut conductor = SlotConductor::new(run, watch);
+    lab::run(&run.experiment.facts, done, &mut conductor, keep, decided)
+}
+
+/// Writes the effective plan, with everything filled in, beside the records, and syncs it.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_plan(run: &PlanRun<'_>, records: &Path) -> Result<PathBuf, LabError> {
+    let at = records.with_extension("plan.toml");
+    let line = run.experiment.facts.clone().line();
+    let failed = |why: String| LabError::Plan(format!("cannot write {}: {why}", at.display()));
+    let text = toml::to_string_pretty(&line).map_err(|e| failed(e.to_string()))?;
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&at)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        let parent = at.parent().filter(|parent| !parent.as_os_str().is_empty());
+        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    write().map_err(|e| failed(e.to_string()))?;
+    Ok(at)
+}
