@@ -155,10 +155,10 @@ fn a_missed_threshold_is_exit_3_and_says_by_how_much() {
     let said = text(&output);
     assert_eq!(code(&output), 3, "{said}");
     assert!(
-        said.contains("MISS put.count>100: 20, 80 below the limit"),
+        said.contains("missed put.count>100: 20, 80 below the limit"),
         "{said}"
     );
-    assert!(said.contains("ok   errors<1%: 0%"), "{said}");
+    assert!(said.contains("met errors<1%: 0%"), "{said}");
 }
 
 #[test]

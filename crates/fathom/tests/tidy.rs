@@ -79,7 +79,7 @@ const RATCHET: [(&str, usize); 27] = [
     ("crates/object/src/execute.rs", 426),
     ("crates/object/src/http2.rs", 456),
     ("crates/object/src/worker.rs", 420),
-    ("crates/report/src/comparison.rs", 428),
+    ("crates/report/src/comparison.rs", 415),
     ("crates/run/src/prepare.rs", 587),
     ("crates/run/src/resolve.rs", 454),
     ("crates/run/src/safety.rs", 631),

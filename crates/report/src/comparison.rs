@@ -2,6 +2,7 @@
 
 mod reasons;
 
+use crate::verdicts::grouped;
 pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text};
 
 use analyze::{
@@ -9,7 +10,6 @@ use analyze::{
     Question, RowComparison,
 };
 use stats::{CONTROL_ALPHA, Drift, Estimate, PORTABLE_CHANGE, Reason, Verdict};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use units::ValueUnit;
 
@@ -240,30 +240,17 @@ fn left_out_text(out: &mut String, left_out: &[String]) {
 /// One entry a rule: the gravest finding speaks for it, with the number of records in which it
 /// fires.
 fn findings_text(out: &mut String, findings: &[Located], records: usize) {
-    let mut rules: Vec<&str> = Vec::new();
-    for Located { finding, .. } in findings {
-        if rules.contains(&finding.rule) {
-            continue;
+    for (number, (Located { finding, .. }, fired)) in grouped(findings).into_iter().enumerate() {
+        let share = match fired.len() {
+            0 => String::new(),
+            n => format!(" in {n} of {records} records"),
+        };
+        if number == 0 && !out.ends_with("\n\n") {
+            out.push('\n');
         }
-        rules.push(finding.rule);
-        let fired: BTreeSet<usize> = findings
-            .iter()
-            .filter(|other| other.finding.rule == finding.rule)
-            .filter_map(|other| other.record)
-            .collect();
-        let share = if fired.is_empty() {
-            String::new()
-        } else {
-            format!(" in {} of {records} records", fired.len())
-        };
-        let title = if rules.len() == 1 && !out.ends_with("\n\n") {
-            "\n"
-        } else {
-            ""
-        };
         let _infallible = writeln!(
             out,
-            "{title}{}[{}]{share}: {}\n  help: {}",
+            "{}[{}]{share}: {}\n  help: {}",
             finding.severity, finding.rule, finding.message, finding.advice
         );
     }
@@ -432,6 +419,7 @@ mod tests {
     use analyze::{ControlCheck, Finding, Sensitivity, Severity};
     use record::Quantity;
     use stats::Method;
+    use std::collections::BTreeSet;
 
     fn row(verdict: Verdict) -> RowComparison {
         let effect = Estimate {

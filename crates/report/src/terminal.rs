@@ -55,11 +55,7 @@ pub fn terminal(record: &Record, findings: &[Finding], options: &TerminalOptions
     if options.per_worker {
         accounts::write_workers(&mut page, record);
     }
-    for result in record.thresholds() {
-        let word = if result.holds { "met" } else { "missed" };
-        let text = format!("{word} {}: {}", result.threshold, result.measured);
-        page.fact("threshold", &text);
-    }
+    verdict::write_thresholds(&mut page, record);
     verdict::write_outcome(&mut page, record);
     verdict::write_findings(&mut page, findings);
     page.finish()

@@ -320,14 +320,17 @@ fn word(verdict: &Verdict) -> &'static str {
 }
 
 /// One finding a rule, the gravest, with the number of records that it is about.
-fn grouped(findings: &[Located]) -> Vec<(&Located, Vec<usize>)> {
+pub(crate) fn grouped(findings: &[Located]) -> Vec<(&Located, Vec<usize>)> {
     let mut out: Vec<(&Located, Vec<usize>)> = Vec::new();
     for located in findings {
         match out
             .iter_mut()
             .find(|(first, _)| first.finding.rule == located.finding.rule)
         {
-            Some((_, records)) => records.extend(located.record),
+            Some((_, records)) => {
+                let new = located.record.filter(|record| !records.contains(record));
+                records.extend(new);
+            }
             None => out.push((located, located.record.into_iter().collect())),
         }
     }

@@ -438,7 +438,7 @@ fn results_go_where_they_are_asked_to() {
     for (more, shown) in [
         (&["--per-worker-output"][..], "worker  operations"),
         (&["--show-latency"], "p99.99"),
-        (&["--show-histogram"], "get took"),
+        (&["--show-histogram"], "get latency"),
         (&["--show-percentiles", "42,77.5"], "p77.5"),
         (&["--output-format", "json"], "\"operations\""),
     ] {

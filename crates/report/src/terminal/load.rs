@@ -4,7 +4,7 @@
 mod accounts;
 
 use super::page::{Page, time};
-use super::{TerminalOptions, rates, verdict};
+use super::{TerminalOptions, histogram, rates, verdict};
 use analyze::{Finding, SHOWN_PERCENTILES};
 use record::{Histogram, LoadAccount, Operations, Record, Status};
 use units::{ByteRate, Bytes, Nanos, format_count, lossless};
@@ -22,28 +22,8 @@ pub(super) fn text(record: &Record, findings: &[Finding], options: &TerminalOpti
     phases(&mut page, load);
     page.gap();
     accounts::write(&mut page, record, load);
-    for result in &record.thresholds() {
-        let word = if result.holds { "ok" } else { "MISS" };
-        page.wrapped(
-            &format!("{:<14}{word:<5}", "threshold"),
-            14,
-            &format!("{}: {}", result.threshold, result.measured),
-        );
-    }
-    for error in &record.errors {
-        let place = if error.first_file.is_empty() {
-            String::new()
-        } else {
-            format!(", first at {}", error.first_file)
-        };
-        page.fact(
-            "error",
-            &format!(
-                "{} x {} in {}{place}",
-                error.count, error.error, error.operation
-            ),
-        );
-    }
+    verdict::write_thresholds(&mut page, record);
+    verdict::write_errors(&mut page, record);
     outcome(&mut page, record);
     verdict::write_findings(&mut page, findings);
     page.finish()
@@ -205,9 +185,8 @@ fn shown_more(page: &mut Page, record: &Record, options: &TerminalOptions) {
         page.gap();
         page.table(&rows);
     }
-    for (kind, operations) in measured().filter(|_| options.show_histogram) {
-        page.gap();
-        page.table(&doublings(kind, &operations.latency));
+    if options.show_histogram {
+        histogram::write(page, record);
     }
     if options.per_worker {
         let mut rows = vec![
@@ -227,25 +206,6 @@ fn shown_more(page: &mut Page, record: &Record, options: &TerminalOptions) {
         page.gap();
         page.table(&rows);
     }
-}
-
-/// How many operations took up to each power of two of a microsecond.
-fn doublings(kind: &str, histogram: &Histogram) -> Vec<Vec<String>> {
-    let mut counts: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
-    for (low, _, count) in histogram.buckets().filter(|(.., count)| *count > 0) {
-        *counts
-            .entry((low / 1000 + 1).next_power_of_two())
-            .or_default() += count;
-    }
-    let row = |(us, count): (u64, u64)| {
-        vec![
-            format!("under {}", Nanos(us.saturating_mul(1000))),
-            count.to_string(),
-        ]
-    };
-    std::iter::once(vec![format!("{kind} took"), "operations".to_owned()])
-        .chain(counts.into_iter().map(row))
-        .collect()
 }
 
 /// The parts of requests, as medians and p95.
@@ -324,8 +284,8 @@ mod tests {
         users         50 at most; 12.00 requests in flight on average
         connections   50 opened
         client cpu    100 µs an operation (user 100 µs, system 0 s); 0.01 CPUs
-        threshold     ok   get.p95<1s: 80 ms
-        threshold     MISS put.p95<10ms: 80 ms, 70 ms above the limit
+        threshold     met get.p95<1s: 80 ms
+        threshold     missed put.p95<10ms: 80 ms, 70 ms above the limit
         error         2 x 503 SlowDown in get, first at http://a/b
         outcome       ok
         "#);

@@ -1,6 +1,7 @@
 //! A study in the terminal.
 
 use super::page::Page;
+use super::verdict::write_finding;
 use crate::document::{
     Block, Breadth, Document, Section, agreeing, differing, document, said_text, told, whose,
 };
@@ -93,16 +94,8 @@ fn findings(page: &mut Page, study: &Study, findings: &[GroupedFinding]) {
         let whose = whose(study, finding)
             .map(|whose| format!(" ({whose})"))
             .unwrap_or_default();
-        page.wrapped(
-            "",
-            2,
-            &format!(
-                "{}[{}]{whose}: {}",
-                finding.severity, finding.rule, finding.message
-            ),
-        );
-        if finding.severity != Severity::Note {
-            page.wrapped("  ", 8, &format!("help: {}", finding.advice));
-        }
+        let head = format!("{}[{}]{whose}", finding.severity, finding.rule);
+        let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
+        write_finding(page, &head, &finding.message, advice);
     }
 }

@@ -63,14 +63,32 @@ fn success(operations: u64, failures: u64, status: Status) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-pub(super) fn write_outcome(page: &mut Page, record: &Record) {
+pub(super) fn write_thresholds(page: &mut Page, record: &Record) {
+    for result in record.thresholds() {
+        let word = if result.holds { "met" } else { "missed" };
+        let text = format!("{word} {}: {}", result.threshold, result.measured);
+        page.fact("threshold", &text);
+    }
+}
+
+/// What failed, how often, and where first; requests have no offset.
+pub(super) fn write_errors(page: &mut Page, record: &Record) {
     for error in &record.errors {
+        let place = match (error.first_file.as_str(), record.load.is_some()) {
+            ("", true) => String::new(),
+            (place, true) => format!(", first at {place}"),
+            (file, false) => format!(", first at {file} offset {}", error.first_offset),
+        };
         let text = format!(
-            "{} x {} in {}, first at {} offset {}",
-            error.count, error.error, error.operation, error.first_file, error.first_offset
+            "{} x {} in {}{place}",
+            error.count, error.error, error.operation
         );
         page.fact("error", &text);
     }
+}
+
+pub(super) fn write_outcome(page: &mut Page, record: &Record) {
+    write_errors(page, record);
     if record.loops.abandoned > 0 {
         page.fact(
             "abandoned",
@@ -111,14 +129,15 @@ pub(super) fn write_findings(page: &mut Page, findings: &[Finding]) {
         page.gap();
     }
     for finding in findings {
-        page.wrapped(
-            "",
-            2,
-            &format!(
-                "{}[{}]: {}",
-                finding.severity, finding.rule, finding.message
-            ),
-        );
-        page.wrapped("  ", 8, &format!("help: {}", finding.advice));
+        let head = format!("{}[{}]", finding.severity, finding.rule);
+        write_finding(page, &head, &finding.message, Some(&finding.advice));
+    }
+}
+
+/// A finding, and below it what to do about it.
+pub(super) fn write_finding(page: &mut Page, head: &str, message: &str, advice: Option<&str>) {
+    page.wrapped("", 2, &format!("{head}: {message}"));
+    if let Some(advice) = advice {
+        page.wrapped("  ", 8, &format!("help: {advice}"));
     }
 }
