@@ -159,10 +159,7 @@ fn load_account(
     let mut phases: BTreeMap<String, record::RequestPhases> = BTreeMap::new();
     for (kind, more) in reports.iter().flat_map(|done| &done.phases) {
         let sum = phases.entry((*kind).to_owned()).or_default();
-        sum.connecting.merge(&more.connecting);
-        sum.sending.merge(&more.sending);
-        sum.waiting.merge(&more.waiting);
-        sum.receiving.merge(&more.receiving);
+        sum.merge(more);
     }
     let endpoints = endpoints(reports);
     LoadAccount {
@@ -207,10 +204,7 @@ fn endpoints(reports: &[ThreadReport]) -> Vec<EndpointAccount> {
                 .collect();
         }
         for (sum, more) in sums.iter_mut().zip(&done.endpoints) {
-            sum.operations += more.operations;
-            sum.errors += more.errors;
-            sum.connections_opened += more.connections_opened;
-            sum.connections_failed += more.connections_failed;
+            sum.merge(more);
         }
     }
     sums

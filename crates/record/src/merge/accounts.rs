@@ -46,7 +46,7 @@ pub(super) fn texts(mine: &mut String, theirs: &str) {
     }
 }
 
-/// One entry a cause of failure, with the first place of all.
+/// One entry a cause of failure, with the first place of all; the most frequent first.
 pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
     let mut causes: BTreeMap<(String, String, Option<ErrorClass>), ErrorCount> = BTreeMap::new();
     for error in errors {
@@ -67,7 +67,9 @@ pub(super) fn by_cause(errors: Vec<ErrorCount>) -> Vec<ErrorCount> {
             }
         }
     }
-    causes.into_values().collect()
+    let mut causes: Vec<ErrorCount> = causes.into_values().collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.count));
+    causes
 }
 
 impl Difference {

@@ -35,7 +35,8 @@ impl LoadAccount {
 }
 
 impl RequestPhases {
-    fn merge(&mut self, other: &Self) {
+    /// Adds the times of other requests.
+    pub fn merge(&mut self, other: &Self) {
         self.connecting.merge(&other.connecting);
         self.sending.merge(&other.sending);
         self.waiting.merge(&other.waiting);
@@ -44,7 +45,8 @@ impl RequestPhases {
 }
 
 impl EndpointAccount {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what else went to the same server.
+    pub fn merge(&mut self, other: &Self) {
         add_to(&mut self.operations, other.operations);
         add_to(&mut self.errors, other.errors);
         add_to(&mut self.connections_opened, other.connections_opened);
