@@ -1,8 +1,8 @@
 //! `fathom audit`: what records say against themselves and against each other.
 
-use crate::output::tell;
 use crate::records;
 use crate::run::switch;
+use crate::tell::{tell, tell_form};
 use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
@@ -39,11 +39,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     let found = analyze::audit(&records);
     let shows_all = matches.get_flag("all");
-    tell(&if matches.get_flag("json") {
-        json(&found, &records, &places)?
+    if matches.get_flag("json") {
+        tell_form(&json(&found, &records, &places)?)?;
     } else {
-        text(&found, &records, &places, shows_all)
-    })?;
+        tell(&text(&found, &records, &places, shows_all))?;
+    }
     let is_invalid = found
         .iter()
         .any(|located| located.finding.severity == Severity::Invalid);

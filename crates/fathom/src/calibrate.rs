@@ -1,8 +1,8 @@
 //! `fathom calibrate`: the instrument's own cost on this machine.
 
 use crate::context;
-use crate::output::tell;
 use crate::run::switch;
+use crate::tell::{tell, tell_form};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use host::Machine;
@@ -22,7 +22,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .map(|_| run::calibrate(&clock, 50_000_000))
         .collect::<Result<Vec<_>, _>>()?;
     if matches.get_flag("json") {
-        tell(&serde_json::to_string_pretty(&rounds)?)?;
+        tell_form(&serde_json::to_string_pretty(&rounds)?)?;
         return Ok(0);
     }
     let line = |name: &str, values: Vec<f64>| {

@@ -1,10 +1,10 @@
 //! Exit codes: 0 ok; 1 the run failed; 2 usage, or this machine cannot; 3 a gate failed; 4 invalid;
 //! 5 incomplete; 128 + signal.
 
+use crate::tell::say;
 use clap::error::ContextKind;
 use object::LoadError;
 use std::error::Error;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// A verb's outcome as an exit code, its error told.
@@ -12,8 +12,7 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            let _nobody_reads_a_closed_terminal =
-                writeln!(std::io::stderr(), "error: {}", told(&error));
+            say(&format!("error: {}", told(&error)));
             ExitCode::from(u8::try_from(code_of(&error)).unwrap_or(1))
         }
     }

@@ -1,7 +1,7 @@
 //! `fathom explain`: the long text of a rule of the audit.
 
 use crate::exit::Usage;
-use crate::output::tell;
+use crate::tell::tell;
 use analyze::rules;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};

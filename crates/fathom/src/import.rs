@@ -1,8 +1,8 @@
 //! `fathom import`: results of other tools as records.
 
 use crate::exit::Usage;
-use crate::output::tell;
 use crate::run::path;
+use crate::tell::tell;
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};

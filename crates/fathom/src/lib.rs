@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod serve;
 mod target;
+mod tell;
 mod written;
 
 use clap::Command;

@@ -1,6 +1,6 @@
 //! Shell completions and manual pages, made from the same definition as the command line.
 
-use crate::output::tell;
+use crate::tell::tell;
 use crate::written::{force, write_manual};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};

@@ -2,12 +2,12 @@
 
 use crate::exit::Usage;
 use crate::run::{path, switch, time};
+use crate::tell::{say, tell, tell_form};
 use crate::written::{self, CSV, FIO_LOG, HDR_LOG, HISTOGRAMS, JSON, RECORDS, RESULT, RecordFile};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use record::Record;
 use run::safety::{OutputFile, OutputForm, check_apart};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::fio::{FioFormat, FioJobs, FioLogs};
 
@@ -323,9 +323,13 @@ impl Output {
                 continue;
             }
             told.push(notice);
+            let note = format!("note: {notice}");
             let _nobody_reads_a_closed_terminal = match self.aside {
-                Aside::Stderr => writeln!(std::io::stderr(), "note: {notice}"),
-                Aside::Stdout => writeln!(std::io::stdout(), "note: {notice}"),
+                Aside::Stderr => {
+                    say(&note);
+                    Ok(())
+                }
+                Aside::Stdout => tell(&note),
             };
         }
     }
@@ -400,24 +404,10 @@ fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
         .collect()
 }
 
-/// Prints a result; a reader that has gone is no error, and neither is a terminal that hung up.
-pub(crate) fn tell(text: &str) -> Result<()> {
-    write(None, text)
-}
-
-fn write(file: Option<&OutputFile>, text: &str) -> Result<()> {
-    let mut text = text.to_owned();
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
+fn write(file: Option<&OutputFile>, form: &str) -> Result<()> {
     match file {
-        Some(file) => written::write(file, &text),
-        None => match std::io::stdout().write_all(text.as_bytes()) {
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            Err(_) if sys::caught_signal().is_some_and(sys::CaughtSignal::terminal_is_gone) => {
-                Ok(())
-            }
-            other => other.context("cannot write to standard output"),
-        },
+        Some(file) if form.ends_with('\n') => written::write(file, form),
+        Some(file) => written::write(file, &format!("{form}\n")),
+        None => tell_form(form),
     }
 }

@@ -4,8 +4,8 @@ mod progress;
 
 use crate::context;
 use crate::exit::Usage;
-use crate::output::tell;
 use crate::run::{path, switch, time};
+use crate::tell::tell;
 use crate::written::{self, RECORDS, RecordFile, STUDY};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;

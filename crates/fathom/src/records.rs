@@ -1,10 +1,11 @@
 //! Files of records as several verbs take them.
 
 use crate::exit::Usage;
+use crate::tell::say;
 use anyhow::Result;
 use clap::{Arg, ArgAction, value_parser};
 use record::{ReadRecords, Record};
-use std::io::{Read as _, Write};
+use std::io::Read as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -52,12 +53,11 @@ pub(crate) fn whole(file: &Path, read: ReadRecords) -> Result<Vec<Record>> {
 /// Says on standard error which lines of a file are skipped.
 pub(crate) fn tell_damage(file: &Path, read: &ReadRecords) {
     for damage in &read.damaged {
-        let _nobody_reads_a_closed_terminal = writeln!(
-            std::io::stderr(),
+        say(&format!(
             "warning: {}, line {} is skipped: {}",
             file.display(),
             damage.line,
             damage.reason
-        );
+        ));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::compare::factors;
 use crate::exit::Usage;
-use crate::output::tell;
 use crate::records;
+use crate::tell::tell;
 use crate::written::{self, STUDY, force};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;

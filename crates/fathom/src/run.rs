@@ -3,7 +3,8 @@
 use crate::exit::Usage;
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::output::{Output, tell};
+use crate::output::Output;
+use crate::tell::tell;
 use crate::{context, fio, flags, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};

@@ -4,6 +4,7 @@ mod s3;
 mod share;
 
 use crate::exit::Usage;
+use crate::tell::say as log;
 use ::s3::{Misbehaviour, TlsFiles};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -90,11 +91,6 @@ fn now_ms() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Tells an operator a line.
-fn log(line: &str) {
-    let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Tells whoever started the server something in one piece: who reads the address may read no

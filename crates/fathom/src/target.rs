@@ -3,8 +3,8 @@
 use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
-use host::Observed;
-use std::path::PathBuf;
+use host::{Machine, Observed};
+use std::path::{Path, PathBuf};
 
 /// Names of the options that name it.
 pub(crate) const NAMES: [&str; 2] = ["server-pid", "server-cgroup"];
@@ -36,14 +36,15 @@ pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
         .get_one::<String>("server-cgroup")
         .map(PathBuf::from)
     {
-        if !group.join("cpu.stat").exists() {
-            return Err(Usage(format!(
-                "--server-cgroup {}: no control group of version 2 with a cpu.stat",
-                group.display()
+        let group = Observed::Group(group);
+        return match here().sees(&group) {
+            true => Ok(Some(group)),
+            false => Err(Usage(format!(
+                "--server-cgroup: {} is none of version 2, whose cpu.stat tells user_usec; where the system has version 1, name a process by --server-pid",
+                group.text()
             ))
-            .into());
-        }
-        return Ok(Some(Observed::Group(group)));
+            .into()),
+        };
     }
     let Some(text) = matches.get_one::<String>("server-pid") else {
         return Ok(None);
@@ -52,11 +53,16 @@ pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
         let what = format!("--server-pid {text}: a process is named by its number");
         return Err(Usage(what).into());
     };
-    if !PathBuf::from(format!("/proc/{pid}/stat")).exists() {
+    let process = Observed::Process(pid);
+    if !here().sees(&process) {
         return Err(Usage(format!(
             "--server-pid {pid}: no such process on this machine"
         ))
         .into());
     }
-    Ok(Some(Observed::Process(pid)))
+    Ok(Some(process))
+}
+
+fn here() -> Machine {
+    Machine::at(Path::new("/"))
 }

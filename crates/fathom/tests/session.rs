@@ -5,7 +5,7 @@
 #[path = "../../object/tests/store/server.rs"]
 mod server;
 
-use record::{Record, read_records};
+use record::{Quantity, QuantityValue, Record, read_records};
 use server::{Act, Server};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -213,4 +213,67 @@ fn a_run_watches_the_server_of_its_target_as_a_load_does() {
         "run x --engine null --file-size 1G --server-pid 4194999",
     );
     assert_eq!({ nobody }.status().unwrap().code(), Some(2));
+}
+
+#[test]
+fn what_jobs_share_is_counted_over_the_time_of_all_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = format!("{TWO_JOBS}[long]\nruntime=1\n[short]\nruntime=200ms\n");
+    std::fs::write(dir.path().join("two.fio"), jobs).unwrap();
+    let command = format!("run --fio two.fio --server-pid {}", std::process::id());
+    let found = records(dir.path(), &command);
+    let [long, short] = found.try_into().unwrap();
+    for record in [&long, &short] {
+        assert!(record.counted_over_ns() >= long.elapsed_ns);
+        let window = record.generator().window_ns;
+        assert_eq!(record.target().unwrap().window_ns, window);
+        let each = Quantity::named("server.cpu/op").of(record);
+        assert_eq!(each, QuantityValue::Unknown, "it worked for both");
+    }
+    assert!(short.elapsed_ns < long.elapsed_ns / 2);
+}
+
+#[test]
+fn a_control_group_that_tells_no_times_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let of_version_1 = "nr_periods 0\nthrottled_time 0\n";
+    std::fs::write(dir.path().join("cpu.stat"), of_version_1).unwrap();
+    let command = format!(
+        "run x --engine null --file-size 1G --server-cgroup {}",
+        dir.path().display()
+    );
+    let refused = fathom(dir.path(), &command).status().unwrap();
+    assert_eq!(refused.code(), Some(2));
+}
+
+#[test]
+fn texts_of_records_cannot_steer_a_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let command = "run x --engine null --file-size 1G --duration 50ms";
+    let mut record = records(dir.path(), command).remove(0);
+    let read = record.operations.kind("read").unwrap().clone();
+    record.operations.insert("a\u{1b}[31m\u{202e}b", read);
+    record.name = "n\u{1b}]0;t\u{7}\u{2066}".into();
+    let line = serde_json::to_string(&record).unwrap();
+    let hostile = "\"status\":\"\\u001b[2J\\u202e";
+    let unread = line.replacen("\"status\":\"", hostile, 1);
+    assert_ne!(line, unread);
+    let lines = format!("{line}\n{unread}\n{line}\n");
+    std::fs::write(dir.path().join("h.jsonl"), lines).unwrap();
+    let verbs = [
+        "audit --all h.jsonl",
+        "compare h.jsonl h.jsonl",
+        "report h.jsonl -o h.html",
+    ];
+    for verb in verbs {
+        let mut command = fathom(dir.path(), verb);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let said = command.output().unwrap();
+        let said = [said.stdout, said.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(said[1].contains("line 2 is skipped"), "{said:?}");
+        for text in said {
+            let disturbs = |c| c != '\n' && units::disturbs(c);
+            assert!(!text.contains(disturbs), "{verb}: {text:?}");
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod sched;
 mod storage;
 mod system;
 mod tree;
+mod watched;
 
 use std::path::Path;
 
@@ -33,6 +34,7 @@ pub use observed::Observed;
 pub(crate) use observed::Used;
 pub use pressure::{CgroupThrottle, MemoryPressure, Pressure, Stall, Stalls};
 pub use sched::{CpuTicks, CpuTimes, ThreadSched};
+pub(crate) use watched::Watched;
 
 use cgroup::Groups;
 use fingerprint::Fingerprint;
@@ -152,9 +154,20 @@ impl Machine {
         KernelFiles::open(&self.tree, &["/proc/self/io".to_owned()])
     }
 
-    /// What a process or control group has used; `None` where there is none.
-    pub(crate) fn used(&self, observed: &Observed) -> Option<Used> {
-        observed.used(&self.tree)
+    /// Whether the use of a process or control group can be watched here.
+    #[must_use]
+    pub fn sees(&self, observed: &Observed) -> bool {
+        observed.members(&self.tree).is_some()
+    }
+
+    /// Begins to watch a process or control group.
+    pub(crate) fn watch(&self, observed: &Observed) -> Watched {
+        Watched::begin(observed.clone(), &self.tree)
+    }
+
+    /// What it has used until now; `None` once it is gone.
+    pub(crate) fn used(&self, watched: &mut Watched) -> Option<Used> {
+        watched.used(&self.tree)
     }
 
     /// The CPU times of the machine.

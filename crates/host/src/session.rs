@@ -11,15 +11,16 @@ mod observation;
 pub use observation::{Counted, Measured, Observation};
 
 use crate::account::{self, Counters, Device};
-use crate::machine::Used;
+use crate::machine::{Used, Watched};
 use crate::{Context, Event, Watch};
 use record::{HostAccount, HostRole, ProcessAccount, Record, StorageLayer};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
-use sys::Usage;
+use sys::{Clock as _, Usage};
 
 /// One or several works that start together.
 pub struct Session<'a> {
     context: &'a Context,
+    target: Option<Mutex<Watched>>,
     watch: Mutex<&'a mut (dyn Watch + 'a)>,
     /// Time between two intervals that the watch is told of.
     every_ns: u64,
@@ -33,12 +34,19 @@ pub struct Session<'a> {
 struct Books {
     /// Of all parts.
     devices: Vec<Device>,
-    before: Option<(Counters, Option<Used>)>,
-    after: Option<(Counters, Option<Used>)>,
+    before: Option<SharedReading>,
+    after: Option<SharedReading>,
     /// The most memory of the target that an edge has shown.
     target_peak: u64,
     /// Of each part that has ended: its devices, and what its threads used.
     ended: Vec<(usize, Vec<Device>, Usage)>,
+}
+
+/// What all parts share, at one moment.
+struct SharedReading {
+    at: u64,
+    counters: Counters,
+    target: Option<Used>,
 }
 
 impl<'a> Session<'a> {
@@ -47,6 +55,10 @@ impl<'a> Session<'a> {
     pub fn open(context: &'a Context, parts: usize, watch: &'a mut (dyn Watch + 'a)) -> Self {
         Self {
             context,
+            target: context
+                .target
+                .as_ref()
+                .map(|observed| Mutex::new(context.machine.watch(observed))),
             every_ns: watch.every_ns().map_or(u64::MAX, |ns| ns.max(1)),
             watch: Mutex::new(watch),
             parts,
@@ -75,16 +87,18 @@ impl<'a> Session<'a> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, devices: &[Device]) -> (Counters, Option<Used>) {
-        (
-            Counters::read(&self.context.machine, devices),
-            self.target(),
-        )
+    fn read(&self, devices: &[Device]) -> SharedReading {
+        SharedReading {
+            at: self.context.clock.now(),
+            counters: Counters::read(&self.context.machine, devices),
+            target: self.target(),
+        }
     }
 
     fn target(&self) -> Option<Used> {
-        let observed = self.context.target.as_ref()?;
-        self.context.machine.used(observed)
+        let watched = self.target.as_ref()?.lock();
+        let mut watched = watched.unwrap_or_else(PoisonError::into_inner);
+        self.context.machine.used(&mut watched)
     }
 
     /// The measured time of a part begins; the first to come begins that of the session.
@@ -114,11 +128,12 @@ impl<'a> Session<'a> {
             record.companions = ids.iter().filter(|id| **id != record.id).cloned().collect();
             record.generator_mut().calibration.clock_drift_ns = Some(self.context.clock.drift_ns());
             let ended = books.ended.iter().find(|(ended, _, _)| *ended == number);
-            let (Some((before, target_before)), Some((after, target_after)), Some(ended)) =
-                (&books.before, &books.after, ended)
+            let (Some(first), Some(last), Some(ended)) = (&books.before, &books.after, ended)
             else {
                 continue;
             };
+            let (before, after) = (&first.counters, &last.counters);
+            let window_ns = (parts > 1).then(|| last.at.saturating_sub(first.at));
             let (_, devices, own) = ended;
             let generator = record.generator_mut();
             generator.process = if parts == 1 {
@@ -126,10 +141,11 @@ impl<'a> Session<'a> {
             } else {
                 account::of_threads(own)
             };
+            generator.window_ns = window_ns;
             generator.machine = after.machine(before);
             let device = |device| after.device(before, device);
             generator.devices = devices.iter().filter_map(device).collect();
-            let used = target_after.as_ref().zip(target_before.as_ref());
+            let used = last.target.as_ref().zip(first.target.as_ref());
             let used = used.map(|(after, before)| used_since(after, before, books.target_peak));
             let target = self.context.target.as_ref();
             record.hosts.extend(target.map(|target| HostAccount {
@@ -137,6 +153,7 @@ impl<'a> Session<'a> {
                 name: Some(target.text()),
                 pid: target.pid(),
                 gone: used.is_none(),
+                window_ns,
                 process: used.unwrap_or_default(),
                 ..HostAccount::default()
             }));
@@ -152,7 +169,10 @@ fn used_since(after: &Used, before: &Used, peak: u64) -> ProcessAccount {
         system_ns: after.system_ns.saturating_sub(before.system_ns),
         max_resident_bytes: after.peak_since(
             before,
-            peak.max(after.resident_bytes).max(before.resident_bytes),
+            [after.resident_bytes, before.resident_bytes]
+                .into_iter()
+                .flatten()
+                .fold(peak, u64::max),
         ),
         storage_read_bytes: grown(after.read_bytes, before.read_bytes),
         storage_written_bytes: grown(after.written_bytes, before.written_bytes),

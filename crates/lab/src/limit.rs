@@ -55,12 +55,15 @@ pub fn find_limit(
             }
         };
         let point = point(per_second, &record, &limit.threshold);
-        limit.rates.saw(per_second, point.holds);
+        let is_searchable = applies(&limit.threshold, &record);
+        if is_searchable {
+            limit.rates.saw(per_second, point.holds);
+        }
         points.push(point);
         next = limit
             .rates
             .next_rate()
-            .filter(|_| record.outcome.exit_code <= MOST_OF_A_LOAD);
+            .filter(|_| is_searchable && record.outcome.exit_code <= MOST_OF_A_LOAD);
         if next.is_none() {
             conduct.release(turn, &mut record);
         }
@@ -88,6 +91,12 @@ impl LimitSearch {
             breaks_at: self.rates.least_broken(),
         }
     }
+}
+
+/// Whether a step says anything of the threshold: one in which nothing succeeded breaks it, one that
+/// has no such number, whatever the rate, does neither.
+fn applies(threshold: &Threshold, record: &Record) -> bool {
+    record.operations.count() == 0 || threshold.judge(record).value.is_some()
 }
 
 fn point(rate: f64, record: &Record, threshold: &Threshold) -> SearchPoint {
@@ -186,6 +195,36 @@ mod tests {
             around.len(),
             2,
             "what the arm needs is made once: {around:?}"
+        );
+    }
+
+    #[test]
+    fn chance_in_the_arrivals_of_a_short_step_breaks_nothing() {
+        let mut mock = Mock::new(|_, work, _| {
+            let mut record = step(work, 1e9);
+            record.effective.insert("arrival".into(), "poisson".into());
+            // 74 of 100 is within three roots of a count.
+            record.operations = reads(74).operations;
+            record.pace.as_mut().unwrap().achieved_per_second *= 0.74;
+            Ok(record)
+        });
+        let (found, _) = find(&mut mock).unwrap();
+        assert_eq!(found.account.holds_at, Some(3000.0));
+    }
+
+    #[test]
+    fn a_threshold_that_no_step_has_a_number_for_ends_the_search_without_a_limit() {
+        let mut mock = Mock::new(|_, work, _| Ok(step(work, 900.0)));
+        let limit = LimitSearch {
+            threshold: Threshold::parse("server.rss.max<1GiB").unwrap(),
+            ..limit()
+        };
+        let account = find_limit(limit, &mut mock, &mut |_| Ok(()))
+            .unwrap()
+            .account;
+        assert_eq!(
+            (account.points.len(), account.holds_at, account.breaks_at),
+            (1, None, None)
         );
     }
 

@@ -35,6 +35,10 @@ pub struct HostAccount {
     /// What was watched went away, and nothing is known of what it used.
     #[serde(skip_serializing_if = "crate::is_unset")]
     pub gone: bool,
+    /// The time over which the machine, its devices and a target were counted, where works that ran
+    /// together share the account: from the first beginning to the last end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_ns: Option<u64>,
     pub environment: Environment,
     pub calibration: Calibration,
     /// Of Fathom, or of the target's own process with its children or control group.
@@ -89,6 +93,12 @@ impl Record {
         let mut generators = self.generators();
         let only = generators.next().filter(|_| generators.next().is_none());
         only.unwrap_or(&NOTHING_KNOWN)
+    }
+
+    /// The time over which machine and devices were counted.
+    #[must_use]
+    pub fn counted_over_ns(&self) -> u64 {
+        self.generator().window_ns.unwrap_or(self.elapsed_ns)
     }
 
     /// The version of Fathom that measured; empty where nobody says, or hosts had several.

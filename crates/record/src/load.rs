@@ -110,7 +110,8 @@ impl Record {
         self.load.as_ref()?;
         let pace = self.pace.as_ref()?;
         let (count, errors) = (self.operations.count(), self.operations.errors());
-        let rate_kept = pace.keeps(pace.asked_per_second?, count.saturating_add(errors));
+        let (asked, begun) = (pace.asked_per_second?, count.saturating_add(errors));
+        let rate_kept = pace.keeps(asked, begun, self.chance_of_pace());
         let thresholds = self.thresholds();
         let fails = errors > 0 && !thresholds.iter().any(ThresholdResult::limits_failures);
         Some(StepResult {

@@ -177,11 +177,31 @@ impl PaceAccount {
     const LEAST_KEPT: f64 = 0.95;
     const MOST_UNSENT: f64 = 0.01;
 
-    /// Whether `asked` operations a second were kept where so many were begun.
+    /// Whether `asked` operations a second were kept where so many were begun, of which chance alone
+    /// moves so large a share.
     #[must_use]
-    pub fn keeps(&self, asked: f64, begun: u64) -> bool {
+    pub fn keeps(&self, asked: f64, begun: u64, chance: f64) -> bool {
         let [unsent, due] = [self.unsent, begun.saturating_add(self.unsent).max(1)].map(u64_to_f64);
-        self.achieved_per_second >= Self::LEAST_KEPT * asked && unsent <= Self::MOST_UNSENT * due
+        let least = Self::LEAST_KEPT.min(1.0 - chance);
+        self.achieved_per_second >= least * asked && unsent <= Self::MOST_UNSENT * due
+    }
+}
+
+impl Record {
+    /// The share by which chance alone moves the number of operations that a schedule starts: a
+    /// Poisson count varies by its root, of which this is three; a constant one by the operation at
+    /// each end.
+    #[must_use]
+    pub fn chance_of_pace(&self) -> f64 {
+        let begun = self
+            .operations
+            .count()
+            .saturating_add(self.operations.errors());
+        let begun = u64_to_f64(begun.max(1));
+        match self.effective.get("arrival").map(String::as_str) {
+            Some("poisson") => 3.0 / begun.sqrt(),
+            Some(_) | None => 2.0 / begun,
+        }
     }
 }
 

@@ -220,16 +220,16 @@ fn disks(records: &[Record], options: &FioOptions) -> Vec<Value> {
     for record in longest.values() {
         for device in record.generators().flat_map(|host| &host.devices) {
             match sums.iter_mut().find(|(sum, _)| sum.name == device.name) {
-                Some((sum, elapsed_ns)) => {
-                    *elapsed_ns += record.elapsed_ns;
+                Some((sum, counted_over_ns)) => {
+                    *counted_over_ns += record.counted_over_ns();
                     add(sum, device);
                 }
-                None => sums.push((device.clone(), record.elapsed_ns)),
+                None => sums.push((device.clone(), record.counted_over_ns())),
             }
         }
     }
     sums.iter()
-        .map(|(device, elapsed_ns)| disk(device, *elapsed_ns))
+        .map(|(device, counted_over_ns)| disk(device, *counted_over_ns))
         .collect()
 }
 
@@ -247,7 +247,7 @@ fn add(sum: &mut DeviceAccount, device: &DeviceAccount) {
     sum.write_ns = both(sum.write_ns, device.write_ns);
 }
 
-fn disk(device: &DeviceAccount, elapsed_ns: u64) -> Value {
+fn disk(device: &DeviceAccount, counted_over_ns: u64) -> Value {
     json!({
         "name": device.name,
         "read_ios": device.reads,
@@ -259,7 +259,7 @@ fn disk(device: &DeviceAccount, elapsed_ns: u64) -> Value {
         "read_ticks": device.read_ns.unwrap_or(0) / 1_000_000,
         "write_ticks": device.write_ns.unwrap_or(0) / 1_000_000,
         "in_queue": device.queue_ns / 1_000_000,
-        "util": (per_second(device.busy_ns, elapsed_ns) * 1e-9 * 100.0).min(100.0),
+        "util": (per_second(device.busy_ns, counted_over_ns) * 1e-9 * 100.0).min(100.0),
     })
 }
 

@@ -12,7 +12,7 @@ mod tables;
 use crate::document::{
     Block, Breadth, Conclusion, Document, Plot, Section, Sentence, document, plotted, whose,
 };
-use crate::plot::{LEVELS, disturbs, key};
+use crate::plot::{LEVELS, key};
 use crate::words::{counted, share};
 use analyze::{GroupedFinding, Severity, Study};
 use maud::{Markup, PreEscaped, html};
@@ -57,8 +57,7 @@ pub fn html(study: &Study) -> String {
         "\n"
     };
     // Texts of records may hold characters that change the look of other text.
-    page.into_string()
-        .replace(|c| c != '\n' && disturbs(c), "\u{fffd}")
+    units::visible(&page.into_string())
 }
 
 /// Foreign text in a direction of its own.

@@ -27,4 +27,4 @@ pub(crate) use intervals::{IntervalLine, Reference, intervals};
 pub(crate) use knee::{KneeLine, KneePoint, knee};
 pub(crate) use latency::{LatencyLine, latency};
 pub(crate) use series::{Regime, SeriesLine, series};
-pub(crate) use svg::{disturbs, escape, key};
+pub(crate) use svg::{escape, key};

@@ -280,7 +280,7 @@ impl fmt::Display for Expected {
 pub(crate) fn excerpt(read: &str) -> String {
     const LONGEST: usize = 60;
     let escaped = |c: char| {
-        if c.is_control() {
+        if crate::disturbs(c) {
             c.escape_default().collect()
         } else {
             String::from(c)

@@ -29,6 +29,10 @@
 //! Seeded random numbers stand in [`random`], because engines, loads, orders of experiments and
 //! servers that misbehave all need the same ones.
 //!
+//! # Text of others
+//! What is shown to people goes through [`visible`] or [`on_one_line`]: names in records are
+//! anybody's.
+//!
 //! # Deliberately absent
 //! No locale, no bits per second, no compound durations (`1m30s`), no arithmetic expressions, and
 //! no serialised units: a record holds bytes, nanoseconds and operations per second as plain
@@ -48,6 +52,7 @@ mod number;
 mod percent;
 pub mod random;
 mod rate;
+mod shown;
 mod unit;
 
 pub use bytes::Bytes;
@@ -57,4 +62,5 @@ pub use nanos::Nanos;
 pub use nearest::nearest;
 pub use percent::Percent;
 pub use rate::{ByteRate, Rate, format_count};
+pub use shown::{disturbs, on_one_line, visible};
 pub use unit::ValueUnit;

@@ -2,7 +2,7 @@
 
 use super::{percent, ratio, some};
 use crate::audit::rule::{Check, Rule};
-use crate::{Effective, Finding, Severity};
+use crate::{Finding, Severity};
 use record::Record;
 use units::{ByteRate, Rate};
 
@@ -72,14 +72,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
 }
 
 fn compare(record: &Record, kept: f64, asked: &str, achieved: &str) -> Option<Finding> {
-    let count = record.operations.count().max(1) as f64;
-    // A Poisson count varies by its root; a constant one by the operation at each end.
-    let chance = if Effective::of(record).text("arrival") == Some("poisson") {
-        3.0 / count.sqrt()
-    } else {
-        2.0 / count
-    };
-    if !kept.is_finite() || (kept - 1.0).abs() <= TOLERANCE.max(chance) {
+    if !kept.is_finite() || (kept - 1.0).abs() <= TOLERANCE.max(record.chance_of_pace()) {
         return None;
     }
     let severity = if kept < 1.0 - INVALID_SHORTFALL {

@@ -76,7 +76,7 @@ pub(super) fn check(record: &Record) -> Vec<Finding> {
         .generator()
         .machine
         .throttled_ns
-        .map_or(0.0, |ns| ratio(ns, record.elapsed_ns));
+        .map_or(0.0, |ns| ratio(ns, record.counted_over_ns()));
     if throttled > MOST_THROTTLED {
         let message = format!(
             "the control group's CPU quota stopped this process for {} of the time",

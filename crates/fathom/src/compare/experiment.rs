@@ -10,6 +10,7 @@ use super::{compare_arms, kinds, loads};
 use crate::context;
 use crate::exit::Usage;
 use crate::run::time;
+use crate::tell::say;
 use crate::written::{RECORDS, RecordFile};
 use analyze::{ArmsComparison, Question};
 use anyhow::Result;
@@ -21,7 +22,6 @@ use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, Stopping};
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -136,7 +136,7 @@ fn signal_code() -> Option<i32> {
 
 /// Beside the result, which alone is on standard output.
 pub(crate) fn told(text: &str) {
-    let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{text}");
+    say(text);
 }
 
 fn experiment(

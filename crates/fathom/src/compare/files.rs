@@ -1,7 +1,7 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
 use crate::exit::Usage;
-use crate::output::tell;
+use crate::tell::tell;
 use crate::written::{self, VERDICTS};
 use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;

@@ -1,7 +1,7 @@
 //! `fathom lab plan`: what an experiment will do, before it does anything.
 
 use crate::compare::{cost_of, seen_by};
-use crate::output::tell;
+use crate::tell::tell;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::PlanExperiment;

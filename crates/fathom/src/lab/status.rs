@@ -2,7 +2,7 @@
 
 use crate::compare::{VerdictFiles, judged, of_plan, told, verdict_arguments};
 use crate::exit::Usage;
-use crate::output::tell;
+use crate::tell::tell;
 use analyze::Question;
 use anyhow::Result;
 use clap::{ArgMatches, Command};

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
@@ -68,6 +69,11 @@ impl Tree {
 
     pub(super) fn number<T: FromStr>(&self, at: impl AsRef<Path>) -> Option<T> {
         self.text(at)?.parse().ok()
+    }
+
+    /// What tells a directory from a later one of the same name.
+    pub(super) fn inode(&self, at: impl AsRef<Path>) -> Option<u64> {
+        Some(fs::metadata(self.path(at)).ok()?.ino())
     }
 
     /// A file that holds 0 or 1.

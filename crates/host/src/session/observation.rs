@@ -251,7 +251,7 @@ impl<'s, 'a, 'c> Observation<'s, 'a, 'c> {
             disk: self.disk.as_mut().and_then(KernelFiles::read),
             cpu: self.cpu.as_mut().and_then(KernelFiles::read),
             target_cpu_ns: target.map(|used| used.user_ns + used.system_ns),
-            target_resident_bytes: target.map(|used| used.resident_bytes),
+            target_resident_bytes: target.and_then(|used| used.resident_bytes),
         }
     }
 

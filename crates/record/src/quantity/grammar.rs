@@ -121,8 +121,7 @@ fn suffix(text: &str) -> Option<(&str, &'static Measure, String)> {
             Some(at) => (at, 50.0),
             None => {
                 let at = text.rfind(".p").map_or(0, |at| at + 1);
-                let percent = text[at..].strip_prefix('p')?.parse().ok();
-                (at, percent.filter(|p: &f64| (0.0..=100.0).contains(p))?)
+                (at, percentage(text[at..].strip_prefix('p')?)?)
             }
         };
         let rest = &text[..at];
@@ -132,4 +131,13 @@ fn suffix(text: &str) -> Option<(&str, &'static Measure, String)> {
         let max = TABLE.iter().find(|measure| measure.name == "max")?;
         Some((rest, max, String::new()))
     })
+}
+
+/// A percentage in digits, with or without a fraction: `50`, `99.9`.
+fn percentage(text: &str) -> Option<f64> {
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = text.split('.').all(are_digits).then(|| text.parse().ok());
+    number
+        .flatten()
+        .filter(|percent| (0.0..=100.0).contains(percent))
 }

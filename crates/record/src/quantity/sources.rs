@@ -269,7 +269,11 @@ pub(super) fn cpu_each(record: &Record) -> Option<f64> {
     each(record, Some(used).filter(|ns| *ns > 0)?)
 }
 
+/// Unknown where the server worked for other jobs as well.
 pub(super) fn server_cpu_each(record: &Record) -> Option<f64> {
+    if !record.companions.is_empty() {
+        return None;
+    }
     let used = &record.target()?.process;
     each(record, used.user_ns.saturating_add(used.system_ns))
 }

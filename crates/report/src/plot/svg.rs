@@ -1,32 +1,16 @@
 //! The text of SVG: escaping, coordinates, markers.
 
 use std::fmt::{self, Display, Write as _};
+use units::on_one_line;
 
 const COLOURS: usize = 7;
 const MARKERS: usize = 8;
 const DASHES: usize = 7;
 
-/// Whether a character changes the look of other text: control characters and marks that reverse
-/// the direction of writing.
-pub(crate) fn disturbs(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Text without what [`disturbs`], on one line.
-fn clean(text: &str) -> String {
-    let plain = |c: char| match c {
-        '\n' => ' ',
-        c if disturbs(c) => char::REPLACEMENT_CHARACTER,
-        c => c,
-    };
-    text.chars().map(plain).collect()
-}
-
-/// [`clean`] text for element content and quoted attributes of HTML and SVG.
+/// Text on one line for element content and quoted attributes of HTML and SVG.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in clean(text).chars() {
+    for c in on_one_line(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -41,7 +25,7 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// Escaped text of at most `most` characters; what is cut ends in an ellipsis.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let text = clean(text);
+    let text = on_one_line(text);
     if text.chars().count() <= most {
         return escape(&text);
     }

@@ -168,7 +168,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            c if c.is_control() => out.push(' '),
+            c if units::disturbs(c) => out.push(' '),
             c => out.push(c),
         }
     }
@@ -186,5 +186,6 @@ mod tests {
             "a\\|b &lt;img src=x&gt; [c\\](d) \\`e\\` \\*f\\*"
         );
         assert_eq!(escaped("[1, 2]"), "[1, 2]");
+        assert_eq!(escaped("a\u{202e}b\u{1b}c"), "a b c");
     }
 }

@@ -186,6 +186,9 @@ pub(super) fn hosts(page: &mut Page, record: &Record) {
     }
 }
 
+/// Of an account that works which started together share.
+const FOR_ALL: &str = ", for all jobs that ran together";
+
 /// What the target's own process or control group used, where one was named.
 pub(super) fn server_use(record: &Record) -> Option<String> {
     let host = record.target()?;
@@ -195,16 +198,17 @@ pub(super) fn server_use(record: &Record) -> Option<String> {
     if memory.is_none() && host.pid.is_some() {
         return None;
     }
-    let memory = memory.map_or_else(String::new, |bytes| {
-        format!("; at most {} of memory", Bytes(bytes))
-    });
-    let cpus = (used.user_ns + used.system_ns) as f64 / record.elapsed_ns.max(1) as f64;
+    let over_ns = host.window_ns.unwrap_or(record.elapsed_ns);
+    let cpus = (used.user_ns + used.system_ns) as f64 / over_ns.max(1) as f64;
+    let memory = memory.map(|bytes| format!("; at most {} of memory", Bytes(bytes)));
     let storage = used.storage_read_bytes.zip(used.storage_written_bytes);
-    let storage = storage.map_or_else(String::new, |(read, written)| {
+    let storage = storage.map(|(read, written)| {
         let (read, written) = (Bytes(read), Bytes(written));
         format!("; read {read} from storage, wrote {written}")
     });
-    Some(format!("{cpus:.2} CPUs{memory}{storage}"))
+    let shared = (!record.companions.is_empty()).then(|| FOR_ALL.to_owned());
+    let rest: String = [memory, storage, shared].into_iter().flatten().collect();
+    Some(format!("{cpus:.2} CPUs{rest}"))
 }
 
 fn devices(page: &mut Page, record: &Record, place: &str) {
@@ -220,7 +224,7 @@ fn devices(page: &mut Page, record: &Record, place: &str) {
             Some(share) => format!("{} ({share} of ours)", Bytes(bytes)),
             None => Bytes(bytes).to_string(),
         };
-        let busy = share_of(device.busy_ns, record.elapsed_ns)
+        let busy = share_of(device.busy_ns, record.counted_over_ns())
             .map_or_else(String::new, |share| format!(", busy {share}"));
         let flushes = device
             .flushes
@@ -235,11 +239,7 @@ fn devices(page: &mut Page, record: &Record, place: &str) {
             &format!(
                 "{}{place}: read {read}, wrote {written}{flushes}{busy}{}",
                 device.name,
-                if is_alone {
-                    ""
-                } else {
-                    ", for all jobs that ran together"
-                }
+                if is_alone { "" } else { FOR_ALL }
             ),
         );
     }

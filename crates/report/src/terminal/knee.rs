@@ -43,7 +43,8 @@ pub fn knee_text(search: &SearchAccount) -> String {
             "no knee: {threshold} breaks at {}, the lowest rate tried",
             Rate(least)
         ),
-        (None, None) => "no knee: no step was completed".to_owned(),
+        (None, None) if search.points.is_empty() => "no knee: no step was completed".to_owned(),
+        (None, None) => format!("no knee: nothing was measured that {threshold} applies to"),
     });
     page.finish()
 }

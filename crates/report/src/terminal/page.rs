@@ -93,17 +93,10 @@ impl Page {
         self.table(if turn { &turned } else { rows });
     }
 
-    /// The text, its control characters replaced.
+    /// The text, without characters that change the look of other text.
     #[must_use]
     pub fn finish(self) -> String {
-        let visible = |c: char| {
-            if c.is_control() && c != '\n' {
-                char::REPLACEMENT_CHARACTER
-            } else {
-                c
-            }
-        };
-        self.0.chars().map(visible).collect()
+        units::visible(&self.0)
     }
 }
 

@@ -64,18 +64,15 @@ fn fullest(record: &Record) -> Option<(f64, String)> {
         .generators()
         .filter_map(|host| host.machine.busy_share);
     let cpu = cpu.map(|share| (share, "the CPUs".to_owned()));
-    let devices = record.generators().flat_map(|host| &host.devices);
-    let devices = devices.filter(|_| record.elapsed_ns > 0);
-    let device = devices.map(|device| {
-        (
-            device.busy_ns as f64 / record.elapsed_ns as f64,
-            device.name.clone(),
-        )
+    let devices = record.generators().flat_map(|host| {
+        let over_ns = host.window_ns.unwrap_or(record.elapsed_ns);
+        let devices = host.devices.iter().filter(move |_| over_ns > 0);
+        devices.map(move |device| (device.busy_ns as f64 / over_ns as f64, device.name.clone()))
     });
     users
         .into_iter()
         .chain(cpu)
-        .chain(device)
+        .chain(devices)
         .max_by(|a, b| a.0.total_cmp(&b.0))
 }
 

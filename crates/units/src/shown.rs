@@ -1,0 +1,41 @@
+//! Text from elsewhere, made fit to be shown to people.
+
+/// Whether a character changes the look of other text: control characters, marks that reverse the
+/// direction of writing, and the separators of lines and paragraphs.
+#[must_use]
+pub fn disturbs(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Text of several lines without what [`disturbs`].
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let plain = |c: char| match c {
+        '\n' => c,
+        c if disturbs(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// [`visible`] text on one line.
+#[must_use]
+pub fn on_one_line(text: &str) -> String {
+    visible(text).replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_the_look_of_other_text_is_replaced_and_what_is_text_stays() {
+        let hostile = "a\u{1b}[31m\r\u{9b}\u{202e}b\u{2028}c\u{61c}\nשלום é \u{1f600}";
+        assert_eq!(
+            visible(hostile),
+            "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}b\u{fffd}c\u{fffd}\nשלום é \u{1f600}"
+        );
+        assert_eq!(on_one_line("a\n# b"), "a # b");
+    }
+}
