@@ -362,6 +362,26 @@ fn memory_does_not_grow_with_files() {
 }
 
 #[test]
+fn whoever_is_slow_to_take_a_file_takes_little_memory() {
+    let (_dir, server, owner) = served(&[]);
+    let id = owner.upload("large", &vec![7; 20_000_000]).id();
+    let path = format!("/-{id}");
+    assert_eq!(owner.call("GET", &path).body.len(), 20_000_000);
+    let before = server.most_memory();
+    let slow: Vec<_> = (0..100).map(|_| owner.begin("GET", &path, &[])).collect();
+    // Each has its head, so that all are answered.
+    for stream in &slow {
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut &*stream, &mut byte).unwrap();
+    }
+    let grown = server.most_memory() - before;
+    assert!(
+        grown < 30_000_000,
+        "100 slow clients cost {grown} bytes more"
+    );
+}
+
+#[test]
 fn every_option_is_stated_and_one_that_cannot_hold_ends_the_start() {
     let options = [
         "--layout",

@@ -1,14 +1,15 @@
 //! Answers, and the bodies that come from the store.
 
-use crate::content::BodyReader;
+use crate::content::{BodyReader, ReadChunk};
 use crate::error::{ShareError, ShareResult, described};
 use bytes::Bytes;
-use house::StdError;
+use house::{FileSpan, Handoff, SPAN, StdError};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinHandle;
 
@@ -45,36 +46,64 @@ impl Stretch {
     }
 }
 
-type Read = (Box<dyn BodyReader>, ShareResult<Vec<Bytes>>);
+type Read = (Box<dyn BodyReader>, ShareResult<Vec<ReadChunk>>);
+
+/// Where a connection's answers get their bytes from.
+#[derive(Clone)]
+pub(crate) enum Way {
+    /// From this process, so many chunks of the store at once.
+    Read(u64),
+    /// From the kernel, where the store knows in which file they lie.
+    Kernel(Arc<Handoff>),
+}
+
+/// Reads from a chunk on.
+fn read(
+    reader: &mut dyn BodyReader,
+    way: &Way,
+    first: u64,
+    most: u64,
+) -> ShareResult<Vec<ReadChunk>> {
+    let count = match way {
+        Way::Read(count) => (*count).min(most),
+        Way::Kernel(_) => {
+            if let Some(spans) = reader.place(first)? {
+                return Ok(vec![ReadChunk::Spans(spans)]);
+            }
+            1
+        }
+    };
+    let read = reader.read(first, count)?;
+    Ok(read.into_iter().map(ReadChunk::Bytes).collect())
+}
 
 /// Bytes of an upload, read ahead by one read, so that the disk works while the network does.
 pub(crate) struct FromStore {
     stretches: VecDeque<Stretch>,
     chunk: u64,
-    batch: u64,
+    way: Way,
     reader: Option<Box<dyn BodyReader>>,
     reading: Option<JoinHandle<Read>>,
     /// The number of the first chunk that was asked for last.
     asked: u64,
     /// What was read and not yet sent, with the numbers of the chunks.
-    ready: VecDeque<(u64, Bytes)>,
+    ready: VecDeque<(u64, ReadChunk)>,
     left: u64,
 }
 
 impl FromStore {
-    /// `chunk` is the length of the chunks that the reader gives, `batch` how many it is asked for
-    /// at once.
+    /// `chunk` is the length of the chunks that the reader gives.
     pub(crate) fn new(
         reader: Box<dyn BodyReader>,
         stretches: Vec<Stretch>,
         chunk: u64,
-        batch: u64,
+        way: Way,
     ) -> Self {
         let left = stretches.iter().map(Stretch::length).sum();
         Self {
             stretches: stretches.into(),
             chunk,
-            batch,
+            way,
             reader: Some(reader),
             reading: None,
             asked: 0,
@@ -86,10 +115,10 @@ impl FromStore {
     /// Begins to read from a chunk on, unless something is being read.
     fn ask(&mut self, first: u64, end: u64) {
         if let Some(mut reader) = self.reader.take() {
-            let count = self.batch.min(end.div_ceil(self.chunk) - first);
+            let (way, most) = (self.way.clone(), end.div_ceil(self.chunk) - first);
             self.asked = first;
             self.reading = Some(tokio::task::spawn_blocking(move || {
-                let read = reader.read(first, count);
+                let read = read(&mut *reader, &way, first, most);
                 (reader, read)
             }));
         }
@@ -118,10 +147,18 @@ impl FromStore {
             let found = self.ready.front().map(|(number, _)| *number);
             if found == Some(wanted) {
                 let (_, chunk) = self.ready.pop_front().expect("it was just looked at");
-                let bytes = part(&chunk, range, wanted * self.chunk);
+                let bytes = match &chunk {
+                    ReadChunk::Bytes(chunk) => part(chunk, range, wanted * self.chunk),
+                    ReadChunk::Spans(spans) => self.hand(spans, range, wanted * self.chunk),
+                };
                 let end = range.start + bytes.len() as u64;
-                if bytes.is_empty() || (end < range.end && !end.is_multiple_of(self.chunk)) {
+                let goes_on = end < range.end && !end.is_multiple_of(self.chunk);
+                let is_span = matches!(chunk, ReadChunk::Spans(_));
+                if bytes.is_empty() || (goes_on && !is_span) {
                     return Poll::Ready(Err(cut_short()));
+                }
+                if goes_on {
+                    self.ready.push_front((wanted, chunk));
                 }
                 if end < range.end && self.ready.is_empty() {
                     self.ask(wanted + 1, range.end);
@@ -139,6 +176,29 @@ impl FromStore {
                 self.ask(wanted, range.end);
             }
         }
+    }
+
+    /// The mark of the first bytes of a range that lie in one piece; nothing where they are not in
+    /// the chunk.
+    fn hand(&self, spans: &[FileSpan], range: &Range<u64>, begin: u64) -> Bytes {
+        let Way::Kernel(handoff) = &self.way else {
+            return Bytes::new();
+        };
+        let mut at = begin;
+        for span in spans {
+            let end = at + span.len as u64;
+            if range.start < end {
+                let within = range.start - at;
+                let length = (end.min(range.end) - range.start).min(SPAN as u64);
+                return handoff.put(FileSpan {
+                    offset: span.offset + within,
+                    len: usize::try_from(length).unwrap_or(SPAN),
+                    file: Arc::clone(&span.file),
+                });
+            }
+            at = end;
+        }
+        Bytes::new()
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, StdError>>> {
@@ -335,7 +395,7 @@ mod tests {
     }
 
     async fn sent(stretches: Vec<Stretch>, size: u64, batch: u64) -> Result<Vec<u8>, String> {
-        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, batch);
+        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, Way::Read(batch));
         let mut body = ShareBody::Streamed(Box::new(stream));
         let (mut out, expected) = (Vec::new(), body.size_hint().exact().unwrap());
         while let Some(frame) =

@@ -4,6 +4,7 @@
 //! it lives. It is written once, in chunks of one length, of which only the last may be shorter.
 
 mod files;
+mod pages;
 mod rows;
 
 pub(crate) use files::BodyFiles;
@@ -11,6 +12,7 @@ pub(crate) use rows::BodyRows;
 
 use crate::error::{ShareError, ShareResult};
 use bytes::Bytes;
+use house::FileSpan;
 use rustix::fs::statvfs;
 use std::collections::BTreeSet;
 use std::io;
@@ -139,10 +141,22 @@ pub(crate) trait Draft: Send {
     fn kept(self: Box<Self>);
 }
 
+/// A chunk as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) enum ReadChunk {
+    Bytes(Bytes),
+    /// Where it lies in a file that is never changed.
+    Spans(Vec<FileSpan>),
+}
+
 /// A body that is read.
 pub(crate) trait BodyReader: Send {
     /// So many chunks from one on, or as many as there are.
     fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>>;
+    /// Where a chunk lies in a file; `None` where that is not known or there is none.
+    fn place(&mut self, _: u64) -> ShareResult<Option<Vec<FileSpan>>> {
+        Ok(None)
+    }
 }
 
 /// All bodies of a store.

@@ -1,11 +1,12 @@
 //! Uploads as they are given back.
 
-use crate::answer::{Denial, FromStore, ShareBody, ShareReply, Stretch, nothing, with};
+use crate::answer::{Denial, FromStore, ShareBody, ShareReply, Stretch, Way, nothing, with};
 use crate::index::{DownloadRow, KeptUpload};
 use crate::names::{disposition, told_media};
 use crate::ranges::{Validators, WantedBytes, moment};
 use crate::site::{ShareSite, Visitor};
 use crate::token;
+use house::Handoff;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use std::ops::Range;
 use std::sync::Arc;
@@ -125,10 +126,15 @@ impl ShareSite {
             });
         }
         let head = described(&upload, &media, &given);
-        let (chunk, batch) = (upload.body.chunk, u64::from(self.store.options.read_batch));
+        // The kernel sends where nothing was said of how many rows are read at once.
+        let handoff = visitor.parts.extensions.get::<Arc<Handoff>>();
+        let way = match (self.store.options.read_batch, handoff) {
+            (0, Some(handoff)) => Way::Kernel(Arc::clone(handoff)),
+            (batch, _) => Way::Read(u64::from(batch.max(1))),
+        };
         let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {
             Some(reader) => {
-                let stream = FromStore::new(reader, given.stretches, chunk, batch);
+                let stream = FromStore::new(reader, given.stretches, upload.body.chunk, way);
                 ShareBody::Streamed(Box::new(stream))
             }
             None => ShareBody::empty(),

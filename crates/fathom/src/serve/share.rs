@@ -60,7 +60,7 @@ fn with_store(command: Command) -> Command {
         .arg(word("journal", JournalMode::WORDS, "Journal of what uploads are written to; off for a file of its own, wal for one database"))
         .arg(word("synchronous", Synchronous::WORDS, "What is on the disk before an upload is answered").default_value("full"))
         .arg(value("checkpoint", "SIZE", "The write-ahead log is moved into the database at this size").default_value("16MiB"))
-        .arg(value("read-batch", "N", "Rows that one query of a download reads").value_parser(value_parser!(u32).range(1..=1024)).default_value("1"))
+        .arg(value("read-batch", "N", "Rows that one query of a download reads; with 0 the kernel sends the files of file-per-share where it can").value_parser(value_parser!(u32).range(0..=1024)).default_value("0"))
         .arg(value("connections", "N", "Connections to the database that read").value_parser(value_parser!(u16).range(1..=256)).default_value("4"))
         .arg(word("stored-size", switches, "Whether the size of an upload is kept, or added up when it is asked for").default_value("on"))
         .arg(word("downloads-index", switches, "Whether the history of downloads has an index").default_value("on"))

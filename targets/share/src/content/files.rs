@@ -3,11 +3,13 @@
 //! The file is written in a directory of its own for what is under way, without a journal, since
 //! nobody sees it before it is whole; then it is made durable, gets its name, and is never changed.
 
+use super::pages::TablePages;
 use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled};
 use crate::database::{Purpose, Tuning, connect};
 use crate::error::{ShareError, ShareResult};
 use crate::options::{JournalMode, Synchronous};
 use bytes::Bytes;
+use house::FileSpan;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -237,7 +239,23 @@ impl Drop for FileDraft {
 
 struct FileReader {
     ground: Arc<Footing>,
+    path: PathBuf,
     connection: Connection,
+    /// Looked for when they are asked for.
+    pages: Option<TablePages>,
+}
+
+impl FileReader {
+    fn pages(&mut self) -> ShareResult<&TablePages> {
+        if self.pages.is_none() {
+            let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'chunk'";
+            let root = self.connection.query_row(root, [], |row| row.get(0))?;
+            let file =
+                File::open(&self.path).map_err(|e| ShareError::io("opening an upload", e))?;
+            self.pages = Some(TablePages::new(file, page_size_of(&self.path)?, root));
+        }
+        Ok(self.pages.as_ref().expect("it was just found"))
+    }
 }
 
 impl BodyReader for FileReader {
@@ -250,6 +268,13 @@ impl BodyReader for FileReader {
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         self.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(chunks)
+    }
+
+    fn place(&mut self, number: u64) -> ShareResult<Option<Vec<FileSpan>>> {
+        let spans = self.pages()?.blob(number)?;
+        let bytes = spans.iter().flatten().map(|span| span.len as u64).sum();
+        self.ground.count(|ground| &ground.bytes_out, bytes);
+        Ok(spans)
     }
 }
 
@@ -303,7 +328,9 @@ impl Bodies for BodyFiles {
     fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>> {
         Ok(Box::new(FileReader {
             ground: Arc::clone(&self.place.ground),
+            path: self.place.path(number),
             connection: self.place.connect(number)?,
+            pages: None,
         }))
     }
 

@@ -41,4 +41,8 @@ impl BodyReader for Pinned {
     fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<bytes::Bytes>> {
         self.reader.read(first, count)
     }
+
+    fn place(&mut self, number: u64) -> ShareResult<Option<Vec<house::FileSpan>>> {
+        self.reader.place(number)
+    }
 }
