@@ -6,7 +6,7 @@ use crate::tell::tell;
 use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use import::{Format, import, import_as};
+use import::{Format, TrialColumns, TrialRoles, import, import_as};
 use record::Record;
 use run::safety::OutputFile;
 use std::path::PathBuf;
@@ -27,21 +27,70 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("Results of another tool"),
         )
-        .arg(Arg::new("format").long("format").value_name("NAME").help(format!("Instead of recognising it: {formats}")))
+        .arg(Arg::new("format").long("format").value_name("NAME").help(format!("Instead of recognising it: {formats}; or trials, a CSV of an experiment")))
         .arg(
             Arg::new("repeats")
                 .long("repeats")
                 .action(ArgAction::SetTrue)
                 .help("The files are repetitions of the same work, in this order; else each file is a thing of its own"),
         )
+        .args(trial_arguments())
         .arg(path("records", "FILE.jsonl", "Append the records there instead of printing them"))
         .arg(force())
 }
 
+/// What says how a table of trials is to be read.
+const OF_TRIALS: [(&str, &str, &str); 4] = [
+    (
+        "columns",
+        "arm=A,row=B+C,block=D,order=E,value=F,start=G,ok=H:TEXT",
+        "Of trials: which columns say what; arm and value are needed",
+    ),
+    ("unit", "UNIT", "Of trials: what the values are in"),
+    (
+        "baseline",
+        "ARM",
+        "Of trials: what the other arms are compared with",
+    ),
+    ("control", "ARM", "Of trials: the baseline a second time"),
+];
+
+fn trial_arguments() -> Vec<Arg> {
+    let argument = |(name, value, help): (&'static str, &'static str, &'static str)| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    OF_TRIALS.map(argument).into()
+}
+
+/// A table of another harness as the records of an experiment.
+fn trials(matches: &ArgMatches, text: &str, name: &str) -> Result<Vec<Record>> {
+    let given = |key: &str| matches.get_one::<String>(key).cloned();
+    let needed =
+        |key: &str| given(key).ok_or_else(|| Usage(format!("--format trials needs --{key}")));
+    let columns =
+        TrialColumns::parse(&needed("columns")?).map_err(|e| Usage(format!("--columns: {e}")))?;
+    let roles = TrialRoles {
+        unit: given("unit"),
+        baseline: needed("baseline")?,
+        control: given("control"),
+    };
+    Ok(import::trials(text, name, &columns, &roles).map_err(|e| Usage(format!("{name}: {e}")))?)
+}
+
 /// Runs the verb.
 pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
+    let is_of_trials = matches
+        .get_one::<String>("format")
+        .is_some_and(|format| format == "trials");
+    if let Some((key, ..)) = OF_TRIALS
+        .iter()
+        .find(|(key, ..)| matches.contains_id(key) && !is_of_trials)
+    {
+        return Err(Usage(format!("--{key} belongs to --format trials")).into());
+    }
     let format = matches
         .get_one::<String>("format")
+        .filter(|_| !is_of_trials)
         .map(|name| {
             name.parse::<Format>()
                 .map_err(|e| Usage(format!("--format: {e}")))
@@ -51,6 +100,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
         let name = file.display().to_string();
         let bytes = std::fs::read(file).map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
+        if is_of_trials {
+            records.extend(trials(matches, &String::from_utf8_lossy(&bytes), &name)?);
+            continue;
+        }
         let found = match format {
             Some(format) => import_as(format, &bytes, &name),
             None => import(&bytes, &name),

@@ -562,6 +562,98 @@ fn a_build_that_fails_is_an_arm_that_is_left_out_and_a_ref_that_is_not_there_is_
     );
 }
 
+/// Lines of twenty blocks of two arms, of which the second takes a fifth longer.
+fn table() -> Vec<String> {
+    let mut lines = Vec::new();
+    for block in 0..20_u32 {
+        let mut arms = [("old", 100), ("new", 120)];
+        if (block * 7 / 3) % 2 == 1 {
+            arms.reverse();
+        }
+        for ((arm, ms), place) in arms.into_iter().zip(0..) {
+            let (order, ms) = (2 * block + place, ms + block * 13 % 7);
+            lines.push(format!("{arm},{block},{order},{ms}"));
+        }
+    }
+    lines
+}
+
+/// The verdict on such a table, and what was told.
+fn judged_table(lines: &[String], columns: &str) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().expect("the test can do this");
+    let text_of = format!("arm,block,order,ms\n{}\n", lines.join("\n"));
+    fs::write(dir.path().join("t.csv"), text_of).expect("the test can do this");
+    let import = [
+        "import",
+        "t.csv",
+        "--format",
+        "trials",
+        "--baseline",
+        "old",
+        "--columns",
+        columns,
+        "--records",
+        "t.jsonl",
+    ];
+    let output = in_dir(dir.path(), &import);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let judge = [
+        "compare", "t.jsonl", "--metric", "value:ms", "--better", "lower",
+    ];
+    let judged = in_dir(dir.path(), &judge);
+    (
+        judged.status.code(),
+        text(&judged.stdout) + &text(&judged.stderr),
+    )
+}
+
+#[test]
+fn a_table_of_another_harness_is_judged_like_an_experiment() {
+    let columns = "arm=arm,block=block,order=order,value=ms";
+    let (code, told) = judged_table(&table(), columns);
+    assert!(told.contains("Slower") && code == Some(3), "{told}");
+    let mut one_by_one = table();
+    one_by_one.sort();
+    let (code, told) = judged_table(&one_by_one, "arm=arm,value=ms");
+    assert_eq!(code, Some(4), "{told}");
+}
+
+/// The seven arms of the matrix in small: their servers, and an upload of each.
+#[test]
+fn the_matrix_of_the_file_share_runs_in_small() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let plan = fs::read_to_string(root.join("picoshare.toml")).unwrap();
+    let plan = plan
+        .replace(
+            "[\"10MB\", \"50MB\", \"100MB\", \"200MB\", \"500MB\"]",
+            "[\"10kB\", \"100kB\"]",
+        )
+        .replace(
+            "memory = [\"64MiB\", \"128MiB\", \"256MiB\", \"512MiB\"]\n",
+            "",
+        )
+        .replace("limits = { memory = \"{memory}\" }\n", "")
+        .replace("duration = \"5s\"", "duration = \"100ms\"")
+        .replace(
+            "budget = \"4h\"",
+            "passes = 1\nsettle = \"0s\"\nkeep-free = \"1MiB\"\ncalibrate = 0",
+        );
+    let dir = with_plan(&plan);
+    let mut lab = Command::new(FATHOM);
+    lab.args(["lab", "run", "p.toml"])
+        .current_dir(dir.path())
+        .env("PS_SHARED_SECRET", "lab");
+    let output = lab.output().unwrap();
+    let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    let records = records(dir.path());
+    let good = records
+        .iter()
+        .filter(|record| record["outcome"]["status"] == "ok")
+        .count();
+    assert_eq!(good, 16, "seven arms and the control in two rows: {told}");
+    assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);
+}
+
 #[test]
 fn the_plans_of_the_repository_are_read_and_those_that_any_machine_can_do_are_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");

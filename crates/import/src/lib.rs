@@ -29,11 +29,13 @@ mod node;
 mod origin;
 mod repeat;
 mod time;
+mod trials;
 mod warp;
 
 pub use error::{ImportError, Location};
 pub use format::{Format, recognise};
 pub use repeat::declare_repetitions;
+pub use trials::{TrialColumns, TrialRoles, trials};
 
 use input::Input;
 use record::Record;

@@ -63,7 +63,8 @@ pub(super) fn facts(
 ) -> PlanFacts {
     let arm = |(number, index): (usize, &usize)| {
         let of_file = &file.arms[*index];
-        let is_control = number >= file.arms.len();
+        // Where an arm is left out, the control is no longer beyond the arms of the file.
+        let is_control = arms[..number].contains(index);
         PlannedArm {
             name: if is_control {
                 format!("{} (control)", of_file.name)

@@ -1,0 +1,387 @@
+//! A table of arms, rows, blocks and values that another harness wrote: each line a record with its
+//! place in an experiment, so that it is judged like our own.
+
+use record::{Outcome, Record, Role, SCHEMA, Source, Status, Summary, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most lines of a table.
+const MOST_LINES: usize = 1_000_000;
+
+/// Which columns say what.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrialColumns {
+    arm: String,
+    /// Together they are the row.
+    row: Vec<String>,
+    block: Option<String>,
+    order: Option<String>,
+    value: String,
+    start: Option<String>,
+    /// The column and the text that says that a slot ended well.
+    ok: Option<(String, String)>,
+}
+
+/// What the columns do not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrialRoles {
+    pub unit: Option<String>,
+    pub baseline: String,
+    pub control: Option<String>,
+}
+
+impl TrialColumns {
+    /// Reads `arm=A,row=B+C,block=D,order=E,value=F,start=G,ok=H:200`.
+    ///
+    /// # Errors
+    /// What is missing or unknown, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut given: BTreeMap<&str, &str> = BTreeMap::new();
+        for pair in text.split(',') {
+            let Some((what, column)) = pair.split_once('=') else {
+                return Err(format!("{pair:?} is not WHAT=COLUMN"));
+            };
+            let known = ["arm", "row", "block", "order", "value", "start", "ok"];
+            if !known.contains(&what) {
+                return Err(format!("{what:?} is none of {}", known.join(", ")));
+            }
+            if given.insert(what, column).is_some() {
+                return Err(format!("{what} is given twice"));
+            }
+        }
+        let own = |what: &str| given.get(what).map(|column| (*column).to_owned());
+        let needed = |what: &str| own(what).ok_or_else(|| format!("{what}=COLUMN is needed"));
+        let ok = match own("ok") {
+            None => None,
+            Some(text) => Some(
+                text.split_once(':')
+                    .map(|(column, good)| (column.to_owned(), good.to_owned()))
+                    .ok_or("ok=COLUMN:TEXT says which text means that a slot ended well")?,
+            ),
+        };
+        Ok(Self {
+            arm: needed("arm")?,
+            row: own("row")
+                .map(|row| row.split('+').map(str::to_owned).collect())
+                .unwrap_or_default(),
+            block: own("block"),
+            order: own("order"),
+            value: needed("value")?,
+            start: own("start"),
+            ok,
+        })
+    }
+}
+
+/// Reads a table with a line of headings.
+///
+/// # Errors
+/// A column or an arm that is not there, or a line that is not of the table, in words.
+pub fn trials(
+    text: &str,
+    name: &str,
+    columns: &TrialColumns,
+    roles: &TrialRoles,
+) -> Result<Vec<Record>, String> {
+    let lines = lines(text)?;
+    let Some((headings, body)) = lines.split_first() else {
+        return Err("holds no line of headings".to_owned());
+    };
+    let at = |column: &str| {
+        let found = headings.1.iter().position(|heading| heading == column);
+        found.ok_or_else(|| {
+            format!(
+                "has no column {column:?}; there are {}",
+                headings.1.join(", ")
+            )
+        })
+    };
+    let table = Positions {
+        arm: at(&columns.arm)?,
+        row: columns
+            .row
+            .iter()
+            .map(|column| at(column))
+            .collect::<Result<_, _>>()?,
+        block: columns.block.as_deref().map(at).transpose()?,
+        order: columns.order.as_deref().map(at).transpose()?,
+        value: at(&columns.value)?,
+        start: columns.start.as_deref().map(at).transpose()?,
+        ok: columns
+            .ok
+            .as_ref()
+            .map(|(column, _)| at(column))
+            .transpose()?,
+    };
+    let arms: BTreeSet<&str> = body
+        .iter()
+        .filter_map(|(_, cells)| cells.get(table.arm).map(String::as_str))
+        .collect();
+    for arm in std::iter::once(&roles.baseline).chain(&roles.control) {
+        if !arms.contains(arm.as_str()) {
+            let arms: Vec<&str> = arms.into_iter().collect();
+            return Err(format!("has no arm {arm:?}; there are {}", arms.join(", ")));
+        }
+    }
+    let mut seen = Seen::default();
+    body.iter()
+        .map(|(line, cells)| {
+            if cells.len() != headings.1.len() {
+                return Err(format!(
+                    "line {line} has {} columns, and the first {}",
+                    cells.len(),
+                    headings.1.len()
+                ));
+            }
+            record(cells, *line, name, &table, columns, roles, &mut seen)
+        })
+        .collect()
+}
+
+struct Positions {
+    arm: usize,
+    row: Vec<usize>,
+    block: Option<usize>,
+    order: Option<usize>,
+    value: usize,
+    start: Option<usize>,
+    ok: Option<usize>,
+}
+
+#[derive(Default)]
+struct Seen {
+    arms: Vec<String>,
+    rows: Vec<String>,
+    /// Lines of each arm in each row.
+    lines: BTreeMap<(String, String), u32>,
+    slots: u32,
+}
+
+fn place(list: &mut Vec<String>, name: &str) -> u32 {
+    let at = list
+        .iter()
+        .position(|known| known == name)
+        .unwrap_or_else(|| {
+            list.push(name.to_owned());
+            list.len() - 1
+        });
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+fn record(
+    cells: &[String],
+    line: usize,
+    name: &str,
+    table: &Positions,
+    columns: &TrialColumns,
+    roles: &TrialRoles,
+    seen: &mut Seen,
+) -> Result<Record, String> {
+    let trial = trial(cells, line, name, table, columns, roles, seen)?;
+    let failure = match (table.ok, &columns.ok) {
+        (Some(at), Some((column, good))) if cells[at].trim() != good => {
+            Some(format!("{column} is {}", cells[at]))
+        }
+        _ => None,
+    };
+    let text = cells[table.value].trim();
+    let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
+    if value.is_none() && failure.is_none() {
+        return Err(format!("line {line}: {text:?} is no number"));
+    }
+    let unit = roles.unit.clone();
+    let summary = Summary {
+        figures: value
+            .map(|value| (columns.value.clone(), value))
+            .into_iter()
+            .collect(),
+        as_written: unit
+            .map(|unit| (columns.value.clone(), unit))
+            .into_iter()
+            .collect(),
+        ..Summary::default()
+    };
+    Ok(Record {
+        schema: SCHEMA,
+        id: format!("{name}:{line}"),
+        kind: "run".into(),
+        name: trial.row.clone(),
+        started_at: table.start.map(|at| cells[at].clone()).unwrap_or_default(),
+        summaries: [("run".to_owned(), summary)].into(),
+        outcome: Outcome {
+            status: if failure.is_some() {
+                Status::Failed
+            } else {
+                Status::Ok
+            },
+            exit_code: i32::from(failure.is_some()),
+            message: failure,
+        },
+        source: Some(Source {
+            tool: "trials".into(),
+            file: Some(name.to_owned()),
+            format: "trials".into(),
+            ..Source::default()
+        }),
+        trial: Some(trial),
+        ..Record::default()
+    })
+}
+
+/// The place of a line in the experiment.
+fn trial(
+    cells: &[String],
+    line: usize,
+    name: &str,
+    table: &Positions,
+    columns: &TrialColumns,
+    roles: &TrialRoles,
+    seen: &mut Seen,
+) -> Result<Trial, String> {
+    let number = |at: usize| {
+        let text = cells[at].trim();
+        text.parse::<u32>()
+            .map_err(|_no_number| format!("line {line}: {text:?} is no whole number"))
+    };
+    let arm = cells[table.arm].clone();
+    let values = table.row.iter().zip(&columns.row);
+    let values: Vec<String> = values
+        .map(|(at, column)| format!("{column}={}", cells[*at]))
+        .collect();
+    let row = if values.is_empty() {
+        "run".to_owned()
+    } else {
+        values.join(" ")
+    };
+    let of_cell = seen.lines.entry((arm.clone(), row.clone())).or_default();
+    let repetition = *of_cell;
+    *of_cell += 1;
+    let in_file = seen.slots;
+    seen.slots += 1;
+    let role = if arm == roles.baseline {
+        Role::Baseline
+    } else if roles.control.as_ref() == Some(&arm) {
+        Role::Control
+    } else {
+        Role::Candidate
+    };
+    Ok(Trial {
+        plan: format!("trials of {name}"),
+        block: table.block.map(number).transpose()?.unwrap_or(repetition),
+        slot: table.order.map(number).transpose()?.unwrap_or(in_file),
+        role,
+        arm_number: place(&mut seen.arms, &arm),
+        row_number: place(&mut seen.rows, &row),
+        arm,
+        row,
+        ..Trial::default()
+    })
+}
+
+/// Lines of a table with their numbers: commas between cells, quotes around those that hold commas
+/// or quotes.
+fn lines(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
+    let mut out = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        if out.len() > MOST_LINES {
+            return Err(format!("has more than {MOST_LINES} lines"));
+        }
+        out.push((
+            number,
+            cells(line).ok_or_else(|| format!("line {number}: a quote does not end"))?,
+        ));
+    }
+    Ok(out)
+}
+
+fn cells(line: &str) -> Option<Vec<String>> {
+    let (mut out, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if is_quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                cell.push('"');
+            }
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => out.push(std::mem::take(&mut cell)),
+            other => cell.push(other),
+        }
+    }
+    out.push(cell);
+    (!is_quoted).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "branch,size,n,speed,status\nmain,1M,0,10.5,200\n\"new, faster\",1M,0,12,200\nmain,1M,1,x,500\n";
+
+    fn read(columns: &str, baseline: &str) -> Result<Vec<Record>, String> {
+        let roles = TrialRoles {
+            unit: Some("MB/s".into()),
+            baseline: baseline.into(),
+            control: None,
+        };
+        trials(TABLE, "t.csv", &TrialColumns::parse(columns)?, &roles)
+    }
+
+    #[test]
+    fn each_line_is_a_record_in_its_place() {
+        let records = read(
+            "arm=branch,row=size,block=n,value=speed,ok=status:200",
+            "main",
+        )
+        .unwrap();
+        let trial = |index: usize| records[index].trial.clone().unwrap();
+        assert_eq!(
+            (trial(0).role, trial(1).role),
+            (Role::Baseline, Role::Candidate)
+        );
+        assert_eq!(
+            (trial(1).arm.as_str(), trial(1).row.as_str(), trial(1).block),
+            ("new, faster", "size=1M", 0)
+        );
+        assert_eq!((trial(2).block, trial(2).slot), (1, 2));
+        assert_eq!(records[1].summaries["run"].figures["speed"], 12.0);
+        let failed = &records[2].outcome;
+        assert_eq!(
+            (failed.status, failed.message.as_deref()),
+            (Status::Failed, Some("status is 500"))
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_with_what_is() {
+        for (columns, baseline, expected) in [
+            (
+                "arm=branch,value=rate",
+                "main",
+                "no column \"rate\"; there are branch, size, n, speed, status",
+            ),
+            (
+                "arm=branch,value=speed",
+                "trunk",
+                "no arm \"trunk\"; there are main, new, faster",
+            ),
+            (
+                "arm=branch,value=speed",
+                "main",
+                "line 4: \"x\" is no number",
+            ),
+            ("arm=branch", "main", "value=COLUMN is needed"),
+            (
+                "arm=branch,value=speed,colour=n",
+                "main",
+                "\"colour\" is none of arm, row",
+            ),
+            ("arm=branch,value=speed,ok=status", "main", "ok=COLUMN:TEXT"),
+        ] {
+            let refused = read(columns, baseline).unwrap_err();
+            assert!(refused.contains(expected), "{expected}: {refused}");
+        }
+    }
+}
