@@ -651,6 +651,8 @@ fn the_matrix_of_the_file_share_runs_in_small() {
         .filter(|record| record["outcome"]["status"] == "ok")
         .count();
     assert_eq!(good, 16, "seven arms and the control in two rows: {told}");
+    let placebo = "placebo: batch-chunk-reading is to change get, and put ran";
+    assert!(told.contains(placebo), "{told}");
     assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);
 }
 

@@ -78,6 +78,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let ended = measured(&run, &store, done, &question)?;
     let asked = of_plan(question, &ended.records)?;
     let code = judged(&ended, &experiment.facts, &asked, &files)?;
+    super::status::tell_placebos(&experiment.facts, &ended.records)?;
     let code = exit_code(&ended, code, &experiment, !left_out.is_empty());
     if is_ci {
         super::status::annotate(&experiment.facts.name, code);

@@ -48,7 +48,9 @@ pub(super) fn report(matches: &ArgMatches) -> Result<i32> {
         records,
         why: lab::WhyEnded::Passes,
     };
-    judged(&ended, &plan, &asked, &files)
+    let code = judged(&ended, &plan, &asked, &files)?;
+    tell_placebos(&plan, &ended.records)?;
+    Ok(code)
 }
 
 fn read(matches: &ArgMatches) -> Result<(PlanFacts, Vec<Record>, std::path::PathBuf)> {
@@ -156,6 +158,31 @@ fn failures(records: &[Record]) -> Vec<&str> {
     failed
         .filter_map(|record| record.outcome.message.as_deref())
         .collect()
+}
+
+/// Tells of each placebo of a plan what it is to change and what ran instead.
+pub(super) fn tell_placebos(plan: &PlanFacts, records: &[Record]) -> Result<()> {
+    match placebos(plan, records).trim_end() {
+        "" => Ok(()),
+        text => tell(text),
+    }
+}
+
+fn placebos(plan: &PlanFacts, records: &[Record]) -> String {
+    let kinds = records.iter().flat_map(|record| record.operations.kinds());
+    let ran: BTreeSet<&str> = kinds.map(|(kind, _)| kind).collect();
+    let is_placebo = |arm: &&record::PlannedArm| {
+        let expected = arm.expects.iter().map(String::as_str);
+        !arm.expects.is_empty() && !expected.into_iter().any(|kind| ran.contains(kind))
+    };
+    let ran = ran.iter().copied().collect::<Vec<_>>().join(", ");
+    let told = |arm: &record::PlannedArm| {
+        let (name, expects) = (&arm.name, arm.expects.join(", "));
+        format!(
+            "placebo: {name} is to change {expects}, and {ran} ran: what it differs by is error\n"
+        )
+    };
+    plan.arms.iter().filter(is_placebo).map(told).collect()
 }
 
 /// What a job of continuous integration shows beside its log.
