@@ -16,6 +16,8 @@ mod database;
 mod downloads;
 mod error;
 mod form;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod history;
 mod index;
 mod intake;
