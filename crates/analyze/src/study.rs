@@ -23,6 +23,7 @@ mod facts;
 mod figure;
 mod findings;
 mod loads;
+mod options;
 mod rows;
 mod thinned;
 mod unusable;
@@ -31,35 +32,8 @@ pub use arrivals::{ArrivalCurve, ArrivalPoint};
 pub use course::{Course, Settling};
 pub use figure::{Bounds, Figure, Range};
 pub use loads::{PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside, is_told_apart};
+pub use options::StudyOptions;
 pub use thinned::RateColumn;
-
-/// What is asked of a study.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StudyOptions {
-    /// Where each record comes from, such as the name of its file; empty: nobody says.
-    pub labels: Vec<String>,
-    /// The arm that the others are compared with; else the one whose role it is, else the first.
-    pub baseline: Option<String>,
-    /// What is compared.
-    pub metric: Quantity,
-    /// Differences below this ratio do not matter, 0.05 for 5 %.
-    pub margin: f64,
-    /// Options that are meant to differ between arms, beyond those in which arms of one plan
-    /// differ.
-    pub factors: BTreeSet<String>,
-}
-
-impl Default for StudyOptions {
-    fn default() -> Self {
-        Self {
-            labels: Vec::new(),
-            baseline: None,
-            metric: Quantity::named("iops"),
-            margin: 0.05,
-            factors: BTreeSet::new(),
-        }
-    }
-}
 
 /// What records say together, and all that a report shows of them: nobody who has it needs the
 /// records. Indices of records are those of the slice it was made from, indices of arms those of
@@ -73,6 +47,8 @@ pub struct Study {
     /// What is compared, and the ratio below which a difference does not matter.
     pub metric: Quantity,
     pub margin: f64,
+    /// As the options have it.
+    pub question: String,
     /// By arm, over all rows together, where the arms of one experiment of several rows are judged
     /// as one family.
     pub overall: Vec<Option<RowComparison>>,
@@ -271,6 +247,7 @@ pub fn study(records: &[Record], options: &StudyOptions) -> Study {
         baseline,
         metric: options.metric.clone(),
         margin: options.margin,
+        question: options.question.clone(),
         curves: curves::curves(&rows, &arms),
         arrivals: arrivals::arrivals(records, &arms, &left_out),
         overall: verdicts

@@ -12,6 +12,7 @@ mod sides;
 mod subject;
 
 use crate::exit::Usage;
+use crate::metric::AskedOfRecords;
 use crate::run::{path, switch};
 use analyze::{Question, compare_arms, compare_audited};
 use anyhow::Result;
@@ -261,36 +262,15 @@ fn question(matches: &ArgMatches) -> Result<Question> {
 
 /// What the plan of an experiment asks, unless the command line asks something else, which is said.
 fn registered(matches: &ArgMatches, question: Question, records: &[Record]) -> Question {
-    let mut plans = records
-        .iter()
-        .filter_map(|record| record.trial.as_ref()?.written_plan.as_deref());
-    let Some(planned) = plans.find_map(|plan| plan.plan.question.as_ref()) else {
-        return question;
+    let asked = AskedOfRecords {
+        metric: question.metric,
+        margin: question.margin,
+        words: String::new(),
     };
-    let is_given =
-        |key: &str| matches.value_source(key) == Some(clap::parser::ValueSource::CommandLine);
-    // Older versions wrote the metric in words.
-    let Some(registered) = crate::metric::registered(planned) else {
-        return question;
-    };
-    if is_given("metric") && question.metric.key() != registered.key() {
-        experiment::told(&format!(
-            "not what was registered: the plan asks for {}, so a verdict on {} was chosen afterwards",
-            registered.key(),
-            question.metric.key()
-        ));
-    }
+    let AskedOfRecords { metric, margin, .. } = asked.or_as_registered(matches, records);
     Question {
-        metric: if is_given("metric") || is_given("better") {
-            question.metric
-        } else {
-            registered
-        },
-        margin: if is_given("margin") {
-            question.margin
-        } else {
-            planned.margin
-        },
+        metric,
+        margin,
         ..question
     }
 }

@@ -1,9 +1,11 @@
 //! What is compared: `--metric`, and `--better` for numbers of which nobody else says it.
 
 use crate::exit::Usage;
+use crate::tell::say;
 use anyhow::Result;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
-use record::{PlannedQuestion, Preference, Quantity, Threshold};
+use record::{PlannedQuestion, Preference, Quantity, Record, Threshold};
 
 /// The options.
 pub(crate) fn arguments() -> [Arg; 2] {
@@ -46,6 +48,53 @@ pub(crate) fn asked(matches: &ArgMatches) -> Result<Quantity> {
         return Err(Usage(format!("--better: of {metric} the other is better")).into());
     }
     Ok(metric.preferring(better))
+}
+
+/// What is asked of records: by the command line, or by the plan of their experiment.
+pub(crate) struct AskedOfRecords {
+    pub(crate) metric: Quantity,
+    /// A ratio, 0.05 for 5 %.
+    pub(crate) margin: f64,
+    /// The question in words; empty: none was registered.
+    pub(crate) words: String,
+}
+
+impl AskedOfRecords {
+    /// What the plan of an experiment asks, but for what the command line says, which is told where
+    /// it is another metric: a verdict on it was chosen afterwards.
+    pub(crate) fn or_as_registered(self, matches: &ArgMatches, records: &[Record]) -> Self {
+        let mut plans = records
+            .iter()
+            .filter_map(|record| record.trial.as_ref()?.written_plan.as_deref());
+        let Some(planned) = plans.find_map(|plan| plan.plan.question.as_ref()) else {
+            return self;
+        };
+        // Older versions wrote the metric in words.
+        let Some(registered) = registered(planned) else {
+            return self;
+        };
+        let is_given = |key: &str| matches.value_source(key) == Some(ValueSource::CommandLine);
+        if is_given("metric") && self.metric.key() != registered.key() {
+            say(&format!(
+                "not what was registered: the plan asks for {}, so a verdict on {} was chosen afterwards",
+                registered.key(),
+                self.metric.key()
+            ));
+        }
+        Self {
+            metric: if is_given("metric") || is_given("better") {
+                self.metric
+            } else {
+                registered
+            },
+            margin: if is_given("margin") {
+                self.margin
+            } else {
+                planned.margin
+            },
+            words: planned.text.clone(),
+        }
+    }
 }
 
 /// The thresholds that were asked for, of a verb that knows them.

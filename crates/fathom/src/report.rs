@@ -2,6 +2,7 @@
 
 use crate::compare::factors;
 use crate::exit::Usage;
+use crate::metric::AskedOfRecords;
 use crate::records;
 use crate::tell::tell;
 use crate::written::{self, STUDY, force};
@@ -81,6 +82,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     files.iter().try_for_each(OutputFile::check)?;
     let mut options = options(matches)?;
     let records = read(&inputs, &mut options.labels)?;
+    let asked = AskedOfRecords {
+        metric: options.metric,
+        margin: options.margin,
+        words: String::new(),
+    }
+    .or_as_registered(matches, &records);
+    options.metric = asked.metric;
+    options.margin = asked.margin;
+    options.question = asked.words;
     check_factors(&options, &records)?;
     let found = study(&records, &options);
     check_baseline(&found, options.baseline.as_deref())?;
@@ -137,6 +147,7 @@ fn options(matches: &ArgMatches) -> Result<StudyOptions> {
         baseline: matches.get_one::<String>("baseline").cloned(),
         metric,
         margin,
+        question: String::new(),
         factors,
     })
 }

@@ -72,7 +72,7 @@ const USUAL_LINES: usize = 400;
 /// Files beyond the usual length and what they may have: the numbers only ever fall.
 const RATCHET: [(&str, usize); 27] = [
     ("crates/analyze/src/compare/arms.rs", 515),
-    ("crates/analyze/src/study.rs", 450),
+    ("crates/analyze/src/study.rs", 424),
     ("crates/sys/src/files.rs", 440),
     ("crates/fathom/src/load/options.rs", 470),
     ("crates/fathom/src/output.rs", 413),

@@ -38,7 +38,7 @@ pub(super) fn answer(study: &Study, room: Breadth) -> (Conclusion, Vec<Section<'
 }
 
 fn question(study: &Study) -> String {
-    match study.baseline {
+    let how = match study.baseline {
         Some(baseline) => format!(
             "Compared: {}, each arm with {}; differences below {} do not matter.",
             study.metric.name(),
@@ -50,7 +50,11 @@ fn question(study: &Study) -> String {
             counted(study.rows.len(), "row"),
             study.arms.first().map_or("nothing", |arm| &arm.name)
         ),
+    };
+    if study.question.is_empty() {
+        return how;
     }
+    format!("{} {how}", units::on_one_line(&study.question))
 }
 
 fn said(study: &Study) -> Vec<Sentence> {
