@@ -7,6 +7,8 @@
 
 #[path = "serve_share/client.rs"]
 mod client;
+#[path = "serve_share/loads.rs"]
+mod loads;
 
 use client::{Client, FORM, SECRET, Server, form, read};
 use std::io::Write as _;

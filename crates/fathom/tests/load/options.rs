@@ -288,8 +288,10 @@ static CASES: [Case; 31] = [
 ];
 
 /// Options whose effect is seen elsewhere: another test, and why it is not here.
-/// Metrics and groups are the matter of sessions (tests/session.rs, `host::Observed`).
-const ELSEWHERE: [&str; 7] = [
+/// Metrics and groups are the matter of sessions (tests/session.rs, `host::Observed`), guest links of
+/// shares (tests/serve_share/loads.rs).
+const ELSEWHERE: [&str; 8] = [
+    "guest",
     "insecure",
     "cacert",
     "dry-run",

@@ -1,0 +1,70 @@
+//! `fathom load` on a file share.
+
+use crate::client::{SECRET, Server};
+use record::Record;
+use std::path::Path;
+use std::process::Command;
+
+/// The record of a load on a share, which must succeed.
+fn load(server: &Server, dir: &Path, arguments: &[&str]) -> Record {
+    let records = dir.join("load.jsonl");
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .arg("load")
+        .args(arguments)
+        .args(["--target", &format!("share+http://{}", server.address)])
+        .args([
+            "--users",
+            "2",
+            "--object-size",
+            "20KiB",
+            "--no-live",
+            "--records",
+        ])
+        .arg(&records)
+        .env("PS_SHARED_SECRET", SECRET)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let mut found = record::read_records(&records).unwrap().records;
+    found.pop().unwrap()
+}
+
+fn count(record: &Record, kind: &str) -> u64 {
+    record.operations.kind(kind).map_or(0, |of| of.count)
+}
+
+#[test]
+fn what_a_load_uploads_to_a_share_is_read_back_as_it_was_and_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("share.db"), &[]);
+    let record = load(
+        &server,
+        dir.path(),
+        &["put-get-verify", "--iterations", "12", "--verify"],
+    );
+    for kind in ["put", "get", "delete"] {
+        assert_eq!(count(&record, kind), 12, "{kind}");
+    }
+    assert_eq!(record.errors, []);
+}
+
+#[test]
+fn a_load_puts_files_up_by_a_guest_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("share.db"), &[]);
+    let link = server
+        .owner()
+        .json("POST", "/api/guest-links", r#"{"label":"l"}"#)
+        .id();
+    let record = load(
+        &server,
+        dir.path(),
+        &["post", "--guest", &link, "--iterations", "7"],
+    );
+    assert_eq!(count(&record, "post"), 7);
+    assert_eq!(record.asked["guest"], link.as_str());
+}
