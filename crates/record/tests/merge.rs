@@ -436,7 +436,7 @@ fn changed(record: &Record, path: &str) -> Vec<Record> {
 }
 
 /// What stays with its host: it changes nothing of the whole but the account of the host.
-const STAYS_WITH_ITS_HOST: [&str; 11] = [
+const STAYS_WITH_ITS_HOST: [&str; 12] = [
     "/hosts/0/name",
     "/hosts/0/pid",
     "/hosts/0/gone",
