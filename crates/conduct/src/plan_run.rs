@@ -4,7 +4,7 @@ use crate::lock::{LostSlot, StoreLock, clear};
 use crate::plan_experiment::PlanExperiment;
 use crate::slots::{LoadReader, SlotConductor, SlotStep};
 use host::{Context, Watch};
-use lab::{Conduct as _, Ended, KeepError, Kept, LabError, Turn, measure_once};
+use lab::{Conduct as _, Ended, KeepError, Kept, LabError, Turn};
 use record::{Outcome, PlanLine, Quantity, Record, Status, Trial};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -114,8 +114,8 @@ pub fn rehearse(run: &PlanRun<'_>, watch: &mut dyn Watch) -> Result<Rehearsal, L
                 row: experiment.facts.rows[row].name.clone(),
                 source,
             };
-            let record =
-                measure_once(&mut conductor, turn).map_err(|unstarted| unable(unstarted.source))?;
+            let record = lab::rehearse(&experiment.facts, &mut conductor, turn)
+                .map_err(|unstarted| unable(unstarted.source))?;
             spent += sys::Clock::now(&context.clock).saturating_sub(began);
             slots += 1;
             match record.outcome.status {

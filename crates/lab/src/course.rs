@@ -186,6 +186,32 @@ pub fn wrote(record: &Record) -> bool {
     operations || record.fill.as_ref().is_some_and(|fill| fill.bytes > 0)
 }
 
+/// One turn as a slot of the plan is: with its lead-in, and settled after it. Nothing is kept.
+///
+/// # Errors
+/// Nothing was measured.
+pub fn rehearse(
+    plan: &PlanFacts,
+    conduct: &mut dyn Conduct,
+    turn: Turn,
+) -> Result<Record, Unstarted> {
+    let mut course = Course {
+        plan,
+        written: Arc::new(plan.clone().line()),
+        conduct,
+        keep: &mut |_| Ok(()),
+        records: Vec::new(),
+        done: 0,
+        spent_ns: 0,
+        notice: None,
+    };
+    let (outcome, _) = course.carried_out(turn);
+    if outcome.as_ref().is_ok_and(wrote) {
+        let _the_first_slot_would_tell = course.conduct.settle(turn, plan.settle_ns);
+    }
+    outcome
+}
+
 struct Course<'a> {
     plan: &'a PlanFacts,
     written: Arc<PlanLine>,
@@ -486,6 +512,9 @@ mod tests {
         assert_eq!(mock.log, log);
         assert_eq!(trial(&ended.records[0]).lead_in_ns, Some(SLOT_NS));
         assert_eq!(ended.records[0].notices, ["the lead-in had not settled"]);
+        mock.log.clear();
+        rehearse(&led, &mut mock, Turn::default()).unwrap();
+        assert_eq!(mock.log, log, "a rehearsal takes as long as a slot");
     }
 
     #[test]

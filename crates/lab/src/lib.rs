@@ -30,7 +30,7 @@ mod plan_file;
 mod mock;
 
 pub use conduct::{Conduct, Turn, Unstarted, Work, measure_once};
-pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, run, trial, wrote};
+pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, rehearse, run, trial, wrote};
 pub use error::{KeepError, LabError};
 pub use knee::KneeSearch;
 pub use limit::{LimitFound, LimitSearch, find_limit};

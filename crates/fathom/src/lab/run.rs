@@ -114,7 +114,7 @@ fn said(rehearsal: &Rehearsal, facts: &PlanFacts) -> String {
         .unwrap_or(u32::MAX)
         .clamp(facts.least_passes, facts.most_passes);
     let mut out = format!(
-        "{:<12}{} slots of the baseline took {} each; a pass takes about {}, and {passes} fit the budget",
+        "{:<12}{} slots of the baseline took {} each, with all around them; a pass takes about {}, and {passes} fit the budget",
         "rehearsal",
         rehearsal.slots,
         Nanos(rehearsal.slot_ns),
