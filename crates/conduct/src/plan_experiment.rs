@@ -80,7 +80,8 @@ impl PlanExperiment {
         check_limits(&file, &mark)?;
         let scratch = match &file.scratch {
             Some(at) => places.dir.join(at).join(format!("fathom-{mark}")),
-            None => places.records.with_extension("scratch"),
+            // Under a name that is nobody's: what lies there is removed.
+            None => places.records.with_extension(format!("{mark}.scratch")),
         };
         let made = commits(&file, &places.dir, known)?;
         let mut out = Self {

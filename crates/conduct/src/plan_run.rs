@@ -166,6 +166,18 @@ pub fn carry_out(
     lab::run(&run.experiment.facts, done, &mut conductor, keep, decided)
 }
 
+/// Whether a path is free, or has a plan that was written by [`write_plan`] or was about to be.
+fn may_be_plan(at: &Path) -> bool {
+    let Ok(facts) = fs::symlink_metadata(at) else {
+        return true;
+    };
+    let begins = |text: String| {
+        let is_whole = text.starts_with("schema = ") && text.contains("kind = \"plan\"");
+        text.is_empty() || is_whole
+    };
+    facts.is_file() && fs::read_to_string(at).is_ok_and(begins)
+}
+
 /// Writes the effective plan, with everything filled in, beside the records, and syncs it.
 ///
 /// # Errors
@@ -174,6 +186,11 @@ pub fn write_plan(run: &PlanRun<'_>, records: &Path) -> Result<PathBuf, LabError
     let at = records.with_extension("plan.toml");
     let line = run.experiment.facts.clone().line();
     let failed = |why: String| LabError::Plan(format!("cannot write {}: {why}", at.display()));
+    if !may_be_plan(&at) {
+        return Err(failed(
+            "it is there and is no plan that an experiment has written; it is left as it is, so give the records another name (--records)".into(),
+        ));
+    }
     let text = toml::to_string_pretty(&line).map_err(|e| failed(e.to_string()))?;
     let write = || -> std::io::Result<()> {
         let mut file = File::create(&at)?;
@@ -184,4 +201,31 @@ pub fn write_plan(run: &PlanRun<'_>, records: &Path) -> Result<PathBuf, LabError
     };
     write().map_err(|e| failed(e.to_string()))?;
     Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_written_where_nothing_is_or_a_plan_that_was_written_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("x.plan.toml");
+        assert!(may_be_plan(&at));
+        for (text, may) in [
+            ("", true),
+            ("schema = 2\nkind = \"plan\"\n", true),
+            ("name = \"mine\"\n", false),
+            ("schema = 1\n", false),
+        ] {
+            fs::write(&at, text).unwrap();
+            assert_eq!(may_be_plan(&at), may, "{text:?}");
+        }
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path().join("not there"), &link).unwrap();
+        assert!(
+            !may_be_plan(&link),
+            "what it names would be made or written over"
+        );
+    }
 }
