@@ -1031,7 +1031,7 @@ fn privileged_a_control_group_is_watched_as_the_server_and_not_the_rest_of_the_m
     let ended = ground.fathom(&args);
     assert_eq!(ended.code, Some(2));
     assert!(
-        ended.stderr.contains("no control group of version 2"),
+        ended.stderr.contains("is none of version 2"),
         "{}",
         ended.stderr
     );
