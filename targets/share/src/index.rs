@@ -56,6 +56,7 @@ impl Index {
         downloads: Switch,
         ground: Arc<Footing>,
     ) -> ShareResult<Self> {
+        schema::check_owner(path)?;
         let mut linking = connect(path, Purpose::Write, &tuning)?;
         schema::make(&mut linking, downloads)?;
         let staged = Tuning {

@@ -3,6 +3,9 @@
 use crate::error::{ShareError, ShareResult};
 use crate::options::Switch;
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 /// What the database says that it is (`PRAGMA application_id`): "fshi".
 const MARK: u32 = 0x6673_6869;
@@ -55,6 +58,30 @@ CREATE TABLE setting (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 INSERT INTO setting VALUES ('next_body', 1);
 ";
 
+/// Refuses a database of somebody else before any setting is tried on it, by the head of its file
+/// (SQLite's file format, 1.3). What a crash left half made is for SQLite to look at: its journal is
+/// beside it, or its head already says that there is a write-ahead log.
+///
+/// # Errors
+/// `Damaged`: it is not this server's.
+pub(super) fn check_owner(path: &Path) -> ShareResult<()> {
+    let mut head = [0; 100];
+    let is_whole = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    let mut journal = path.as_os_str().to_owned();
+    journal.push("-journal");
+    if is_whole.is_err() || Path::new(&journal).exists() {
+        return Ok(());
+    }
+    let mark = u32::from_be_bytes([head[68], head[69], head[70], head[71]]);
+    let has_log = head[18] == 2;
+    if mark == MARK || (mark == 0 && has_log) || !head.starts_with(b"SQLite format 3\0") {
+        return Ok(());
+    }
+    Err(ShareError::Damaged(format!(
+        "the database (mark {mark:x}) is none of this server's; it"
+    )))
+}
+
 /// Makes the tables where there are none, and the index of downloads as it is to be.
 pub(super) fn make(connection: &mut Connection, downloads: Switch) -> ShareResult<()> {
     let number = |connection: &Connection, pragma: &str| -> ShareResult<u32> {
@@ -85,4 +112,31 @@ pub(super) fn make(connection: &mut Connection, downloads: Switch) -> ShareResul
         Switch::Off => "DROP INDEX IF EXISTS download_by_upload",
     })?;
     Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_of_somebody_else_is_refused_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        check_owner(&path).unwrap();
+        for mark in [0, 7] {
+            let foreign = Connection::open(&path).unwrap();
+            foreign.pragma_update(None, "application_id", mark).unwrap();
+            foreign
+                .execute_batch("CREATE TABLE IF NOT EXISTS mine (x)")
+                .unwrap();
+            drop(foreign);
+            let before = std::fs::read(&path).unwrap();
+            assert!(check_owner(&path).is_err(), "mark {mark}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
+        let own = Connection::open(&path).unwrap();
+        own.pragma_update(None, "application_id", MARK).unwrap();
+        drop(own);
+        check_owner(&path).unwrap();
+    }
 }
