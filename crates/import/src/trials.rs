@@ -95,7 +95,10 @@ pub fn trials(
             )
         })
     };
-    let table = Positions {
+    let table = TrialTable {
+        name,
+        columns,
+        roles,
         arm: at(&columns.arm)?,
         row: columns
             .row
@@ -132,12 +135,16 @@ pub fn trials(
                     headings.1.len()
                 ));
             }
-            record(cells, *line, name, &table, columns, roles, &mut seen)
+            table.record(cells, *line, &mut seen)
         })
         .collect()
 }
 
-struct Positions {
+/// What all lines of a table share, and the positions of its columns.
+struct TrialTable<'a> {
+    name: &'a str,
+    columns: &'a TrialColumns,
+    roles: &'a TrialRoles,
     arm: usize,
     row: Vec<usize>,
     block: Option<usize>,
@@ -167,114 +174,100 @@ fn place(list: &mut Vec<String>, name: &str) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-fn record(
-    cells: &[String],
-    line: usize,
-    name: &str,
-    table: &Positions,
-    columns: &TrialColumns,
-    roles: &TrialRoles,
-    seen: &mut Seen,
-) -> Result<Record, String> {
-    let trial = trial(cells, line, name, table, columns, roles, seen)?;
-    let failure = match (table.ok, &columns.ok) {
-        (Some(at), Some((column, good))) if cells[at].trim() != good => {
-            Some(format!("{column} is {}", cells[at]))
+impl TrialTable<'_> {
+    fn record(&self, cells: &[String], line: usize, seen: &mut Seen) -> Result<Record, String> {
+        let trial = self.trial(cells, line, seen)?;
+        let failure = match (self.ok, &self.columns.ok) {
+            (Some(at), Some((column, good))) if cells[at].trim() != good => {
+                Some(format!("{column} is {}", cells[at]))
+            }
+            _ => None,
+        };
+        let text = cells[self.value].trim();
+        let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
+        if value.is_none() && failure.is_none() {
+            return Err(format!("line {line}: {text:?} is no number"));
         }
-        _ => None,
-    };
-    let text = cells[table.value].trim();
-    let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
-    if value.is_none() && failure.is_none() {
-        return Err(format!("line {line}: {text:?} is no number"));
-    }
-    let unit = roles.unit.clone();
-    let summary = Summary {
-        figures: value
-            .map(|value| (columns.value.clone(), value))
-            .into_iter()
-            .collect(),
-        as_written: unit
-            .map(|unit| (columns.value.clone(), unit))
-            .into_iter()
-            .collect(),
-        ..Summary::default()
-    };
-    Ok(Record {
-        schema: SCHEMA,
-        id: format!("{name}:{line}"),
-        kind: "run".into(),
-        name: trial.row.clone(),
-        started_at: table.start.map(|at| cells[at].clone()).unwrap_or_default(),
-        summaries: [("run".to_owned(), summary)].into(),
-        outcome: Outcome {
-            status: if failure.is_some() {
-                Status::Failed
-            } else {
-                Status::Ok
+        let unit = self.roles.unit.clone();
+        let summary = Summary {
+            figures: value
+                .map(|value| (self.columns.value.clone(), value))
+                .into_iter()
+                .collect(),
+            as_written: unit
+                .map(|unit| (self.columns.value.clone(), unit))
+                .into_iter()
+                .collect(),
+            ..Summary::default()
+        };
+        Ok(Record {
+            schema: SCHEMA,
+            id: format!("{}:{line}", self.name),
+            kind: "run".into(),
+            name: trial.row.clone(),
+            started_at: self.start.map(|at| cells[at].clone()).unwrap_or_default(),
+            summaries: [("run".to_owned(), summary)].into(),
+            outcome: Outcome {
+                status: if failure.is_some() {
+                    Status::Failed
+                } else {
+                    Status::Ok
+                },
+                exit_code: i32::from(failure.is_some()),
+                message: failure,
             },
-            exit_code: i32::from(failure.is_some()),
-            message: failure,
-        },
-        source: Some(Source {
-            tool: "trials".into(),
-            file: Some(name.to_owned()),
-            format: "trials".into(),
-            ..Source::default()
-        }),
-        trial: Some(trial),
-        ..Record::default()
-    })
-}
+            source: Some(Source {
+                tool: "trials".into(),
+                file: Some(self.name.to_owned()),
+                format: "trials".into(),
+                ..Source::default()
+            }),
+            trial: Some(trial),
+            ..Record::default()
+        })
+    }
 
-/// The place of a line in the experiment.
-fn trial(
-    cells: &[String],
-    line: usize,
-    name: &str,
-    table: &Positions,
-    columns: &TrialColumns,
-    roles: &TrialRoles,
-    seen: &mut Seen,
-) -> Result<Trial, String> {
-    let number = |at: usize| {
-        let text = cells[at].trim();
-        text.parse::<u32>()
-            .map_err(|_no_number| format!("line {line}: {text:?} is no whole number"))
-    };
-    let arm = cells[table.arm].clone();
-    let values = table.row.iter().zip(&columns.row);
-    let values: Vec<String> = values
-        .map(|(at, column)| format!("{column}={}", cells[*at]))
-        .collect();
-    let row = if values.is_empty() {
-        "run".to_owned()
-    } else {
-        values.join(" ")
-    };
-    let of_cell = seen.lines.entry((arm.clone(), row.clone())).or_default();
-    let repetition = *of_cell;
-    *of_cell += 1;
-    let in_file = seen.slots;
-    seen.slots += 1;
-    let role = if arm == roles.baseline {
-        Role::Baseline
-    } else if roles.control.as_ref() == Some(&arm) {
-        Role::Control
-    } else {
-        Role::Candidate
-    };
-    Ok(Trial {
-        plan: format!("trials of {name}"),
-        block: table.block.map(number).transpose()?.unwrap_or(repetition),
-        slot: table.order.map(number).transpose()?.unwrap_or(in_file),
-        role,
-        arm_number: place(&mut seen.arms, &arm),
-        row_number: place(&mut seen.rows, &row),
-        arm,
-        row,
-        ..Trial::default()
-    })
+    /// The place of a line in the experiment.
+    fn trial(&self, cells: &[String], line: usize, seen: &mut Seen) -> Result<Trial, String> {
+        let number = |at: usize| {
+            let text = cells[at].trim();
+            text.parse::<u32>()
+                .map_err(|_no_number| format!("line {line}: {text:?} is no whole number"))
+        };
+        let arm = cells[self.arm].clone();
+        let values = self.row.iter().zip(&self.columns.row);
+        let values: Vec<String> = values
+            .map(|(at, column)| format!("{column}={}", cells[*at]))
+            .collect();
+        let row = if values.is_empty() {
+            "run".to_owned()
+        } else {
+            values.join(" ")
+        };
+        let of_cell = seen.lines.entry((arm.clone(), row.clone())).or_default();
+        let repetition = *of_cell;
+        *of_cell += 1;
+        let in_file = seen.slots;
+        seen.slots += 1;
+        let role = if arm == self.roles.baseline {
+            Role::Baseline
+        } else if self.roles.control.as_ref() == Some(&arm) {
+            Role::Control
+        } else {
+            Role::Candidate
+        };
+        Ok(Trial {
+            plan: format!("trials of {}", self.name),
+            block: self.block.map(number).transpose()?.unwrap_or(repetition),
+            slot: self.order.map(number).transpose()?.unwrap_or(in_file),
+            role,
+            arm_number: place(&mut seen.arms, &arm),
+            row_number: place(&mut seen.rows, &row),
+            arm,
+            row,
+            ..Trial::default()
+        })
+    }
 }
 
 /// Lines of a table with their numbers: commas between cells, quotes around those that hold commas
