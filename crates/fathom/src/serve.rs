@@ -1,5 +1,6 @@
 //! `fathom serve`: the reference targets.
 
+mod block;
 mod s3;
 mod share;
 
@@ -22,6 +23,7 @@ pub(crate) fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(s3::command())
         .subcommand(share::command())
+        .subcommand(block::command())
 }
 
 /// Runs the verb and returns the exit code.
@@ -29,6 +31,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match matches.subcommand() {
         Some(("s3", matches)) => s3::run(matches),
         Some(("share", matches)) => share::run(matches),
+        Some(("block", matches)) => block::run(matches),
         Some(_) | None => unreachable!("clap requires one of the subcommands above"),
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on among our own, in any kind of dependency.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 20] = [
     ("units", &[]),
     ("sys", &[]),
     ("stats", &["units"]),
@@ -33,6 +33,7 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("house", &["units", "sys", "misbehave"]),
     ("s3", &["units", "sys", "misbehave", "house"]),
     ("share", &["units", "sys", "misbehave", "house"]),
+    ("block", &["units", "sys", "misbehave", "house"]),
     ("lab", &["units", "stats", "record"]),
     (
         "conduct",
@@ -58,6 +59,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "misbehave",
             "s3",
             "share",
+            "block",
             "import",
             "analyze",
             "report",
@@ -870,6 +872,7 @@ fn every_flag_that_a_document_names_exists() {
         "calibrate",
         "serve s3",
         "serve share",
+        "serve block",
         "lab plan",
         "lab run",
         "lab status",

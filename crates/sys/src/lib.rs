@@ -37,7 +37,7 @@ pub use process::{
     set_affinity, thread_id, usage_of_process, usage_of_thread,
 };
 pub use rename::rename_no_replace;
-pub use signals::{CaughtSignal, catch_signals, caught_signal};
+pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor};
 pub use vigil::{Standstill, Vigil};
 
 use std::io;

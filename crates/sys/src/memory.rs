@@ -99,6 +99,9 @@ pub struct FileMap {
 // SAFETY: the mapping is only reached through the map's owner; other mappings of the same file race
 // as the file itself does.
 unsafe impl Send for FileMap {}
+// SAFETY: as above: threads that share a map copy as those with maps of their own do, and the mark
+// of a broken page is each thread's own.
+unsafe impl Sync for FileMap {}
 
 impl FileMap {
     /// Maps the first `bytes` of a file.

@@ -1,6 +1,8 @@
 //! Signals that end a run instead of the process.
 
-use crate::monotonic_ns;
+use crate::{checked, monotonic_ns};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// A second signal says that somebody has lost patience only if it comes so much later than the
@@ -88,6 +90,31 @@ fn disposition(signal: libc::c_int) -> libc::sighandler_t {
     // SAFETY: nothing is set; the structure is valid for the call.
     unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
     action.sa_sigaction
+}
+
+/// A descriptor that can be read once SIGINT, SIGTERM or SIGHUP was sent. They end nothing by
+/// themselves any more: the calling thread, and those that it starts from now on, do not take them.
+///
+/// # Errors
+/// The process has no descriptor left.
+pub fn end_descriptor() -> io::Result<OwnedFd> {
+    let mut signals = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is made before it is added to and used; the descriptor is a fresh one.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::sigaddset(signals.as_mut_ptr(), signal);
+        }
+        let blocked =
+            libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), std::ptr::null_mut());
+        if blocked != 0 {
+            return Err(io::Error::from_raw_os_error(blocked));
+        }
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        let descriptor = libc::signalfd(-1, signals.as_ptr(), flags);
+        checked(libc::c_long::from(descriptor))?;
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
 }
 
 /// What signals have asked for, `None` before the first.

@@ -1,0 +1,73 @@
+//! A served device that ends with its test.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+pub(crate) struct Served {
+    child: Child,
+    uris: Vec<String>,
+    _dir: tempfile::TempDir,
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    command
+        .args(["serve", "block", "--front", "nbd"])
+        .args(args);
+    command
+}
+
+impl Served {
+    /// Serves at a socket of its own unless the arguments name one.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = command(args);
+        if !args.contains(&"--unix") {
+            command.arg("--unix").arg(dir.path().join("disk.sock"));
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut uris = Vec::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            match line.strip_prefix("listening on ") {
+                Some(uri) => uris.push(uri.to_owned()),
+                None if line.starts_with("device: ") => break,
+                None => {}
+            }
+        }
+        assert!(!uris.is_empty(), "the server did not start");
+        Self {
+            child,
+            uris,
+            _dir: dir,
+        }
+    }
+
+    /// What a server says that does not start.
+    pub(crate) fn refused(args: &[&str]) -> String {
+        let output = command(args).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Where clients reach it.
+    pub(crate) fn uri(&self) -> String {
+        self.uris[0].clone()
+    }
+
+    /// Asks it to end, and says with which code it did.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        let kill = Command::new("kill")
+            .arg(self.child.id().to_string())
+            .status();
+        assert!(kill.unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _it_may_have_ended = self.child.kill();
+        let _it_may_have_been_waited_for = self.child.wait();
+    }
+}

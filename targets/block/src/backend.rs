@@ -1,0 +1,39 @@
+//! Where the bytes of a device are.
+
+mod file;
+mod memory;
+mod null;
+
+pub use file::FileBackend;
+pub use memory::MemoryBackend;
+pub use null::NullBackend;
+
+use crate::request::DeviceResult;
+use std::ops::Range;
+
+/// The bytes of a device.
+///
+/// Every call is made by the thread of a queue, by many at once, and has ended when it returns: what
+/// makes a request wait is the [`Lane`](crate::Lane) before it, which has no need of the bytes. The
+/// caller has seen to it that extents lie inside the device. Concurrent calls for the same bytes
+/// leave either's, in any mixture, as on a disk.
+pub trait BlockBackend: Send + Sync {
+    /// Bytes of the device.
+    fn size(&self) -> u64;
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> DeviceResult;
+
+    fn write(&self, offset: u64, from: &[u8]) -> DeviceResult;
+
+    /// Makes all that was written stable.
+    fn flush(&self) -> DeviceResult;
+
+    /// The bytes read as zeros afterwards. With `keep_room` they keep, or get, their room.
+    fn zero(&self, extent: Range<u64>, keep_room: bool) -> DeviceResult;
+
+    /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.
+    fn allocated(&self, offset: u64, end: u64) -> (u64, bool);
+
+    /// Gives the device another size.
+    fn resize(&self, bytes: u64) -> DeviceResult;
+}

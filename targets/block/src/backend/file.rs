@@ -1,0 +1,127 @@
+//! A device whose bytes are a file's, or another device's.
+
+use super::BlockBackend;
+use super::memory::{allocated, punch};
+use crate::request::{DeviceResult, Errno};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Zeros are written in pieces of this length where the file system cannot make holes.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+#[derive(Debug)]
+pub struct FileBackend {
+    file: File,
+    size: AtomicU64,
+    /// A device has the size that it has.
+    is_device: bool,
+}
+
+impl FileBackend {
+    /// Opens what is there, or makes a file of `size` bytes where nothing is.
+    ///
+    /// # Errors
+    /// Nothing there and no size given; another size than what is there has; no permission; a
+    /// device that is mounted or otherwise in use.
+    pub fn open(path: &Path, size: Option<u64>, read_only: bool) -> io::Result<Self> {
+        // As the kernel knows it: a device that is mounted is not opened.
+        let exclusive = rustix::fs::OFlags::EXCL.bits();
+        let is_device =
+            std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device());
+        let mut options = File::options();
+        options.read(true).write(!read_only);
+        if is_device && !read_only {
+            options.custom_flags(i32::try_from(exclusive).unwrap_or(0));
+        }
+        let file = match (options.open(path), size) {
+            (Err(error), Some(size)) if error.kind() == io::ErrorKind::NotFound => {
+                let file = File::options()
+                    .read(true)
+                    .write(true)
+                    .create_new(true)
+                    .open(path)?;
+                file.set_len(size)?;
+                file
+            }
+            (Err(error), None) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    "there is no such file; with a size it would be made",
+                ));
+            }
+            (opened, _) => opened?,
+        };
+        let facts = file.metadata()?;
+        let has = if is_device {
+            sys::block_device_size(&file)?
+        } else if facts.is_file() {
+            facts.len()
+        } else {
+            return Err(io::Error::other("it is neither a file nor a block device"));
+        };
+        if let Some(wanted) = size.filter(|wanted| *wanted != has) {
+            return Err(io::Error::other(format!(
+                "it has {has} bytes, and {wanted} were asked for; leave the size out to serve it as it is"
+            )));
+        }
+        Ok(Self {
+            file,
+            size: AtomicU64::new(has),
+            is_device,
+        })
+    }
+}
+
+fn told(result: io::Result<()>) -> DeviceResult {
+    result.map_err(|error| Errno::of(&error))
+}
+
+impl BlockBackend for FileBackend {
+    fn size(&self) -> u64 {
+        self.size.load(Relaxed)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> DeviceResult {
+        told(self.file.read_exact_at(into, offset))
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> DeviceResult {
+        told(self.file.write_all_at(from, offset))
+    }
+
+    fn flush(&self) -> DeviceResult {
+        told(self.file.sync_data())
+    }
+
+    fn zero(&self, extent: Range<u64>, keep_room: bool) -> DeviceResult {
+        if !keep_room && punch(&self.file, &extent).is_ok() {
+            return Ok(());
+        }
+        let mut at = extent.start;
+        while at < extent.end {
+            let piece = usize::try_from(extent.end - at)
+                .unwrap_or(usize::MAX)
+                .min(ZEROS.len());
+            self.write(at, &ZEROS[..piece])?;
+            at += piece as u64;
+        }
+        Ok(())
+    }
+
+    fn allocated(&self, offset: u64, end: u64) -> (u64, bool) {
+        allocated(&self.file, offset, end)
+    }
+
+    fn resize(&self, bytes: u64) -> DeviceResult {
+        if self.is_device {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        told(self.file.set_len(bytes))?;
+        self.size.store(bytes, Relaxed);
+        Ok(())
+    }
+}

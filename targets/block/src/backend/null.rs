@@ -1,0 +1,52 @@
+//! A device that keeps nothing: the floor of every front end.
+
+use super::BlockBackend;
+use crate::request::DeviceResult;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Reads give zeros, and writes are forgotten.
+#[derive(Debug)]
+pub struct NullBackend {
+    size: AtomicU64,
+}
+
+impl NullBackend {
+    pub fn new(size: u64) -> Self {
+        Self {
+            size: AtomicU64::new(size),
+        }
+    }
+}
+
+impl BlockBackend for NullBackend {
+    fn size(&self) -> u64 {
+        self.size.load(Relaxed)
+    }
+
+    fn read(&self, _offset: u64, into: &mut [u8]) -> DeviceResult {
+        into.fill(0);
+        Ok(())
+    }
+
+    fn write(&self, _offset: u64, _from: &[u8]) -> DeviceResult {
+        Ok(())
+    }
+
+    fn flush(&self) -> DeviceResult {
+        Ok(())
+    }
+
+    fn zero(&self, _extent: Range<u64>, _keep_room: bool) -> DeviceResult {
+        Ok(())
+    }
+
+    fn allocated(&self, _offset: u64, end: u64) -> (u64, bool) {
+        (end, false)
+    }
+
+    fn resize(&self, bytes: u64) -> DeviceResult {
+        self.size.store(bytes, Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,373 @@
+//! One client's conversation, from bytes to bytes: it knows no socket.
+
+use super::negotiation::{ALLOCATION_ID, Negotiated, Negotiation, Terms};
+use super::reply_queue::ReplyQueue;
+use super::wire::{
+    CHUNK_BYTES, GREETING, MOST_PAYLOAD, REQUEST_BYTES, SIMPLE_REPLY_BYTES, WireRequest, chunk,
+    command, error_number, flag, last_chunk, simple_reply,
+};
+use super::{Awaits, HangUp};
+use crate::device::ServedDevice;
+use crate::lane::{Lane, Reaped, Submitted};
+use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
+use std::sync::Arc;
+
+/// Requests of one client that are held at once; more wait in its socket.
+const DEPTH: u16 = 256;
+/// Bytes that its held reads may take, unless there is only one.
+const HELD_BYTES: usize = 64 << 20;
+/// While so much waits to be sent, no more is done.
+const WAITING_BYTES: usize = 4 << 20;
+/// Most extents that are told at once.
+const EXTENTS: usize = 1024;
+
+/// A request that is held.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    cookie: u64,
+    offset: u64,
+    is_read: bool,
+    /// What a read found.
+    data: Vec<u8>,
+}
+
+/// What one client says, and what it is answered.
+pub struct Conversation {
+    export: String,
+    lane: Lane,
+    /// `None` once requests may come.
+    negotiation: Option<Negotiation>,
+    terms: Terms,
+    waiting: Vec<Waiting>,
+    free: Vec<u16>,
+    held_bytes: usize,
+    reaped: Vec<Reaped>,
+    /// Bytes of a write that was refused and still come.
+    skipped: u32,
+    pub(super) out: ReplyQueue,
+}
+
+impl Conversation {
+    pub fn new(device: &Arc<ServedDevice>, export: &str) -> Self {
+        let mut out = ReplyQueue::default();
+        out.push(&GREETING);
+        Self {
+            export: export.to_owned(),
+            lane: device.lane(DEPTH),
+            negotiation: Some(Negotiation::new()),
+            terms: Terms::default(),
+            waiting: vec![Waiting::default(); usize::from(DEPTH)],
+            free: (0..DEPTH).collect(),
+            held_bytes: 0,
+            reaped: Vec::with_capacity(usize::from(DEPTH)),
+            skipped: 0,
+            out,
+        }
+    }
+
+    /// Whether nothing was asked for yet.
+    pub(super) fn negotiates(&self) -> bool {
+        self.negotiation.is_some()
+    }
+
+    pub(super) fn lane(&self) -> &Lane {
+        &self.lane
+    }
+
+    /// Bytes that are to be sent.
+    pub fn answer(&self) -> &[u8] {
+        self.out.waiting()
+    }
+
+    /// So many of them have been.
+    pub fn sent(&mut self, bytes: usize) {
+        self.out.gone(bytes);
+    }
+
+    /// Reads one message from the front of `input` and says how long it was, or what is needed
+    /// first.
+    ///
+    /// # Errors
+    /// The conversation is over; what is to be sent still is.
+    pub fn step(&mut self, input: &[u8]) -> Result<Result<usize, Awaits>, HangUp> {
+        if let Some(negotiation) = &mut self.negotiation {
+            let device = Arc::clone(self.lane.device());
+            let step = negotiation.step(input, &device, &self.export, &mut self.out)?;
+            return Ok(match step {
+                Err(need) => Err(need),
+                Ok(Negotiated::Goes(bytes)) => Ok(bytes),
+                Ok(Negotiated::Ends(bytes, terms)) => {
+                    self.negotiation = None;
+                    self.terms = terms;
+                    Ok(bytes)
+                }
+            });
+        }
+        if self.skipped > 0 {
+            let here = u32::try_from(input.len()).unwrap_or(u32::MAX);
+            let bytes = here.min(self.skipped);
+            self.skipped -= bytes;
+            return Ok(if bytes == 0 {
+                Err(Awaits::Bytes(1))
+            } else {
+                Ok(bytes as usize)
+            });
+        }
+        self.transmission(input)
+    }
+
+    #[inline]
+    fn transmission(&mut self, input: &[u8]) -> Result<Result<usize, Awaits>, HangUp> {
+        let Some((head, rest)) = input.split_first_chunk() else {
+            return Ok(Err(Awaits::Bytes(REQUEST_BYTES)));
+        };
+        let wire = WireRequest::parse(head).ok_or(HangUp::Broken)?;
+        if self.out.waiting().len() >= WAITING_BYTES || self.free.is_empty() {
+            return Ok(Err(Awaits::Room));
+        }
+        match wire.command {
+            command::WRITE => {
+                let bytes = wire.length as usize;
+                if wire.length > MOST_PAYLOAD || wire.flags & !flag::FUA != 0 {
+                    self.skipped = wire.length;
+                    self.end(wire.cookie, Err(Errno::EINVAL));
+                    return Ok(Ok(REQUEST_BYTES));
+                }
+                let Some(payload) = rest.get(..bytes) else {
+                    return Ok(Err(Awaits::Bytes(REQUEST_BYTES + bytes)));
+                };
+                self.write(&wire, payload);
+                return Ok(Ok(REQUEST_BYTES + bytes));
+            }
+            command::READ => {
+                let held = self.held_bytes + wire.length as usize;
+                if held > HELD_BYTES && self.lane.held() > 0 {
+                    return Ok(Err(Awaits::Room));
+                }
+                if wire.length > MOST_PAYLOAD || wire.flags & !flag::DONT_FRAGMENT != 0 {
+                    self.end(wire.cookie, Err(Errno::EINVAL));
+                } else {
+                    self.read(&wire);
+                }
+            }
+            command::DISCONNECT => return Err(HangUp::Leave),
+            command::FLUSH => self.other(&wire, BlockOperation::Flush, flag::FUA),
+            command::TRIM => self.other(&wire, BlockOperation::Trim, flag::FUA),
+            command::WRITE_ZEROES => {
+                self.other(&wire, BlockOperation::Zero, flag::FUA | flag::NO_HOLE);
+            }
+            command::BLOCK_STATUS => self.block_status(&wire),
+            _ => self.end(wire.cookie, Err(Errno::EINVAL)),
+        }
+        Ok(Ok(REQUEST_BYTES))
+    }
+
+    fn request(wire: &WireRequest, operation: BlockOperation) -> BlockRequest {
+        let length = if operation == BlockOperation::Flush {
+            0
+        } else {
+            u64::from(wire.length)
+        };
+        BlockRequest {
+            operation,
+            offset: wire.offset,
+            length,
+            fua: wire.flags & flag::FUA != 0,
+            keep_room: wire.flags & flag::NO_HOLE != 0,
+        }
+    }
+
+    /// The tag that the next request takes.
+    fn tag(&self) -> u16 {
+        *self
+            .free
+            .last()
+            .expect("the caller has seen that one is free")
+    }
+
+    /// Keeps what is needed of a request to answer it when it ends.
+    fn hold(&mut self, wire: &WireRequest, is_read: bool) -> &mut Vec<u8> {
+        let tag = self.free.pop().expect("the request was submitted by it");
+        let waiting = &mut self.waiting[usize::from(tag)];
+        waiting.cookie = wire.cookie;
+        waiting.offset = wire.offset;
+        waiting.is_read = is_read;
+        &mut waiting.data
+    }
+
+    fn read_head(&self) -> usize {
+        if self.terms.structured {
+            CHUNK_BYTES + 8
+        } else {
+            SIMPLE_REPLY_BYTES
+        }
+    }
+
+    fn write_read_head(into: &mut [u8], structured: bool, cookie: u64, offset: u64, length: u32) {
+        if structured {
+            let head = last_chunk(chunk::DATA, cookie, length + 8);
+            into[..CHUNK_BYTES].copy_from_slice(&head);
+            into[CHUNK_BYTES..CHUNK_BYTES + 8].copy_from_slice(&offset.to_be_bytes());
+        } else {
+            into[..SIMPLE_REPLY_BYTES].copy_from_slice(&simple_reply(0, cookie));
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, wire: &WireRequest) {
+        let (tag, head, bytes) = (self.tag(), self.read_head(), wire.length as usize);
+        let request = Self::request(wire, BlockOperation::Read);
+        // A structured reply without data is none of data.
+        if bytes == 0 {
+            return self.end(wire.cookie, Err(Errno::EINVAL));
+        }
+        let room = self.out.room(head + bytes);
+        match self
+            .lane
+            .submit(tag, &request, Buffer::Takes(&mut room[head..]))
+        {
+            Submitted::Done(Ok(())) => {
+                let structured = self.terms.structured;
+                Self::write_read_head(room, structured, wire.cookie, wire.offset, wire.length);
+                self.out.add(head + bytes);
+            }
+            Submitted::Done(Err(error)) => self.end(wire.cookie, Err(error)),
+            Submitted::Held => {
+                let mut data = std::mem::take(self.hold(wire, true));
+                data.clear();
+                data.extend_from_slice(&self.out.room(head + bytes)[head..]);
+                self.waiting[usize::from(tag)].data = data;
+                self.held_bytes += bytes;
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, wire: &WireRequest, payload: &[u8]) {
+        let request = Self::request(wire, BlockOperation::Write);
+        match self
+            .lane
+            .submit(self.tag(), &request, Buffer::Brings(payload))
+        {
+            Submitted::Done(outcome) => self.end(wire.cookie, outcome),
+            Submitted::Held => {
+                self.hold(wire, false);
+            }
+        }
+    }
+
+    fn other(&mut self, wire: &WireRequest, operation: BlockOperation, flags: u16) {
+        if wire.flags & !flags != 0 {
+            return self.end(wire.cookie, Err(Errno::EINVAL));
+        }
+        let request = Self::request(wire, operation);
+        match self.lane.submit(self.tag(), &request, Buffer::Nothing) {
+            Submitted::Done(outcome) => self.end(wire.cookie, outcome),
+            Submitted::Held => {
+                self.hold(wire, false);
+            }
+        }
+    }
+
+    /// Which pieces of an extent have room.
+    fn block_status(&mut self, wire: &WireRequest) {
+        const HOLE_THAT_READS_AS_ZEROS: u32 = 3;
+        let device = Arc::clone(self.lane.device());
+        let end = wire.offset.checked_add(u64::from(wire.length));
+        let Some(end) = end.filter(|end| *end <= device.size() && wire.length > 0) else {
+            return self.end(wire.cookie, Err(Errno::EINVAL));
+        };
+        if !self.terms.allocation || wire.flags & !flag::ONE_EXTENT != 0 {
+            return self.end(wire.cookie, Err(Errno::EINVAL));
+        }
+        let most = if wire.flags & flag::ONE_EXTENT != 0 {
+            1
+        } else {
+            EXTENTS
+        };
+        let mut told = Vec::new();
+        let mut at = wire.offset;
+        while at < end && told.len() < most {
+            let (to, has_room) = device.allocated(at, end);
+            let length = u32::try_from(to - at).expect("the whole extent fits");
+            let state = if has_room {
+                0
+            } else {
+                HOLE_THAT_READS_AS_ZEROS
+            };
+            told.push((length, state));
+            at = to;
+        }
+        let bytes = 4 + u32::try_from(told.len() * 8).expect("there are not many");
+        self.out
+            .push(&last_chunk(chunk::BLOCK_STATUS, wire.cookie, bytes));
+        self.out.push(&ALLOCATION_ID.to_be_bytes());
+        for (length, state) in told {
+            self.out.push(&length.to_be_bytes());
+            self.out.push(&state.to_be_bytes());
+        }
+    }
+
+    /// Answers a request that has no data to give.
+    #[inline]
+    fn end(&mut self, cookie: u64, outcome: DeviceResult) {
+        match (self.terms.structured, outcome) {
+            (false, _) => {
+                let error = outcome.err().map_or(0, error_number);
+                self.out.push(&simple_reply(error, cookie));
+            }
+            (true, Ok(())) => self.out.push(&last_chunk(chunk::NONE, cookie, 0)),
+            (true, Err(error)) => {
+                self.out.push(&last_chunk(chunk::ERROR, cookie, 6));
+                self.out.push(&error_number(error).to_be_bytes());
+                self.out.push(&0_u16.to_be_bytes());
+            }
+        }
+    }
+
+    /// Answers what was held and has ended.
+    pub fn reap(&mut self) {
+        if self.lane.held() == 0 {
+            return;
+        }
+        let mut reaped = std::mem::take(&mut self.reaped);
+        self.lane.reap(&mut reaped);
+        for Reaped { tag, outcome } in reaped.drain(..) {
+            self.release(tag, outcome);
+        }
+        self.reaped = reaped;
+    }
+
+    /// Answers what is held with the end of the device.
+    pub(super) fn abandon(&mut self) {
+        for tag in self.lane.abandon() {
+            self.release(tag, Err(Errno::ESHUTDOWN));
+        }
+    }
+
+    fn release(&mut self, tag: u16, outcome: DeviceResult) {
+        let waiting = &mut self.waiting[usize::from(tag)];
+        let (cookie, offset, is_read) = (waiting.cookie, waiting.offset, waiting.is_read);
+        self.free.push(tag);
+        if !is_read {
+            return self.end(cookie, outcome);
+        }
+        let data = std::mem::take(&mut waiting.data);
+        self.held_bytes -= data.len();
+        match outcome {
+            Err(_) => self.end(cookie, outcome),
+            Ok(()) => {
+                let head = self.read_head();
+                let room = self.out.room(head + data.len());
+                let length = u32::try_from(data.len()).expect("it was a length of the wire");
+                let structured = self.terms.structured;
+                Self::write_read_head(room, structured, cookie, offset, length);
+                room[head..].copy_from_slice(&data);
+                self.out.add(head + data.len());
+            }
+        }
+        if data.len() <= 1 << 20 {
+            self.waiting[usize::from(tag)].data = data;
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Where clients come in, and how all of it ends.
+
+use super::connection::Exchange;
+use super::conversation::Conversation;
+use crate::device::ServedDevice;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Where a device is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NbdAddress {
+    /// A socket that is made, and removed at the end.
+    Unix(PathBuf),
+    /// Of the loopback; port 0 takes one that is free.
+    Tcp(SocketAddr),
+}
+
+impl fmt::Display for NbdAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => path.display().fmt(f),
+            Self::Tcp(address) => address.fmt(f),
+        }
+    }
+}
+
+/// How a device is served.
+#[derive(Clone, Debug)]
+pub struct NbdServing {
+    pub addresses: Vec<NbdAddress>,
+    /// The name by which it can be asked for besides the empty one.
+    pub export: String,
+}
+
+/// Why a server did not start, or did not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum NbdError {
+    #[error("{0} is in use by another server")]
+    InUse(PathBuf),
+    #[error("{0} is there, and is no socket")]
+    NoSocket(PathBuf),
+    #[error("{0} is not of the loopback; what is served has no owner who could be asked")]
+    Network(SocketAddr),
+    #[error("{address} cannot be listened on")]
+    Listen {
+        address: NbdAddress,
+        #[source]
+        source: io::Error,
+    },
+    #[error("connections cannot be waited for")]
+    Wait(#[source] io::Error),
+}
+
+enum Client {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Client {
+    /// Nothing more is read from it.
+    fn stop_reading(&self) {
+        let _it_may_have_gone = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Read),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Read),
+        };
+    }
+}
+
+enum Door {
+    Unix(UnixListener, OwnSocket),
+    Tcp(TcpListener, SocketAddr),
+}
+
+/// A socket of the file system that goes with its owner, unless it is somebody else's by then.
+struct OwnSocket {
+    path: PathBuf,
+    node: (u64, u64),
+}
+
+impl Drop for OwnSocket {
+    fn drop(&mut self) {
+        let facts = std::fs::symlink_metadata(&self.path);
+        if facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.node) {
+            let _whoever_removed_it_has_done_no_harm = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes a socket, in the place of one whose server is dead.
+fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), NbdError> {
+    let wrong = |source| NbdError::Listen {
+        address: NbdAddress::Unix(path.to_owned()),
+        source,
+    };
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = File::open(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
+    // Two servers that begin at once do not take each other's for dead.
+    flock(&directory, FlockOperation::LockExclusive).map_err(|error| wrong(error.into()))?;
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) if !facts.file_type().is_socket() => {
+            return Err(NbdError::NoSocket(path.to_owned()));
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path).map_err(wrong)?;
+            }
+            Ok(_) | Err(_) => return Err(NbdError::InUse(path.to_owned())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(wrong(error)),
+    }
+    let listener = UnixListener::bind(path).map_err(wrong)?;
+    let facts = std::fs::symlink_metadata(path).map_err(wrong)?;
+    let socket = OwnSocket {
+        path: path.to_owned(),
+        node: (facts.dev(), facts.ino()),
+    };
+    Ok((listener, socket))
+}
+
+impl Door {
+    fn open(address: &NbdAddress) -> Result<Self, NbdError> {
+        let wrong = |source| NbdError::Listen {
+            address: address.clone(),
+            source,
+        };
+        match address {
+            NbdAddress::Unix(path) => {
+                let (listener, socket) = bind(path)?;
+                listener.set_nonblocking(true).map_err(wrong)?;
+                Ok(Self::Unix(listener, socket))
+            }
+            NbdAddress::Tcp(wanted) if !wanted.ip().is_loopback() => {
+                Err(NbdError::Network(*wanted))
+            }
+            NbdAddress::Tcp(wanted) => {
+                let listener = TcpListener::bind(wanted).map_err(wrong)?;
+                listener.set_nonblocking(true).map_err(wrong)?;
+                let address = listener.local_addr().map_err(wrong)?;
+                Ok(Self::Tcp(listener, address))
+            }
+        }
+    }
+
+    fn address(&self) -> NbdAddress {
+        match self {
+            Self::Unix(_, socket) => NbdAddress::Unix(socket.path.clone()),
+            Self::Tcp(_, address) => NbdAddress::Tcp(*address),
+        }
+    }
+
+    fn accept(&self) -> io::Result<Client> {
+        match self {
+            Self::Unix(listener, _) => Ok(Client::Unix(listener.accept()?.0)),
+            Self::Tcp(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                // Without it a reply in two pieces waits for the peer's delayed acknowledgement.
+                stream.set_nodelay(true)?;
+                Ok(Client::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener, _) => listener.as_fd(),
+            Self::Tcp(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+/// Those who are spoken with.
+#[derive(Default)]
+struct Clients {
+    stopping: AtomicBool,
+    open: Mutex<HashMap<u64, Arc<Client>>>,
+}
+
+impl Clients {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Client>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client as long as it is spoken with.
+struct Spoken(Arc<Clients>, u64);
+
+impl Drop for Spoken {
+    fn drop(&mut self) {
+        self.0.open().remove(&self.1);
+    }
+}
+
+/// Serves until `end` can be read, and calls `ready` with the addresses once clients may come.
+///
+/// # Errors
+/// The server cannot be started.
+pub fn serve(
+    device: &Arc<ServedDevice>,
+    serving: &NbdServing,
+    end: impl AsFd,
+    ready: impl FnOnce(&[NbdAddress]),
+) -> Result<(), NbdError> {
+    let doors: Vec<Door> = serving
+        .addresses
+        .iter()
+        .map(Door::open)
+        .collect::<Result<_, _>>()?;
+    let addresses: Vec<NbdAddress> = doors.iter().map(Door::address).collect();
+    ready(&addresses);
+    let clients = Arc::new(Clients::default());
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    let mut number = 0;
+    while wait(&doors, &end).map_err(NbdError::Wait)? {
+        for door in &doors {
+            match door.accept() {
+                Ok(client) => {
+                    number += 1;
+                    threads.retain(|thread| !thread.is_finished());
+                    threads.extend(speak(device, &serving.export, &clients, client, number));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // Out of descriptors: somebody has to go before the next can come.
+                Err(_) => rest(&end),
+            }
+        }
+    }
+    drop(doors);
+    clients.stopping.store(true, Relaxed);
+    clients
+        .open()
+        .values()
+        .for_each(|client| client.stop_reading());
+    for thread in threads {
+        let _a_panic_was_told_by_its_thread = thread.join();
+    }
+    Ok(())
+}
+
+/// Waits for a client; `false` at the end.
+fn wait(doors: &[Door], end: &impl AsFd) -> io::Result<bool> {
+    let mut entries: Vec<PollFd<'_>> = doors
+        .iter()
+        .map(|door| PollFd::new(door, PollFlags::IN))
+        .collect();
+    entries.push(PollFd::new(end, PollFlags::IN));
+    match poll(&mut entries, None) {
+        Ok(_) => Ok(entries
+            .last()
+            .is_none_or(|entry| entry.revents().is_empty())),
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits a moment, unless the end comes first.
+fn rest(end: &impl AsFd) {
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 20_000_000,
+    };
+    let _the_end_is_seen_by_the_next_wait =
+        poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&moment));
+}
+
+/// Speaks with a client in a thread of its own; one that cannot be had is a client that is refused.
+fn speak(
+    device: &Arc<ServedDevice>,
+    export: &str,
+    clients: &Arc<Clients>,
+    client: Client,
+    number: u64,
+) -> Option<JoinHandle<()>> {
+    let client = Arc::new(client);
+    clients.open().insert(number, Arc::clone(&client));
+    let spoken = Spoken(Arc::clone(clients), number);
+    let conversation = Conversation::new(device, export);
+    let thread = std::thread::Builder::new().name("nbd-client".to_owned());
+    thread
+        .spawn(move || Exchange::new(&*client, conversation, &spoken.0.stopping).run())
+        .ok()
+}
