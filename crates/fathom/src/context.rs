@@ -45,7 +45,7 @@ pub(crate) fn bare_context() -> Context {
     }
 }
 
-/// Version and commit of this build.
+/// Version of this build, and the commit that was checked out when a release was built.
 pub(crate) fn version() -> FathomVersion {
     FathomVersion {
         version: env!("CARGO_PKG_VERSION").into(),

@@ -7,6 +7,7 @@ mod compare;
 mod context;
 mod exit;
 mod explain;
+mod export;
 mod fio;
 mod flags;
 mod import;
@@ -24,6 +25,7 @@ mod run;
 mod serve;
 mod target;
 mod tell;
+mod typing;
 mod written;
 
 use clap::Command;
@@ -77,6 +79,7 @@ fn command() -> Command {
         .subcommand(compare::command())
         .subcommand(lab::command())
         .subcommand(import::command())
+        .subcommand(export::command())
         .subcommand(report::command())
         .subcommand(audit::command())
         .subcommand(explain::command())
@@ -94,6 +97,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("compare", matches)) => compare::run(matches),
         Some(("lab", matches)) => lab::run(matches),
         Some(("import", matches)) => import::run(matches),
+        Some(("export", matches)) => export::run(matches),
         Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),
         Some(("explain", matches)) => explain::run(matches),

@@ -56,6 +56,19 @@ pub(crate) const STUDY: OutputForm = OutputForm {
     name: "a report",
     is_form_of: |file| Ok(report::is_study(&whole(file)?)),
 };
+/// A table that `fathom export` made.
+pub(crate) const EXPORT: OutputForm = OutputForm {
+    name: "a table that Fathom exported",
+    is_form_of: |file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let is_text = ["record,verb,name,started_at,", "{\"record\":\""];
+        Ok(is_text
+            .iter()
+            .any(|mark| bytes.starts_with(mark.as_bytes()))
+            || report::export::is_parquet(&bytes))
+    },
+};
 pub(crate) const VERDICTS: OutputForm = OutputForm {
     name: "verdicts",
     is_form_of: |file| Ok(report::is_verdicts(&whole(file)?)),
@@ -164,7 +177,8 @@ impl RecordFile {
         let mut store = self.store.borrow_mut();
         let open = match store.take() {
             Some(open) => open,
-            None => Store::on(self.output.open_to_append()?, self.output.path()),
+            None => Store::on(self.output.open_to_append()?, self.output.path())
+                .with_options(crate::typing::typed),
         };
         let open = store.insert(open);
         match line {

@@ -58,6 +58,22 @@ impl Place {
         self.run(shell, command)
     }
 
+    /// Runs `fathom` with the words of `command`, in this directory.
+    pub(crate) fn fathom(&self, command: &str) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(command.split_whitespace())
+            .current_dir(self.dir.path())
+            .output()
+            .expect("the program was built for this test");
+        Ran {
+            command: command.to_owned(),
+            code: output.status.code(),
+            said: String::from_utf8_lossy(&output.stdout).into_owned(),
+            complained: String::from_utf8_lossy(&output.stderr).into_owned(),
+            record: None,
+        }
+    }
+
     fn run(&self, mut program: Command, command: &str) -> Ran {
         self.runs.set(self.runs.get() + 1);
         let file = self.path(&format!("record-{}.json", self.runs.get()));

@@ -1,9 +1,10 @@
 //! What a worker says of itself.
 
 use crate::{Interval, Measurements};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerAccount {
     pub index: u32,
     /// Number of its host among the generators of the record, from 0.
@@ -30,7 +31,7 @@ pub struct WorkerAccount {
 }
 
 /// The measurements of one worker.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerMeasured {
     pub operations: Measurements,
     /// Its intervals are those of the record's series; CPU and devices are known of the whole run

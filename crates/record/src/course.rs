@@ -2,12 +2,13 @@
 //! over that.
 
 use crate::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 use units::lossless::u64_to_f64;
 
 /// When one kind of operation went on; times from the start of the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// The first start of all workers.
     pub start_ns: u64,
@@ -19,7 +20,7 @@ pub struct Span {
 
 /// A time in which the generator stood still: stopped by a signal, frozen, its machine suspended or
 /// paused. From the start of the measured time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stoppage {
     /// When it was seen to run last.
     pub start_ns: u64,

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything outside the workload that a number may depend on.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct Environment {
     pub fathom: FathomVersion,
@@ -28,7 +29,7 @@ pub struct Environment {
 }
 
 /// Which build of Fathom measured.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct FathomVersion {
     pub version: String,
@@ -36,7 +37,7 @@ pub struct FathomVersion {
 }
 
 /// The operating system and what it runs on.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct SystemFacts {
     pub hostname: Option<String>,
@@ -66,7 +67,7 @@ pub struct SystemFacts {
 }
 
 /// The processors. Cache sizes are those of one cache of the first online CPU.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct CpuFacts {
     pub model: Option<String>,
@@ -96,7 +97,7 @@ pub struct CpuFacts {
 }
 
 /// Memory as it is set up.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct MemoryFacts {
     pub total_bytes: Option<u64>,
@@ -110,7 +111,7 @@ pub struct MemoryFacts {
 }
 
 /// One NUMA node; a node of memory alone has an empty CPU list.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct NumaNode {
     pub id: u32,
@@ -119,7 +120,7 @@ pub struct NumaNode {
 }
 
 /// What the kernel lets this process do.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct ProcessFacts {
     pub allowed_cpus: Option<CpuList>,
@@ -133,7 +134,9 @@ pub struct ProcessFacts {
 }
 
 /// A bound that the kernel states, or its statement that there is none.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(
+    Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     AtMost(u64),
@@ -142,7 +145,7 @@ pub enum Limit {
 }
 
 /// Which control group interface is mounted.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum CgroupVersion {
     V1,
@@ -151,7 +154,7 @@ pub enum CgroupVersion {
 }
 
 /// The tightest limits among this process's control group and its visible ancestors.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct ControlGroup {
     pub version: Option<CgroupVersion>,
@@ -168,7 +171,7 @@ pub struct ControlGroup {
 }
 
 /// The I/O limits of a control group on one device.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct IoLimit {
     pub major: u32,
@@ -180,7 +183,7 @@ pub struct IoLimit {
 }
 
 /// One level of the storage stack: a place in a file system, or a device, and what lies below.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct StorageLayer {
     /// The path at this level: the target, a loop device's backing file, an overlay's upper
@@ -199,7 +202,7 @@ pub struct StorageLayer {
 }
 
 /// A mounted file system.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct FileSystem {
     pub kind: String,
@@ -219,7 +222,7 @@ pub struct FileSystem {
 }
 
 /// How a block device is reached.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     Nvme,
@@ -244,7 +247,7 @@ pub enum Transport {
 }
 
 /// A block device; of a partition, the queue and the hardware are those of the whole disk.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct BlockDevice {
     pub name: Option<String>,
@@ -290,7 +293,7 @@ pub struct BlockDevice {
 }
 
 /// What was true only when it was read.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(default)]
 pub struct Moment {
     pub uptime_seconds: Option<u64>,
@@ -302,7 +305,7 @@ pub struct Moment {
 }
 
 /// A set of CPU or node ids, ascending; written as the kernel does: `0-3,8`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq, Hash, Default)]
 #[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<u32>);
 

@@ -1,5 +1,6 @@
 //! Latency histograms in the layout of [`units::buckets`], lossless to store and to merge.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::buckets::{BUCKETS, LAYOUT, bucket_edges, bucket_of};
@@ -206,15 +207,20 @@ impl Histogram {
     }
 }
 
-/// The stored form: `[[bucket, count], …]`, so that nothing is lost.
-#[derive(Serialize, Deserialize)]
+/// Latencies, every one of them in a bucket, so that histograms can be added without a loss.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
 struct Stored {
+    /// `ns`.
     unit: String,
+    /// `log-linear/7`: bucket B below 256 holds the value B; any other begins at
+    /// (128 + B mod 128) · 2^g and is 2^g wide, where g is B / 128, rounded down, less 1.
     layout: String,
     count: u64,
     sum: u128,
     min: Option<u64>,
     max: Option<u64>,
+    /// Number of a bucket and how many values it holds; buckets that hold none are left out.
     buckets: Vec<(usize, u64)>,
 }
 
@@ -232,6 +238,16 @@ impl Serialize for Histogram {
             buckets: self.counts.clone(),
         }
         .serialize(serializer)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Stored::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Stored::json_schema(generator)
     }
 }
 

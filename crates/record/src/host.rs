@@ -2,12 +2,15 @@
 
 use crate::merge::{add_to, sum};
 use crate::{Environment, Record};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// What a host is in a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum HostRole {
     /// Fathom ran here.
@@ -18,7 +21,7 @@ pub enum HostRole {
 }
 
 /// What is known of one host, or of one process or control group on it, over the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostAccount {
     pub role: HostRole,
@@ -165,7 +168,7 @@ impl Record {
 }
 
 /// The instrument's own cost on this machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// `tsc` or `clock_monotonic`.
     pub clock: String,
@@ -179,7 +182,7 @@ pub struct Calibration {
 }
 
 /// This process over the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessAccount {
     pub user_ns: u64,
     pub system_ns: u64,
@@ -214,7 +217,7 @@ impl ProcessAccount {
 }
 
 /// The whole machine over the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineAccount {
     /// Shares of all CPU time, 0 to 1.
     pub busy_share: Option<f64>,
@@ -230,7 +233,7 @@ pub struct MachineAccount {
     pub swapped_pages: Option<u64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceAccount {
     pub name: String,
     pub reads: u64,

@@ -22,6 +22,7 @@ mod quantity;
 mod record;
 mod schema_one;
 mod store;
+mod stored;
 mod summary;
 mod threshold;
 mod trial;
@@ -53,6 +54,7 @@ pub use record::{
     VerificationFailure,
 };
 pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_records, read_records};
+pub use stored::{ALL, KindFigures, OptionValue, StoredRecord, Typing, schema, summary};
 pub use summary::{LatencyRange, Source, Summary};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
 pub use trial::{Role, SlotPlace, Stopping, Trial};

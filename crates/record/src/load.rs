@@ -1,11 +1,12 @@
 //! What a load on an object store or HTTP service has beside its operations.
 
 use crate::{Histogram, Measurements, Record, ThresholdResult};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Account of one load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LoadAccount {
     /// Name of the scenario.
@@ -56,7 +57,7 @@ pub struct LoadAccount {
 }
 
 /// What went to one server of a target.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EndpointAccount {
     /// Host and port.
@@ -70,7 +71,7 @@ pub struct EndpointAccount {
 }
 
 /// Times of the parts of successful requests of one kind, in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RequestPhases {
     /// Of requests that opened a connection, or waited for the one that they share to be opened:
@@ -85,7 +86,7 @@ pub struct RequestPhases {
 }
 
 /// What signing cost this process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SigningCost {
     pub requests: u64,
@@ -123,7 +124,7 @@ impl Record {
 }
 
 /// A search for the highest rate at which a threshold holds, as far as it has come.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchAccount {
     pub threshold: String,
@@ -137,7 +138,7 @@ pub struct SearchAccount {
 }
 
 /// One step of a search.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchPoint {
     pub asked_per_second: f64,
@@ -156,7 +157,7 @@ pub struct SearchPoint {
 }
 
 /// What the server itself counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerAccount {
     /// Operations that it saw over the load, warm-up included and setup left out; `None` where it

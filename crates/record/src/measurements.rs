@@ -1,11 +1,12 @@
 //! What was counted: operations by kind. `merge` is the only way to combine.
 
 use crate::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One kind of operation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operations {
     /// Operations that succeeded.
     pub count: u64,
@@ -78,7 +79,7 @@ impl Operations {
 }
 
 /// Operations by kind: `read`, `write`, `fsync`, `open`, …
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Measurements(BTreeMap<String, Operations>);
 

@@ -1,6 +1,7 @@
 //! The plan of an experiment, which stands in its file before the first record.
 
 use crate::{Role, SCHEMA, Stopping};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -14,7 +15,7 @@ use std::hash::SipHasher;
 pub(crate) const KIND: &str = "plan";
 
 /// The line of a file that holds a plan, written before the first slot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanLine {
     pub schema: u32,
     /// `plan`.
@@ -25,7 +26,7 @@ pub struct PlanLine {
 }
 
 /// Everything that was decided before the first slot.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFacts {
     pub name: String,
     pub stopping: Stopping,
@@ -47,7 +48,7 @@ pub struct PlanFacts {
 }
 
 /// What is compared, and which differences matter.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedQuestion {
     pub metric: String,
     /// A ratio, 0.05 for 5 %.
@@ -60,7 +61,7 @@ pub struct PlannedQuestion {
     pub text: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedArm {
     pub name: String,
     pub role: Role,
@@ -73,14 +74,14 @@ pub struct PlannedArm {
     pub identity: BTreeMap<String, String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedRow {
     pub name: String,
     /// In the order of the arms.
     pub workloads: Vec<PlannedWorkload>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedWorkload {
     pub targets: Vec<String>,
     pub options: BTreeMap<String, String>,

@@ -81,6 +81,13 @@ impl Quantity {
         shown.map(Self::of_all).collect()
     }
 
+    /// What a record has once, in the order of the table.
+    #[must_use]
+    pub fn of_whole_records() -> Vec<Self> {
+        let once = TABLE.iter().filter(|measure| measure.is_of_record());
+        once.map(Self::of_all).collect()
+    }
+
     fn of_all(measure: &'static Measure) -> Self {
         Self {
             kind: None,

@@ -5,6 +5,7 @@ use crate::{
     Histogram, HostAccount, LoadAccount, Measurements, Source, Span, Stoppage, Summary,
     ThresholdResult, Trial, WorkerAccount,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::lossless::u64_to_f64;
@@ -14,7 +15,7 @@ use units::lossless::u64_to_f64;
 pub const SCHEMA: u32 = 2;
 
 /// One trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     pub schema: u32,
     /// Unique among all records: random.
@@ -93,7 +94,7 @@ pub struct Record {
 ///
 /// The order is known and was not drawn by lot: what drifts between repetitions is not told from
 /// what differs between workloads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeat {
     /// The same in all repetitions of one workload, and in nothing else.
     pub of: String,
@@ -101,7 +102,7 @@ pub struct Repeat {
     pub number: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     pub key: String,
     pub asked: Option<String>,
@@ -109,7 +110,7 @@ pub struct Difference {
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFact {
     pub path: String,
     /// `file`, `directory`, `block device`, `nbd`, `none`; of other tools also `command` and
@@ -125,7 +126,7 @@ pub struct TargetFact {
 
 /// One interval of the series; its true length is `end_ns - start_ns`, from the start of the
 /// measured time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     pub start_ns: u64,
     pub end_ns: u64,
@@ -147,7 +148,7 @@ pub struct Interval {
 }
 
 /// What the worker loops saw of themselves, over all workers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopAccount {
     /// Integral of operations in flight over time.
     pub in_flight_ns: u128,
@@ -162,7 +163,7 @@ pub struct LoopAccount {
     pub abandoned: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaceAccount {
     pub asked_per_second: Option<f64>,
     pub asked_bytes_per_second: Option<f64>,
@@ -205,7 +206,7 @@ impl Record {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     pub pattern: String,
     pub operations: u64,
@@ -217,7 +218,7 @@ pub struct Verification {
     pub self_check: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationFailure {
     pub file: String,
     pub offset: u64,
@@ -226,7 +227,7 @@ pub struct VerificationFailure {
 }
 
 /// Operations by place: counted, not estimated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     pub block_bytes: u64,
     pub blocks: u64,
@@ -240,14 +241,14 @@ pub struct Coverage {
     pub buckets: Vec<u64>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockAccount {
     pub mode: String,
     pub wait: Histogram,
 }
 
 /// Bytes of the target in the page cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Residency {
     pub total_bytes: u64,
     pub before_bytes: Option<u64>,
@@ -255,14 +256,14 @@ pub struct Residency {
 }
 
 /// What was written before the measured time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fill {
     pub bytes: u64,
     pub elapsed_ns: u64,
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     pub operation: String,
     /// The system's words for it, or what a short transfer was.
@@ -276,7 +277,9 @@ pub struct ErrorCount {
 }
 
 /// Kinds of failures, which programs tell apart; the words of [`ErrorCount::error`] are for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// The operating system refused the operation.
@@ -301,7 +304,9 @@ pub enum ErrorClass {
 }
 
 /// What became of a trial, the gravest last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     #[default]
@@ -314,7 +319,7 @@ pub enum Status {
     Incomplete,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub status: Status,
     /// Exit code that this trial asks for.

@@ -2,7 +2,8 @@
 //! reported and skipped; nothing else is lost.
 
 use crate::plan::{KIND, PlanLine};
-use crate::{Record, SCHEMA, schema_one};
+use crate::stored::untyped;
+use crate::{Record, SCHEMA, StoredRecord, Typing, schema_one};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,7 @@ pub struct ReadRecords {
 pub struct Store {
     path: PathBuf,
     file: File,
+    typing: Typing,
 }
 
 impl Store {
@@ -66,7 +68,14 @@ impl Store {
         Self {
             path: path.into(),
             file,
+            typing: untyped,
         }
+    }
+
+    /// Writes the options of records as numbers where they are some.
+    #[must_use]
+    pub fn with_options(self, typing: Typing) -> Self {
+        Self { typing, ..self }
     }
 
     /// Appends one record as a line of its own, even after a torn one, and syncs it.
@@ -74,7 +83,7 @@ impl Store {
     /// # Errors
     /// The disk refuses; earlier records are untouched.
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(record)?;
+        let mut line = serde_json::to_vec(&StoredRecord::of(record, self.typing))?;
         line.push(b'\n');
         self.write_line(&line).map_err(|source| StoreError::Io {
             path: self.path.clone(),

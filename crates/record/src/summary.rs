@@ -1,11 +1,12 @@
 //! Figures as another tool, or a document, gives them where it gives no histogram of ours.
 
 use crate::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a foreign source says of one kind of operation. What it does not say is absent, never zero.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Summary {
     /// Operations that succeeded.
@@ -57,7 +58,7 @@ pub struct Summary {
 }
 
 /// How many latencies lie from `from_ns` to below `to_ns`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyRange {
     pub from_ns: f64,
     pub to_ns: f64,
@@ -65,7 +66,7 @@ pub struct LatencyRange {
 }
 
 /// Who made the numbers of a record that Fathom did not measure.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Source {
     /// `fio`, `k6`, …; `document` for figures read off a page.

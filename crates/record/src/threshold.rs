@@ -2,6 +2,7 @@
 //! `put.count>=100`, `get.waiting.p99<20ms`.
 
 use crate::{Outcome, Quantity, Record};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::ValueUnit;
 
@@ -16,7 +17,7 @@ pub struct Threshold {
 }
 
 /// How a number is held against a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Comparator {
     #[serde(rename = "<")]
     Below,
@@ -39,7 +40,7 @@ pub struct NoThreshold {
 }
 
 /// A threshold and what was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ThresholdResult {
     /// The condition as it was written.

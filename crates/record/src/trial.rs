@@ -1,12 +1,13 @@
 //! The place of a record in an experiment.
 
 use crate::PlanLine;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Place of a record in an experiment. One slot is one fresh run of an arm; a block holds one slot
 /// of every arm for one row, in random order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Hash of the plan, written before the first slot.
     pub plan: String,
@@ -66,7 +67,7 @@ pub struct SlotPlace<'a> {
 }
 
 /// What an arm is compared as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     #[default]
@@ -78,7 +79,7 @@ pub enum Role {
 }
 
 /// How an experiment decides to end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopping {
     /// After a number of blocks that was fixed before the first.

@@ -14,6 +14,7 @@ mod csv;
 mod document;
 #[cfg(test)]
 mod example;
+pub mod export;
 mod fio_json;
 mod fio_log;
 mod hdr_log;
