@@ -36,4 +36,4 @@ pub use plan_experiment::{Places, PlanExperiment};
 pub use plan_run::{PlanRun, Rehearsal, carry_out, recover, rehearse, write_plan};
 pub use ready::Ready;
 pub use slots::{LoadReader, SlotStep};
-pub use task::{LoadTask, Task, kinds};
+pub use task::{LoadTask, Task, measurable};

@@ -3,8 +3,8 @@
 use crate::command::CommandTask;
 use lab::RepeatFor;
 use object::LoadPlan;
-use record::PlannedWorkload;
-use std::collections::{BTreeMap, BTreeSet};
+use record::{Measurable, NeverMeasured, PlannedWorkload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use units::{Nanos, Rate};
 use workload::{Workload, settings};
@@ -89,13 +89,24 @@ impl Task {
         }
     }
 
-    /// The kinds of operations that it will do.
+    /// What its record will be able to give numbers of, as far as the task decides it.
     #[must_use]
-    pub fn kinds(&self) -> BTreeSet<&str> {
+    pub fn measurable(&self) -> Measurable {
         match self {
-            Self::Run(workload) => kinds(workload),
-            Self::Load(task) => task.plan.kinds(),
-            Self::Command(_) => BTreeSet::from([COMMAND]),
+            Self::Run(workload) => measurable(workload),
+            Self::Load(task) => task.plan.measurable(),
+            Self::Command(task) => {
+                let read = task.spec.read.iter();
+                // An importer names what it finds.
+                let names = read.map(|value| (!value.name.is_empty()).then(|| value.name.clone()));
+                let of_command = Measurable {
+                    stated: names.collect(),
+                    ..Measurable::of_kinds([COMMAND])
+                };
+                of_command
+                    .without(NeverMeasured::Requests)
+                    .without(NeverMeasured::Schedule)
+            }
         }
     }
 
@@ -178,16 +189,19 @@ pub(crate) fn shown(workload: &Workload) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The kinds of operations that a workload will do.
+/// What the record of a workload will be able to give numbers of.
 #[must_use]
-pub fn kinds(workload: &Workload) -> BTreeSet<&str> {
+pub fn measurable(workload: &Workload) -> Measurable {
+    Measurable::of_kinds(kinds(workload))
+        .without(NeverMeasured::Requests)
+        .without(NeverMeasured::Schedule)
+}
+
+/// The kinds of operations that a workload will do.
+fn kinds(workload: &Workload) -> Vec<&'static str> {
     if !workload.files.meta.is_empty() {
-        return workload
-            .files
-            .meta
-            .iter()
-            .map(|operation| operation.word())
-            .collect();
+        let operations = workload.files.meta.iter();
+        return operations.map(|operation| operation.word()).collect();
     }
     let read = workload.read_percent().unwrap_or(100.0);
     let flush = &workload.durability;
@@ -330,16 +344,15 @@ mod tests {
     #[test]
     fn what_a_task_does_follows_from_its_mix_and_flushes() {
         let mut mixed = Workload::default();
-        assert_eq!(kinds(&mixed), BTreeSet::from(["read"]));
+        let kinds =
+            |workload: &Workload| measurable(workload).kinds.into_iter().collect::<Vec<_>>();
+        assert_eq!(kinds(&mixed), ["read"]);
         mixed.access.write_percent = Some(Percent(30.0));
         mixed.durability.fdatasync = 1;
+        assert_eq!(kinds(&mixed), ["fdatasync", "read", "write"]);
         assert_eq!(
-            kinds(&mixed),
-            BTreeSet::from(["fdatasync", "read", "write"])
-        );
-        assert_eq!(
-            Task::Load(Box::new(load())).kinds(),
-            BTreeSet::from(["get"])
+            Task::Load(Box::new(load())).measurable(),
+            Measurable::of_kinds(["get"]).without(NeverMeasured::Schedule)
         );
     }
 }

@@ -29,9 +29,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(code) = options::shown(matches)? {
         return Ok(code);
     }
-    let plan = options::plan(matches).map_err(usage)?;
+    let mut plan = options::plan(matches).map_err(usage)?;
+    let search = knee::asked(matches)?;
+    if let Some(search) = &search {
+        plan = search.first_step(plan);
+    }
     plan.check().map_err(usage)?;
     let target = target::observed(matches)?;
+    let given = target::beside(plan.measurable(), target.as_ref());
+    plan.check_thresholds(&given).map_err(usage)?;
     let mut output = Output::new(matches)?;
     output.check_writable(&[])?;
     if matches.get_flag("dry-run") {
@@ -54,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         matches,
         output,
     };
-    match knee::asked(matches)? {
+    match search {
         Some(search) => load.find_knee(plan, search),
         None => load.once(plan),
     }

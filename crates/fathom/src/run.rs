@@ -8,11 +8,10 @@ use crate::tell::tell;
 use crate::{context, fio, flags, target};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use conduct::kinds;
-use host::Context;
-use record::{Record, Threshold};
+use conduct::measurable;
+use host::{Context, Observed};
+use record::{Measurable, Record, Threshold};
 use run::{RunError, dry_run, execute_stage, files_of, unstarted};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -97,7 +96,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         mut output,
         job,
     } = asked(matches, output)?;
-    let thresholds = thresholds(matches, &stages)?;
+    let thresholds = thresholds(matches, &stages, target.as_ref())?;
     sys::catch_signals();
     let targets: Vec<PathBuf> = stages
         .iter()
@@ -160,23 +159,23 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 const MISSED: i32 = 3;
 
 /// The thresholds that were asked for; each is of something that a phase does.
-fn thresholds(matches: &ArgMatches, stages: &[Stage]) -> Result<Vec<Threshold>> {
+fn thresholds(
+    matches: &ArgMatches,
+    stages: &[Stage],
+    server: Option<&Observed>,
+) -> Result<Vec<Threshold>> {
     let phases = || stages.iter().flat_map(|stage| &stage.0);
-    let done: BTreeSet<&str> = phases().flat_map(|phase| kinds(&phase.workload)).collect();
+    let given = Measurable::of_any(phases().map(|phase| measurable(&phase.workload)));
+    let given = target::beside(given, server);
     let read = crate::metric::thresholds(matches)?;
     for threshold in &read {
-        if let Some(kind) = threshold
-            .quantity()
-            .operation()
-            .filter(|kind| !done.contains(kind))
-        {
-            return Err(Usage(format!(
-                "threshold {:?}: the run has no operations of the kind {kind:?}; the kinds there are {}",
-                threshold.text(),
-                done.iter().copied().collect::<Vec<_>>().join(", ")
+        let checked = threshold.check_given(&given);
+        checked.map_err(|why| {
+            Usage(format!(
+                "threshold {:?}: the run has {why}",
+                threshold.text()
             ))
-            .into());
-        }
+        })?;
     }
     Ok(read)
 }

@@ -4,6 +4,7 @@ use crate::exit::Usage;
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use host::{Machine, Observed};
+use record::{Measurable, NeverMeasured};
 use std::path::{Path, PathBuf};
 
 /// Names of the options that name it.
@@ -61,6 +62,14 @@ pub(crate) fn observed(matches: &ArgMatches) -> Result<Option<Observed>> {
         .into());
     }
     Ok(Some(process))
+}
+
+/// What can be measured where this server is observed.
+pub(crate) fn beside(given: Measurable, server: Option<&Observed>) -> Measurable {
+    match server {
+        Some(_) => given,
+        None => given.without(NeverMeasured::Server),
+    }
 }
 
 fn here() -> Machine {

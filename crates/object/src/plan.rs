@@ -6,7 +6,8 @@ use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::verbs::{Call, Services};
-use std::collections::{BTreeMap, BTreeSet};
+use record::{Measurable, NeverMeasured};
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// What to run, against what, and how.
@@ -94,6 +95,7 @@ impl LoadPlan {
             );
         }
         self.check_share()?;
+        self.check_thresholds(&self.measurable())?;
         self.scenario
             .steps
             .iter()
@@ -244,11 +246,30 @@ impl LoadPlan {
         out
     }
 
-    /// The kinds of requests that it will make, as records name them.
+    /// What its record will be able to give numbers of, as far as the load decides it.
     #[must_use]
-    pub fn kinds(&self) -> BTreeSet<&'static str> {
-        let calls = self.scenario.calls();
-        calls.into_iter().map(|call| call.request().name).collect()
+    pub fn measurable(&self) -> Measurable {
+        let calls = self.scenario.calls().into_iter();
+        let out = Measurable::of_kinds(calls.map(|call| call.request().name));
+        match self.scenario.arrivals {
+            Arrivals::Closed { .. } => out.without(NeverMeasured::Schedule),
+            Arrivals::Open { .. } => out,
+        }
+    }
+
+    /// Refuses thresholds on what it will never have measured.
+    ///
+    /// # Errors
+    /// The first of them, and what there is instead.
+    pub fn check_thresholds(&self, given: &Measurable) -> Result<(), LoadError> {
+        self.scenario.thresholds.iter().try_for_each(|threshold| {
+            threshold.check_given(given).map_err(|why| {
+                LoadError::Asked(format!(
+                    "threshold {:?}: the load has {why}",
+                    threshold.text()
+                ))
+            })
+        })
     }
 
     /// The same load for this time at the level of its peak, without a warm-up and held to nothing.
@@ -338,6 +359,27 @@ mod tests {
                 .contains("AWS_ACCESS_KEY_ID")
         );
         assert!(plan("mixed", s3).check().is_ok());
+    }
+
+    #[test]
+    fn a_threshold_on_what_the_load_never_does_is_refused() {
+        let refused = |preset: &str, text: &str| {
+            let mut plan = plan(preset, "s3://bucket@http://h:1");
+            plan.scenario.thresholds = vec![crate::threshold(text).unwrap()];
+            plan.check().err().map(|error| error.to_string())
+        };
+        let put = "threshold \"put.p99<5ms\": the load has no operations of the kind \"put\"; the kinds there are get";
+        assert_eq!(refused("get", "put.p99<5ms").as_deref(), Some(put));
+        assert!(refused("get", "lateness.p99<1ms").unwrap().contains("rate"));
+        assert!(refused("get", "value:x<1").unwrap().contains("states none"));
+        for (preset, text) in [
+            ("mixed", "put.p99<5ms"),
+            ("upload", "delete.waiting.p99<5ms"),
+            ("get", "iteration.p99<1s"),
+            ("get", "server.cpu/op<1ms"),
+        ] {
+            assert_eq!(refused(preset, text), None, "{text}");
+        }
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};
 pub use quantity::{
-    NoQuantity, Preference, Quantity, QuantityValue, RequestPart, Shown, Times, forms,
-    percentile_has_support,
+    Measurable, NeverMeasured, NoQuantity, NotMeasurable, Preference, Quantity, QuantityValue,
+    RequestPart, Shown, Times, forms, percentile_has_support,
 };
 pub use record::{
     Coverage, Difference, ErrorClass, ErrorCount, Fill, Interval, LockAccount, LoopAccount,

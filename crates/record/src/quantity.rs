@@ -8,6 +8,7 @@
 //! compares or limits a number takes its name, unit and better direction from there.
 
 mod grammar;
+mod measurable;
 mod sources;
 mod table;
 mod value;
@@ -19,6 +20,7 @@ use table::{Measure, Source, TABLE};
 use units::ValueUnit;
 
 pub use grammar::forms;
+pub use measurable::{Measurable, NeverMeasured, NotMeasurable};
 pub use sources::{Times, percentile_has_support};
 pub use value::{NoQuantity, Preference, QuantityValue, RequestPart, Shown};
 

@@ -1,7 +1,7 @@
 //! Thresholds: a quantity, a comparator and a limit, such as `get.p95<50ms`, `errors<1%`,
 //! `put.count>=100`, `get.waiting.p99<20ms`.
 
-use crate::{Outcome, Quantity, Record};
+use crate::{Measurable, NotMeasurable, Outcome, Quantity, Record};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::ValueUnit;
@@ -152,6 +152,14 @@ impl Threshold {
     #[must_use]
     pub fn quantity(&self) -> &Quantity {
         &self.quantity
+    }
+
+    /// Whether work that can give this much can be held against it.
+    ///
+    /// # Errors
+    /// What the work has not, and what there is instead.
+    pub fn check_given(&self, by: &Measurable) -> Result<(), NotMeasurable> {
+        self.quantity.check_given(by)
     }
 
     /// Whether a value in the unit of the quantity is within the limit.

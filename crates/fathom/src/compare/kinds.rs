@@ -1,9 +1,8 @@
-//! The kinds of operations that a metric may be about.
+//! What a metric may be about: what records have, or what the sides of an experiment will give.
 
 use crate::exit::Usage;
 use conduct::{Experiment, Task};
-use record::{Quantity, Record};
-use std::collections::BTreeSet;
+use record::{Measurable, Quantity, Record};
 
 /// Refuses a metric of a kind of operation that no record has.
 ///
@@ -16,21 +15,24 @@ pub(super) fn check_records(metric: &Quantity, records: &[&Record]) -> Result<()
     let stated = records
         .iter()
         .flat_map(|record| record.summaries.keys().map(String::as_str));
-    let kinds: BTreeSet<&str> = counted.chain(stated).collect();
-    check(metric, &kinds, "the records have")
+    let known = Measurable {
+        stated: None,
+        ..Measurable::of_kinds(counted.chain(stated))
+    };
+    check(metric, &known, "the records have")
 }
 
-/// Refuses a metric of a kind of operation that no row will do, or only some arms of a row. Rows
-/// that no arm does it in are measured and left out of the verdict.
+/// Refuses a metric that no row will give, or only some arms of a row. Rows of which no arm gives it
+/// are measured and left out of the verdict.
 ///
 /// # Errors
-/// The kinds that there will be.
+/// What there will be.
 pub(super) fn check_plan(metric: &Quantity, experiment: &Experiment) -> Result<(), Usage> {
-    let everything: BTreeSet<&str> = experiment.tasks().flat_map(Task::kinds).collect();
+    let of_any = |tasks: &[Task]| Measurable::of_any(tasks.iter().map(Task::measurable));
+    let everything = Measurable::of_any(experiment.tasks().map(Task::measurable));
     check(metric, &everything, "the sides have")?;
     for row in experiment.rows() {
-        let of_row: BTreeSet<&str> = row.tasks.iter().flat_map(Task::kinds).collect();
-        if metric.operation().is_none_or(|kind| !of_row.contains(kind)) {
+        if metric.check_given(&of_any(&row.tasks)).is_err() {
             continue;
         }
         for (arm, task) in experiment.plan.arms.iter().zip(&row.tasks) {
@@ -39,21 +41,19 @@ pub(super) fn check_plan(metric: &Quantity, experiment: &Experiment) -> Result<(
             } else {
                 format!(" in {}", row.name)
             };
-            check(metric, &task.kinds(), &format!("{}{place} has", arm.name))?;
+            check(
+                metric,
+                &task.measurable(),
+                &format!("{}{place} has", arm.name),
+            )?;
         }
     }
     Ok(())
 }
 
-fn check(metric: &Quantity, kinds: &BTreeSet<&str>, who: &str) -> Result<(), Usage> {
-    let Some(kind) = metric.operation().filter(|kind| !kinds.contains(kind)) else {
-        return Ok(());
-    };
-    let known = kinds.iter().copied().collect::<Vec<_>>().join(", ");
-    Err(Usage(format!(
-        "--metric {}: {who} no operations of the kind {kind:?}; the kinds there are {known}",
-        metric.key()
-    )))
+fn check(metric: &Quantity, given: &Measurable, who: &str) -> Result<(), Usage> {
+    let checked = metric.check_given(given);
+    checked.map_err(|why| Usage(format!("--metric {}: {who} {why}", metric.key())))
 }
 
 #[cfg(test)]

@@ -65,16 +65,19 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
     }))
 }
 
+impl Search {
+    /// The load at the rate that the search begins with, held against what is searched.
+    pub(super) fn first_step(&self, mut plan: LoadPlan) -> LoadPlan {
+        plan.scenario.thresholds = vec![self.limit.threshold.clone()];
+        plan.at_rate(self.first, self.limit.step_ns, self.spacing)
+    }
+}
+
 impl Load<'_> {
     /// Runs steps until the knee is known.
-    pub(super) fn find_knee(&self, mut plan: LoadPlan, search: Search) -> Result<i32> {
-        let Search {
-            limit,
-            first,
-            spacing,
-        } = search;
-        plan.scenario.thresholds = vec![limit.threshold.clone()];
-        let rows = self.rows(plan.at_rate(first, limit.step_ns, spacing));
+    pub(super) fn find_knee(&self, first: LoadPlan, search: Search) -> Result<i32> {
+        let limit = search.limit;
+        let rows = self.rows(first);
         let mut live = self.live();
         let mut conductor = Conductor::new(&rows, &self.context, &mut live);
         let mut keep = |record: &Record| Ok(self.output.save(record)?);
