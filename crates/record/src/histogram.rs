@@ -60,22 +60,25 @@ impl Histogram {
 
     /// Adds all of `other`; associative and commutative, with the default as identity.
     pub fn merge(&mut self, other: &Self) {
-        let mine = std::mem::take(&mut self.counts);
-        self.counts.reserve(mine.len().max(other.counts.len()));
-        let (mut mine, mut theirs) = (
-            mine.into_iter().peekable(),
-            other.counts.iter().copied().peekable(),
-        );
-        while let Some(&(bucket, _)) = mine
-            .peek()
-            .into_iter()
-            .chain(theirs.peek())
-            .min_by_key(|(bucket, _)| *bucket)
-        {
-            let here = |entry: &(usize, u64)| entry.0 == bucket;
-            let mine = mine.next_if(here).map_or(0, |(_, n)| n);
-            let theirs = theirs.next_if(here).map_or(0, |(_, n)| n);
-            self.counts.push((bucket, mine.saturating_add(theirs)));
+        let mut missing = Vec::new();
+        // Both ascend: what was passed is not looked at again.
+        let mut from = 0;
+        for &(bucket, n) in &other.counts {
+            match self.counts[from..].binary_search_by_key(&bucket, |(at, _)| *at) {
+                Ok(place) => {
+                    from += place;
+                    let mine = &mut self.counts[from].1;
+                    *mine = mine.saturating_add(n);
+                }
+                Err(place) => {
+                    from += place;
+                    missing.push((bucket, n));
+                }
+            }
+        }
+        if !missing.is_empty() {
+            self.counts.append(&mut missing);
+            self.counts.sort_by_key(|(at, _)| *at);
         }
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);

@@ -26,15 +26,11 @@ pub struct Operations {
 impl Operations {
     /// Adds another count of the same kind.
     pub fn merge(&mut self, other: &Self) {
-        self.service = match (&self.service, &other.service) {
-            (None, None) => None,
+        if self.service.is_some() || other.service.is_some() {
             // A closed loop's latency is its service time.
-            (mine, theirs) => {
-                let mut sum = mine.clone().unwrap_or_else(|| self.latency.clone());
-                sum.merge(theirs.as_ref().unwrap_or(&other.latency));
-                Some(sum)
-            }
-        };
+            let mine = self.service.get_or_insert_with(|| self.latency.clone());
+            mine.merge(other.service.as_ref().unwrap_or(&other.latency));
+        }
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.errors = self.errors.saturating_add(other.errors);
@@ -97,7 +93,10 @@ impl Measurements {
     /// Adds all of `other`; associative and commutative, with the default as identity.
     pub fn merge(&mut self, other: &Self) {
         for (kind, operations) in &other.0 {
-            self.insert(kind, operations.clone());
+            match self.0.get_mut(kind) {
+                Some(mine) => mine.merge(operations),
+                None => drop(self.0.insert(kind.clone(), operations.clone())),
+            }
         }
     }
 

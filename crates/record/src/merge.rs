@@ -11,10 +11,11 @@ mod series;
 
 use crate::{
     Difference, Fill, HostAccount, HostRole, LoadAccount, LockAccount, Measurements, Outcome,
-    PaceAccount, Record, Residency, Stoppage, ThresholdResult, Verification, WorkerAccount,
+    PaceAccount, Record, Residency, ThresholdResult, Verification, WorkerAccount,
 };
 pub(crate) use accounts::{add_to, sum};
-use accounts::{both, by_cause, only, sorted};
+use accounts::{both, by_cause, only};
+use series::SeriesOfAll;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,11 +49,25 @@ impl Record {
             self.clone_from(other);
             return Ok(());
         }
-        self.check(other)?;
-        let mut all = std::mem::take(self).joined();
-        all.add(other.clone().joined());
-        *self = all;
+        check(&[&*self, other])?;
+        *self = Self::together(vec![std::mem::take(self), other.clone()]);
         Ok(())
+    }
+
+    /// The record of all of them, as if they had been merged one by one, in a time that grows with
+    /// their number alone.
+    ///
+    /// # Errors
+    /// They are not of one workload, or not of different hosts.
+    pub fn merge_all(records: impl IntoIterator<Item = Self>) -> Result<Self, NotOneWorkload> {
+        let nothing = Self::default();
+        let records = records.into_iter().filter(|record| *record != nothing);
+        let mut records: Vec<Self> = records.collect();
+        check(&records.iter().collect::<Vec<_>>())?;
+        Ok(match records.len() {
+            0 | 1 => records.pop().unwrap_or_default(),
+            _ => Self::together(records),
+        })
     }
 
     /// What each host said, as far as it is not in what all said together: a record a host. A record
@@ -79,7 +94,12 @@ impl Record {
         add_missing(&mut own.effective, &self.effective);
         let of_host = self.workers.iter().filter(|worker| worker.host == number);
         own.workers = of_host.cloned().collect();
-        own.workers.iter_mut().for_each(|worker| worker.host = 0);
+        for worker in &mut own.workers {
+            worker.host = 0;
+            // Its own record begins with its own start.
+            worker.started_ns = worker.started_ns.saturating_sub(host.late_ns);
+            worker.ended_ns = worker.ended_ns.saturating_sub(host.late_ns);
+        }
         own.hosts = vec![HostAccount {
             part: None,
             ..host.clone()
@@ -157,28 +177,21 @@ impl Record {
         }
     }
 
-    fn check(&self, other: &Self) -> Result<(), NotOneWorkload> {
-        if let Some(id) = self.part_ids()?.intersection(&other.part_ids()?).next() {
-            return Err(NotOneWorkload::Twice((*id).to_owned()));
-        }
-        let scenario = |record: &Self| record.load.as_ref().map(|load| load.scenario.clone());
-        let same = [
-            ("kind", self.kind == other.kind),
-            ("name", self.name == other.name),
-            ("what was asked", self.asked == other.asked),
-            ("scenario", scenario(self) == scenario(other)),
-            ("place in an experiment", self.trial == other.trial),
-            ("repetition", self.repeat == other.repeat),
-        ];
-        match same.into_iter().find(|(_, same)| !same) {
-            Some((what, _)) => Err(NotOneWorkload::Differ(what)),
-            None => Ok(()),
-        }
+    /// The record of several that were found to be of one workload.
+    fn together(records: Vec<Self>) -> Self {
+        let mut records: Vec<Self> = records.into_iter().map(Self::joined).collect();
+        let series = SeriesOfAll::of(&records);
+        let (hosts, workers) = hosts_and_workers(&mut records);
+        let all = records.into_iter().reduce(Self::plus);
+        let mut all = all.unwrap_or_default();
+        (all.hosts, all.workers) = (hosts, workers);
+        series.tell(&mut all);
+        all.settle();
+        all
     }
 
-    fn add(&mut self, other: Self) {
-        series::add(self, &other);
-        self.join_hosts(&other);
+    /// Adds what adds up.
+    fn plus(mut self, other: Self) -> Self {
         self.schema = self.schema.max(other.schema);
         self.started_at = std::mem::take(&mut self.started_at).min(other.started_at);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
@@ -198,58 +211,37 @@ impl Record {
         both(&mut self.residency, other.residency, Residency::merge);
         both(&mut self.fill, other.fill, Fill::merge);
         both(&mut self.load, other.load, LoadAccount::merge);
+        self.differences.extend(other.differences);
+        self.notices.extend(other.notices);
+        self.targets.extend(other.targets);
+        self.stops.extend(other.stops);
+        self.errors.extend(other.errors);
+        self.companions.extend(other.companions);
+        self.thresholds.extend(other.thresholds);
+        self.outcome = Outcome::graver(self.outcome, other.outcome);
+        self
+    }
+
+    /// Brings what was added into one order, and says what only the whole can.
+    fn settle(&mut self) {
         self.coverage = None;
-        sorted(&mut self.differences, other.differences, Difference::key);
+        self.differences.sort_by_cached_key(Difference::key);
         self.differences.dedup();
-        sorted(&mut self.notices, other.notices, String::clone);
+        self.notices.sort();
         self.notices.dedup();
-        sorted(&mut self.targets, other.targets, |target| {
+        self.targets.sort_by_cached_key(|target| {
             let sizes = (target.files, target.bytes, target.hole_bytes);
             (target.path.clone(), target.kind.clone(), sizes)
         });
         self.targets.dedup();
-        let place = |stop: &Stoppage| (stop.start_ns, stop.end_ns, stop.suspended_ns);
-        sorted(&mut self.stops, other.stops, place);
-        self.errors.extend(other.errors);
+        self.stops
+            .sort_by_key(|stop| (stop.start_ns, stop.end_ns, stop.suspended_ns));
+        if let Some(verification) = &mut self.verification {
+            verification.settle();
+        }
         self.errors = by_cause(std::mem::take(&mut self.errors));
-        self.companions.extend(other.companions);
-        self.thresholds.extend(other.thresholds);
-        self.outcome = Outcome::graver(std::mem::take(&mut self.outcome), other.outcome);
         self.tell_of_parts();
         self.judge_again();
-    }
-
-    /// Brings the hosts of both into one order, and numbers their workers through.
-    fn join_hosts(&mut self, other: &Self) {
-        let mut workers: BTreeMap<String, Vec<WorkerAccount>> = BTreeMap::new();
-        for record in [&*self, other] {
-            let ids: Vec<&String> = record.parts().map(|part| &part.id).collect();
-            for worker in &record.workers {
-                let id = ids.get(worker.host as usize).or(ids.first());
-                let id = id.map(|id| (*id).clone()).unwrap_or_default();
-                workers.entry(id).or_default().push(worker.clone());
-            }
-        }
-        let (mine, theirs) = (self.effective.clone(), &other.effective);
-        let mut hosts = std::mem::take(&mut self.hosts);
-        hosts.iter_mut().for_each(|host| host.restore(&mine));
-        let mut others = other.hosts.clone();
-        others.iter_mut().for_each(|host| host.restore(theirs));
-        hosts.extend(others);
-        hosts.sort_by_cached_key(HostAccount::place);
-        self.hosts = hosts;
-        let ids: Vec<String> = self.parts().map(|part| part.id.clone()).collect();
-        self.workers.clear();
-        for (id, host) in ids.iter().zip(0_u32..) {
-            let of_host = workers.remove(id).unwrap_or_default();
-            self.workers.extend(
-                of_host
-                    .into_iter()
-                    .map(|worker| WorkerAccount { host, ..worker }),
-            );
-        }
-        let numbered = self.workers.iter_mut().zip(0_u32..);
-        numbered.for_each(|(worker, index)| worker.index = index);
     }
 
     /// What the whole says of what stands with the hosts.
@@ -287,19 +279,76 @@ impl Record {
     /// Thresholds are of the whole: what a part of it said of them says nothing.
     fn judge_again(&mut self) {
         let mut judged: BTreeMap<String, ThresholdResult> = BTreeMap::new();
-        for result in self.thresholds() {
+        for result in std::mem::take(&mut self.thresholds) {
             let known = judged.entry(result.threshold.clone());
             let known = known.or_insert_with(|| result.clone());
             // Those that cannot be judged again stand as the host that missed them judged them.
             let text = |result: &ThresholdResult| serde_json::to_string(result).unwrap_or_default();
-            let order = |result: &ThresholdResult| (result.holds, text(result));
-            if order(&result) < order(known) {
+            if *known != result && (result.holds, text(&result)) < (known.holds, text(known)) {
                 *known = result;
             }
         }
+        self.thresholds = judged.into_values().collect();
+        let judged = self.thresholds();
         self.thresholds.clear();
-        self.keep_judged(judged.into_values().collect());
+        self.keep_judged(judged);
     }
+}
+
+/// Whether records are of one workload on several hosts.
+fn check(records: &[&Record]) -> Result<(), NotOneWorkload> {
+    let mut ids = BTreeSet::new();
+    for record in records {
+        for id in record.part_ids()? {
+            if !ids.insert(id) {
+                return Err(NotOneWorkload::Twice(id.to_owned()));
+            }
+        }
+    }
+    let scenario = |record: &Record| record.load.as_ref().map(|load| load.scenario.clone());
+    for (one, other) in records.iter().zip(records.iter().skip(1)) {
+        let same = [
+            ("kind", one.kind == other.kind),
+            ("name", one.name == other.name),
+            ("what was asked", one.asked == other.asked),
+            ("scenario", scenario(one) == scenario(other)),
+            ("place in an experiment", one.trial == other.trial),
+            ("repetition", one.repeat == other.repeat),
+        ];
+        if let Some((what, _)) = same.into_iter().find(|(_, same)| !same) {
+            return Err(NotOneWorkload::Differ(what));
+        }
+    }
+    Ok(())
+}
+
+/// The hosts of all records in one order, and their workers, numbered through.
+fn hosts_and_workers(records: &mut [Record]) -> (Vec<HostAccount>, Vec<WorkerAccount>) {
+    let mut of_part: BTreeMap<String, Vec<WorkerAccount>> = BTreeMap::new();
+    let mut hosts = Vec::new();
+    for record in records {
+        let ids: Vec<String> = record.parts().map(|part| part.id.clone()).collect();
+        for worker in std::mem::take(&mut record.workers) {
+            let id = ids.get(worker.host as usize).or(ids.first());
+            let id = id.cloned().unwrap_or_default();
+            of_part.entry(id).or_default().push(worker);
+        }
+        let mut own = std::mem::take(&mut record.hosts);
+        own.iter_mut()
+            .for_each(|host| host.restore(&record.effective));
+        hosts.append(&mut own);
+    }
+    hosts.sort_by_cached_key(HostAccount::place);
+    let mut workers = Vec::new();
+    let parts = hosts.iter().filter_map(|host| host.part.as_deref());
+    for (part, host) in parts.zip(0_u32..) {
+        let own = of_part.remove(&part.id).unwrap_or_default();
+        let own = own.into_iter();
+        workers.extend(own.map(|worker| WorkerAccount { host, ..worker }));
+    }
+    let numbered = workers.iter_mut().zip(0_u32..);
+    numbered.for_each(|(worker, index)| worker.index = index);
+    (hosts, workers)
 }
 
 impl HostAccount {

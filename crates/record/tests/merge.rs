@@ -598,6 +598,7 @@ proptest! {
     #[test]
     fn what_hosts_counted_is_what_all_counted_and_each_can_be_told_again(parts in prop::collection::vec(any_part(), 2..5)) {
         let all = merged(&parts.iter().collect::<Vec<_>>()).unwrap();
+        prop_assert_eq!(&Record::merge_all(parts.iter().rev().cloned()).unwrap(), &all);
         let mut operations = Measurements::default();
         parts.iter().for_each(|part| operations.merge(&part.operations));
         prop_assert_eq!(&all.operations, &operations);
@@ -612,7 +613,8 @@ proptest! {
             prop_assert_eq!((&own.operations, own.elapsed_ns), (&part.operations, part.elapsed_ns));
             prop_assert_eq!((&own.pace, &own.coverage), (&part.pace, &part.coverage));
             prop_assert_eq!(own.generator(), part.generator());
-            prop_assert_eq!(own.workers.len(), part.workers.len());
+            let times = |record: &Record| record.workers.iter().map(|w| (w.started_ns, w.ended_ns)).collect::<Vec<_>>();
+            prop_assert_eq!(times(&own), times(part));
         }
     }
 }
@@ -647,7 +649,11 @@ fn what_is_not_of_one_workload_or_of_other_hosts_is_refused_and_nothing_changes(
         let mut all = whole.clone();
         assert_eq!(all.merge(&other), Err(wanted.clone()));
         assert_eq!(all, whole, "{wanted}");
+        let at_once = [part("a"), part("b"), other];
+        assert_eq!(Record::merge_all(at_once), Err(wanted));
     }
+    assert_eq!(Record::merge_all([]), Ok(Record::default()));
+    assert_eq!(Record::merge_all([part("a")]), Ok(part("a")));
 }
 
 #[test]

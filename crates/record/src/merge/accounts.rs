@@ -21,11 +21,6 @@ pub(super) fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     all.next().filter(|_| all.next().is_none())
 }
 
-pub(super) fn sorted<T, K: Ord>(mine: &mut Vec<T>, theirs: Vec<T>, key: impl FnMut(&T) -> K) {
-    mine.extend(theirs);
-    mine.sort_by_cached_key(key);
-}
-
 /// A sum of which a part is unknown is unknown.
 pub(crate) fn sum(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     Some(mine?.saturating_add(theirs?))
@@ -37,7 +32,7 @@ pub(crate) fn add_to(mine: &mut u64, theirs: u64) {
 
 /// Two texts for people: one where they say the same.
 pub(super) fn texts(mine: &mut String, theirs: &str) {
-    if mine != theirs {
+    if mine != theirs && !mine.split("; ").any(|known| known == theirs) {
         let all: BTreeSet<&str> = [mine.as_str(), theirs]
             .into_iter()
             .flat_map(|text| text.split("; "))
@@ -146,7 +141,12 @@ impl Verification {
         for (kind, count) in other.by_kind {
             add_to(self.by_kind.entry(kind).or_default(), count);
         }
-        sorted(&mut self.first, other.first, |failure| {
+        self.first.extend(other.first);
+    }
+
+    /// Brings what was added into one order.
+    pub(super) fn settle(&mut self) {
+        self.first.sort_by_cached_key(|failure| {
             let what = (failure.kind.clone(), failure.detail.clone());
             (failure.file.clone(), failure.offset, what)
         });

@@ -53,31 +53,49 @@ impl Interval {
     }
 }
 
-/// Adds the series of another host, or other hosts. The longer of two lengths of an interval is that
-/// of the sum.
-pub(super) fn add(record: &mut Record, other: &Record) {
-    let every_ns = record.interval_ns.max(other.interval_ns);
-    let mut all = places(record, every_ns);
-    for (at, (interval, users)) in places(other, every_ns) {
-        match all.entry(at) {
-            Entry::Vacant(place) => {
-                place.insert((interval, users));
-            }
-            Entry::Occupied(mut place) => {
-                let (mine, mine_users) = place.get_mut();
-                mine.add_beside(&interval);
-                *mine_users = sum(*mine_users, users).or(*mine_users).or(users);
+/// What several hosts did by time.
+pub(super) struct SeriesOfAll {
+    interval_ns: u64,
+    places: Places,
+}
+
+impl SeriesOfAll {
+    /// The longest of all lengths of an interval is that of the sum.
+    pub(super) fn of(records: &[Record]) -> Self {
+        let lengths = records.iter().map(|record| record.interval_ns);
+        let interval_ns = lengths.max().unwrap_or_default();
+        let mut all = Places::new();
+        for record in records {
+            for (at, (interval, users)) in places(record, interval_ns) {
+                match all.entry(at) {
+                    Entry::Vacant(place) => {
+                        place.insert((interval, users));
+                    }
+                    Entry::Occupied(mut place) => {
+                        let (mine, mine_users) = place.get_mut();
+                        mine.add_beside(&interval);
+                        *mine_users = sum(*mine_users, users).or(*mine_users).or(users);
+                    }
+                }
             }
         }
+        Self {
+            interval_ns,
+            places: all,
+        }
     }
-    record.interval_ns = every_ns;
-    let all = all.into_values();
-    let (series, users): (Vec<Interval>, Vec<Option<u64>>) = all.unzip();
-    record.series = series;
-    if let Some(load) = &mut record.load {
-        let has_users = users.iter().any(Option::is_some);
-        let users = users.into_iter().filter(|_| has_users);
-        load.users = users.map(Option::unwrap_or_default).collect();
+
+    /// Makes it that of a record.
+    pub(super) fn tell(self, record: &mut Record) {
+        record.interval_ns = self.interval_ns;
+        let all = self.places.into_values();
+        let (series, users): (Vec<Interval>, Vec<Option<u64>>) = all.unzip();
+        record.series = series;
+        if let Some(load) = &mut record.load {
+            let has_users = users.iter().any(Option::is_some);
+            let users = users.into_iter().filter(|_| has_users);
+            load.users = users.map(Option::unwrap_or_default).collect();
+        }
     }
 }
 
