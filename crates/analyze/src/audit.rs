@@ -27,6 +27,8 @@ mod inline_completion;
 mod label_vs_pattern;
 mod latency_below_io;
 mod little_law;
+#[cfg(test)]
+mod liveness;
 mod medium_limit;
 mod memory_target;
 mod never_written;

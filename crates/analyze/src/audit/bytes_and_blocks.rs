@@ -20,7 +20,7 @@ operations of 4096 bytes are 409,604,096 bytes; a record with 409,604,095 has lo
 byte somewhere, and then no other number of it can be trusted either: the same fault may
 have lost an operation in ten.
 What to do: do not use the record, and report it as a bug with the record attached.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 const ADVICE: &str =

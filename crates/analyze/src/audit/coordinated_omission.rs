@@ -24,7 +24,7 @@ Who waits asks nothing. At 342 requests a second a stall of 343 ms is one sample
 117 requests would have been due; counted, they would have moved the p99.9.
 What to do: call such percentiles those of the service. For what clients see give a rate
 (--rate-iops): latency then counts from the intended start of each operation.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// A longest latency within this many medians is the tail of a queue, not a stall.

@@ -22,7 +22,7 @@ one of the two is of another test, another time or another definition. Until it 
 which, every ratio that uses either is open.
 What to do: take the figures from the raw output of the tool, and ask which of them is
 not what it is called.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// Published figures have two or three digits, and their time is rounded.

@@ -22,7 +22,7 @@ seems to show that depth does not help, when it was never tried.
 What to do: call the result by the depth that was reached. A smaller --reap-batch keeps
 the queue fuller; cached files and flushes complete inline and empty it, so use
 --direct.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 const LEAST_SHARE: f64 = 0.8;

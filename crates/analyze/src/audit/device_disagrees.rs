@@ -23,7 +23,7 @@ the device 32, a layer between them answered: a cache, a compressing file system
 in a sparse file. If the device saw more, another process used it, or a layer amplifies.
 What to do: for less, name the layer that you want to measure and measure it directly.
 For more, stop other work on the device, or report the amplification as the result.",
-    checks: &[Check::OfHost(check), Check::Together(of_sessions)],
+    checks: &[Check::OfHost(check), Check::OnHost(of_sessions)],
 };
 
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.9..=1.1;

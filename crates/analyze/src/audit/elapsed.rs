@@ -21,7 +21,7 @@ the rate mixes 6 s of two workers with 4 s of one: 20 % too low for two, 60 % to
 for one, and right for nothing.
 What to do: give each worker the same amount of work, or run all of them for a fixed
 --duration.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// Share of the measured time that a worker may be missing at either end, and that the window may

@@ -20,7 +20,7 @@ process was stopped or frozen, the machine suspended or paused (stops).
 At 1000 operations a second a stop of 3 s makes 3000 operations late, the p99 of a minute
 2.95 s, and the storage had no part in it. In a closed loop it is one very long operation.
 What to do: repeat the run undisturbed. Other rules leave such a time out.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// A longest latency within this many times the longest stop comes from it.

@@ -21,7 +21,7 @@ one after the other, none beside another. Throughput is that of depth 1, and the
 of the last includes waiting for 31 copies: 32 times 2 us looks like 64 us.
 What to do: measure cached access at --queue-depth 1, where it is honest, or use
 --direct on a target that completes asynchronously.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 const MOST_SHARE: f64 = 0.95;

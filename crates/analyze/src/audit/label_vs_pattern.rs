@@ -17,7 +17,7 @@ Sequential offsets are merged, prefetched and kept in caches: on a disk they are
 times as fast as random ones, on flash 2 to 5 times. \"4K Random Read\" with --rw=read is
 a sequential result under the name of the harder test.
 What to do: rename the result, or run the pattern that its name promises.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

@@ -22,7 +22,7 @@ of 0.43 us a second are 0.79 in flight at depth 1: a fifth of the time belongs t
 operation, so the latency leaves out part of it, or the rate is of another run.
 What to do: trust the rate rather than the latency, use the whole latency of a tool and
 not its completion part, and take both from one run.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 /// More than what operations across the edges of the measured time explain.

@@ -22,7 +22,7 @@ script's sleep. The target could have done ten times as much, so the rate says n
 about it, and two targets with the same sleep give the same rate.
 What to do: take the pauses out, or give a rate in an open loop; and do not call the
 latency of an idle target its latency under load.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::OfHost(check)],
 };
 
 const LEAST_SHARE: f64 = 0.2;

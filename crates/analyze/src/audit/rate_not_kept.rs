@@ -21,7 +21,7 @@ overloaded or the generator starved, and a fifth of the operations that would ha
 waited longest were never counted: the latency shown is too good exactly where it
 matters.
 What to do: ask for less, allow a greater --queue-depth, or call it an overload test.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 const TOLERANCE: f64 = 0.005;

@@ -5,6 +5,7 @@ use super::set::{Experiment, Located};
 use crate::{Finding, Severity};
 use record::Record;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A rule as its reader must know it, and what looks for it.
 pub struct Rule {
@@ -25,10 +26,15 @@ pub struct Rule {
 pub(super) enum Check {
     /// At each record alone, as a whole.
     Alone(fn(&Record) -> Vec<Finding>),
+    /// At each record as a whole and at what each of its hosts says: what is wrong on one of several
+    /// may be too little to show in the sum.
+    Each(fn(&Record) -> Vec<Finding>),
     /// At what each host of a record says, because it asks for something that is of one host.
     OfHost(fn(&Record) -> Vec<Finding>),
     /// At the records that may be compared.
     Together(fn(&Experiment<'_>) -> Vec<Located>),
+    /// At what one host says in all records that may be compared, host after host.
+    OnHost(fn(&Experiment<'_>) -> Vec<Located>),
 }
 
 impl Rule {
@@ -62,9 +68,31 @@ pub(super) fn alone(record: &Record) -> impl Iterator<Item = Finding> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
         Check::Alone(check) => check(record),
+        Check::Each(check) => of_whole_and_hosts(record, &hosts, *check),
         Check::OfHost(check) => of_hosts(&hosts, *check),
-        Check::Together(_) => Vec::new(),
+        Check::Together(_) | Check::OnHost(_) => Vec::new(),
     })
+}
+
+/// What is found in the whole, with the hosts that show it where not all of them do; else what is
+/// found on hosts.
+fn of_whole_and_hosts(
+    record: &Record,
+    hosts: &[Cow<'_, Record>],
+    check: fn(&Record) -> Vec<Finding>,
+) -> Vec<Finding> {
+    let mut whole = check(record);
+    if whole.is_empty() && hosts.len() > 1 {
+        return of_hosts(hosts, check);
+    }
+    let showing = hosts.iter().filter(|host| !check(host).is_empty());
+    let names: Vec<&str> = showing.map(|host| host.generator().called()).collect();
+    if !names.is_empty() && names.len() < hosts.len() {
+        let names = names.join(", ");
+        let told = whole.iter_mut();
+        told.for_each(|finding| finding.message += &format!("; of the hosts, {names} alone"));
+    }
+    whole
 }
 
 /// What is found on each of several hosts, said once where it is the same, with their names.
@@ -72,29 +100,74 @@ fn of_hosts(hosts: &[Cow<'_, Record>], check: fn(&Record) -> Vec<Finding>) -> Ve
     if let [only] = hosts {
         return check(only);
     }
-    let mut found: Vec<(Finding, Vec<&str>)> = Vec::new();
-    for host in hosts {
-        for finding in check(host) {
-            match found.iter_mut().find(|(known, _)| *known == finding) {
-                Some((_, names)) => names.push(host.generator().called()),
-                None => found.push((finding, vec![host.generator().called()])),
-            }
+    let found = hosts.iter().flat_map(|host| {
+        let found = check(host).into_iter();
+        found.map(|finding| (host.generator().called(), finding))
+    });
+    let told = said_once(found).into_iter();
+    told.map(|(names, finding)| on(&names, finding)).collect()
+}
+
+/// What is found on several hosts, each finding once, with their names.
+fn said_once<'h, F: PartialEq>(
+    found: impl Iterator<Item = (&'h str, F)>,
+) -> Vec<(Vec<&'h str>, F)> {
+    let mut out: Vec<(Vec<&str>, F)> = Vec::new();
+    for (host, finding) in found {
+        match out.iter_mut().find(|(_, known)| *known == finding) {
+            Some((names, _)) => names.push(host),
+            None => out.push((vec![host], finding)),
         }
     }
-    let told = found.into_iter().map(|(finding, names)| Finding {
-        message: format!("on {}: {}", names.join(", "), finding.message),
+    out
+}
+
+fn on(hosts: &[&str], finding: Finding) -> Finding {
+    Finding {
+        message: format!("on {}: {}", hosts.join(", "), finding.message),
         ..finding
-    });
-    told.collect()
+    }
 }
 
 /// What the rules find in records that may be compared.
 pub(super) fn together(experiment: &Experiment<'_>) -> impl Iterator<Item = Located> {
     let checks = RULES.iter().flat_map(|rule| rule.checks);
     checks.flat_map(move |check| match check {
-        Check::Alone(_) | Check::OfHost(_) => Vec::new(),
+        Check::Alone(_) | Check::Each(_) | Check::OfHost(_) => Vec::new(),
         Check::Together(check) => check(experiment),
+        Check::OnHost(check) => on_hosts(experiment, *check),
     })
+}
+
+/// What is found in the records of each host, where a record is of several.
+fn on_hosts(
+    experiment: &Experiment<'_>,
+    check: fn(&Experiment<'_>) -> Vec<Located>,
+) -> Vec<Located> {
+    let slots = experiment.slots.iter();
+    let parts: Vec<_> = slots
+        .map(|(index, record)| (*index, record.by_host()))
+        .collect();
+    if parts.iter().all(|(_, hosts)| hosts.len() == 1) {
+        return check(experiment);
+    }
+    let mut by_host: BTreeMap<&str, Vec<(usize, &Record)>> = BTreeMap::new();
+    for (index, hosts) in &parts {
+        for host in hosts {
+            let slots = by_host.entry(host.generator().called()).or_default();
+            slots.push((*index, host));
+        }
+    }
+    let found = by_host.into_iter().flat_map(|(host, slots)| {
+        let found = check(&experiment.of_slots(slots)).into_iter();
+        found.map(move |located| (host, located))
+    });
+    let told = said_once(found).into_iter();
+    told.map(|(names, located)| Located {
+        finding: on(&names, located.finding),
+        ..located
+    })
+    .collect()
 }
 
 /// Every rule.

@@ -100,7 +100,7 @@ pub fn audit(records: &[Record]) -> Vec<Located> {
 }
 
 impl<'a> Experiment<'a> {
-    fn all(records: &'a [Record]) -> Vec<Self> {
+    pub(super) fn all(records: &'a [Record]) -> Vec<Self> {
         let mut plans: BTreeMap<Option<&str>, Vec<Slot<'a>>> = BTreeMap::new();
         for slot in records.iter().enumerate() {
             plans.entry(plan(slot.1)).or_default().push(slot);
@@ -117,6 +117,17 @@ impl<'a> Experiment<'a> {
             }
         };
         plans.into_iter().map(split).collect()
+    }
+
+    /// The same experiment with these records in place of its slots, without what its sources
+    /// conclude.
+    pub(super) fn of_slots<'b>(&self, slots: Vec<Slot<'b>>) -> Experiment<'b> {
+        Experiment {
+            is_placed: self.is_placed,
+            slots,
+            claims: Vec::new(),
+            drift: OnceCell::new(),
+        }
     }
 
     /// What is wrong with a comparison is grave only where a plan says that there is one.

@@ -19,7 +19,7 @@ timing, though: two runs with one seed leave different files, and 4 workers that
 what they wrote would find each other's blocks.
 What to do: for comparable content use --file-distribution partitioned, for exclusion
 --lock-mode range; otherwise nothing.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

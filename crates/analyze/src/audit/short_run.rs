@@ -21,7 +21,7 @@ a buffer; 5 s show only the buffer.
 What to do: run for 30 s or longer, with --warmup, and look at the series for steps
 before quoting one rate.",
     checks: &[
-        Check::Alone(check),
+        Check::Each(check),
         Check::Together(super::set::short_slots::check),
     ],
 };

@@ -18,7 +18,7 @@ hash uploads may take 4 of 8 cores, and a server that needs 5 then seems to be s
 the client's appetite. The network is absent too: no interrupts, no limit, no latency.
 What to do: load the server from another machine. If it must be one, give each side CPUs
 of its own, and report how much the client used.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

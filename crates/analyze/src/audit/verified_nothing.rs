@@ -19,7 +19,7 @@ down proves that writes were accepted, not that anything can be read back: 100.0
 success of nothing.
 What to do: read the same target again with the same --seed and --verify-pattern:
 --read-percent 100 --verify --run-until-complete.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

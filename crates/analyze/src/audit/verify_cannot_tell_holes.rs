@@ -21,7 +21,7 @@ offset and generation fails on the first block that was lost, moved or is old: 1
 reads, it is a warning.
 What to do: use --verify-pattern header, which tells lost, moved and stale blocks apart,
 or random.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Each(check)],
 };
 
 pub(super) fn check(record: &Record) -> Vec<Finding> {

@@ -22,7 +22,7 @@ are called different in 58 % of experiments of 30 blocks. Lead-ins do: what runs
 before a slot is then its own arm.
 What to do: give a longer --lead-in; reset and drain between slots: delete the data, sync,
 wait until nothing is dirty and the device is idle. Then repeat the experiment.",
-    checks: &[Check::Together(check)],
+    checks: &[Check::Together(check), Check::OnHost(undrained)],
 };
 
 /// Of the predecessor test.
@@ -31,12 +31,9 @@ const ALPHA: f64 = 0.01;
 const MOST_DIRTY: u64 = 64 << 20;
 
 pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
-    let carried =
-        super::drift::measured(experiment).and_then(|(drift, _)| carried(experiment, &drift));
-    [carried, undrained(experiment)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let drift = super::drift::measured(experiment);
+    let carried = drift.and_then(|(drift, _)| carried(experiment, &drift));
+    carried.into_iter().collect()
 }
 
 fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
@@ -53,7 +50,7 @@ fn carried(experiment: &Experiment<'_>, drift: &Drift) -> Option<Located> {
 }
 
 /// Slots that began while the writes of the one before were still in memory.
-fn undrained(experiment: &Experiment<'_>) -> Option<Located> {
+pub(super) fn undrained(experiment: &Experiment<'_>) -> Vec<Located> {
     let mut slots: Vec<(u32, &Record)> = experiment
         .slots
         .iter()
@@ -77,14 +74,15 @@ fn undrained(experiment: &Experiment<'_>) -> Option<Located> {
         })
         .collect();
     let middle = median(left.iter().map(|bytes| *bytes as f64).collect());
-    (!left.is_empty()).then(|| {
-        let shown = Bytes(units::lossless::f64_to_u64_saturating(middle));
-        let message = format!(
-            "{} of {} slots began with about {shown} of the slot before still to be written",
-            left.len(),
-            slots.len()
-        );
-        let advice = "end each slot with a flush, or wait until nothing is dirty before the next";
-        RULE.about(None, Severity::Warning, message, advice)
-    })
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let shown = Bytes(units::lossless::f64_to_u64_saturating(middle));
+    let message = format!(
+        "{} of {} slots began with about {shown} of the slot before still to be written",
+        left.len(),
+        slots.len()
+    );
+    let advice = "end each slot with a flush, or wait until nothing is dirty before the next";
+    vec![RULE.about(None, Severity::Warning, message, advice)]
 }

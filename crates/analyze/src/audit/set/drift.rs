@@ -191,13 +191,13 @@ mod tests {
             record.generator_mut().machine.dirty_after_bytes = Some(500 << 20);
         });
         assert_eq!(
-            run_on(carry_over::check, &records),
+            run_on(carry_over::undrained, &records),
             [],
             "what was written was drained"
         );
         records[3].generator_mut().machine.dirty_before_bytes = Some(300 << 20);
         assert_eq!(
-            only(&run_on(carry_over::check, &records)),
+            only(&run_on(carry_over::undrained, &records)),
             "1 of 12 slots began with about 290 MiB of the slot before still to be written"
         );
     }

@@ -25,7 +25,7 @@ What to do: measure the same block size with --direct and compare with the devic
 counters before quoting it.",
     checks: &[
         Check::Together(check),
-        Check::Alone(super::super::medium_limit::check),
+        Check::OfHost(super::super::medium_limit::check),
     ],
 };
 

@@ -30,7 +30,7 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     let versions: BTreeSet<String> = experiment
         .slots
         .iter()
-        .filter_map(|(_, record)| instrument(record))
+        .flat_map(|(_, record)| instruments(record))
         .collect();
     if experiment.is_placed && versions.len() > 1 {
         let message = format!("the experiment was measured with {}", list(&versions));
@@ -83,19 +83,23 @@ fn version(record: &Record) -> Option<String> {
     ))
 }
 
-fn instrument(record: &Record) -> Option<String> {
-    match &record.source {
-        Some(source) => Some(format!("{} {}", source.tool, source.version.as_ref()?)),
-        None => {
-            let fathom = &record.generator().environment.fathom;
-            let commit = fathom
-                .commit
-                .as_deref()
-                .map(|commit| format!(" ({commit})"))
-                .unwrap_or_default();
-            (!fathom.version.is_empty()).then(|| format!("fathom {}{commit}", fathom.version))
-        }
+/// The tool that measured, in each version that one of its hosts had.
+fn instruments(record: &Record) -> Vec<String> {
+    if let Some(source) = &record.source {
+        let version = source.version.iter();
+        return version
+            .map(|version| format!("{} {version}", source.tool))
+            .collect();
     }
+    let of_hosts = record.environments().map(|environment| &environment.fathom);
+    let known = of_hosts.filter(|fathom| !fathom.version.is_empty());
+    known
+        .map(|fathom| {
+            let commit = fathom.commit.iter();
+            let commit: String = commit.map(|commit| format!(" ({commit})")).collect();
+            format!("fathom {}{commit}", fathom.version)
+        })
+        .collect()
 }
 
 fn list(texts: &BTreeSet<String>) -> String {
