@@ -1,6 +1,6 @@
 //! Linux native asynchronous I/O through its raw system calls.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot};
+use crate::{Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -32,6 +32,12 @@ impl LibaioEngine {
             batch: Vec::with_capacity(slots),
             events: vec![sys::aio::AioEvent::default(); slots],
         })
+    }
+}
+
+impl OpenEngine for LibaioEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        Self::new(setup.files, setup.depth, setup.block)
     }
 }
 

@@ -5,7 +5,9 @@
 //! SIGBUS. The handler puts an anonymous page in its place and marks the thread; the operation then
 //! completes with EIO instead of killing the process.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over};
+use crate::{
+    Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot, hand_over,
+};
 use std::fs::File;
 use sys::MapAdvice;
 
@@ -50,6 +52,14 @@ impl MmapEngine {
             arena: Arena::new(depth, block)?,
             ready: Vec::with_capacity(depth as usize),
         })
+    }
+}
+
+impl OpenEngine for MmapEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        let EngineSetup { depth, block, .. } = setup;
+        let (bytes, advice) = (&setup.file_bytes, &setup.advice);
+        Self::new(setup.files, bytes, setup.writes, advice, depth, block)
     }
 }
 

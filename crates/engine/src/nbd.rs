@@ -15,7 +15,7 @@ mod url;
 pub use protocol::{BlockSizes, NbdFault};
 pub use url::NbdUrl;
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot};
+use crate::{Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot};
 use exchange::{Broken, Outstanding, Receiver, Sender, Supply};
 use handshake::{Disagreement, Export, negotiate};
 use protocol::Command;
@@ -276,6 +276,17 @@ fn patient(error: io::Error) -> io::Error {
         io::Error::new(kind, "the server hung up during the negotiation")
     } else {
         error
+    }
+}
+
+impl OpenEngine for NbdEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        let url = NbdUrl::parse(&setup.target)?;
+        let engine = Self::connect(&url, setup.depth, setup.block)?;
+        match setup.stable_writes {
+            true => engine.with_stable_writes(),
+            false => Ok(engine),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! No I/O: every request is complete at once. What remains is the generator's own cost.
 
-use crate::{Arena, Completion, Engine, EngineError, Request, Slot, hand_over};
+use crate::{
+    Arena, Completion, Engine, EngineError, EngineSetup, OpenEngine, Request, Slot, hand_over,
+};
 
 pub struct NullEngine {
     arena: Arena,
@@ -17,6 +19,12 @@ impl NullEngine {
             arena: Arena::new(depth, block)?,
             ready: Vec::with_capacity(depth as usize),
         })
+    }
+}
+
+impl OpenEngine for NullEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        Self::new(setup.depth, setup.block)
     }
 }
 

@@ -1,6 +1,8 @@
 //! One blocking syscall an operation.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot, hand_over};
+use crate::{
+    Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot, hand_over,
+};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
@@ -21,6 +23,12 @@ impl SyncEngine {
             files,
             ready: Vec::with_capacity(depth as usize),
         })
+    }
+}
+
+impl OpenEngine for SyncEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        Self::new(setup.files, setup.depth, setup.block)
     }
 }
 

@@ -1,6 +1,6 @@
 //! io_uring: one `io_uring_enter` submits a batch and waits for completions.
 
-use crate::{Arena, Completion, Engine, EngineError, Op, Request, Slot};
+use crate::{Arena, Completion, Engine, EngineError, EngineSetup, Op, OpenEngine, Request, Slot};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
@@ -84,12 +84,6 @@ impl UringEngine {
             pending: 0,
             features,
         })
-    }
-
-    /// The set-up flags that this kernel took.
-    #[must_use]
-    pub fn features(&self) -> &'static str {
-        self.features
     }
 
     fn entry(&self, request: &Request) -> Entry {
@@ -216,6 +210,17 @@ fn build(depth: u32, polling: Polling) -> Result<(IoUring, &'static str), Engine
         source,
         hint: CONTAINER_HINT,
     })
+}
+
+impl OpenEngine for UringEngine {
+    fn open(setup: EngineSetup) -> Result<Self, EngineError> {
+        Self::new(setup.files, setup.depth, setup.block, setup.ring)
+    }
+
+    /// The set-up flags that this kernel took.
+    fn features(&self) -> Option<String> {
+        Some(self.features.to_owned())
+    }
 }
 
 impl Engine for UringEngine {

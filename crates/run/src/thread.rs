@@ -5,13 +5,12 @@ use crate::content::Content;
 use crate::error::RunError;
 use crate::locks::Locks;
 use crate::prepare::{open_for_run, use_of};
-use crate::resolve::{WorkerPlacement, nbd_url};
+use crate::resolve::WorkerPlacement;
 use crate::setup::{GroupFile, Shared};
 use crate::tally::Tally;
 use crate::worker::{Batching, StopRule, Tick, WorkerPlan, work};
 use engine::{
-    Engine, EngineError, LibaioEngine, MetaEngine, MmapEngine, NbdEngine, NullEngine, RingOptions,
-    SimEngine, SimModel, SyncEngine, UringEngine,
+    Engine, EngineError, EngineSetup, MetaEngine, OpenEngine as _, RingOptions, SimEngine, SimModel,
 };
 use host::Machine;
 use record::{Histogram, Interval};
@@ -20,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 use sys::Usage;
 use sys::{Clock, MachineClock, MapAdvice, VirtualClock};
-use workload::{DataPattern, EngineName, EngineTarget, LockMode, Madvise};
+use workload::{DataPattern, EngineFeature, EngineName, EngineTarget, LockMode, Madvise};
 
 /// How a worker fared.
 #[derive(Debug, Default)]
@@ -53,6 +52,22 @@ pub(crate) struct WorkerTask {
     pub(crate) interval_ns: u64,
 }
 
+/// Measures on the engine of the workload, as the table of engines has it.
+macro_rules! on_engine {
+    ({ $task:ident $setup:ident $ready:ident }
+        $($(#[$about:meta])* $name:ident = $word:literal $($engine:ident)?: $target:ident $features:tt $fio:tt;)+) => {
+        match $task.shared.workload.engine {
+            $(EngineName::$name => on_engine!(@one $task $setup $ready $($engine)?),)+
+        }
+    };
+    (@one $task:ident $setup:ident $ready:ident $engine:ident) => {
+        $task.measure(engine::$engine::open($setup)?, |engine| engine.features(), $ready)
+    };
+    (@one $task:ident $setup:ident $ready:ident) => {
+        Err(RunError::Unsuitable("the engine was not decided".into()))
+    };
+}
+
 impl WorkerTask {
     /// Runs to the end; calls `ready` when set up and waits in it for the gate.
     ///
@@ -67,57 +82,48 @@ impl WorkerTask {
             let (paths, _) = self.shared.names(self.index);
             return self.measure(
                 MetaEngine::new(paths, workload.files.size.map_or(0, |size| size.0))?,
-                None,
+                |_| None,
                 ready,
             );
         }
-        let (files, bytes) = self.open_files()?;
-        match workload.engine {
-            EngineName::Auto => Err(RunError::Unsuitable("the engine was not decided".into())),
-            EngineName::Nbd => {
-                let engine = NbdEngine::connect(&nbd_url(workload)?, depth, block)?;
-                let engine = if workload.durability.open.dsync {
-                    engine.with_stable_writes()?
-                } else {
-                    engine
-                };
-                self.measure(engine, None, ready)
-            }
-            EngineName::Sync => self.measure(SyncEngine::new(files, depth, block)?, None, ready),
-            EngineName::Libaio => {
-                self.measure(LibaioEngine::new(files, depth, block)?, None, ready)
-            }
-            EngineName::Null => self.measure(NullEngine::new(depth, block)?, None, ready),
-            EngineName::IoUring => {
-                let ring = &workload.ring;
-                let polling = engine::Polling {
+        let setup = self.engine_setup(depth, block)?;
+        if workload.engine.has(EngineFeature::VirtualTime) {
+            return self.simulate(depth, block, ready);
+        }
+        workload::engines!(on_engine { self setup ready })
+    }
+
+    /// What its engine begins with.
+    fn engine_setup(&self, depth: u32, block: usize) -> Result<EngineSetup, RunError> {
+        let workload = &self.shared.workload;
+        let (files, file_bytes) = self.open_files()?;
+        let ring = &workload.ring;
+        let target = workload
+            .targets
+            .first()
+            .map(|target| target.to_string_lossy());
+        Ok(EngineSetup {
+            files,
+            file_bytes,
+            depth,
+            block,
+            writes: use_of(workload).writes,
+            stable_writes: workload.durability.open.dsync,
+            target: target.unwrap_or_default().into_owned(),
+            ring: RingOptions {
+                fixed_buffers: ring.fixed.buffers == Some(true),
+                fixed_files: ring.fixed.files == Some(true),
+                polling: engine::Polling {
                     submission: ring.sqpoll,
                     device: ring.iopoll,
-                };
-                let options = RingOptions {
-                    fixed_buffers: ring.fixed.buffers == Some(true),
-                    fixed_files: ring.fixed.files == Some(true),
-                    polling,
-                };
-                let engine = UringEngine::new(files, depth, block, options)?;
-                let features = engine.features().to_owned();
-                self.measure(engine, Some(features), ready)
-            }
-            EngineName::Mmap => {
-                let advice: Vec<MapAdvice> = workload
-                    .madvise
-                    .iter()
-                    .map(|word| map_advice(*word))
-                    .collect();
-                let writable = use_of(workload).writes;
-                self.measure(
-                    MmapEngine::new(files, &bytes, writable, &advice, depth, block)?,
-                    None,
-                    ready,
-                )
-            }
-            EngineName::Sim => self.simulate(depth, block, ready),
-        }
+                },
+            },
+            advice: workload
+                .madvise
+                .iter()
+                .map(|word| map_advice(*word))
+                .collect(),
+        })
     }
 
     /// CPU, memory and timer of this thread, before it touches its buffers.
@@ -178,7 +184,7 @@ impl WorkerTask {
     fn measure<E: Engine>(
         &self,
         mut engine: E,
-        features: Option<String>,
+        features: impl FnOnce(&E) -> Option<String>,
         ready: impl FnOnce() -> Gate,
     ) -> Result<WorkerReport, RunError> {
         self.fill_buffers(&mut engine)?;
@@ -188,7 +194,7 @@ impl WorkerTask {
             return Ok(WorkerReport::default());
         };
         let mut report = WorkerReport {
-            features,
+            features: features(&engine),
             ..WorkerReport::default()
         };
         let mut plan = self.plan(start, content, locks, None);

@@ -1,7 +1,6 @@
 //! Engines: a row each, with all that other parts ask of one.
 //!
-//! A new engine is a row here, its implementation in crate `engine`, and the line of
-//! `run::thread` that makes it.
+//! A new engine is a row here and its implementation in crate `engine`, listed there.
 
 use crate::SpecError;
 use crate::workload::words;
@@ -30,8 +29,31 @@ pub enum EngineFeature {
     VirtualTime,
 }
 
+/// Gives the table to another macro, with what that wants besides. In a row stand the name here
+/// and as a word, what implements it in crate `engine` where a worker opens it by its setup alone,
+/// what it works on, what it has, and its names in fio.
+#[macro_export]
 macro_rules! engines {
-    ($($(#[$about:meta])* $name:ident = $word:literal: $target:ident [$($feature:ident),*] [$($fio:literal),*];)+) => {
+    ($to:ident $given:tt) => {
+        $to! {
+            $given
+            /// `sync` at depth 1, `io_uring` beyond.
+            Auto = "auto": Files [Depth] ["posixaio"];
+            Sync = "sync" SyncEngine: Files [] ["psync", "sync", "vsync", "pvsync", "pvsync2"];
+            IoUring = "io_uring" UringEngine: Files [Depth, Ring] ["io_uring"];
+            Libaio = "libaio" LibaioEngine: Files [Depth] ["libaio"];
+            Mmap = "mmap" MmapEngine: Files [Mapping] ["mmap"];
+            /// No I/O at all: the generator's own ceiling.
+            Null = "null" NullEngine: Nothing [Depth] ["null"];
+            /// A modelled device under a virtual clock.
+            Sim = "sim": Nothing [Depth, VirtualTime] [];
+            Nbd = "nbd" NbdEngine: Server [Depth] [];
+        }
+    };
+}
+
+macro_rules! names {
+    ({} $($(#[$about:meta])* $name:ident = $word:literal $($engine:ident)?: $target:ident [$($feature:ident),*] [$($fio:literal),*];)+) => {
         words!(
             /// How operations reach the target.
             EngineName { $($(#[$about])* $name = $word),+ }
@@ -62,19 +84,7 @@ macro_rules! engines {
     };
 }
 
-engines! {
-    /// `sync` at depth 1, `io_uring` beyond.
-    Auto = "auto": Files [Depth] ["posixaio"];
-    Sync = "sync": Files [] ["psync", "sync", "vsync", "pvsync", "pvsync2"];
-    IoUring = "io_uring": Files [Depth, Ring] ["io_uring"];
-    Libaio = "libaio": Files [Depth] ["libaio"];
-    Mmap = "mmap": Files [Mapping] ["mmap"];
-    /// No I/O at all: the generator's own ceiling.
-    Null = "null": Nothing [Depth] ["null"];
-    /// A modelled device under a virtual clock.
-    Sim = "sim": Nothing [Depth, VirtualTime] [];
-    Nbd = "nbd": Server [Depth] [];
-}
+engines!(names {});
 
 impl EngineName {
     /// Whether it has this.
