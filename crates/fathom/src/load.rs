@@ -29,8 +29,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(code) = options::shown(matches)? {
         return Ok(code);
     }
-    let mut plan = options::plan(matches).map_err(usage)?;
-    let search = knee::asked(matches)?;
+    let asked = options::asked(matches).map_err(usage)?;
+    let search = knee::search(&asked)?;
+    let scenario = matches.get_one::<String>("scenario").map(String::as_str);
+    let mut plan = options::plan(scenario, asked).map_err(usage)?;
     if let Some(search) = &search {
         plan = search.first_step(plan);
     }
@@ -98,7 +100,7 @@ impl Load<'_> {
     fn rows(&self, plan: LoadPlan) -> [Row; 1] {
         let task = LoadTask {
             plan,
-            asked: options::asked(self.matches),
+            asked: options::shown_as_asked(self.matches),
         };
         [Row {
             name: task.plan.scenario.name.clone(),

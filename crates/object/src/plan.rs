@@ -2,13 +2,13 @@
 
 use crate::LoadError;
 use crate::connection::{HttpVersion, Trust};
+use crate::options::LOAD_OPTIONS;
 use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
 use crate::target::LoadTarget;
 use crate::verbs::{Call, Services};
 use record::{Measurable, NeverMeasured};
 use std::collections::BTreeMap;
-use units::Nanos;
 
 /// What to run, against what, and how.
 #[derive(Clone, Debug)]
@@ -210,26 +210,15 @@ impl LoadPlan {
     #[must_use]
     pub fn effective(&self) -> BTreeMap<String, String> {
         let mut out = self.scenario.described();
+        let options = LOAD_OPTIONS.iter();
+        out.extend(options.filter_map(|option| Some((option.name.to_owned(), option.show(self)?))));
         let mut set = |key: &str, text: String| drop(out.insert(key.to_owned(), text));
         set("engine", "http".into());
-        set("target", self.target.text().to_owned());
-        match self.version {
-            HttpVersion::One => set("protocol", "HTTP/1.1".into()),
-            HttpVersion::Two { connections } => {
-                set("protocol", "HTTP/2".into());
-                set("http2-connections", connections.to_string());
-            }
-        }
-        set("threads", self.effective_threads().to_string());
-        set("timeout", Nanos(self.timeout_ns).exact());
-        set("retries", self.retries.to_string());
-        set("new-connections", self.new_connections.to_string());
-        set("seed", self.seed.to_string());
-        set("warmup", Nanos(self.warmup_ns).exact());
-        set("keep", self.keep.to_string());
-        if let Some(iterations) = self.iterations {
-            set("iterations", iterations.to_string());
-        }
+        let protocol = match self.version {
+            HttpVersion::One => "HTTP/1.1",
+            HttpVersion::Two { .. } => "HTTP/2",
+        };
+        set("protocol", protocol.into());
         if let Some(credentials) = &self.credentials {
             set("region", credentials.region.clone());
         }
@@ -435,6 +424,25 @@ mod tests {
             !text.contains("hidden") && !text.contains("AKIAX"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_description_says_all_of_the_mixed_scenario() {
+        let described = plan("mixed", "s3://bucket@http://h:1").effective();
+        for (key, text) in [
+            ("users", "100"),
+            (
+                "stages",
+                "25, 25 in 30s, 100 in 10s, 100 in 30s, 25 in 10s, 0 in 30s",
+            ),
+            ("mix", "put 40, get 50, list 7, delete 3"),
+            ("get.from", "own (last 50) 70, seed 30"),
+            ("put.sleep", "500ms"),
+            ("seeds", "20 x 10k weight 1"),
+            ("payload", "signed"),
+        ] {
+            assert_eq!(described.get(key).map(String::as_str), Some(text), "{key}");
+        }
     }
 
     #[test]

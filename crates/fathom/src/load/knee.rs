@@ -1,13 +1,12 @@
 //! `--find-knee`: the highest arrival rate at which a threshold holds, and the curve that leads
 //! there.
 
-use super::{Load, options, usage};
+use super::Load;
 use crate::exit::Usage;
 use anyhow::Result;
-use clap::ArgMatches;
 use conduct::Conductor;
 use lab::{KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
-use object::{LoadPlan, Spacing};
+use object::{AskedLoad, LoadPlan, Spacing};
 use record::Record;
 
 const PRECISION: f64 = 0.05;
@@ -20,40 +19,39 @@ pub(super) struct Search {
 }
 
 /// The search that was asked for.
-pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
-    let Some(text) = matches.get_one::<String>("find-knee") else {
-        for name in ["step-duration", "most-rate"] {
-            if matches.get_one::<String>(name).is_some() {
+pub(super) fn search(asked: &AskedLoad) -> Result<Option<Search>> {
+    let (knee, changes) = (&asked.knee, &asked.changes);
+    let Some(threshold) = knee.threshold.clone() else {
+        for (name, is_given) in [
+            ("step-duration", knee.step_ns.is_some()),
+            ("most-rate", knee.most.is_some()),
+        ] {
+            if is_given {
                 return Err(Usage(format!("--{name} belongs to --find-knee")).into());
             }
         }
         return Ok(None);
     };
-    for name in ["duration", "stages", "scale"] {
-        if matches.get_one::<String>(name).is_some() {
+    for (name, is_given) in [
+        ("duration", changes.duration_ns.is_some()),
+        ("stages", changes.stages.is_some()),
+        ("scale", changes.scale.is_some()),
+    ] {
+        if is_given {
             return Err(Usage(format!(
                 "--find-knee has steps of --step-duration, so --{name} cannot be given with it"
             ))
             .into());
         }
     }
-    let threshold = object::threshold(text).map_err(usage)?;
-    let first = options::rate(matches, "rate")
-        .map_err(usage)?
-        .unwrap_or(100.0);
-    let most = options::rate(matches, "most-rate")
-        .map_err(usage)?
-        .unwrap_or(1e6);
-    let step_ns = options::time(matches, "step-duration")
-        .map_err(usage)?
-        .unwrap_or(10_000_000_000);
+    let (first, most) = (changes.rate.unwrap_or(100.0), knee.most.unwrap_or(1e6));
+    let step_ns = knee.step_ns.unwrap_or(10_000_000_000);
     if !(first > 0.0 && most >= first && most <= 1e7) || step_ns == 0 {
         return Err(Usage(
             "--find-knee: rates are above 0 and at most 10M/s, --most-rate is not below --rate, and a step has a length".into(),
         )
         .into());
     }
-    let spacing = options::spacing(matches).map_err(usage)?;
     Ok(Some(Search {
         limit: LimitSearch {
             threshold,
@@ -61,7 +59,7 @@ pub(super) fn asked(matches: &ArgMatches) -> Result<Option<Search>> {
             rates: KneeSearch::new(first, most, PRECISION),
         },
         first,
-        spacing,
+        spacing: changes.spacing,
     }))
 }
 

@@ -3,86 +3,66 @@
 use super::{Arrivals, KeyChoice, ObjectSet, PayloadMode, Scenario, UserStep};
 use crate::ramp::Ramp;
 use std::collections::BTreeMap;
-use units::{Bytes, Nanos, Rate};
+use units::{Bytes, Nanos};
 
 impl Scenario {
-    /// Everything that decides what is done, by names that are flags where there is one.
-    #[expect(
-        clippy::too_many_lines,
-        reason = "to be divided when it is changed next"
-    )]
+    /// Everything that decides what is done and is no option of a load, by its name.
     pub(crate) fn described(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();
         let mut set = |key: &str, text: String| drop(out.insert(key.to_owned(), text));
         set("scenario", self.name.clone());
-        set("duration", Nanos(self.course().total_ns()).exact());
-        match &self.arrivals {
-            Arrivals::Closed { users } => {
-                set("users", self.most_users().to_string());
-                set("stages", stages(users, |value| value.to_string()));
-            }
-            Arrivals::Open {
-                rate,
-                spacing,
-                connections,
-            } => {
-                set("connections", connections.to_string());
-                set("rate", Rate(rate.mean()).to_string());
-                set("stages", stages(rate, |value| format!("{value}/s")));
-                set("arrival", spacing.word().into());
-            }
+        if let Arrivals::Open { connections, .. } = &self.arrivals {
+            set("connections", connections.to_string());
         }
-        set(
-            "mix",
-            self.steps
-                .iter()
-                .map(|step| format!("{} {}", step.kind.word(), step.weight))
-                .collect::<Vec<_>>()
-                .join(", "),
-        );
+        let mix = self.steps.iter();
+        let mix = mix.map(|step| format!("{} {}", step.kind.word(), step.weight));
+        set("mix", mix.collect::<Vec<_>>().join(", "));
         for step in &self.steps {
             describe(step, &mut set);
         }
-        if !self.seeds.is_empty() {
-            let seed = |seed: &super::Seed| {
-                format!(
-                    "{} x {} weight {}",
-                    seed.count,
-                    Bytes(seed.size).exact(),
-                    seed.weight
-                )
-            };
-            set(
-                "seeds",
-                self.seeds.iter().map(seed).collect::<Vec<_>>().join(", "),
-            );
-        }
-        set(
-            "keys",
-            match self.keys {
-                KeyChoice::Uniform => "uniform".into(),
-                KeyChoice::Zipf(theta) => format!("zipf:{theta}"),
-            },
-        );
         set("prefixes", self.prefixes.to_string());
-        set(
-            "payload",
-            match self.payload {
-                PayloadMode::Signed => "signed".into(),
-                PayloadMode::Unsigned => "unsigned".into(),
-            },
-        );
-        set("data", self.data.word().into());
-        set("verify", self.verify.to_string());
-        set(
-            "thresholds",
-            self.thresholds
-                .iter()
-                .map(|threshold| threshold.text().to_owned())
-                .collect::<Vec<_>>()
-                .join(", "),
-        );
+        let thresholds = self.thresholds.iter();
+        let thresholds = thresholds.map(|threshold| threshold.text().to_owned());
+        set("thresholds", thresholds.collect::<Vec<_>>().join(", "));
         out
+    }
+
+    /// The course of users, or of arrivals a second.
+    pub(crate) fn stages_text(&self) -> String {
+        match &self.arrivals {
+            Arrivals::Closed { users } => stages(users, |value| value.to_string()),
+            Arrivals::Open { rate, .. } => stages(rate, |value| format!("{value}/s")),
+        }
+    }
+
+    /// What is made before; `None`: nothing.
+    pub(crate) fn seeds_text(&self) -> Option<String> {
+        let seed = |seed: &super::Seed| {
+            let size = Bytes(seed.size).exact();
+            format!("{} x {size} weight {}", seed.count, seed.weight)
+        };
+        let seeds: Vec<String> = self.seeds.iter().map(seed).collect();
+        (!seeds.is_empty()).then(|| seeds.join(", "))
+    }
+}
+
+impl KeyChoice {
+    /// The text that is read as this.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Uniform => "uniform".into(),
+            Self::Zipf(theta) => format!("zipf:{theta}"),
+        }
+    }
+}
+
+impl PayloadMode {
+    /// The word in scenarios, flags and records.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Signed => "signed",
+            Self::Unsigned => "unsigned",
+        }
     }
 }
 
@@ -146,31 +126,5 @@ fn describe(step: &UserStep, set: &mut impl FnMut(&str, String)) {
             &format!("{word}.then"),
             step.then.iter().map(follow).collect::<Vec<_>>().join(", "),
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_description_says_all_of_the_mixed_scenario() {
-        let text: Vec<String> = Scenario::preset("mixed")
-            .unwrap()
-            .described()
-            .into_iter()
-            .map(|(key, text)| format!("{key} = {text}"))
-            .collect();
-        for line in [
-            "users = 100",
-            "stages = 25, 25 in 30s, 100 in 10s, 100 in 30s, 25 in 10s, 0 in 30s",
-            "mix = put 40, get 50, list 7, delete 3",
-            "get.from = own (last 50) 70, seed 30",
-            "put.sleep = 500ms",
-            "seeds = 20 x 10k weight 1",
-            "payload = signed",
-        ] {
-            assert!(text.iter().any(|have| have == line), "{line}\n{text:#?}");
-        }
     }
 }
