@@ -1,8 +1,8 @@
 //! Rules over several records: what they say together that none says alone.
 
-use crate::figures::{Figures, figures};
 use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
+use levels::{level, median, typical};
 use record::Record;
 use stats::Drift;
 use std::cell::OnceCell;
@@ -27,6 +27,7 @@ pub(super) mod environment_unrecorded;
 pub(super) mod faster_than_medium;
 pub(super) mod first_block_cold;
 pub(super) mod latency_at_unequal_load;
+mod levels;
 pub(super) mod many_comparisons;
 pub(super) mod no_repetition;
 pub(super) mod one_sided;
@@ -254,43 +255,6 @@ fn cells<'a>(slots: &[Slot<'a>]) -> Vec<Vec<Slot<'a>>> {
 fn is_baseline(arm: &str) -> bool {
     let arm = arm.to_ascii_lowercase();
     arm == "base" || arm.starts_with("baseline")
-}
-
-/// The result of a record, by what it counts: operations a second, else bytes a second.
-fn level(record: &Record) -> Option<(&'static str, f64)> {
-    let sum = |figure: fn(&Figures<'_>) -> Option<f64>| {
-        let values: Vec<f64> = figures(record)
-            .filter(|f| !f.kind.starts_with("iteration"))
-            .filter_map(|f| figure(&f))
-            .collect();
-        Some(values.iter().sum()).filter(|sum: &f64| !values.is_empty() && *sum > 0.0)
-    };
-    let operations = sum(|f| f.per_second()).map(|rate| ("operations", rate));
-    operations.or_else(|| sum(|f| f.bytes_per_second()).map(|rate| ("bytes", rate)))
-}
-
-/// The middle result of slots that count the same.
-fn typical(slots: &[Slot<'_>]) -> Option<(&'static str, f64)> {
-    let levels: Vec<(&'static str, f64)> = slots
-        .iter()
-        .filter_map(|(_, record)| level(record))
-        .collect();
-    let unit = levels.first()?.0;
-    levels
-        .iter()
-        .all(|(other, _)| *other == unit)
-        .then(|| (unit, median(levels.iter().map(|(_, rate)| *rate).collect())))
-}
-
-/// The middle value; the mean of two; not a number for nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        n if n.is_multiple_of(2) => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
-    }
 }
 
 /// `ln(arm / base)` of each block that has both.
