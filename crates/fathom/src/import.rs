@@ -113,26 +113,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("repeats") {
         import::declare_repetitions(&mut records);
     }
-    match matches.get_one::<PathBuf>("records") {
-        Some(file) => {
-            let inputs = matches
-                .get_many::<PathBuf>("file")
-                .into_iter()
-                .flatten()
-                .map(PathBuf::as_path);
-            written::check_is_no_input(file, inputs, "one of the files that are imported")?;
-            let store = RecordFile::checked(
-                OutputFile::new(file, RECORDS).forced(matches.get_flag("force")),
-            )?;
-            records.iter().try_for_each(|record| store.append(record))?;
-        }
-        None => tell(
-            &records
-                .iter()
-                .map(serde_json::to_string)
-                .collect::<Result<Vec<_>, _>>()?
-                .join("\n"),
-        )?,
-    }
+    keep(matches, &records)?;
     Ok(0)
+}
+
+/// Appends records that were made of files to the file of `--records`, or prints them.
+pub(crate) fn keep(matches: &ArgMatches, records: &[Record]) -> Result<()> {
+    let Some(file) = matches.get_one::<PathBuf>("records") else {
+        let lines = records.iter().map(serde_json::to_string);
+        return tell(&lines.collect::<Result<Vec<_>, _>>()?.join("\n"));
+    };
+    let inputs = matches.get_many::<PathBuf>("file").into_iter().flatten();
+    let what = "one of the files that are read";
+    written::check_is_no_input(file, inputs.map(PathBuf::as_path), what)?;
+    let output = OutputFile::new(file, RECORDS).forced(matches.get_flag("force"));
+    let store = RecordFile::checked(output)?;
+    records.iter().try_for_each(|record| store.append(record))
 }

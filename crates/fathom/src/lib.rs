@@ -19,6 +19,7 @@ mod metric;
 mod metrics;
 mod output;
 mod profile;
+mod quote;
 mod records;
 mod report;
 mod run;
@@ -79,6 +80,7 @@ fn command() -> Command {
         .subcommand(compare::command())
         .subcommand(lab::command())
         .subcommand(import::command())
+        .subcommand(quote::command())
         .subcommand(export::command())
         .subcommand(report::command())
         .subcommand(audit::command())
@@ -97,6 +99,7 @@ fn dispatch(matches: &clap::ArgMatches) -> anyhow::Result<i32> {
         Some(("compare", matches)) => compare::run(matches),
         Some(("lab", matches)) => lab::run(matches),
         Some(("import", matches)) => import::run(matches),
+        Some(("quote", matches)) => quote::run(matches),
         Some(("export", matches)) => export::run(matches),
         Some(("report", matches)) => report::run(matches),
         Some(("audit", matches)) => audit::run(matches),

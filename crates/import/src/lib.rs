@@ -27,6 +27,7 @@ mod iopulse;
 mod k6;
 mod node;
 mod origin;
+mod quote;
 mod repeat;
 mod time;
 mod trials;
@@ -34,6 +35,7 @@ mod warp;
 
 pub use error::{ImportError, Location};
 pub use format::{Format, recognise};
+pub use quote::{quote_csv, quote_toml};
 pub use repeat::declare_repetitions;
 pub use trials::{TrialColumns, TrialRoles, trials};
 

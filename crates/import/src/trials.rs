@@ -272,7 +272,7 @@ impl TrialTable<'_> {
 
 /// Lines of a table with their numbers: commas between cells, quotes around those that hold commas
 /// or quotes.
-fn lines(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
+pub(crate) fn lines(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
     let mut out = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {
