@@ -1,0 +1,212 @@
+//! One queue: takes requests from the driver, has them done, and gives them back.
+
+use super::raw::{QueueRing, QueueShape};
+use super::wire::{IoDescriptor, SECTOR, operation};
+use crate::lane::{Lane, Reaped, Submitted};
+use crate::request::{BlockOperation, BlockRequest, Buffer, Errno, Outcome};
+use std::fs::File;
+use std::io;
+
+/// So many requests are given back at once: whoever asked can go on while the next ones are done.
+const TOGETHER: usize = 8;
+/// The driver takes no more requests of this tag: the device is being stopped.
+const STOPPED: i32 = -libc::ENODEV;
+
+pub(super) struct Queue {
+    ring: QueueRing,
+    lane: Lane,
+    depth: u16,
+    /// What is said of each tag's request when it ends well.
+    results: Vec<i32>,
+    /// Requests of tags that were given back since the last call of the kernel.
+    unsaid: usize,
+    stopped: usize,
+}
+
+impl Queue {
+    /// Asks for the first request of each tag. Called by the thread that runs the queue.
+    pub(super) fn new(char_device: File, shape: QueueShape, lane: Lane) -> io::Result<Self> {
+        let mut ring = QueueRing::new(char_device, shape)?;
+        for tag in 0..shape.depth {
+            ring.fetch(tag)?;
+        }
+        ring.flush()?;
+        Ok(Self {
+            ring,
+            lane,
+            depth: shape.depth,
+            results: vec![0; usize::from(shape.depth)],
+            unsaid: 0,
+            stopped: 0,
+        })
+    }
+
+    /// Serves until the driver takes every tag back.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut arrived = Vec::with_capacity(2 * usize::from(self.depth));
+        let mut ended: Vec<Reaped> = Vec::with_capacity(usize::from(self.depth));
+        while self.stopped < usize::from(self.depth) {
+            let limit = self
+                .lane
+                .due()
+                .map(|due| due.saturating_sub(sys::monotonic_ns()));
+            self.ring.wait(limit, &mut arrived)?;
+            self.unsaid = 0;
+            for (tag, result) in arrived.drain(..) {
+                match result {
+                    0 => self.serve(tag)?,
+                    STOPPED => self.stopped += 1,
+                    failure => return Err(refused(tag, failure)),
+                }
+            }
+            self.lane.reap(&mut ended);
+            for Reaped { tag, outcome } in ended.drain(..) {
+                self.give_back(tag, outcome)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn serve(&mut self, tag: u16) -> io::Result<()> {
+        let descriptor = self.ring.descriptor(tag);
+        let Some((request, result)) = request_of(&descriptor) else {
+            return self.give_back(tag, Err(Errno::EOPNOTSUPP));
+        };
+        self.results[usize::from(tag)] = result;
+        let bytes = usize::try_from(request.length).unwrap_or(usize::MAX);
+        let submitted = match request.operation {
+            BlockOperation::Read => {
+                let into = Buffer::Takes(self.ring.buffer(tag, bytes));
+                let submitted = self.lane.submit(tag, &request, into);
+                // The data goes at once, so that one buffer is enough for all.
+                match self.ring.give(tag, bytes) {
+                    Ok(()) => submitted,
+                    Err(error) => self.spoilt(tag, submitted, &error),
+                }
+            }
+            BlockOperation::Write => match self.ring.take(tag, bytes) {
+                Ok(()) => {
+                    let brings = Buffer::Brings(self.ring.buffer(tag, bytes));
+                    self.lane.submit(tag, &request, brings)
+                }
+                Err(error) => Submitted::Done(Err(Errno::of(&error))),
+            },
+            BlockOperation::Flush | BlockOperation::Trim | BlockOperation::Zero => {
+                self.lane.submit(tag, &request, Buffer::Nothing)
+            }
+        };
+        match submitted {
+            Submitted::Done(outcome) => self.give_back(tag, outcome),
+            Submitted::Held => Ok(()),
+        }
+    }
+
+    /// A read whose data could not be handed over; one that is held says so when it ends.
+    #[cold]
+    fn spoilt(&mut self, tag: u16, submitted: Submitted, error: &io::Error) -> Submitted {
+        let errno = Errno::of(error);
+        self.results[usize::from(tag)] = -i32::from(errno.0);
+        match submitted {
+            Submitted::Done(_) => Submitted::Done(Err(errno)),
+            Submitted::Held => Submitted::Held,
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, tag: u16, outcome: Outcome) -> io::Result<()> {
+        let result = match outcome {
+            Ok(()) => self.results[usize::from(tag)],
+            Err(Errno(number)) => -i32::from(number),
+        };
+        self.ring.commit(tag, result)?;
+        self.unsaid += 1;
+        if self.unsaid == TOGETHER {
+            self.unsaid = 0;
+            self.ring.flush()?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(tag: u16, failure: i32) -> io::Error {
+    let error = io::Error::from_raw_os_error(failure.saturating_neg());
+    io::Error::new(
+        error.kind(),
+        format!("the driver refuses tag {tag}: {error}"),
+    )
+}
+
+/// The request that a descriptor stands for, and what is said when it ends well; `None` for an
+/// operation that was never offered.
+#[inline]
+fn request_of(descriptor: &IoDescriptor) -> Option<(BlockRequest, i32)> {
+    let bytes = u64::from(descriptor.sectors) * SECTOR;
+    let (operation, result) = match descriptor.operation {
+        operation::READ => (BlockOperation::Read, bytes),
+        operation::WRITE => (BlockOperation::Write, bytes),
+        operation::FLUSH => (BlockOperation::Flush, 0),
+        operation::DISCARD => (BlockOperation::Trim, 0),
+        operation::WRITE_ZEROES => (BlockOperation::Zero, 0),
+        _ => return None,
+    };
+    let request = BlockRequest {
+        operation,
+        offset: descriptor.start_sector * SECTOR,
+        length: if operation == BlockOperation::Flush { 0 } else { bytes },
+        fua: descriptor.fua,
+        keep_room: descriptor.keep_room,
+    };
+    Some((request, i32::try_from(result).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(operation: u8) -> IoDescriptor {
+        IoDescriptor {
+            operation,
+            fua: operation == operation::WRITE,
+            keep_room: operation == operation::WRITE_ZEROES,
+            sectors: 8,
+            start_sector: 16,
+        }
+    }
+
+    #[test]
+    fn sectors_become_bytes_and_only_reads_and_writes_answer_with_them() {
+        let seen: Vec<(BlockOperation, u64, u64, i32)> = [
+            operation::READ,
+            operation::WRITE,
+            operation::FLUSH,
+            operation::DISCARD,
+            operation::WRITE_ZEROES,
+        ]
+        .into_iter()
+        .map(|number| {
+            let (request, result) = request_of(&descriptor(number)).unwrap();
+            (request.operation, request.offset, request.length, result)
+        })
+        .collect();
+        assert_eq!(
+            seen,
+            [
+                (BlockOperation::Read, 8192, 4096, 4096),
+                (BlockOperation::Write, 8192, 4096, 4096),
+                (BlockOperation::Flush, 8192, 0, 0),
+                (BlockOperation::Trim, 8192, 4096, 0),
+                (BlockOperation::Zero, 8192, 4096, 0),
+            ]
+        );
+        let (write, _) = request_of(&descriptor(operation::WRITE)).unwrap();
+        let (zeros, _) = request_of(&descriptor(operation::WRITE_ZEROES)).unwrap();
+        assert!(write.fua && !write.keep_room && zeros.keep_room);
+    }
+
+    #[test]
+    fn an_operation_that_was_never_offered_is_refused() {
+        assert_eq!(request_of(&descriptor(4)), None);
+        assert_eq!(request_of(&descriptor(13)), None);
+    }
+}

@@ -1,0 +1,373 @@
+//! The rings, and the memory that they share with the kernel: all that is `unsafe` here.
+#![allow(
+    unsafe_code,
+    reason = "memory that the kernel reads and writes while a command is under way"
+)]
+
+use super::wire::{
+    COMMIT_AND_FETCH, Control, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor,
+    Parameters, data_offset, descriptors_bytes, descriptors_offset,
+};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use sys::DeviceView;
+
+/// Structures of the kernel's header: any bytes are a value, and no byte is padding.
+///
+/// # Safety
+/// `repr(C)`, of integers alone, without padding.
+pub(super) unsafe trait Plain: Copy + Default {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: every byte of a plain structure is initialised.
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }
+    }
+
+    /// The structure at the beginning of `bytes`.
+    ///
+    /// # Panics
+    /// There are too few bytes.
+    fn of_bytes(bytes: &[u8]) -> Self {
+        assert!(bytes.len() >= size_of::<Self>(), "too few bytes");
+        // SAFETY: enough bytes (asserted), at any alignment, and any of them are a value.
+        unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
+    }
+}
+
+// SAFETY: sizes and offsets are asserted beside the definitions; none has padding.
+unsafe impl Plain for ControlCommand {}
+// SAFETY: as above.
+unsafe impl Plain for DeviceFacts {}
+// SAFETY: as above.
+unsafe impl Plain for Parameters {}
+// SAFETY: as above.
+unsafe impl Plain for IoCommand {}
+
+/// The way to `/dev/ublk-control`, one command at a time.
+pub(super) struct ControlRing {
+    ring: IoUring<squeue::Entry128, cqueue::Entry>,
+    control: File,
+    commands: u64,
+}
+
+impl ControlRing {
+    pub(super) fn new(control: File) -> io::Result<Self> {
+        Ok(Self {
+            ring: IoUring::builder().build(8)?,
+            control,
+            commands: 0,
+        })
+    }
+
+    /// Gives a command to the kernel, which reads and writes `payload` until it has answered.
+    pub(super) fn begin(
+        &mut self,
+        control: Control,
+        mut command: ControlCommand,
+        payload: Vec<u8>,
+    ) -> io::Result<Pending> {
+        let mut payload = payload.into_boxed_slice();
+        command.address = payload.as_mut_ptr() as u64;
+        let mut bytes = [0; 80];
+        bytes[..size_of::<ControlCommand>()].copy_from_slice(command.bytes());
+        self.commands += 1;
+        let entry = opcode::UringCmd80::new(Fd(self.control.as_raw_fd()), control.code())
+            .cmd(bytes)
+            .build()
+            .user_data(self.commands);
+        // SAFETY: the payload is kept by the returned value, which gives it back only after the
+        // answer, and otherwise never frees it.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))?;
+        self.ring.submit()?;
+        Ok(Pending {
+            number: self.commands,
+            payload: Some(payload),
+        })
+    }
+
+    /// Waits for the answer, no longer than `limit_ns`; `None` when the time was over first.
+    pub(super) fn answer(
+        &mut self,
+        pending: &mut Pending,
+        limit_ns: u64,
+    ) -> io::Result<Option<(i32, Vec<u8>)>> {
+        let deadline = sys::monotonic_ns().saturating_add(limit_ns);
+        loop {
+            let left = deadline.saturating_sub(sys::monotonic_ns());
+            let limit = timespec(left);
+            let args = SubmitArgs::new().timespec(&limit);
+            match self.ring.submitter().submit_with_args(1, &args) {
+                Ok(_) => {}
+                Err(error) if is_no_failure(&error) => {}
+                Err(error) => return Err(error),
+            }
+            // Late answers to commands that were given up are dropped here.
+            let mut answers = self.ring.completion();
+            if let Some(entry) = answers.find(|entry| entry.user_data() == pending.number) {
+                let payload = pending.payload.take().unwrap_or_default();
+                return Ok(Some((entry.result(), payload.into_vec())));
+            }
+            if left == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// A command that the kernel has not answered.
+pub(super) struct Pending {
+    number: u64,
+    payload: Option<Box<[u8]>>,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // The kernel may still write there, whenever it is done.
+        if let Some(payload) = self.payload.take() {
+            Box::leak(payload);
+        }
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    let nanos = u32::try_from(ns % 1_000_000_000).unwrap_or(0);
+    Timespec::new().sec(ns / 1_000_000_000).nsec(nanos)
+}
+
+/// The time was over, a signal came, or answers have to be taken first.
+fn is_no_failure(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
+    )
+}
+
+/// What a queue is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueShape {
+    pub(super) queue: u16,
+    pub(super) depth: u16,
+    /// Longest request.
+    pub(super) most_bytes: usize,
+    /// The data of a request is fetched and given by calls, not copied by the kernel on its own.
+    pub(super) user_copy: bool,
+}
+
+/// The ring of one queue with its buffers; made and used by one thread.
+pub(super) struct QueueRing {
+    ring: IoUring,
+    descriptors: DeviceView,
+    buffers: Buffers,
+    char_device: File,
+    shape: QueueShape,
+}
+
+impl QueueRing {
+    pub(super) fn new(char_device: File, shape: QueueShape) -> io::Result<Self> {
+        let ring = build(shape.depth)?;
+        ring.submitter().register_files(&[char_device.as_raw_fd()])?;
+        let descriptors = DeviceView::new(
+            &char_device,
+            descriptors_offset(shape.queue),
+            descriptors_bytes(shape.depth),
+        )?;
+        // Calls copy through one buffer, because no request keeps it.
+        let count = if shape.user_copy { 1 } else { shape.depth };
+        Ok(Self {
+            ring,
+            descriptors,
+            buffers: Buffers::new(usize::from(count), shape.most_bytes)?,
+            char_device,
+            shape,
+        })
+    }
+
+    /// Waits for the first request of a tag.
+    pub(super) fn fetch(&mut self, tag: u16) -> io::Result<()> {
+        self.push(FETCH, tag, 0)
+    }
+
+    /// Gives a request back and waits for the next one of its tag.
+    #[inline]
+    pub(super) fn commit(&mut self, tag: u16, result: i32) -> io::Result<()> {
+        self.push(COMMIT_AND_FETCH, tag, result)
+    }
+
+    #[inline]
+    fn push(&mut self, code: u32, tag: u16, result: i32) -> io::Result<()> {
+        let address = if self.shape.user_copy {
+            0
+        } else {
+            self.buffers.address(usize::from(tag))
+        };
+        let command = IoCommand {
+            queue: self.shape.queue,
+            tag,
+            result,
+            address,
+        };
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(command.bytes());
+        let entry = opcode::UringCmd16::new(Fixed(0), code)
+            .cmd(bytes)
+            .build()
+            .user_data(u64::from(tag));
+        // SAFETY: the buffer lives as long as the ring, which is dropped first, and is touched only
+        // between the arrival of a request of its tag and its commit.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
+    }
+
+    /// Hands over what was pushed without waiting.
+    #[inline]
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self.ring.submit() {
+            Ok(_) => Ok(()),
+            Err(error) if is_no_failure(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands over what was pushed, waits for a request or for the time to be over, and gives the
+    /// tags that came with what the kernel says of them.
+    #[inline]
+    pub(super) fn wait(
+        &mut self,
+        limit_ns: Option<u64>,
+        out: &mut Vec<(u16, i32)>,
+    ) -> io::Result<()> {
+        let waited = match limit_ns {
+            None => self.ring.submit_and_wait(1),
+            Some(ns) => {
+                let limit = timespec(ns);
+                let args = SubmitArgs::new().timespec(&limit);
+                self.ring.submitter().submit_with_args(1, &args)
+            }
+        };
+        match waited {
+            Ok(_) => {}
+            Err(error) if is_no_failure(&error) => {}
+            Err(error) => return Err(error),
+        }
+        out.extend(self.ring.completion().map(|entry| {
+            let tag = u16::try_from(entry.user_data()).unwrap_or(u16::MAX);
+            (tag, entry.result())
+        }));
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn descriptor(&self, tag: u16) -> IoDescriptor {
+        IoDescriptor::parse(self.descriptors.words(usize::from(tag) * IoDescriptor::BYTES))
+    }
+
+    /// The bytes of a request that has arrived and was not given back.
+    #[inline]
+    pub(super) fn buffer(&mut self, tag: u16, bytes: usize) -> &mut [u8] {
+        let slot = if self.shape.user_copy { 0 } else { tag };
+        self.buffers.slice(usize::from(slot), bytes)
+    }
+
+    /// Brings what a write wants to write into its buffer.
+    #[inline]
+    pub(super) fn take(&mut self, tag: u16, bytes: usize) -> io::Result<()> {
+        if !self.shape.user_copy {
+            return Ok(());
+        }
+        let offset = data_offset(self.shape.queue, tag);
+        let descriptor = self.char_device.as_raw_fd();
+        let into = self.buffers.slice(0, bytes).as_mut_ptr();
+        // SAFETY: the buffer is so long, and no other reference to it is alive.
+        whole(unsafe { sys::pread(descriptor, into, bytes, offset) }, bytes)
+    }
+
+    /// Gives the driver what a read has found.
+    #[inline]
+    pub(super) fn give(&mut self, tag: u16, bytes: usize) -> io::Result<()> {
+        if !self.shape.user_copy {
+            return Ok(());
+        }
+        let offset = data_offset(self.shape.queue, tag);
+        let descriptor = self.char_device.as_raw_fd();
+        let from = self.buffers.slice(0, bytes).as_ptr();
+        // SAFETY: the buffer is so long, and nobody writes it during the call.
+        whole(unsafe { sys::pwrite(descriptor, from, bytes, offset) }, bytes)
+    }
+}
+
+fn whole(result: i64, bytes: usize) -> io::Result<()> {
+    match usize::try_from(result) {
+        Ok(copied) if copied == bytes => Ok(()),
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::EIO)),
+        Err(_) => Err(io::Error::from_raw_os_error(
+            i32::try_from(-result).unwrap_or(libc::EIO),
+        )),
+    }
+}
+
+/// A ring for one thread that submits and waits; the kernel's own work for it is done when it waits.
+fn build(depth: u16) -> io::Result<IoUring> {
+    let depth = u32::from(depth);
+    let mut builder = IoUring::builder();
+    builder
+        .setup_cqsize(2 * depth)
+        .setup_single_issuer()
+        .setup_coop_taskrun()
+        .setup_defer_taskrun();
+    match builder.build(depth) {
+        // Linux 6.0 has no deferred work.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::builder()
+            .setup_cqsize(2 * depth)
+            .setup_coop_taskrun()
+            .build(depth),
+        built => built,
+    }
+}
+
+/// Page-aligned buffers of equal length, which take memory where they are used.
+struct Buffers {
+    base: NonNull<u8>,
+    stride: usize,
+    bytes: usize,
+}
+
+// SAFETY: the buffers own their mapping exclusively.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    fn new(count: usize, stride: usize) -> io::Result<Self> {
+        let stride = stride.next_multiple_of(sys::page_size());
+        let bytes = count * stride;
+        Ok(Self {
+            base: sys::map_anonymous(bytes)?,
+            stride,
+            bytes,
+        })
+    }
+
+    fn address(&self, slot: usize) -> u64 {
+        debug_assert!((slot + 1) * self.stride <= self.bytes, "no such buffer");
+        self.base.as_ptr() as u64 + (slot * self.stride) as u64
+    }
+
+    fn slice(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
+        assert!(
+            bytes <= self.stride && (slot + 1) * self.stride <= self.bytes,
+            "{bytes} bytes do not fit into buffer {slot}"
+        );
+        // SAFETY: inside the mapping (asserted), and `&mut self` makes it the only reference; the
+        // kernel touches the buffer only while no request of its tag is with us.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), bytes) }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, unmapped once; the ring that names it is gone before.
+        unsafe { sys::unmap(self.base, self.bytes) };
+    }
+}

@@ -1,0 +1,141 @@
+//! The process that serves: the queues of a device that another process made and starts.
+
+use super::control::{Commander, char_path};
+use super::error::UblkError;
+use super::queue::Queue;
+use super::raw::QueueShape;
+use super::wire::{DeviceFacts, feature};
+use crate::device::ServedDevice;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// How long the char device may take to appear.
+const NODE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Serves the queues of device `number` until the driver stops it. `end` is readable when a signal
+/// has come; it ends nothing here, because whoever made the device stops it.
+///
+/// # Errors
+/// The device is not there, or a queue failed: then the other queues end with this process.
+pub fn serve_queues(
+    device: &Arc<ServedDevice>,
+    number: u32,
+    unprivileged: bool,
+) -> Result<(), UblkError> {
+    let mut commander = Commander::open(unprivileged)?;
+    let char_device = open_char_device(number)?;
+    let facts = commander.facts(number)?;
+    // A process without the right to it is served more slowly when memory is short, not wrongly.
+    let _no_right_to_it = sys::stand_below_file_systems();
+    let (ended, ends) = channel();
+    for queue in 0..facts.queues {
+        let cpus = commander.affinity(number, queue)?;
+        let char_device = char_device
+            .try_clone()
+            .map_err(UblkError::system("share the char device"))?;
+        start(device, char_device, shape(&facts, queue), cpus, &ended)?;
+    }
+    drop((ended, char_device, commander));
+    wait_for_all(&ends)
+}
+
+fn shape(facts: &DeviceFacts, queue: u16) -> QueueShape {
+    QueueShape {
+        queue,
+        depth: facts.depth,
+        most_bytes: facts.most_io_bytes as usize,
+        user_copy: facts.flags & feature::USER_COPY != 0,
+    }
+}
+
+/// One descriptor serves all queues: the driver lets the device be opened once.
+fn open_char_device(number: u32) -> Result<File, UblkError> {
+    let path = char_path(number);
+    let mut tries = NODE_LIMIT.as_millis() / 10;
+    loop {
+        match File::options().read(true).write(true).open(&path) {
+            Ok(file) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries > 0 => {}
+            // The server before this one is not gone yet.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries > 0 => {}
+            Err(source) => {
+                return Err(UblkError::System {
+                    what: "open the char device of the ublk device",
+                    source,
+                });
+            }
+        }
+        tries -= 1;
+        pause(Duration::from_millis(10));
+    }
+}
+
+/// Waits a moment.
+pub(super) fn pause(moment: Duration) {
+    let nothing: [rustix::event::PollFd<'_>; 0] = [];
+    let mut nothing = nothing;
+    let moment = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(moment.subsec_nanos()),
+    };
+    let _it_is_tried_again = rustix::event::poll(&mut nothing, Some(&moment));
+}
+
+type Ended = (u16, io::Result<()>);
+
+fn start(
+    device: &Arc<ServedDevice>,
+    char_device: File,
+    shape: QueueShape,
+    cpus: Vec<u32>,
+    ended: &Sender<Ended>,
+) -> Result<(), UblkError> {
+    let lane = device.lane(shape.depth);
+    let ended = ended.clone();
+    let body = move || {
+        sys::precise_sleeps();
+        // CPUs that this process may not use leave the thread where it is.
+        let _wherever_it_may_run = sys::set_affinity(&cpus);
+        let outcome = Queue::new(char_device, shape, lane).and_then(Queue::run);
+        let _nobody_waits_at_the_end = ended.send((shape.queue, outcome));
+    };
+    std::thread::Builder::new()
+        .name(format!("ublk-{}", shape.queue))
+        .spawn(body)
+        .map(drop)
+        .map_err(UblkError::system("start a thread"))
+}
+
+/// The first queue that fails ends the process: requests of a queue without a thread would hang.
+fn wait_for_all(ends: &Receiver<Ended>) -> Result<(), UblkError> {
+    for (queue, outcome) in ends {
+        outcome.map_err(|source| UblkError::Queue { queue, source })?;
+    }
+    Ok(())
+}
+
+/// Waits until one of the descriptors can be read, or the time is over; says which.
+pub(super) fn wait_readable(
+    descriptors: [&dyn AsFd; 2],
+    limit: Option<Duration>,
+) -> io::Result<[bool; 2]> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let [first, second] = descriptors.map(|descriptor| descriptor.as_fd());
+    let mut entries = [
+        PollFd::from_borrowed_fd(first, PollFlags::IN),
+        PollFd::from_borrowed_fd(second, PollFlags::IN),
+    ];
+    let limit = limit.map(|limit| Timespec {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    match poll(&mut entries, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(entries.map(|entry| !entry.revents().is_empty()))
+}

@@ -1,0 +1,464 @@
+//! The process that makes a device, starts the server as a child, and outlives it.
+//!
+//! It never opens the device itself, so that nothing of it hangs when the server does: it gives
+//! commands, each with a limit, and waits for signals and for the end of the server. A server that
+//! is killed is started again and finds the memory as it was; the kernel keeps what was asked
+//! meanwhile and asks it again.
+
+use super::control::{Awaited, Commander, LIMIT_S, block_path};
+use super::error::UblkError;
+use super::server::{pause, wait_readable};
+use super::wire::{
+    Control, DeviceFacts, MOST_DEPTH, Parameters, SECTOR, attribute, feature, kind, state,
+};
+use crate::device::Geometry;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::process::Child;
+use std::time::Duration;
+
+/// So many servers may end one after the other, each sooner than [`SOON_NS`], before it is given up.
+const MOST_DEATHS: u32 = 5;
+const SOON_NS: u64 = 5_000_000_000;
+/// How long a server that is asked to stop may need for what is under way.
+const PATIENCE_NS: u64 = 10_000_000_000;
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct UblkServing {
+    /// The number of the device; the first free one if not given.
+    pub number: Option<u32>,
+    pub queues: u16,
+    pub depth: u16,
+    /// Longest request that the kernel passes on whole.
+    pub most_bytes: u32,
+    /// A killed server is started again; without, the device goes with its server.
+    pub recovery: bool,
+    pub unprivileged: bool,
+    /// The data of requests is fetched by calls, which saves a buffer for each tag.
+    pub user_copy: bool,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct UblkStarted {
+    pub node: String,
+    pub number: u32,
+    pub queues: u16,
+    pub depth: u16,
+    pub recovery: bool,
+    pub user_copy: bool,
+    pub server: u32,
+}
+
+/// Makes a device of `size` bytes, has `start_server` serve it, tells `ready`, and removes it when a
+/// signal comes or somebody else stops it.
+///
+/// # Errors
+/// No driver, no permission, a number that is taken, a kernel that does not answer, or a server that
+/// ends again and again. Nothing of the device is left then.
+pub fn supervise(
+    serving: &UblkServing,
+    size: u64,
+    geometry: Geometry,
+    end: &OwnedFd,
+    start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
+    ready: &mut dyn FnMut(&UblkStarted),
+) -> Result<(), UblkError> {
+    let mut commander = Commander::open(serving.unprivileged)?;
+    let wanted = wanted(serving, commander.features()?);
+    let facts = commander.add(wanted)?;
+    let mut supervisor = Supervisor {
+        commander,
+        facts,
+        unprivileged: serving.unprivileged,
+        server: None,
+    };
+    let ended = supervisor.serve(size, geometry, end, start_server, ready);
+    let removed = supervisor.remove();
+    ended.and(removed)
+}
+
+fn wanted(serving: &UblkServing, features: u64) -> DeviceFacts {
+    let mut flags = feature::IOCTL_ENCODE;
+    if serving.unprivileged {
+        flags |= feature::UNPRIVILEGED;
+    } else {
+        if serving.recovery {
+            flags |= feature::USER_RECOVERY | feature::RECOVERY_REISSUE;
+        }
+        if serving.user_copy {
+            flags |= features & feature::USER_COPY;
+        }
+    }
+    flags |= features & feature::UPDATE_SIZE;
+    DeviceFacts {
+        queues: serving.queues.max(1),
+        depth: serving.depth.clamp(1, MOST_DEPTH),
+        most_io_bytes: serving.most_bytes,
+        device: serving.number.unwrap_or(u32::MAX),
+        flags,
+        ..DeviceFacts::default()
+    }
+}
+
+fn parameters(size: u64, geometry: Geometry, most_bytes: u32) -> Parameters {
+    let shift = u8::try_from(geometry.block.trailing_zeros()).unwrap_or(9);
+    let sectors_of = |bytes: u32| bytes / u32::try_from(SECTOR).unwrap_or(512);
+    // The kernel counts bytes of one request in 32 bits.
+    let most_at_once = sectors_of(1 << 30);
+    let mut attributes = attribute::VOLATILE_CACHE | attribute::FUA;
+    if geometry.read_only {
+        attributes |= attribute::READ_ONLY;
+    }
+    Parameters {
+        bytes: u32::try_from(size_of::<Parameters>()).unwrap_or(0),
+        kinds: kind::BASIC | kind::DISCARD,
+        attributes,
+        logical_shift: shift,
+        physical_shift: shift.max(12),
+        least_io_shift: shift,
+        best_io_shift: shift.max(12),
+        most_sectors: sectors_of(most_bytes),
+        sectors: size / SECTOR,
+        discard_granularity: geometry.block.max(4096),
+        most_discard_sectors: most_at_once,
+        most_zero_sectors: most_at_once,
+        discard_segments: 1,
+        ..Parameters::default()
+    }
+}
+
+struct Supervisor {
+    commander: Commander,
+    facts: DeviceFacts,
+    unprivileged: bool,
+    server: Option<Server>,
+}
+
+/// A server that runs, or ran.
+struct Server {
+    child: Child,
+    end: sys::ProcessEnd,
+    began: u64,
+}
+
+impl Server {
+    fn id(&self) -> u64 {
+        u64::from(self.child.id())
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    fn kill(&mut self) {
+        let _it_may_be_gone_already = self.child.kill();
+        let _as_above = self.child.wait();
+    }
+}
+
+/// Why waiting for a server is over.
+enum Event {
+    Signal,
+    /// Somebody stopped the device, and the server has ended as it should.
+    Stopped,
+    Died,
+}
+
+impl Supervisor {
+    fn serve(
+        &mut self,
+        size: u64,
+        geometry: Geometry,
+        end: &OwnedFd,
+        start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
+        ready: &mut dyn FnMut(&UblkStarted),
+    ) -> Result<(), UblkError> {
+        let number = self.facts.device;
+        let parameters = parameters(size, geometry, self.facts.most_io_bytes);
+        self.commander.set_parameters(number, &parameters)?;
+        self.start(Control::Start, end, start_server)?;
+        self.find_node()?;
+        ready(&self.started());
+        let mut deaths = 0;
+        loop {
+            match self.wait(end)? {
+                Event::Signal | Event::Stopped => return Ok(()),
+                Event::Died => {}
+            }
+            let lived = self.server.as_ref().map_or(0, |server| {
+                sys::monotonic_ns().saturating_sub(server.began)
+            });
+            deaths = if lived < SOON_NS { deaths + 1 } else { 1 };
+            let recovers = self.facts.flags & feature::USER_RECOVERY != 0;
+            if !recovers || deaths > MOST_DEATHS {
+                return Err(UblkError::ServerEnded(self.how_it_ended()));
+            }
+            if !self.is_without_server()? {
+                return Ok(());
+            }
+            self.commander.command(Control::StartRecovery, number)?;
+            self.start(Control::EndRecovery, end, start_server)?;
+            ready(&self.started());
+        }
+    }
+
+    fn started(&self) -> UblkStarted {
+        UblkStarted {
+            node: block_path(self.facts.device),
+            number: self.facts.device,
+            queues: self.facts.queues,
+            depth: self.facts.depth,
+            recovery: self.facts.flags & feature::USER_RECOVERY != 0,
+            user_copy: self.facts.flags & feature::USER_COPY != 0,
+            server: self.server.as_ref().map_or(0, |server| server.child.id()),
+        }
+    }
+
+    /// Starts a server and waits until every tag of every queue has been fetched.
+    fn start(
+        &mut self,
+        control: Control,
+        end: &OwnedFd,
+        start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
+    ) -> Result<(), UblkError> {
+        let child = start_server(self.facts.device).map_err(UblkError::system("start a server"))?;
+        let process = sys::ProcessEnd::of(child.id()).map_err(UblkError::system("watch a server"))?;
+        let server = self.server.insert(Server {
+            child,
+            end: process,
+            began: sys::monotonic_ns(),
+        });
+        let mut begun = self
+            .commander
+            .begin(control, self.facts.device, server.id())?;
+        let deadline = sys::monotonic_ns() + LIMIT_S * 1_000_000_000;
+        while self.commander.within(&mut begun, 50_000_000)?.is_none() {
+            let Some(server) = &mut self.server else {
+                break;
+            };
+            if server.has_ended() {
+                let how = self.how_it_ended();
+                self.forget(begun)?;
+                return Err(UblkError::ServerEnded(how));
+            }
+            let late = sys::monotonic_ns() > deadline;
+            if late || is_readable(end)? {
+                self.forget(begun)?;
+                return Err(UblkError::NoAnswer {
+                    command: control.name(),
+                    seconds: LIMIT_S,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a command up: the kernel cancels it when its ring is closed.
+    fn forget(&mut self, command: Awaited) -> Result<(), UblkError> {
+        self.commander = Commander::open(self.unprivileged)?;
+        drop(command);
+        Ok(())
+    }
+
+    /// The node comes from devtmpfs or udev, after the device: it must be there, a block device, and
+    /// this one.
+    fn find_node(&mut self) -> Result<(), UblkError> {
+        let node = block_path(self.facts.device);
+        let parameters = self.commander.parameters(self.facts.device)?;
+        let mut why = String::new();
+        for _ in 0..1000 {
+            match std::fs::metadata(&node) {
+                Ok(found) if !found.file_type().is_block_device() => {
+                    why = "it is a file of another kind".to_owned();
+                }
+                Ok(found) => {
+                    let (major, minor) = (
+                        rustix::fs::major(found.rdev()),
+                        rustix::fs::minor(found.rdev()),
+                    );
+                    if (major, minor) == (parameters.disk_major, parameters.disk_minor) {
+                        return Ok(());
+                    }
+                    why = format!(
+                        "it is {major}:{minor}, the device is {}:{}",
+                        parameters.disk_major, parameters.disk_minor
+                    );
+                }
+                Err(error) => why = error.to_string(),
+            }
+            pause(MOMENT);
+        }
+        Err(UblkError::WrongNode { node, why })
+    }
+
+    fn wait(&mut self, end: &OwnedFd) -> Result<Event, UblkError> {
+        let Some(server) = &mut self.server else {
+            return Ok(Event::Died);
+        };
+        loop {
+            let waited = wait_readable([end, &server.end], None);
+            let [signal, gone] = waited.map_err(UblkError::system("wait for the server"))?;
+            if signal {
+                return Ok(Event::Signal);
+            }
+            if gone {
+                let status = server.child.wait();
+                let status = status.map_err(UblkError::system("ask how the server ended"))?;
+                return Ok(if status.success() {
+                    Event::Stopped
+                } else {
+                    Event::Died
+                });
+            }
+        }
+    }
+
+    /// Waits until the kernel has noticed that the server is gone; `false` when somebody stops or
+    /// removes the device meanwhile.
+    fn is_without_server(&mut self) -> Result<bool, UblkError> {
+        for _ in 0..LIMIT_S * 100 {
+            match self.commander.facts(self.facts.device) {
+                Ok(facts) if facts.state == state::QUIESCED => return Ok(true),
+                Ok(facts) if facts.state == state::DEAD => return Ok(false),
+                Ok(_) => pause(MOMENT),
+                Err(UblkError::NoDevice(_)) => return Ok(false),
+                Err(other) => return Err(other),
+            }
+        }
+        Err(UblkError::NoAnswer {
+            command: "the end of the server",
+            seconds: LIMIT_S,
+        })
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        let status = self.server.as_mut().map(|server| server.child.wait());
+        match status {
+            Some(Ok(status)) => status.to_string(),
+            Some(Err(error)) => error.to_string(),
+            None => "it was never started".to_owned(),
+        }
+    }
+
+    /// Stops the device, lets the server end, and removes the device: in this order, because the
+    /// kernel removes it only when nobody has it open.
+    fn remove(&mut self) -> Result<(), UblkError> {
+        let stopped = stop(&mut self.commander, self.facts.device, &mut || {
+            if let Some(server) = &mut self.server {
+                server.kill();
+            }
+        });
+        if let Some(server) = &mut self.server {
+            // It ends by itself when its queues are taken back.
+            let limit = Some(Duration::from_nanos(PATIENCE_NS));
+            let nobody_signals: [&dyn AsFd; 2] = [&server.end, &server.end];
+            let _whatever_came_of_it = wait_readable(nobody_signals, limit);
+            server.kill();
+        }
+        match stopped {
+            Ok(()) => delete(&mut self.commander, self.facts.device).map(drop),
+            Err(UblkError::NoDevice(_)) => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+fn is_readable(end: &OwnedFd) -> Result<bool, UblkError> {
+    wait_readable([end, end], Some(Duration::ZERO))
+        .map(|[signal, _]| signal)
+        .map_err(UblkError::system("wait for signals"))
+}
+
+/// Stops a device. Where requests are under way that do not end, `kill_server` ends them.
+pub(super) fn stop(
+    commander: &mut Commander,
+    device: u32,
+    kill_server: &mut dyn FnMut(),
+) -> Result<(), UblkError> {
+    let mut stopping = commander.begin(Control::Stop, device, 0)?;
+    if commander.within(&mut stopping, PATIENCE_NS)?.is_some() {
+        return Ok(());
+    }
+    kill_server();
+    commander
+        .within(&mut stopping, LIMIT_S * 1_000_000_000)?
+        .ok_or(UblkError::NoAnswer {
+            command: Control::Stop.name(),
+            seconds: LIMIT_S,
+        })
+}
+
+/// Removes a device that was stopped; `false` when somebody has it open still, and it goes with the
+/// last one.
+pub(super) fn delete(commander: &mut Commander, device: u32) -> Result<bool, UblkError> {
+    let mut deleting = commander.begin(Control::Delete, device, 0)?;
+    match commander.within(&mut deleting, PATIENCE_NS) {
+        Ok(answer) => Ok(answer.is_some()),
+        Err(UblkError::NoDevice(_)) => Ok(true),
+        Err(other) => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVING: UblkServing = UblkServing {
+        number: None,
+        queues: 2,
+        depth: 128,
+        most_bytes: 512 << 10,
+        recovery: true,
+        unprivileged: false,
+        user_copy: true,
+    };
+
+    #[test]
+    fn a_device_of_large_blocks_is_as_long_as_one_of_small_ones() {
+        for block in [512, 4096] {
+            let geometry = Geometry {
+                block,
+                read_only: false,
+            };
+            let parameters = parameters(64 << 20, geometry, 512 << 10);
+            assert_eq!(parameters.sectors, (64 << 20) / 512);
+            assert_eq!(1 << parameters.logical_shift, block);
+            assert_eq!(parameters.most_sectors, 1024);
+        }
+    }
+
+    #[test]
+    fn flushes_forced_writes_discards_and_a_read_only_device_are_announced() {
+        let geometry = Geometry {
+            block: 512,
+            read_only: true,
+        };
+        let parameters = parameters(1 << 20, geometry, 512 << 10);
+        let announced = attribute::VOLATILE_CACHE | attribute::FUA | attribute::READ_ONLY;
+        assert_eq!(parameters.attributes, announced);
+        assert_eq!(parameters.discard_segments, 1);
+        assert!(parameters.discard_granularity > 0 && parameters.most_discard_sectors > 0);
+    }
+
+    #[test]
+    fn only_what_the_kernel_knows_is_asked_and_users_get_neither_recovery_nor_user_copy() {
+        let with = |serving: &UblkServing, features| wanted(serving, features).flags;
+        let old = with(&SERVING, 0);
+        assert_eq!(old & (feature::USER_COPY | feature::UPDATE_SIZE), 0);
+        assert_ne!(old & feature::USER_RECOVERY, 0);
+        let all = with(&SERVING, u64::MAX);
+        assert_ne!(all & feature::USER_COPY, 0);
+        assert_ne!(all & feature::UPDATE_SIZE, 0);
+        let of_a_user = UblkServing {
+            unprivileged: true,
+            ..SERVING
+        };
+        let flags = with(&of_a_user, u64::MAX);
+        assert_eq!(flags & (feature::USER_RECOVERY | feature::USER_COPY), 0);
+        assert_ne!(flags & feature::UNPRIVILEGED, 0);
+    }
+}
