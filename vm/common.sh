@@ -25,6 +25,9 @@ prepare_tools() {
     need fio fio
     need mkfs.ext4 e2fsprogs
     need nbd-client nbd-client
+    need cmp diffutils
+    need blkdiscard util-linux
+    need objcopy binutils
     command -v apt-cache >/dev/null || skip "a distribution with apt, for its kernel"
     [ -n "$(ls "$cache"/kernel/boot/vmlinuz-* 2>/dev/null)" ] || timeout 240 "$here/fetch" "$META" "$cache" >"$cache/fetch.log" 2>&1 ||
         skip "package $META, which cannot be had here: $(tail -n 1 "$cache/fetch.log")"

@@ -19,3 +19,22 @@ until_true() {
     done
 }
 same() { [ "$1" = "$2" ] || die "$3: '$1' is not '$2'"; }
+# serve OPTIONS...: a device of ours: $dev, the supervisor $pid, what it says in $out.
+serve() {
+    out=/tmp/serve.$$.$(cut -d' ' -f1 /proc/uptime)
+    fathom serve block --front ublk "$@" >$out 2>&1 & pid=$!
+    until_true 20 grep -q '^serving\|^error' $out
+    dev=$(sed -n 's/^serving \(\/dev\/[a-z0-9]*\):.*/\1/p' $out)
+    cat $out
+    [ -b "$dev" ] || die "no block device '$dev'"
+}
+# Ends the last one, and looks for what it may have left.
+unserve() {
+    kill $pid; code=0; wait $pid || code=$?
+    cat $out
+    same $code 0 "exit code of the server"
+    [ ! -e $dev ] || die "$dev is left"
+    [ ! -e /dev/ublkc${dev#/dev/ublkb} ] || die "the char device of $dev is left"
+}
+server_of() { fathom serve block list | sed -n "s|^$1: live.*server \([0-9]*\) .*|\1|p"; }
+other_server() { now=$(server_of $1); [ -n "$now" ] && [ "$now" != "$2" ]; }

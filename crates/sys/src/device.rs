@@ -55,7 +55,13 @@ impl DeviceView {
         std::array::from_fn(|i| {
             // SAFETY: inside the mapping and aligned (asserted); the driver may write at any time,
             // so that each word is read once and as it stands.
-            unsafe { self.base.as_ptr().add(offset + 4 * i).cast::<u32>().read_volatile() }
+            unsafe {
+                self.base
+                    .as_ptr()
+                    .add(offset + 4 * i)
+                    .cast::<u32>()
+                    .read_volatile()
+            }
         })
     }
 }
@@ -73,9 +79,11 @@ impl Drop for DeviceView {
 /// # Errors
 /// No permission, or a kernel without.
 pub fn stand_below_file_systems() -> io::Result<()> {
+    /// `linux/prctl.h`.
+    const SET_IO_FLUSHER: libc::c_int = 57;
     // SAFETY: no memory is passed.
     checked(libc::c_long::from(unsafe {
-        libc::prctl(libc::PR_SET_IO_FLUSHER, 1_u64, 0_u64, 0_u64, 0_u64)
+        libc::prctl(SET_IO_FLUSHER, 1_u64, 0_u64, 0_u64, 0_u64)
     }))
     .map(drop)
 }

@@ -45,7 +45,13 @@ impl Commander {
 
     /// Makes a device and returns what it became.
     pub(super) fn add(&mut self, wanted: DeviceFacts) -> Result<DeviceFacts, UblkError> {
-        let answer = self.send(Control::Add, wanted.device, 0, wanted.bytes().to_vec(), false);
+        let answer = self.send(
+            Control::Add,
+            wanted.device,
+            0,
+            wanted.bytes().to_vec(),
+            false,
+        );
         match answer {
             Ok(answer) => Ok(DeviceFacts::of_bytes(&answer)),
             Err(UblkError::Refused { source, .. }) => Err(match source.raw_os_error() {
@@ -80,7 +86,7 @@ impl Commander {
 
     pub(super) fn parameters(&mut self, device: u32) -> Result<Parameters, UblkError> {
         let asked = Parameters {
-            bytes: size_of::<Parameters>() as u32,
+            bytes: u32::try_from(size_of::<Parameters>()).unwrap_or(0),
             ..Parameters::default()
         };
         let answer = self.about(Control::Parameters, device, 0, asked.bytes().to_vec())?;
@@ -93,7 +99,8 @@ impl Commander {
         parameters: &Parameters,
     ) -> Result<(), UblkError> {
         let bytes = parameters.bytes().to_vec();
-        self.about(Control::SetParameters, device, 0, bytes).map(drop)
+        self.about(Control::SetParameters, device, 0, bytes)
+            .map(drop)
     }
 
     /// The CPUs whose requests go to a queue.
@@ -107,10 +114,6 @@ impl Commander {
 
     pub(super) fn command(&mut self, control: Control, device: u32) -> Result<(), UblkError> {
         self.about(control, device, 0, Vec::new()).map(drop)
-    }
-
-    pub(super) fn update_size(&mut self, device: u32, sectors: u64) -> Result<(), UblkError> {
-        self.about(Control::UpdateSize, device, sectors, Vec::new()).map(drop)
     }
 
     /// Sends a command that may take long; [`Commander::within`] waits for its answer.
@@ -243,7 +246,10 @@ pub(super) fn block_path(device: u32) -> String {
 }
 
 pub(super) fn state_name(number: u16) -> &'static str {
-    state::NAMES.get(usize::from(number)).copied().unwrap_or("unknown")
+    state::NAMES
+        .get(usize::from(number))
+        .copied()
+        .unwrap_or("unknown")
 }
 
 /// What is known of the kernel when its driver cannot be reached.
@@ -271,21 +277,24 @@ impl Machine {
 /// Why the control device cannot be opened, and what would help.
 fn why_closed(error: &io::Error, machine: &Machine) -> UblkError {
     let Machine { release, .. } = machine;
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => UblkError::NotPermitted {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return UblkError::NotPermitted {
             what: "opening /dev/ublk-control",
-        },
-        io::ErrorKind::NotFound if machine.module_is_loaded => UblkError::NoDriver(format!(
-            "the module ublk_drv is loaded, but {CONTROL} is missing: it has to be made in this container"
-        )),
-        io::ErrorKind::NotFound if machine.module_can_be_loaded => UblkError::NoDriver(format!(
-            "{CONTROL} is missing: load the module with `modprobe ublk_drv`"
-        )),
-        io::ErrorKind::NotFound => UblkError::NoDriver(format!(
-            "{CONTROL} is missing, and there is no module ublk_drv for this kernel ({release}): it takes Linux 6.4 or later with CONFIG_BLK_DEV_UBLK"
-        )),
-        _ => UblkError::NoDriver(format!("{CONTROL} cannot be opened: {error}")),
+        };
     }
+    UblkError::NoDriver(if error.kind() != io::ErrorKind::NotFound {
+        format!("{CONTROL} cannot be opened: {error}")
+    } else if machine.module_is_loaded {
+        format!(
+            "the module ublk_drv is loaded, but {CONTROL} is missing: it has to be made in this container"
+        )
+    } else if machine.module_can_be_loaded {
+        format!("{CONTROL} is missing: load the module with `modprobe ublk_drv`")
+    } else {
+        format!(
+            "{CONTROL} is missing, and there is no module ublk_drv for this kernel ({release}): it takes Linux 6.4 or later with CONFIG_BLK_DEV_UBLK"
+        )
+    })
 }
 
 #[cfg(test)]

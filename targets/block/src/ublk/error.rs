@@ -8,11 +8,17 @@ use thiserror::Error;
 pub enum UblkError {
     #[error("{0}; --front nbd works without a driver")]
     NoDriver(String),
-    #[error("{what} needs the capability CAP_SYS_ADMIN (run as root), or --unprivileged where /dev/ublk-control is open to this user")]
+    #[error(
+        "{what} needs the capability CAP_SYS_ADMIN (run as root), or --unprivileged where /dev/ublk-control is open to this user"
+    )]
     NotPermitted { what: &'static str },
-    #[error("the kernel refuses a ring (containers often forbid io_uring, as does the sysctl kernel.io_uring_disabled)")]
+    #[error(
+        "the kernel refuses a ring (containers often forbid io_uring, as does the sysctl kernel.io_uring_disabled)"
+    )]
     NoRing(#[source] io::Error),
-    #[error("there is a device /dev/ublkb{0} already; `fathom serve block list` shows who serves it")]
+    #[error(
+        "there is a device /dev/ublkb{0} already; `fathom serve block list` shows who serves it"
+    )]
     Exists(u32),
     #[error("there is no device /dev/ublkb{0}")]
     NoDevice(u32),
@@ -21,7 +27,9 @@ pub enum UblkError {
         command: &'static str,
         source: io::Error,
     },
-    #[error("{command} was not answered within {seconds} s: a request hangs in the kernel, or its driver is broken")]
+    #[error(
+        "{command} was not answered within {seconds} s: a request hangs in the kernel, or its driver is broken"
+    )]
     NoAnswer { command: &'static str, seconds: u64 },
     #[error("{needs} needs Linux {version}; this is {running}")]
     TooOld {

@@ -153,7 +153,11 @@ fn request_of(descriptor: &IoDescriptor) -> Option<(BlockRequest, i32)> {
     let request = BlockRequest {
         operation,
         offset: descriptor.start_sector * SECTOR,
-        length: if operation == BlockOperation::Flush { 0 } else { bytes },
+        length: if operation == BlockOperation::Flush {
+            0
+        } else {
+            bytes
+        },
         fua: descriptor.fua,
         keep_room: descriptor.keep_room,
     };

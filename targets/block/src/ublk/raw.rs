@@ -169,7 +169,8 @@ pub(super) struct QueueRing {
 impl QueueRing {
     pub(super) fn new(char_device: File, shape: QueueShape) -> io::Result<Self> {
         let ring = build(shape.depth)?;
-        ring.submitter().register_files(&[char_device.as_raw_fd()])?;
+        ring.submitter()
+            .register_files(&[char_device.as_raw_fd()])?;
         let descriptors = DeviceView::new(
             &char_device,
             descriptors_offset(shape.queue),
@@ -262,7 +263,10 @@ impl QueueRing {
 
     #[inline]
     pub(super) fn descriptor(&self, tag: u16) -> IoDescriptor {
-        IoDescriptor::parse(self.descriptors.words(usize::from(tag) * IoDescriptor::BYTES))
+        IoDescriptor::parse(
+            self.descriptors
+                .words(usize::from(tag) * IoDescriptor::BYTES),
+        )
     }
 
     /// The bytes of a request that has arrived and was not given back.
@@ -282,7 +286,10 @@ impl QueueRing {
         let descriptor = self.char_device.as_raw_fd();
         let into = self.buffers.slice(0, bytes).as_mut_ptr();
         // SAFETY: the buffer is so long, and no other reference to it is alive.
-        whole(unsafe { sys::pread(descriptor, into, bytes, offset) }, bytes)
+        whole(
+            unsafe { sys::pread(descriptor, into, bytes, offset) },
+            bytes,
+        )
     }
 
     /// Gives the driver what a read has found.
@@ -295,7 +302,10 @@ impl QueueRing {
         let descriptor = self.char_device.as_raw_fd();
         let from = self.buffers.slice(0, bytes).as_ptr();
         // SAFETY: the buffer is so long, and nobody writes it during the call.
-        whole(unsafe { sys::pwrite(descriptor, from, bytes, offset) }, bytes)
+        whole(
+            unsafe { sys::pwrite(descriptor, from, bytes, offset) },
+            bytes,
+        )
     }
 }
 

@@ -69,11 +69,20 @@ pub fn standing() -> Result<Vec<UblkStanding>, UblkError> {
 
 fn numbers() -> Vec<u32> {
     let classes = ["/sys/class/ublk-char", "/sys/class/ublk"];
-    let entries = classes.iter().filter_map(|class| std::fs::read_dir(class).ok());
+    let entries = classes
+        .iter()
+        .filter_map(|class| std::fs::read_dir(class).ok());
     let mut numbers: Vec<u32> = entries
         .flatten()
         .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.strip_prefix("ublkc")?.parse().ok())
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("ublkc")?
+                .parse()
+                .ok()
+        })
         .collect();
     numbers.sort_unstable();
     numbers.dedup();

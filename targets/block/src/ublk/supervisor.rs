@@ -189,9 +189,10 @@ impl Supervisor {
                 Event::Signal | Event::Stopped => return Ok(()),
                 Event::Died => {}
             }
-            let lived = self.server.as_ref().map_or(0, |server| {
-                sys::monotonic_ns().saturating_sub(server.began)
-            });
+            let lived = self
+                .server
+                .as_ref()
+                .map_or(0, |server| sys::monotonic_ns().saturating_sub(server.began));
             deaths = if lived < SOON_NS { deaths + 1 } else { 1 };
             let recovers = self.facts.flags & feature::USER_RECOVERY != 0;
             if !recovers || deaths > MOST_DEATHS {
@@ -226,7 +227,8 @@ impl Supervisor {
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
     ) -> Result<(), UblkError> {
         let child = start_server(self.facts.device).map_err(UblkError::system("start a server"))?;
-        let process = sys::ProcessEnd::of(child.id()).map_err(UblkError::system("watch a server"))?;
+        let process =
+            sys::ProcessEnd::of(child.id()).map_err(UblkError::system("watch a server"))?;
         let server = self.server.insert(Server {
             child,
             end: process,

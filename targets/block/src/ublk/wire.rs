@@ -62,7 +62,6 @@ pub(super) enum Control {
     EndRecovery,
     FactsOfAnybody,
     Features,
-    UpdateSize,
 }
 
 impl Control {
@@ -80,7 +79,6 @@ impl Control {
             Self::EndRecovery => "END_USER_RECOVERY",
             Self::FactsOfAnybody => "GET_DEV_INFO2",
             Self::Features => "GET_FEATURES",
-            Self::UpdateSize => "UPDATE_SIZE",
         }
     }
 
@@ -98,7 +96,6 @@ impl Control {
             Self::EndRecovery => (0x11, false),
             Self::FactsOfAnybody => (0x12, true),
             Self::Features => (0x13, true),
-            Self::UpdateSize => (0x15, false),
         };
         if only_answers {
             ioctl(READS, number, size_of::<ControlCommand>())
@@ -176,9 +173,9 @@ const _: () = assert!(offset_of!(DeviceFacts, reserved) == 48);
 /// Values of [`DeviceFacts::state`].
 pub(super) mod state {
     pub(in super::super) const DEAD: u16 = 0;
-    pub(in super::super) const LIVE: u16 = 1;
     pub(in super::super) const QUIESCED: u16 = 2;
-    pub(in super::super) const NAMES: [&str; 4] = ["not started", "live", "without server", "failing"];
+    pub(in super::super) const NAMES: [&str; 4] =
+        ["not started", "live", "without server", "failing"];
 }
 
 /// The head of `struct ublk_params`, as far as it is used here.

@@ -1,0 +1,204 @@
+//! `fathom serve block --front ublk`: a device of the kernel, and what there is of such devices.
+
+use super::super::{say, switch, text, value, wrong};
+use crate::exit::Usage;
+use anyhow::{Context as _, Result};
+use block::ublk::{UblkServing, UblkStarted, features, serve_queues, standing, stop_standing};
+use block::{BlockBackend as _, Geometry, MemoryBackend, ServedDevice};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use units::Bytes;
+
+/// The number of the device that a server started by a supervisor serves.
+const SERVER: &str = "serve-device";
+
+pub(super) fn arguments(command: Command) -> Command {
+    let ublk = |arg: Arg| arg.help_heading("With --front ublk");
+    command
+        .subcommand_negates_reqs(true)
+        .args_conflicts_with_subcommands(true)
+        .subcommand(Command::new("list").about("Lists the ublk devices of this machine, and what its driver can do"))
+        .subcommand(
+            Command::new("stop")
+                .about("Stops and removes a ublk device, also one whose server hangs or is gone")
+                .arg(Arg::new("device").value_name("N").required(true).value_parser(value_parser!(u32)).help("The number N of /dev/ublkbN")),
+        )
+        .arg(ublk(value("number", "N", "Make /dev/ublkbN; the first free one if not given").value_parser(value_parser!(u32))))
+        .arg(ublk(value("queues", "N", "Queues, each a thread; half of the CPUs if not given, so that the load has the others").value_parser(value_parser!(u16).range(1..=4096))))
+        .arg(ublk(value("depth", "N", "Requests of each queue that are under way at once").value_parser(value_parser!(u16).range(1..=4096)).default_value("128")))
+        .arg(ublk(value("max-request", "SIZE", "Longest request that the kernel passes on whole").default_value("512k")))
+        .arg(ublk(switch("no-recovery", "A server that dies takes the device with it, instead of being started again")))
+        .arg(ublk(switch("user-copy", "Fetch the data of requests by calls: less memory, more calls")))
+        .arg(ublk(switch("unprivileged", "Make a device of this user, without CAP_SYS_ADMIN; it cannot recover")))
+        .arg(Arg::new(SERVER).long(SERVER).value_name("N").hide(true).value_parser(value_parser!(u32)))
+}
+
+/// Runs `list` or `stop`; `None` where a device is to be served.
+pub(super) fn about_devices(matches: &ArgMatches) -> Option<Result<i32>> {
+    match matches.subcommand()? {
+        ("list", _) => Some(list()),
+        ("stop", matches) => Some(stop(matches)),
+        _ => None,
+    }
+}
+
+fn list() -> Result<i32> {
+    let (bits, names) = features()?;
+    let mut text = format!("driver: features {bits:#x} ({})\n", names.join(" "));
+    for device in standing()? {
+        let server = device
+            .server
+            .map_or_else(|| "no server".to_owned(), |pid| format!("server {pid}"));
+        text += &format!(
+            "{}: {}, {}, {} × depth {}, {server} ({})\n",
+            device.node,
+            device.state,
+            Bytes(device.bytes),
+            device.queues,
+            device.depth,
+            device.features.join(" "),
+        );
+    }
+    say(&text);
+    Ok(0)
+}
+
+fn stop(matches: &ArgMatches) -> Result<i32> {
+    let number = *matches.get_one::<u32>("device").expect("required");
+    say(if stop_standing(number)? {
+        "removed\n"
+    } else {
+        "stopped; it is open still and goes with the last who has it open\n"
+    });
+    Ok(0)
+}
+
+fn serving(matches: &ArgMatches) -> Result<UblkServing> {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
+    let half = u16::try_from(cpus / 2).unwrap_or(u16::MAX).max(1);
+    let Bytes(most) =
+        Bytes::parse(text(matches, "max-request")).map_err(|e| wrong("max-request", e))?;
+    // The kernel keeps whole pages, and 32 MiB for each tag.
+    let most = u32::try_from(most)
+        .ok()
+        .filter(|most| most.is_multiple_of(4096) && (4096..=32 << 20).contains(most));
+    Ok(UblkServing {
+        number: matches.get_one("number").copied(),
+        queues: matches.get_one("queues").copied().unwrap_or(half),
+        depth: matches.get_one("depth").copied().unwrap_or(128),
+        most_bytes: most
+            .ok_or_else(|| wrong("max-request", "a multiple of 4 KiB, at most 32 MiB"))?,
+        recovery: !matches.get_flag("no-recovery"),
+        unprivileged: matches.get_flag("unprivileged"),
+        user_copy: matches.get_flag("user-copy"),
+    })
+}
+
+/// Runs the device: as its supervisor, or as the server that the supervisor has started.
+pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
+    let geometry = geometry(matches)?;
+    match matches.get_one::<u32>(SERVER) {
+        Some(number) => serve(matches, geometry, *number),
+        None => supervise(matches, geometry),
+    }
+}
+
+/// A kernel has no smaller blocks than sectors.
+fn geometry(matches: &ArgMatches) -> Result<Geometry> {
+    let geometry = super::geometry(matches)?;
+    let block = if matches.contains_id("block-size") {
+        geometry.block
+    } else {
+        512
+    };
+    if !(512..=4096).contains(&block) {
+        let why = "a ublk device has blocks of 512 to 4096 bytes";
+        return Err(wrong("block-size", why));
+    }
+    Ok(Geometry { block, ..geometry })
+}
+
+/// Serves the queues of a device until it is stopped. Its memory is the one that the supervisor
+/// handed over as standard input.
+fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
+    let _blocked_from_here_on = sys::end_descriptor().context("signals cannot be waited for")?;
+    let is_elsewhere = matches.contains_id("file") || matches.get_flag("null");
+    let backend = if is_elsewhere {
+        super::elsewhere(matches, geometry.block)?
+    } else {
+        let memory = io::stdin().as_fd().try_clone_to_owned();
+        let memory = memory.and_then(|memory| MemoryBackend::over(File::from(memory)));
+        let memory = memory.context("the memory of the device")?;
+        Box::new(super::huge(matches, memory)?)
+    };
+    let device = Arc::new(ServedDevice::new(backend, geometry));
+    serve_queues(&device, number, matches.get_flag("unprivileged"))?;
+    Ok(0)
+}
+
+/// Makes the device, starts servers, and removes it when a signal comes.
+fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
+    let serving = serving(matches)?;
+    if serving.unprivileged && serving.user_copy {
+        return Err(Usage("--user-copy is not for --unprivileged devices".to_owned()).into());
+    }
+    let memory = super::memory(matches, geometry.block)?;
+    let size = match &memory {
+        Some(memory) => memory.size(),
+        // Only asked for its size: each server opens it for itself.
+        None => super::elsewhere(matches, geometry.block)?.size(),
+    };
+    if !size.is_multiple_of(u64::from(geometry.block)) {
+        let why = format!("{} is not a multiple of the block size", Bytes(size));
+        return Err(wrong("size", why));
+    }
+    let end = sys::end_descriptor().context("signals cannot be waited for")?;
+    let mut servers = 0;
+    let mut start = |number| start_server(number, memory.as_ref());
+    let mut ready = |started: &UblkStarted| {
+        servers += 1;
+        say(&announced(started, size, servers));
+    };
+    block::ublk::supervise(&serving, size, geometry, &end, &mut start, &mut ready)?;
+    Ok(0)
+}
+
+fn announced(started: &UblkStarted, size: u64, servers: u32) -> String {
+    if servers > 1 {
+        return format!("server {} goes on with {}\n", started.server, started.node);
+    }
+    let copy = if started.user_copy { ", user copy" } else { "" };
+    let recovery = if started.recovery {
+        ""
+    } else {
+        ", without recovery"
+    };
+    format!(
+        "serving {}: {}, {} × depth {}{copy}{recovery}, server {}\n",
+        started.node,
+        Bytes(size),
+        started.queues,
+        started.depth,
+        started.server,
+    )
+}
+
+/// Starts this program with the same words once more, as the server of a device.
+fn start_server(number: u32, memory: Option<&MemoryBackend>) -> io::Result<Child> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words.extend([format!("--{SERVER}").into(), number.to_string().into()]);
+    let stdin = match memory {
+        Some(memory) => Stdio::from(memory.memory().try_clone_to_owned()?),
+        None => Stdio::null(),
+    };
+    std::process::Command::new("/proc/self/exe")
+        .args(words)
+        .stdin(stdin)
+        .stdout(Stdio::null())
+        .spawn()
+}
