@@ -110,12 +110,13 @@ const BEYOND_THE_MOST: [&str; 4] = [
 ];
 
 /// Crates that may contain `unsafe`, and in which of their files.
-const UNSAFE_CRATES: [(&str, &[&str]); 2] = [
+const UNSAFE_CRATES: [(&str, &[&str]); 3] = [
     ("sys", &[""]),
     (
         "engine",
         &["arena.rs", "libaio.rs", "synchronous.rs", "uring.rs"],
     ),
+    ("block", &["ublk/raw.rs"]),
 ];
 
 /// Crates whose output is a function of their input alone, and what they therefore must not name.

@@ -9,6 +9,7 @@
 pub mod aio;
 mod child;
 pub mod clock;
+mod device;
 mod files;
 mod memory;
 mod poll;
@@ -21,6 +22,7 @@ pub use child::{
     ProcessEnd, Spent, adopt_orphans, signal_group, signal_number, signal_process, wait_child,
 };
 pub use clock::{Clock, MachineClock, VirtualClock};
+pub use device::{DeviceView, stand_below_file_systems};
 pub use files::{
     Advice, LockKind, block_device_size, direct_alignment, direct_flag, dsync_flag,
     exclusive_block_open, fadvise, fallocate, fdatasync, free_bytes, fsync, is_symlink_loop,

@@ -1,5 +1,7 @@
 //! `fathom serve block`: a block device.
 
+mod ublk;
+
 use super::{file, say, switch, text, value, wrong};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
@@ -21,12 +23,12 @@ Exit codes: 0 ended by a signal, 1 the device failed, 2 usage";
 
 /// The target's arguments.
 pub(super) fn command() -> Command {
-    Command::new("block")
+    let command = Command::new("block")
         .about("Serves a block device from memory, a file or nothing")
         .after_help(AFTER_HELP)
         .arg(
             value("front", "HOW", "How the device is reached")
-                .value_parser(["nbd"])
+                .value_parser(["nbd", "ublk"])
                 .default_value("nbd"),
         )
         .arg(file(
@@ -70,10 +72,12 @@ pub(super) fn command() -> Command {
             )
             .default_value("512"),
         )
-        .arg(switch("read-only", "Refuse what would change the device"))
+        .arg(switch("read-only", "Refuse what would change the device"));
+    ublk::arguments(command)
 }
 
-fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+/// Bytes of the device as asked for.
+fn size(matches: &ArgMatches, block: u32) -> Result<Option<u64>> {
     let size = matches
         .get_one::<String>("size")
         .map(|size| Bytes::parse(size).map_err(|e| wrong("size", e)))
@@ -87,23 +91,42 @@ fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
         );
         return Err(wrong("size", why));
     }
+    Ok(size.map(|Bytes(size)| size))
+}
+
+/// A device in memory; `None` where the bytes are elsewhere.
+fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBackend>> {
+    if matches.contains_id("file") || matches.get_flag("null") {
+        return Ok(None);
+    }
+    let Some(size) = size(matches, block)? else {
+        return Err(Usage("a device without a file needs a --size".to_owned()).into());
+    };
+    let memory = MemoryBackend::new(size).context("--size")?;
+    huge(matches, memory).map(Some)
+}
+
+/// Asks for huge pages where they are wanted.
+fn huge(matches: &ArgMatches, memory: MemoryBackend) -> Result<MemoryBackend> {
+    if matches.get_flag("huge-pages") {
+        return memory.with_huge_pages().context("--huge-pages");
+    }
+    Ok(memory)
+}
+
+/// Where bytes are that no supervisor needs to hold.
+fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+    let size = size(matches, block)?;
     if let Some(path) = matches.get_one::<PathBuf>("file") {
         let read_only = matches.get_flag("read-only");
-        let backend = FileBackend::open(path, size.map(|Bytes(size)| size), read_only)
+        let backend = FileBackend::open(path, size, read_only)
             .with_context(|| format!("--file {}", path.display()))?;
         return Ok(Box::new(backend));
     }
-    let Some(Bytes(size)) = size else {
+    let Some(size) = size else {
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
     };
-    if matches.get_flag("null") {
-        return Ok(Box::new(NullBackend::new(size)));
-    }
-    let memory = MemoryBackend::new(size).context("--size")?;
-    if matches.get_flag("huge-pages") {
-        return Ok(Box::new(memory.with_huge_pages().context("--huge-pages")?));
-    }
-    Ok(Box::new(memory))
+    Ok(Box::new(NullBackend::new(size)))
 }
 
 fn geometry(matches: &ArgMatches) -> Result<Geometry> {
@@ -146,15 +169,22 @@ fn uri(address: &NbdAddress, export: &str) -> String {
 
 /// Runs the target until a signal ends it and returns the exit code.
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
+    if let Some(done) = ublk::about_devices(matches) {
+        return done;
+    }
+    if text(matches, "front") == "ublk" {
+        return ublk::run(matches);
+    }
     let geometry = geometry(matches)?;
     let serving = NbdServing {
         addresses: addresses(matches)?,
         export: text(matches, "export").to_owned(),
     };
-    let device = Arc::new(ServedDevice::new(
-        backend(matches, geometry.block)?,
-        geometry,
-    ));
+    let backend = match memory(matches, geometry.block)? {
+        Some(memory) => Box::new(memory),
+        None => elsewhere(matches, geometry.block)?,
+    };
+    let device = Arc::new(ServedDevice::new(backend, geometry));
     let _whatever_it_is = sys::raise_file_limit();
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
     let size = Bytes(device.size());

@@ -3,7 +3,7 @@
 use super::raw::{QueueRing, QueueShape};
 use super::wire::{IoDescriptor, SECTOR, operation};
 use crate::lane::{Lane, Reaped, Submitted};
-use crate::request::{BlockOperation, BlockRequest, Buffer, Errno, Outcome};
+use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use std::fs::File;
 use std::io;
 
@@ -114,7 +114,7 @@ impl Queue {
     }
 
     #[inline]
-    fn give_back(&mut self, tag: u16, outcome: Outcome) -> io::Result<()> {
+    fn give_back(&mut self, tag: u16, outcome: DeviceResult) -> io::Result<()> {
         let result = match outcome {
             Ok(()) => self.results[usize::from(tag)],
             Err(Errno(number)) => -i32::from(number),
