@@ -1,5 +1,7 @@
 # What the checks share; each begins with ". /lib.sh". A check is a program of the guest: exit 0 is passed, 77 skipped, its last line is the reason.
 set -eu
+# What the last server said stands before the reason of a failure.
+trap 'code=$?; [ $code = 0 ] || [ ! -s "${out:-}" ] || sed "s/^/server: /" "$out" >&2' EXIT
 die() { echo "$*"; exit 1; }
 skip() { echo "$*"; exit 77; }
 # refuses CODE TEXT COMMAND...: the command ends with this code and says the text.
@@ -12,11 +14,13 @@ refuses() {
 }
 # until_true SECONDS COMMAND...
 until_true() {
+    { set +x; } 2>/dev/null
     limit=$(($1 * 20)); shift
     while ! "$@" >/dev/null 2>&1; do
         limit=$((limit - 1)); [ $limit -gt 0 ] || die "waited in vain for: $*"
         sleep 0.05
     done
+    set -x
 }
 same() { [ "$1" = "$2" ] || die "$3: '$1' is not '$2'"; }
 # serve OPTIONS...: a device of ours: $dev, the supervisor $pid, what it says in $out.
@@ -36,5 +40,6 @@ unserve() {
     [ ! -e $dev ] || die "$dev is left"
     [ ! -e /dev/ublkc${dev#/dev/ublkb} ] || die "the char device of $dev is left"
 }
-server_of() { fathom serve block list | sed -n "s|^$1: live.*server \([0-9]*\) .*|\1|p"; }
-other_server() { now=$(server_of $1); [ -n "$now" ] && [ "$now" != "$2" ]; }
+# The process that serves the last one.
+server_of() { sed -n 's/.*server \([0-9]*\).*/\1/p' $out | tail -n 1; }
+other_server() { [ "$(server_of)" != "$1" ]; }

@@ -2,7 +2,7 @@
 
 use super::error::UblkError;
 use super::raw::{ControlRing, Pending, Plain};
-use super::wire::{Control, ControlCommand, DeviceFacts, Parameters, state};
+use super::wire::{Control, ControlCommand, DeviceFacts, Parameters, feature, state};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -73,15 +73,14 @@ impl Commander {
         }
     }
 
+    /// What a device is. Whose it is decides how every other command about it is put.
     pub(super) fn facts(&mut self, device: u32) -> Result<DeviceFacts, UblkError> {
-        let control = if self.unprivileged {
-            Control::FactsOfAnybody
-        } else {
-            Control::Facts
-        };
+        self.unprivileged = true;
         let empty = DeviceFacts::default().bytes().to_vec();
-        let answer = self.about(control, device, 0, empty)?;
-        Ok(DeviceFacts::of_bytes(&answer))
+        let answer = self.about(Control::FactsOfAnybody, device, 0, empty)?;
+        let facts = DeviceFacts::of_bytes(&answer);
+        self.unprivileged = facts.flags & feature::UNPRIVILEGED != 0;
+        Ok(facts)
     }
 
     pub(super) fn parameters(&mut self, device: u32) -> Result<Parameters, UblkError> {
@@ -319,7 +318,12 @@ mod tests {
                 said(libc::EACCES, true, true),
             ]
             .join("\n"),
-            @""
+            @"
+        /dev/ublk-control is missing, and there is no module ublk_drv for this kernel (6.1.0): it takes Linux 6.4 or later with CONFIG_BLK_DEV_UBLK; --front nbd works without a driver
+        /dev/ublk-control is missing: load the module with `modprobe ublk_drv`; --front nbd works without a driver
+        the module ublk_drv is loaded, but /dev/ublk-control is missing: it has to be made in this container; --front nbd works without a driver
+        opening /dev/ublk-control needs the capability CAP_SYS_ADMIN (run as root), or --unprivileged where /dev/ublk-control is open to this user
+        "
         );
     }
 }

@@ -150,14 +150,13 @@ fn request_of(descriptor: &IoDescriptor) -> Option<(BlockRequest, i32)> {
         operation::WRITE_ZEROES => (BlockOperation::Zero, 0),
         _ => return None,
     };
+    // A flush comes with a place that is none.
+    let is_flush = operation == BlockOperation::Flush;
+    let start = if is_flush { 0 } else { descriptor.start_sector };
     let request = BlockRequest {
         operation,
-        offset: descriptor.start_sector * SECTOR,
-        length: if operation == BlockOperation::Flush {
-            0
-        } else {
-            bytes
-        },
+        offset: start.checked_mul(SECTOR)?,
+        length: if is_flush { 0 } else { bytes },
         fua: descriptor.fua,
         keep_room: descriptor.keep_room,
     };
@@ -198,7 +197,7 @@ mod tests {
             [
                 (BlockOperation::Read, 8192, 4096, 4096),
                 (BlockOperation::Write, 8192, 4096, 4096),
-                (BlockOperation::Flush, 8192, 0, 0),
+                (BlockOperation::Flush, 0, 0, 0),
                 (BlockOperation::Trim, 8192, 4096, 0),
                 (BlockOperation::Zero, 8192, 4096, 0),
             ]
@@ -206,6 +205,22 @@ mod tests {
         let (write, _) = request_of(&descriptor(operation::WRITE)).unwrap();
         let (zeros, _) = request_of(&descriptor(operation::WRITE_ZEROES)).unwrap();
         assert!(write.fua && !write.keep_room && zeros.keep_room);
+    }
+
+    #[test]
+    fn a_flush_is_done_wherever_the_kernel_says_that_it_begins() {
+        let flush = IoDescriptor {
+            sectors: 0,
+            start_sector: u64::MAX,
+            ..descriptor(operation::FLUSH)
+        };
+        let (request, result) = request_of(&flush).unwrap();
+        assert_eq!((request.offset, request.length, result), (0, 0, 0));
+        let write = IoDescriptor {
+            start_sector: u64::MAX,
+            ..descriptor(operation::WRITE)
+        };
+        assert_eq!(request_of(&write), None, "no place for a write");
     }
 
     #[test]

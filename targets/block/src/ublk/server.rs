@@ -9,6 +9,7 @@ use crate::device::ServedDevice;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -100,7 +101,10 @@ fn start(
         sys::precise_sleeps();
         // CPUs that this process may not use leave the thread where it is.
         let _wherever_it_may_run = sys::set_affinity(&cpus);
-        let outcome = Queue::new(char_device, shape, lane).and_then(Queue::run);
+        let served = || Queue::new(char_device, shape, lane).and_then(Queue::run);
+        // Requests of a queue that is gone would wait for ever while the others live.
+        let outcome = catch_unwind(AssertUnwindSafe(served))
+            .unwrap_or_else(|_told_already| Err(io::Error::other("it panicked")));
         let _nobody_waits_at_the_end = ended.send((shape.queue, outcome));
     };
     std::thread::Builder::new()

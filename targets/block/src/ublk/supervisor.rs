@@ -5,7 +5,7 @@
 //! is killed is started again and finds the memory as it was; the kernel keeps what was asked
 //! meanwhile and asks it again.
 
-use super::control::{Awaited, Commander, LIMIT_S, block_path};
+use super::control::{Awaited, Commander, LIMIT_S, block_path, char_path};
 use super::error::UblkError;
 use super::server::{pause, wait_readable};
 use super::wire::{
@@ -15,6 +15,7 @@ use crate::device::Geometry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
@@ -178,6 +179,7 @@ impl Supervisor {
         ready: &mut dyn FnMut(&UblkStarted),
     ) -> Result<(), UblkError> {
         let number = self.facts.device;
+        self.wait_for_permission()?;
         let parameters = parameters(size, geometry, self.facts.most_io_bytes);
         self.commander.set_parameters(number, &parameters)?;
         self.start(Control::Start, end, start_server)?;
@@ -198,13 +200,28 @@ impl Supervisor {
             if !recovers || deaths > MOST_DEATHS {
                 return Err(UblkError::ServerEnded(self.how_it_ended()));
             }
-            if !self.is_without_server()? {
+            if !self.is_ready_for_another()? {
                 return Ok(());
             }
-            self.commander.command(Control::StartRecovery, number)?;
             self.start(Control::EndRecovery, end, start_server)?;
             ready(&self.started());
         }
+    }
+
+    /// A device of a user is the user's when udev has given the char device away.
+    fn wait_for_permission(&self) -> Result<(), UblkError> {
+        let path = char_path(self.facts.device);
+        let mut tries = LIMIT_S * 100;
+        while self.unprivileged && sys::may_write(Path::new(&path)).is_err() {
+            if tries == 0 {
+                return Err(UblkError::NotPermitted {
+                    what: "a char device that no rule of udev gives to its owner",
+                });
+            }
+            tries -= 1;
+            pause(MOMENT);
+        }
+        Ok(())
     }
 
     fn started(&self) -> UblkStarted {
@@ -319,20 +336,31 @@ impl Supervisor {
         }
     }
 
-    /// Waits until the kernel has noticed that the server is gone; `false` when somebody stops or
-    /// removes the device meanwhile.
-    fn is_without_server(&mut self) -> Result<bool, UblkError> {
+    /// Waits until the kernel has noticed that the server is gone and lets another one begin; `false`
+    /// when somebody stops or removes the device meanwhile.
+    fn is_ready_for_another(&mut self) -> Result<bool, UblkError> {
+        let number = self.facts.device;
         for _ in 0..LIMIT_S * 100 {
-            match self.commander.facts(self.facts.device) {
-                Ok(facts) if facts.state == state::QUIESCED => return Ok(true),
+            match self.commander.facts(number) {
                 Ok(facts) if facts.state == state::DEAD => return Ok(false),
-                Ok(_) => pause(MOMENT),
+                Ok(_) => {}
+                Err(UblkError::NoDevice(_)) => return Ok(false),
+                Err(other) => return Err(other),
+            }
+            match self.commander.command(Control::StartRecovery, number) {
+                Ok(()) => return Ok(true),
+                // Its char device is not closed, or requests are still being taken back.
+                Err(UblkError::Refused { source, .. })
+                    if source.raw_os_error() == Some(libc::EBUSY) =>
+                {
+                    pause(MOMENT);
+                }
                 Err(UblkError::NoDevice(_)) => return Ok(false),
                 Err(other) => return Err(other),
             }
         }
         Err(UblkError::NoAnswer {
-            command: "the end of the server",
+            command: Control::StartRecovery.name(),
             seconds: LIMIT_S,
         })
     }

@@ -50,7 +50,6 @@ pub(super) mod feature {
 /// Commands to `/dev/ublk-control`: number, and whether the kernel only answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    Facts,
     Add,
     Delete,
     Start,
@@ -67,7 +66,6 @@ pub(super) enum Control {
 impl Control {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Facts => "GET_DEV_INFO",
             Self::Add => "ADD_DEV",
             Self::Delete => "DEL_DEV",
             Self::Start => "START_DEV",
@@ -85,7 +83,6 @@ impl Control {
     pub(super) fn code(self) -> u32 {
         let (number, only_answers) = match self {
             Self::Affinity => (0x01, true),
-            Self::Facts => (0x02, true),
             Self::Add => (0x04, false),
             Self::Delete => (0x05, false),
             Self::Start => (0x06, false),
@@ -173,7 +170,6 @@ const _: () = assert!(offset_of!(DeviceFacts, reserved) == 48);
 /// Values of [`DeviceFacts::state`].
 pub(super) mod state {
     pub(in super::super) const DEAD: u16 = 0;
-    pub(in super::super) const QUIESCED: u16 = 2;
     pub(in super::super) const NAMES: [&str; 4] =
         ["not started", "live", "without server", "failing"];
 }
@@ -312,7 +308,6 @@ mod tests {
         assert_eq!(Control::Features.code(), 0x8020_7513);
         assert_eq!(Control::Add.code(), 0xC020_7504);
         assert_eq!(Control::Delete.code(), 0xC020_7505);
-        assert_eq!(Control::Facts.code(), 0x8020_7502);
         assert_eq!(FETCH, 0xC010_7520);
         assert_eq!(COMMIT_AND_FETCH, 0xC010_7521);
     }
