@@ -10,11 +10,13 @@ mod error;
 mod queue;
 mod raw;
 mod server;
+mod serving;
 mod standing;
 mod supervisor;
 mod wire;
 
 pub use error::UblkError;
 pub use server::serve_queues;
+pub use serving::UblkServing;
 pub use standing::{UblkStanding, features, standing, stop_standing};
-pub use supervisor::{UblkServing, UblkStarted, supervise};
+pub use supervisor::{UblkStarted, supervise};

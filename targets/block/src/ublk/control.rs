@@ -2,7 +2,7 @@
 
 use super::error::UblkError;
 use super::raw::{ControlRing, Pending, Plain};
-use super::wire::{Control, ControlCommand, DeviceFacts, Parameters, feature, state};
+use super::wire::{ControlCommand, DeviceFacts, Parameters, UblkCommand, feature, state};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Commander {
             bytes: 8,
             ..ControlCommand::default()
         };
-        match self.ask(Control::Features, command, vec![0; 8]) {
+        match self.ask(UblkCommand::Features, command, vec![0; 8]) {
             Ok(answer) => Ok(u64::from_ne_bytes(*answer.first_chunk().unwrap_or(&[0; 8]))),
             Err(UblkError::Refused { .. }) => Ok(0),
             Err(other) => Err(other),
@@ -46,7 +46,7 @@ impl Commander {
     /// Makes a device and returns what it became.
     pub(super) fn add(&mut self, wanted: DeviceFacts) -> Result<DeviceFacts, UblkError> {
         let answer = self.send(
-            Control::Add,
+            UblkCommand::Add,
             wanted.device,
             0,
             wanted.bytes().to_vec(),
@@ -65,7 +65,7 @@ impl Commander {
                     running: Machine::here().release,
                 },
                 _ => UblkError::Refused {
-                    command: Control::Add.name(),
+                    command: UblkCommand::Add.name(),
                     source,
                 },
             }),
@@ -77,7 +77,7 @@ impl Commander {
     pub(super) fn facts(&mut self, device: u32) -> Result<DeviceFacts, UblkError> {
         self.unprivileged = true;
         let empty = DeviceFacts::default().bytes().to_vec();
-        let answer = self.about(Control::FactsOfAnybody, device, 0, empty)?;
+        let answer = self.about(UblkCommand::FactsOfAnybody, device, 0, empty)?;
         let facts = DeviceFacts::of_bytes(&answer);
         self.unprivileged = facts.flags & feature::UNPRIVILEGED != 0;
         Ok(facts)
@@ -88,7 +88,7 @@ impl Commander {
             bytes: u32::try_from(size_of::<Parameters>()).unwrap_or(0),
             ..Parameters::default()
         };
-        let answer = self.about(Control::Parameters, device, 0, asked.bytes().to_vec())?;
+        let answer = self.about(UblkCommand::Parameters, device, 0, asked.bytes().to_vec())?;
         Ok(Parameters::of_bytes(&answer))
     }
 
@@ -98,27 +98,32 @@ impl Commander {
         parameters: &Parameters,
     ) -> Result<(), UblkError> {
         let bytes = parameters.bytes().to_vec();
-        self.about(Control::SetParameters, device, 0, bytes)
+        self.about(UblkCommand::SetParameters, device, 0, bytes)
             .map(drop)
     }
 
     /// The CPUs whose requests go to a queue.
     pub(super) fn affinity(&mut self, device: u32, queue: u16) -> Result<Vec<u32>, UblkError> {
-        let mask = self.about(Control::Affinity, device, u64::from(queue), vec![0; 1024])?;
+        let mask = self.about(
+            UblkCommand::Affinity,
+            device,
+            u64::from(queue),
+            vec![0; 1024],
+        )?;
         let cpus = (0..).zip(&mask).flat_map(|(at, byte)| {
             (0..8).filter_map(move |bit| (byte >> bit & 1 == 1).then_some(at * 8 + bit))
         });
         Ok(cpus.collect())
     }
 
-    pub(super) fn command(&mut self, control: Control, device: u32) -> Result<(), UblkError> {
+    pub(super) fn command(&mut self, control: UblkCommand, device: u32) -> Result<(), UblkError> {
         self.about(control, device, 0, Vec::new()).map(drop)
     }
 
     /// Sends a command that may take long; [`Commander::within`] waits for its answer.
     pub(super) fn begin(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         device: u32,
         value: u64,
     ) -> Result<Awaited, UblkError> {
@@ -148,7 +153,7 @@ impl Commander {
 
     fn about(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         device: u32,
         value: u64,
         payload: Vec<u8>,
@@ -158,7 +163,7 @@ impl Commander {
 
     fn send(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         device: u32,
         value: u64,
         payload: Vec<u8>,
@@ -200,7 +205,7 @@ impl Commander {
 
     fn ask(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         command: ControlCommand,
         payload: Vec<u8>,
     ) -> Result<Vec<u8>, UblkError> {
@@ -218,15 +223,15 @@ impl Commander {
 
 /// A command whose answer may take long.
 pub(super) struct Awaited {
-    control: Control,
+    control: UblkCommand,
     device: u32,
     pending: Pending,
 }
 
-fn checked(control: Control, device: u32, result: i32) -> Result<(), UblkError> {
+fn checked(control: UblkCommand, device: u32, result: i32) -> Result<(), UblkError> {
     match result {
         0.. => Ok(()),
-        failure if failure == -libc::ENODEV && control != Control::Add => {
+        failure if failure == -libc::ENODEV && control != UblkCommand::Add => {
             Err(UblkError::NoDevice(device))
         }
         failure => Err(UblkError::Refused {

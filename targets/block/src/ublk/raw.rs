@@ -5,8 +5,8 @@
 )]
 
 use super::wire::{
-    COMMIT_AND_FETCH, Control, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor,
-    Parameters, data_offset, descriptors_bytes, descriptors_offset,
+    COMMIT_AND_FETCH, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor, Parameters,
+    UblkCommand, data_offset, descriptors_bytes, descriptors_offset,
 };
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -65,7 +65,7 @@ impl ControlRing {
     /// Gives a command to the kernel, which reads and writes `payload` until it has answered.
     pub(super) fn begin(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         mut command: ControlCommand,
         payload: Vec<u8>,
     ) -> io::Result<Pending> {

@@ -8,9 +8,8 @@
 use super::control::{Awaited, Commander, LIMIT_S, block_path, char_path};
 use super::error::UblkError;
 use super::server::{pause, wait_readable};
-use super::wire::{
-    Control, DeviceFacts, MOST_DEPTH, Parameters, SECTOR, attribute, feature, kind, state,
-};
+use super::serving::{UblkServing, parameters, wanted};
+use super::wire::{DeviceFacts, UblkCommand, feature, state};
 use crate::device::Geometry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,22 +24,6 @@ const SOON_NS: u64 = 5_000_000_000;
 /// How long a server that is asked to stop may need for what is under way.
 const PATIENCE_NS: u64 = 10_000_000_000;
 const MOMENT: Duration = Duration::from_millis(10);
-
-/// What is asked for.
-#[derive(Clone, Debug)]
-pub struct UblkServing {
-    /// The number of the device; the first free one if not given.
-    pub number: Option<u32>,
-    pub queues: u16,
-    pub depth: u16,
-    /// Longest request that the kernel passes on whole.
-    pub most_bytes: u32,
-    /// A killed server is started again; without, the device goes with its server.
-    pub recovery: bool,
-    pub unprivileged: bool,
-    /// The data of requests is fetched by calls, which saves a buffer for each tag.
-    pub user_copy: bool,
-}
 
 /// What became of it.
 #[derive(Clone, Debug)]
@@ -80,56 +63,6 @@ pub fn supervise(
     let ended = supervisor.serve(size, geometry, end, start_server, ready);
     let removed = supervisor.remove();
     ended.and(removed)
-}
-
-fn wanted(serving: &UblkServing, features: u64) -> DeviceFacts {
-    let mut flags = feature::IOCTL_ENCODE;
-    if serving.unprivileged {
-        flags |= feature::UNPRIVILEGED;
-    } else {
-        if serving.recovery {
-            flags |= feature::USER_RECOVERY | feature::RECOVERY_REISSUE;
-        }
-        if serving.user_copy {
-            flags |= features & feature::USER_COPY;
-        }
-    }
-    flags |= features & feature::UPDATE_SIZE;
-    DeviceFacts {
-        queues: serving.queues.max(1),
-        depth: serving.depth.clamp(1, MOST_DEPTH),
-        most_io_bytes: serving.most_bytes,
-        device: serving.number.unwrap_or(u32::MAX),
-        flags,
-        ..DeviceFacts::default()
-    }
-}
-
-fn parameters(size: u64, geometry: Geometry, most_bytes: u32) -> Parameters {
-    let shift = u8::try_from(geometry.block.trailing_zeros()).unwrap_or(9);
-    let sectors_of = |bytes: u32| bytes / u32::try_from(SECTOR).unwrap_or(512);
-    // The kernel counts bytes of one request in 32 bits.
-    let most_at_once = sectors_of(1 << 30);
-    let mut attributes = attribute::VOLATILE_CACHE | attribute::FUA;
-    if geometry.read_only {
-        attributes |= attribute::READ_ONLY;
-    }
-    Parameters {
-        bytes: u32::try_from(size_of::<Parameters>()).unwrap_or(0),
-        kinds: kind::BASIC | kind::DISCARD,
-        attributes,
-        logical_shift: shift,
-        physical_shift: shift.max(12),
-        least_io_shift: shift,
-        best_io_shift: shift.max(12),
-        most_sectors: sectors_of(most_bytes),
-        sectors: size / SECTOR,
-        discard_granularity: geometry.block.max(4096),
-        most_discard_sectors: most_at_once,
-        most_zero_sectors: most_at_once,
-        discard_segments: 1,
-        ..Parameters::default()
-    }
 }
 
 struct Supervisor {
@@ -182,7 +115,7 @@ impl Supervisor {
         self.wait_for_permission()?;
         let parameters = parameters(size, geometry, self.facts.most_io_bytes);
         self.commander.set_parameters(number, &parameters)?;
-        self.start(Control::Start, end, start_server)?;
+        self.start(UblkCommand::Start, end, start_server)?;
         self.find_node()?;
         ready(&self.started());
         let mut deaths = 0;
@@ -203,7 +136,7 @@ impl Supervisor {
             if !self.is_ready_for_another()? {
                 return Ok(());
             }
-            self.start(Control::EndRecovery, end, start_server)?;
+            self.start(UblkCommand::EndRecovery, end, start_server)?;
             ready(&self.started());
         }
     }
@@ -239,7 +172,7 @@ impl Supervisor {
     /// Starts a server and waits until every tag of every queue has been fetched.
     fn start(
         &mut self,
-        control: Control,
+        control: UblkCommand,
         end: &OwnedFd,
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
     ) -> Result<(), UblkError> {
@@ -347,7 +280,7 @@ impl Supervisor {
                 Err(UblkError::NoDevice(_)) => return Ok(false),
                 Err(other) => return Err(other),
             }
-            match self.commander.command(Control::StartRecovery, number) {
+            match self.commander.command(UblkCommand::StartRecovery, number) {
                 Ok(()) => return Ok(true),
                 // Its char device is not closed, or requests are still being taken back.
                 Err(UblkError::Refused { source, .. })
@@ -360,7 +293,7 @@ impl Supervisor {
             }
         }
         Err(UblkError::NoAnswer {
-            command: Control::StartRecovery.name(),
+            command: UblkCommand::StartRecovery.name(),
             seconds: LIMIT_S,
         })
     }
@@ -409,7 +342,7 @@ pub(super) fn stop(
     device: u32,
     kill_server: &mut dyn FnMut(),
 ) -> Result<(), UblkError> {
-    let mut stopping = commander.begin(Control::Stop, device, 0)?;
+    let mut stopping = commander.begin(UblkCommand::Stop, device, 0)?;
     if commander.within(&mut stopping, PATIENCE_NS)?.is_some() {
         return Ok(());
     }
@@ -417,7 +350,7 @@ pub(super) fn stop(
     commander
         .within(&mut stopping, LIMIT_S * 1_000_000_000)?
         .ok_or(UblkError::NoAnswer {
-            command: Control::Stop.name(),
+            command: UblkCommand::Stop.name(),
             seconds: LIMIT_S,
         })
 }
@@ -425,70 +358,10 @@ pub(super) fn stop(
 /// Removes a device that was stopped; `false` when somebody has it open still, and it goes with the
 /// last one.
 pub(super) fn delete(commander: &mut Commander, device: u32) -> Result<bool, UblkError> {
-    let mut deleting = commander.begin(Control::Delete, device, 0)?;
+    let mut deleting = commander.begin(UblkCommand::Delete, device, 0)?;
     match commander.within(&mut deleting, PATIENCE_NS) {
         Ok(answer) => Ok(answer.is_some()),
         Err(UblkError::NoDevice(_)) => Ok(true),
         Err(other) => Err(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SERVING: UblkServing = UblkServing {
-        number: None,
-        queues: 2,
-        depth: 128,
-        most_bytes: 512 << 10,
-        recovery: true,
-        unprivileged: false,
-        user_copy: true,
-    };
-
-    #[test]
-    fn a_device_of_large_blocks_is_as_long_as_one_of_small_ones() {
-        for block in [512, 4096] {
-            let geometry = Geometry {
-                block,
-                read_only: false,
-            };
-            let parameters = parameters(64 << 20, geometry, 512 << 10);
-            assert_eq!(parameters.sectors, (64 << 20) / 512);
-            assert_eq!(1 << parameters.logical_shift, block);
-            assert_eq!(parameters.most_sectors, 1024);
-        }
-    }
-
-    #[test]
-    fn flushes_forced_writes_discards_and_a_read_only_device_are_announced() {
-        let geometry = Geometry {
-            block: 512,
-            read_only: true,
-        };
-        let parameters = parameters(1 << 20, geometry, 512 << 10);
-        let announced = attribute::VOLATILE_CACHE | attribute::FUA | attribute::READ_ONLY;
-        assert_eq!(parameters.attributes, announced);
-        assert_eq!(parameters.discard_segments, 1);
-        assert!(parameters.discard_granularity > 0 && parameters.most_discard_sectors > 0);
-    }
-
-    #[test]
-    fn only_what_the_kernel_knows_is_asked_and_users_get_neither_recovery_nor_user_copy() {
-        let with = |serving: &UblkServing, features| wanted(serving, features).flags;
-        let old = with(&SERVING, 0);
-        assert_eq!(old & (feature::USER_COPY | feature::UPDATE_SIZE), 0);
-        assert_ne!(old & feature::USER_RECOVERY, 0);
-        let all = with(&SERVING, u64::MAX);
-        assert_ne!(all & feature::USER_COPY, 0);
-        assert_ne!(all & feature::UPDATE_SIZE, 0);
-        let of_a_user = UblkServing {
-            unprivileged: true,
-            ..SERVING
-        };
-        let flags = with(&of_a_user, u64::MAX);
-        assert_eq!(flags & (feature::USER_RECOVERY | feature::USER_COPY), 0);
-        assert_ne!(flags & feature::UNPRIVILEGED, 0);
     }
 }

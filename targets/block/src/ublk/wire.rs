@@ -49,7 +49,7 @@ pub(super) mod feature {
 
 /// Commands to `/dev/ublk-control`: number, and whether the kernel only answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Control {
+pub(super) enum UblkCommand {
     Add,
     Delete,
     Start,
@@ -63,7 +63,7 @@ pub(super) enum Control {
     Features,
 }
 
-impl Control {
+impl UblkCommand {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Add => "ADD_DEV",
@@ -305,9 +305,9 @@ mod tests {
     /// Numbers as the kernel's header yields them, computed by a C compiler.
     #[test]
     fn commands_have_the_numbers_of_the_header() {
-        assert_eq!(Control::Features.code(), 0x8020_7513);
-        assert_eq!(Control::Add.code(), 0xC020_7504);
-        assert_eq!(Control::Delete.code(), 0xC020_7505);
+        assert_eq!(UblkCommand::Features.code(), 0x8020_7513);
+        assert_eq!(UblkCommand::Add.code(), 0xC020_7504);
+        assert_eq!(UblkCommand::Delete.code(), 0xC020_7505);
         assert_eq!(FETCH, 0xC010_7520);
         assert_eq!(COMMIT_AND_FETCH, 0xC010_7521);
     }
