@@ -47,3 +47,30 @@ fn a_socket_of_a_dead_server_is_taken_and_one_of_a_live_server_is_not() {
     let third = Served::refused(&["--size", "1m", "--unix", path]);
     assert!(third.contains("is no socket"), "{third}");
 }
+
+/// The guest of `make vm-test` has the driver; here it is told what is missing.
+#[test]
+fn without_the_driver_a_ublk_device_is_refused_with_the_reason_and_another_way() {
+    if std::path::Path::new("/dev/ublk-control").exists() {
+        println!("SKIPPED: needs a machine without ublk");
+        return;
+    }
+    for words in [
+        &["--front", "ublk", "--size", "4m"][..],
+        &["list"],
+        &["stop", "0"],
+    ] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(["serve", "block"])
+            .args(words)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("ublk_drv"), "{said}");
+        assert!(
+            said.contains("--front nbd works without a driver"),
+            "{said}"
+        );
+    }
+}
