@@ -29,7 +29,8 @@ pub use compare::{
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
 pub use study::{
-    ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding, LeftOut,
-    PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn, RecordDetails, Settling, Study,
-    StudyArm, StudyOptions, StudyRow, is_aside, is_told_apart, study,
+    ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
+    HostFigures, LeftOut, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn,
+    RecordDetails, Settling, Study, StudyArm, StudyOptions, StudyRow, is_aside, is_told_apart,
+    study,
 };

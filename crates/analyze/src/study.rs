@@ -6,7 +6,7 @@
 //! order is that of the plan or of the records, never that of the results.
 
 use crate::{RowComparison, Severity};
-use record::{ErrorCount, Histogram, Quantity, Record, Role, Status, ThresholdResult};
+use record::{Histogram, Quantity, Record, Role, Status};
 use stats::Drift;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -18,10 +18,12 @@ mod cells;
 mod comparisons;
 mod course;
 mod curves;
+mod details;
 mod drift;
 mod facts;
 mod figure;
 mod findings;
+mod hosts;
 mod loads;
 mod options;
 mod rows;
@@ -30,7 +32,9 @@ mod unusable;
 
 pub use arrivals::{ArrivalCurve, ArrivalPoint};
 pub use course::{Course, Settling};
+pub use details::RecordDetails;
 pub use figure::{Bounds, Figure, Range};
+pub use hosts::HostFigures;
 pub use loads::{PART_PERCENTILES, REQUEST_PARTS, REQUESTS, is_aside, is_told_apart};
 pub use options::StudyOptions;
 pub use thinned::RateColumn;
@@ -134,15 +138,8 @@ pub struct Cell {
     pub operation_bytes: BTreeMap<String, f64>,
     /// In the order of `records`.
     pub details: Vec<RecordDetails>,
-}
-
-/// What one record says beyond the figures of its cell.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecordDetails {
-    pub id: String,
-    pub is_load: bool,
-    pub thresholds: Vec<ThresholdResult>,
-    pub errors: Vec<ErrorCount>,
+    /// What each host did, where records are of several; by the names of hosts.
+    pub hosts: Vec<HostFigures>,
 }
 
 /// A circumstance or option, arm by arm.

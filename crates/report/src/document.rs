@@ -15,9 +15,11 @@ mod bounds;
 #[cfg(test)]
 pub(crate) mod example;
 mod facts;
+mod hosts;
 mod intervals;
 mod loads;
 mod method;
+mod numbers;
 mod plots;
 mod rows;
 mod sides;
@@ -26,8 +28,10 @@ mod table;
 pub(crate) use answer::said_text;
 pub(crate) use bounds::{bounds_text, why as why_range};
 pub(crate) use facts::{agreeing, differing, told};
+pub(crate) use hosts::HOSTS;
 pub(crate) use intervals::plotted;
 pub(crate) use method::level_method;
+pub(crate) use numbers::{LEVELS, RUNS};
 pub(crate) use table::{CellValue, Column, Label, Table, TableLine};
 
 /// What is said of some records together.
@@ -86,6 +90,8 @@ pub(crate) enum Breadth {
     /// Those that can be scrolled for long.
     Paper,
     Browser,
+    /// Those that programs read: every number, and no picture.
+    Program,
 }
 
 /// What stands in a section.
@@ -132,6 +138,14 @@ impl<'s> Section<'s> {
         }
     }
 
+    /// The lines of the table at this address that are of an arm.
+    pub(crate) fn lines(&self, id: &str, arm: usize) -> impl Iterator<Item = &TableLine<'s>> {
+        let tables = self.blocks.iter().filter_map(Block::table);
+        let tables = tables.filter(move |table| table.id == id);
+        let lines = tables.flat_map(|table| &table.lines);
+        lines.filter(move |line| line.arm() == Some(arm))
+    }
+
     fn folded(self) -> Self {
         Self {
             is_folded: true,
@@ -140,7 +154,16 @@ impl<'s> Section<'s> {
     }
 }
 
-impl Block<'_> {
+impl<'s> Block<'s> {
+    /// The table that it is.
+    fn table(&self) -> Option<&Table<'s>> {
+        if let Self::Table(table) = self {
+            Some(table)
+        } else {
+            None
+        }
+    }
+
     /// The forms that have room for it.
     pub(crate) fn room(&self) -> Breadth {
         match self {
@@ -158,10 +181,10 @@ impl Block<'_> {
 }
 
 impl Document<'_> {
-    /// The rows in the order in which it tells them.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &StudyRow> {
+    /// The rows in the order in which it tells them, each with what stands in it.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&StudyRow, &Section<'_>)> {
         let parts = self.sections.iter().flat_map(|section| &section.parts);
-        parts.filter_map(|part| Some(&self.study.rows[part.row?]))
+        parts.filter_map(|part| Some((&self.study.rows[part.row?], part)))
     }
 }
 

@@ -324,6 +324,65 @@ mod tests {
     }
 
     #[test]
+    fn a_name_with_line_breaks_and_escapes_breaks_no_form() {
+        let hostile = "a\nb\u{1b}[31m|\r\u{202e}\"c\",d";
+        let named = |name: &str| {
+            let mut records = experiment();
+            for record in &mut records {
+                let trial = record.trial.as_mut().unwrap();
+                trial.row = trial.row.replace("RND4K Q1T1 read", name);
+                trial.arm = trial.arm.replace("after", name);
+            }
+            study(&records, &StudyOptions::default())
+        };
+        let (plain, hostile) = (named("plain"), named(hostile));
+        let lines = |text: &str| text.lines().count();
+        let has_escapes = |text: &str| text.contains(['\u{1b}', '\u{202e}', '\r']);
+        let [markdown, page] = [study_markdown(&hostile), crate::html(&hostile)];
+        assert_eq!(lines(&markdown), lines(&study_markdown(&plain)));
+        assert!(!has_escapes(&markdown) && !has_escapes(&page));
+        let of_tables = |text: &str| text.lines().filter(|line| line.starts_with("| ")).count();
+        assert_eq!(of_tables(&markdown), of_tables(&study_markdown(&plain)));
+        let text = study_text(&hostile);
+        assert!(!has_escapes(&text) && !text.contains("\nb"), "{text}");
+        let rows = |study: &Study| {
+            let text = study_csv(study);
+            text.split('"')
+                .step_by(2)
+                .collect::<String>()
+                .lines()
+                .count()
+        };
+        assert_eq!(
+            rows(&hostile),
+            rows(&plain),
+            "a line break stands between quotes"
+        );
+        let value: serde_json::Value = serde_json::from_str(&study_json(&hostile)).unwrap();
+        assert_eq!(value["rows"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn thresholds_of_runs_stand_in_the_files_of_reports() {
+        let mut records = experiment();
+        let threshold = record::Threshold::parse("read.p99<1us").unwrap();
+        for record in &mut records {
+            record.hold_against(std::slice::from_ref(&threshold));
+            record.outcome = record::Outcome::default();
+        }
+        let study = study(&records, &StudyOptions::default());
+        for text in [study_markdown(&study), crate::html(&study)] {
+            let text = text.replace("&lt;", "<");
+            assert!(text.contains("read.p99<1us") && text.contains("met in 0 of 8 runs"));
+        }
+        assert!(study_csv(&study).contains(",threshold read.p99<1us,met,1,0,"));
+        let value: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
+        let held = &value["rows"][0]["cells"][0]["thresholds"];
+        assert_eq!(held.as_array().map(Vec::len), Some(8));
+        assert_eq!(held[0]["thresholds"][0]["holds"], false);
+    }
+
+    #[test]
     fn machine_forms_hold_what_the_text_says_and_are_known_again() {
         let records = experiment();
         let study = study(&records, &StudyOptions::default());

@@ -2,9 +2,9 @@
 //! blocks.
 
 use super::course::course;
-use super::loads::{REQUESTS, figures_of_loads, is_load};
+use super::loads::{REQUESTS, figures_of_loads};
 use super::rows::Slot;
-use super::{Bounds, Cell, Figure, RecordDetails, bounds};
+use super::{Bounds, Cell, Figure, bounds, details, hosts};
 use crate::Effective;
 use crate::figures::{figures, of_kind, sum_of_transfers};
 use record::{Coverage, Histogram, Quantity, QuantityValue, Record};
@@ -65,17 +65,9 @@ pub(super) fn cell(
         course: course(&records, rate, time_parts),
         accesses: accesses(&records),
         operation_bytes: operation_bytes(slots.first()?.record, kinds),
-        details: records.iter().map(|record| details(record)).collect(),
+        details: records.iter().map(|record| details::of(record)).collect(),
+        hosts: hosts::of(slots),
     })
-}
-
-fn details(record: &Record) -> RecordDetails {
-    RecordDetails {
-        id: record.id.clone(),
-        is_load: is_load(record),
-        thresholds: record.thresholds(),
-        errors: record.errors.clone(),
-    }
 }
 
 /// All latencies by kind, over all records that have them.

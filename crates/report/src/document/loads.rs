@@ -11,11 +11,15 @@ use record::{Quantity, ThresholdResult};
 use std::collections::BTreeMap;
 use units::lossless::f64_to_u64_saturating;
 
-/// The tables of one row; none where it is no load.
+/// The tables of one row; where it is no load, of the thresholds that it was held against alone.
 pub(super) fn tables(study: &Study, index: usize) -> Vec<Table<'_>> {
     let row = &study.rows[index];
     if !row.is_load {
-        return Vec::new();
+        let of_run = Some(thresholds(study, row));
+        return of_run
+            .into_iter()
+            .filter(|table| !table.lines.is_empty())
+            .collect();
     }
     let several = study.arms.len() > 1;
     let found = [

@@ -3,7 +3,8 @@
 
 use super::answer::{only_verdict, verdicts};
 use super::{
-    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, bounds, intervals, loads,
+    Block, Breadth, CellValue, Column, Label, Section, Table, TableLine, bounds, hosts, intervals,
+    loads, numbers,
 };
 use crate::comparison::{drift_lines, shown};
 use crate::verdicts::{sign, told};
@@ -58,6 +59,10 @@ fn part(study: &Study, index: usize, room: Breadth, with_verdicts: bool) -> Sect
         ));
     }
     blocks.extend(loads::tables(study, index).into_iter().map(Block::Table));
+    blocks.extend(hosts::table(study, index).map(Block::Table));
+    if room == Breadth::Program {
+        blocks.extend(numbers::tables(study, index).map(Block::Table));
+    }
     if room == Breadth::Browser {
         blocks.extend(intervals::of_row(study, index).into_iter().map(Block::Plot));
     }

@@ -3,7 +3,7 @@
 use super::{Breadth, bounds_text};
 use crate::words::NOTHING;
 use analyze::{Figure, Study};
-use record::Quantity;
+use record::{ErrorCount, Quantity, ThresholdResult};
 use units::ValueUnit;
 
 /// A table whose columns are quantities, or arms.
@@ -44,6 +44,12 @@ pub(crate) struct TableLine<'s> {
 pub(crate) enum Label {
     Row(usize),
     Arm(usize),
+    /// One record of a cell, by its place there.
+    Run {
+        row: usize,
+        arm: usize,
+        at: usize,
+    },
     Text(String),
 }
 
@@ -52,6 +58,12 @@ pub(crate) enum Label {
 pub(crate) enum CellValue<'s> {
     /// A level over blocks, with what lies around it.
     Figure(&'s Figure),
+    /// What one run says of a quantity.
+    OfRun(&'s Figure, f64),
+    /// A threshold that a run was held against.
+    Held(&'s ThresholdResult),
+    /// What failed in a run, and how often.
+    Failed(&'s ErrorCount),
     Number(f64, ValueUnit),
     /// A number of things, exactly.
     Count(u64),
@@ -122,8 +134,30 @@ impl Label {
         match self {
             Self::Row(row) => study.rows[*row].name.clone(),
             Self::Arm(arm) => study.arms[*arm].name.clone(),
+            Self::Run { row, arm, at } => {
+                let cell = study.rows[*row].cells[*arm].as_ref();
+                cell.map_or_else(String::new, |cell| cell.details[*at].id.clone())
+            }
             Self::Text(text) => text.clone(),
         }
+    }
+}
+
+impl TableLine<'_> {
+    /// The arm that it is of, where it is of one.
+    pub(crate) fn arm(&self) -> Option<usize> {
+        self.labels.iter().find_map(|label| match label {
+            Label::Arm(arm) => Some(*arm),
+            Label::Row(_) | Label::Run { .. } | Label::Text(_) => None,
+        })
+    }
+
+    /// The texts that name it.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().filter_map(|label| match label {
+            Label::Text(text) => Some(text.as_str()),
+            Label::Row(_) | Label::Arm(_) | Label::Run { .. } => None,
+        })
     }
 }
 
@@ -139,6 +173,9 @@ impl CellValue<'_> {
                 Some(point) => figure.metric.unit().number(point),
                 None => NOTHING.to_owned(),
             },
+            Self::OfRun(figure, value) => figure.metric.unit().text(*value),
+            Self::Held(result) => result.measured.clone(),
+            Self::Failed(error) => error.count.to_string(),
             Self::Number(value, unit) => unit.text(*value),
             Self::Count(n) => n.to_string(),
             Self::Text(text) | Self::Missed(text) => text.clone(),
@@ -159,9 +196,14 @@ impl CellValue<'_> {
     pub(crate) fn note(&self) -> Option<&str> {
         match self {
             Self::Figure(figure) => figure.note.as_deref(),
-            Self::Number(..) | Self::Count(_) | Self::Text(_) | Self::Missed(_) | Self::Nothing => {
-                None
-            }
+            Self::OfRun(..)
+            | Self::Held(_)
+            | Self::Failed(_)
+            | Self::Number(..)
+            | Self::Count(_)
+            | Self::Text(_)
+            | Self::Missed(_)
+            | Self::Nothing => None,
         }
     }
 

@@ -63,12 +63,9 @@ fn table(study: &Study, table: &Table<'_>) -> Markup {
 fn line(study: &Study, table: &Table<'_>, line: &TableLine<'_>) -> Markup {
     let row = line.labels.iter().find_map(|label| match label {
         Label::Row(row) => Some(*row),
-        Label::Arm(_) | Label::Text(_) => None,
+        Label::Arm(_) | Label::Run { .. } | Label::Text(_) => None,
     });
-    let arm = line.labels.iter().find_map(|label| match label {
-        Label::Arm(arm) => Some(*arm),
-        Label::Row(_) | Label::Text(_) => None,
-    });
+    let arm = line.arm();
     html! {
         tr data-row=[row] data-arm=[arm] {
             @for label in &line.labels {
@@ -76,6 +73,7 @@ fn line(study: &Study, table: &Table<'_>, line: &TableLine<'_>) -> Markup {
                     @match label {
                         Label::Row(row) => a href={ "#row-" (row) } { (name(&label.text(study))) },
                         Label::Arm(arm) => { (PreEscaped(key(*arm))) " " (name(&label.text(study))) (role(study, *arm)) },
+                        Label::Run { .. } => (name(&label.text(study))),
                         Label::Text(text) => @if !text.is_empty() { (name(text)) },
                     }
                 }
@@ -92,11 +90,14 @@ fn line(study: &Study, table: &Table<'_>, line: &TableLine<'_>) -> Markup {
 
 fn class(value: &CellValue<'_>) -> Option<&'static str> {
     match value {
-        CellValue::Figure(_) | CellValue::Number(..) | CellValue::Count(_) | CellValue::Nothing => {
-            Some("num")
-        }
+        CellValue::Figure(_)
+        | CellValue::OfRun(..)
+        | CellValue::Failed(_)
+        | CellValue::Number(..)
+        | CellValue::Count(_)
+        | CellValue::Nothing => Some("num"),
         CellValue::Text(text) if text.chars().count() > LONGEST_WORD => Some("long"),
-        CellValue::Text(_) | CellValue::Missed(_) => None,
+        CellValue::Text(_) | CellValue::Missed(_) | CellValue::Held(_) => None,
     }
 }
 
@@ -113,7 +114,8 @@ fn cell(value: &CellValue<'_>, is_bounded: bool) -> Markup {
             CellValue::Nothing => span class="quiet" { "–" },
             CellValue::Figure(figure) if figure.point.is_none() => span class="quiet" title=[value.note()] { "–" },
             CellValue::Text(text) => (name(text)),
-            CellValue::Figure(_) | CellValue::Number(..) | CellValue::Count(_) => (value.text()),
+            CellValue::Figure(_) | CellValue::OfRun(..) | CellValue::Number(..) | CellValue::Count(_)
+            | CellValue::Held(_) | CellValue::Failed(_) => (value.text()),
         }
         @if let Some(text) = around { small { (text) } }
     }

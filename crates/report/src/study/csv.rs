@@ -4,7 +4,9 @@
 //! lines of the compared metric over all kinds together. A cell is empty where a value is unknown.
 
 use crate::csv::push_row;
-use crate::document::{Breadth, document, level_method, why_range};
+use crate::document::{
+    Breadth, CellValue, HOSTS, LEVELS, RUNS, TableLine, document, level_method, why_range,
+};
 use crate::sentence;
 use analyze::{Bounds, Cell, Figure, RowComparison, Study};
 
@@ -15,73 +17,77 @@ const FIRST: &str = "row,arm,operation,metric,unit,n,value,low,high,level,method
 /// first to the last.
 const LAST: &str = "bounds,within_s";
 
-/// The figures of a study under one header line, and after those of each cell what only its loads
-/// have: a line a record, with the record's id as the note.
+/// The figures of a study under one header line; after those of each cell what its hosts did, and
+/// what only its runs say: a line a run, with the record's id as the note.
 #[must_use]
 pub fn study_csv(study: &Study) -> String {
     let mut out = format!("{FIRST},{LAST}\n");
-    for row in document(study, Breadth::Screen).rows() {
+    let document = document(study, Breadth::Program);
+    for (row, section) in document.rows() {
         for (arm, cell) in row.cells.iter().enumerate() {
             let of = [row.name.clone(), study.arms[arm].name.clone()];
             let Some(cell) = cell else { continue };
-            for figure in &cell.figures {
-                let compared =
-                    figure.metric == study.metric && Some(&figure.kind) == row.operations.last();
-                let comparison = row.comparisons[arm].as_ref().filter(|_| compared);
-                let mut line = of.to_vec();
-                line.extend(figure_cells(figure));
-                line.extend(effect_cells(study, comparison));
-                line.extend(bounds_cells(cell, figure));
-                push_row(&mut out, &line);
-            }
-            for line in load_lines(cell) {
-                push_row(&mut out, &[of.as_slice(), &line].concat());
+            let lines = [LEVELS, HOSTS, RUNS].into_iter().flat_map(|table| {
+                let lines = section.lines(table, arm);
+                lines.flat_map(move |line| line.cells.iter().map(move |value| (table, line, value)))
+            });
+            for (table, line, value) in lines {
+                let told = if let CellValue::Figure(figure) = value {
+                    let is_level = table == LEVELS;
+                    let compared = is_level
+                        && figure.metric == study.metric
+                        && Some(&figure.kind) == row.operations.last();
+                    let comparison = row.comparisons[arm].as_ref().filter(|_| compared);
+                    let host = line.texts().next().filter(|_| !is_level);
+                    let mut told = figure_cells(figure);
+                    if let Some((host, note)) = host.zip(told.last_mut()) {
+                        *note = format!("on {host}");
+                    }
+                    told.extend(effect_cells(study, comparison));
+                    told.extend(bounds_cells(cell, figure));
+                    told
+                } else {
+                    run_cells(study, line, value)
+                };
+                push_row(&mut out, &[of.as_slice(), &told].concat());
             }
         }
     }
     out
 }
 
-/// What only the loads of a cell have, record by record; their thresholds as 1 (met) and 0.
-fn load_lines(cell: &Cell) -> Vec<Vec<String>> {
-    let line = |of: [&str; 3], value: f64, note: &str| {
-        let [operation, name, unit] = of;
-        let mut line: Vec<String> = [operation, name, unit, "1"].map(str::to_owned).into();
-        line.push(number(Some(value)));
-        line.extend(std::iter::repeat_n(String::new(), 4));
-        line.push(note.to_owned());
-        line.extend(std::iter::repeat_n(String::new(), 8));
-        line
-    };
-    let mut out = Vec::new();
-    for (at, record) in cell.details.iter().enumerate() {
-        for (figure, value) in of_load(cell, at) {
-            let name = figure.metric.column();
-            let of = [figure.kind.as_str(), &name, figure.metric.unit().name()];
-            out.push(line(of, value, &record.id));
+/// What one run says; its thresholds as 1 (met) and 0.
+fn run_cells(study: &Study, line: &TableLine<'_>, said: &CellValue<'_>) -> Vec<String> {
+    let kind = line.texts().next().unwrap_or_default().to_owned();
+    let run = line.labels.last().map(|label| label.text(study));
+    let run = run.unwrap_or_default();
+    let (name, unit, value, note) = match said {
+        CellValue::OfRun(figure, value) => {
+            let metric = &figure.metric;
+            (metric.column(), metric.unit().name(), *value, run)
         }
-        for result in &record.thresholds {
-            let note = format!("{}: {}", record.id, result.measured);
+        CellValue::Held(result) => {
             let name = format!("threshold {}", result.threshold);
             let met = f64::from(u8::from(result.holds));
-            out.push(line(["", &name, "met"], met, &note));
+            (name, "met", met, format!("{run}: {}", result.measured))
         }
-        for error in record.errors.iter().filter(|_| record.is_load) {
+        CellValue::Failed(error) => {
             let name = format!("error {}", error.error);
-            let of = [error.operation.as_str(), &name, "1"];
-            out.push(line(of, error.count as f64, &record.id));
+            (name, "1", error.count as f64, run)
         }
-    }
+        CellValue::Figure(_)
+        | CellValue::Number(..)
+        | CellValue::Count(_)
+        | CellValue::Text(_)
+        | CellValue::Missed(_)
+        | CellValue::Nothing => (said.text(), "", f64::NAN, run),
+    };
+    let mut out = vec![kind, name, unit.to_owned(), "1".to_owned()];
+    out.push(number(Some(value)));
+    out.extend(std::iter::repeat_n(String::new(), 4));
+    out.push(note);
+    out.extend(std::iter::repeat_n(String::new(), 8));
     out
-}
-
-/// What only loads have, of one record of a cell.
-pub(super) fn of_load(cell: &Cell, at: usize) -> impl Iterator<Item = (&Figure, f64)> {
-    let block = cell.numbers.get(at).copied();
-    cell.of_loads.iter().filter_map(move |figure| {
-        let (_, value) = figure.values.iter().find(|(of, _)| Some(*of) == block)?;
-        Some((figure, *value))
-    })
 }
 
 /// Whether a text begins as [`study_csv`] does.

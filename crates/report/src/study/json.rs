@@ -1,11 +1,14 @@
 //! A study as JSON: the join itself, with the values of every block. Times are ns, sizes bytes;
 //! what is not known is null.
 
-use super::csv::of_load;
-use crate::document::{Breadth, Conclusion, document, level_method, said_text, why_range};
+use crate::document::{
+    Breadth, CellValue, Conclusion, HOSTS, LEVELS, Label, RUNS, Section, TableLine, document,
+    level_method, said_text, why_range,
+};
 use crate::sentence;
 use crate::verdicts::verdict_fields;
-use analyze::{Cell, Fact, Figure, Range, RecordDetails, RowComparison, Study, StudyRow};
+use analyze::{Cell, Fact, Range, RowComparison, Study, StudyRow};
+use record::ThresholdResult;
 use serde_json::{Value, json};
 use stats::Estimate;
 
@@ -45,7 +48,7 @@ pub fn study_json(study: &Study) -> String {
             Some((arm.name.clone(), comparison_value(study, found.as_ref()?)))
         })
         .collect();
-    let document = document(study, Breadth::Screen);
+    let document = document(study, Breadth::Program);
     let whole = json!({
         "fathom_report": FORM,
         "answer": answer(study, &document.answer),
@@ -55,7 +58,7 @@ pub fn study_json(study: &Study) -> String {
         "compared": { "quantity": study.metric.key(), "metric": study.metric.column(), "unit": study.metric.unit().name(), "margin": study.margin },
         "environments": facts(study, &study.environments),
         "overall": overall,
-        "rows": document.rows().map(|row| row_value(study, row)).collect::<Vec<_>>(),
+        "rows": document.rows().map(|(row, section)| row_value(study, row, section)).collect::<Vec<_>>(),
         "curves": curves,
         "findings": findings,
         "left_out": left_out,
@@ -105,22 +108,33 @@ fn facts(study: &Study, facts: &[Fact]) -> Vec<Value> {
         .collect()
 }
 
-fn row_value(study: &Study, row: &StudyRow) -> Value {
+fn row_value(study: &Study, row: &StudyRow, section: &Section<'_>) -> Value {
     let cells: Vec<Value> = study
         .arms
         .iter()
         .enumerate()
         .map(|(arm, of)| {
             let cell = row.cells[arm].as_ref();
-            json!({
+            let levels = cell.map(|_| figures(section.lines(LEVELS, arm)));
+            let mut out = json!({
                 "arm": of.name,
                 "blocks": cell.map_or(0, |cell| cell.blocks),
                 "span_ns": cell.and_then(|cell| cell.span).map(|span| span.0),
                 "records": cell.map(|cell| &cell.records),
-                "figures": cell.map(figures),
-                "loads": cell.map(loads),
+                "figures": levels,
+                "loads": cell.map(|cell| loads(cell, &runs(section, arm))),
                 "comparison": row.comparisons[arm].as_ref().map(|comparison| comparison_value(study, comparison)),
-            })
+            });
+            // What few studies have stands in those alone.
+            for (key, found) in [
+                ("hosts", hosts(section, arm)),
+                ("thresholds", cell.map(|cell| held(cell, &runs(section, arm))).unwrap_or_default()),
+            ] {
+                if !found.is_empty() {
+                    out[key] = found.into();
+                }
+            }
+            out
         })
         .collect();
     let drift = row.drift.as_ref().map(|d| {
@@ -133,31 +147,85 @@ fn row_value(study: &Study, row: &StudyRow) -> Value {
     json!({ "name": row.name, "operations": row.operations, "workload": facts(study, &row.workload), "cells": cells, "drift": drift })
 }
 
-fn figures(cell: &Cell) -> Vec<Value> {
-    let one = |figure: &Figure| {
-        json!({
-            "operation": figure.kind, "quantity": figure.metric.key(), "metric": figure.metric.column(), "unit": figure.metric.unit().name(), "value": figure.point,
-            "estimate": figure.interval().map(estimate), "range": figure.range().map(range), "note": figure.note,
-            "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
-        })
+fn figures<'l>(lines: impl Iterator<Item = &'l TableLine<'l>>) -> Vec<Value> {
+    lines
+        .flat_map(|line| &line.cells)
+        .filter_map(figure)
+        .collect()
+}
+
+fn figure(value: &CellValue<'_>) -> Option<Value> {
+    let CellValue::Figure(figure) = value else {
+        return None;
     };
-    cell.figures.iter().map(one).collect()
+    let metric = &figure.metric;
+    Some(json!({
+        "operation": figure.kind, "quantity": metric.key(), "metric": metric.column(), "unit": metric.unit().name(), "value": figure.point,
+        "estimate": figure.interval().map(estimate), "range": figure.range().map(range), "note": figure.note,
+        "by_block": figure.values.iter().map(|(block, value)| json!([block, value])).collect::<Vec<_>>(),
+    }))
+}
+
+/// What each host did, of records of several.
+fn hosts(section: &Section<'_>, arm: usize) -> Vec<Value> {
+    let host = |line: &TableLine<'_>| {
+        let name = line.texts().next().unwrap_or_default().to_owned();
+        let figures: Vec<Value> = line.cells.iter().filter_map(figure).collect();
+        json!({ "host": name, "figures": figures })
+    };
+    section.lines(HOSTS, arm).map(host).collect()
+}
+
+/// What single runs say, each by its place in the cell.
+fn runs<'l>(section: &'l Section<'_>, arm: usize) -> Vec<(usize, &'l CellValue<'l>)> {
+    let lines = section.lines(RUNS, arm);
+    let of = |line: &'l TableLine<'l>| {
+        let Some(Label::Run { at, .. }) = line.labels.last() else {
+            return None;
+        };
+        Some((*at, line.cells.first()?))
+    };
+    lines.filter_map(of).collect()
 }
 
 /// What only loads have, a list for each record of the cell that is one.
-fn loads(cell: &Cell) -> Vec<Value> {
-    let of = |(at, (index, record)): (usize, (&usize, &RecordDetails))| {
-        let found: Vec<Value> = of_load(cell, at)
-            .map(|(figure, value)| {
-                let quantity = &figure.metric;
-                json!({ "operation": figure.kind, "quantity": quantity.key(), "metric": quantity.column(), "unit": quantity.unit().name(), "value": value })
-            })
-            .collect();
-        (!found.is_empty())
-            .then(|| json!({ "record": index, "readings": found, "thresholds": record.thresholds }))
+fn loads(cell: &Cell, runs: &[(usize, &CellValue<'_>)]) -> Vec<Value> {
+    let of = |(at, index): (usize, &usize)| {
+        let said = runs.iter().filter(|(run, _)| *run == at);
+        let found = said.filter_map(|(_, value)| {
+            let CellValue::OfRun(figure, value) = value else {
+                return None;
+            };
+            let quantity = &figure.metric;
+            Some(json!({ "operation": figure.kind, "quantity": quantity.key(), "metric": quantity.column(), "unit": quantity.unit().name(), "value": value }))
+        });
+        let found: Vec<Value> = found.collect();
+        (!found.is_empty()).then(
+            || json!({ "record": index, "readings": found, "thresholds": thresholds(at, runs) }),
+        )
     };
-    let details = cell.records.iter().zip(&cell.details);
-    details.enumerate().filter_map(of).collect()
+    cell.records.iter().enumerate().filter_map(of).collect()
+}
+
+/// The thresholds of runs that are no loads.
+fn held(cell: &Cell, runs: &[(usize, &CellValue<'_>)]) -> Vec<Value> {
+    let of = |(at, index): (usize, &usize)| {
+        let held = thresholds(at, runs);
+        (!held.is_empty() && !cell.details[at].is_load)
+            .then(|| json!({ "record": index, "thresholds": held }))
+    };
+    cell.records.iter().enumerate().filter_map(of).collect()
+}
+
+fn thresholds<'l>(at: usize, runs: &[(usize, &'l CellValue<'_>)]) -> Vec<&'l ThresholdResult> {
+    let of_run = runs.iter().filter(|(run, _)| *run == at);
+    let held = of_run.filter_map(|(_, value)| {
+        let CellValue::Held(result) = value else {
+            return None;
+        };
+        Some(*result)
+    });
+    held.collect()
 }
 
 fn estimate(estimate: &Estimate) -> Value {

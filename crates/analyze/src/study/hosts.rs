@@ -1,0 +1,49 @@
+//! What each host did where records are of several.
+
+use super::Figure;
+use super::cells::figure;
+use super::rows::Slot;
+use record::{Quantity, QuantityValue};
+use std::collections::BTreeMap;
+
+/// What one of several hosts did in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostFigures {
+    pub name: String,
+    /// Of all kinds of operations together, levels without an interval.
+    pub figures: Vec<Figure>,
+}
+
+/// What is told of a host beside the others.
+const TOLD: [&str; 6] = ["throughput", "iops", "p50", "p99", "max", "cpu/op"];
+
+/// The hosts of the records that are of several; none where each is of one.
+pub(super) fn of(slots: &[Slot<'_>]) -> Vec<HostFigures> {
+    let quantities = TOLD.map(Quantity::named);
+    let mut by_host: BTreeMap<String, [Vec<(u32, QuantityValue)>; TOLD.len()]> = BTreeMap::new();
+    for slot in slots {
+        let hosts = slot.record.by_host();
+        for host in hosts.iter().filter(|_| hosts.len() > 1) {
+            let name = host.generator().called().to_owned();
+            let columns = by_host.entry(name).or_default();
+            for (column, quantity) in columns.iter_mut().zip(&quantities) {
+                column.push((slot.block, quantity.of(host)));
+            }
+        }
+    }
+    let told = |(name, columns): (String, [Vec<_>; TOLD.len()])| {
+        let figures = quantities.iter().zip(&columns);
+        let figures = figures.filter_map(|(quantity, column)| {
+            let found = figure("", quantity.clone(), column)?;
+            Some(Figure {
+                bounds: None,
+                ..found
+            })
+        });
+        HostFigures {
+            name,
+            figures: figures.collect(),
+        }
+    };
+    by_host.into_iter().map(told).collect()
+}

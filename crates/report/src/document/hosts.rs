@@ -1,0 +1,110 @@
+//! What each host did where records are of several.
+
+use super::{CellValue, Column, Label, Table, TableLine};
+use analyze::Study;
+use record::Quantity;
+
+/// The address of the table of hosts.
+pub(crate) const HOSTS: &str = "hosts";
+
+/// The hosts of every arm in a row; `None` where each record is of one.
+pub(super) fn table(study: &Study, index: usize) -> Option<Table<'_>> {
+    let cells = study.rows[index].cells.iter().enumerate();
+    let cells = cells.filter_map(|(arm, cell)| Some((arm, cell.as_ref()?)));
+    let hosts: Vec<_> = cells
+        .flat_map(|(arm, cell)| cell.hosts.iter().map(move |host| (arm, host)))
+        .collect();
+    let mut quantities: Vec<&Quantity> = Vec::new();
+    for figure in hosts.iter().flat_map(|(_, host)| &host.figures) {
+        if !quantities.contains(&&figure.metric) {
+            quantities.push(&figure.metric);
+        }
+    }
+    let lines = hosts.iter().map(|(arm, host)| {
+        let figure = |quantity: &&Quantity| {
+            let known = host.figures.iter().find(|of| of.metric == **quantity);
+            known.map_or(CellValue::Nothing, CellValue::Figure)
+        };
+        TableLine {
+            labels: vec![Label::Arm(*arm), Label::Text(host.name.clone())],
+            cells: quantities.iter().map(figure).collect(),
+        }
+    });
+    let mut out = Table {
+        id: HOSTS.to_owned(),
+        columns: quantities
+            .iter()
+            .map(|of| Column::of_quantity(of))
+            .collect(),
+        lines: lines.collect(),
+        ..Table::new("Hosts", &["Arm", "Host"])
+    };
+    if out.lines.is_empty() {
+        return None;
+    }
+    out.notes.push("What each host did of the workload that all of them did together; rates add up, percentiles do not.".to_owned());
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Breadth;
+    use crate::{html, study_csv, study_json, study_markdown};
+    use analyze::{StudyOptions, study};
+    use record::{Operations, Record};
+
+    fn part(name: &str, count: u64) -> Record {
+        let mut operations = Operations {
+            count,
+            bytes: count * 4096,
+            ..Operations::default()
+        };
+        operations.latency.record_many(80_000, count);
+        let mut record = Record {
+            id: name.into(),
+            kind: "run".into(),
+            name: "reads".into(),
+            elapsed_ns: 1_000_000_000,
+            ..Record::default()
+        };
+        record.operations.insert("read", operations);
+        record.generator_mut().environment.system.hostname = Some(name.into());
+        record
+    }
+
+    #[test]
+    fn each_host_of_a_merged_record_has_a_line_in_every_form() {
+        let records = [Record::merge_all([part("a", 2000), part("b", 3000)]).unwrap()];
+        let study = study(&records, &StudyOptions::default());
+        let lines = table(&study, 0).unwrap().as_text(&study, Breadth::Paper);
+        assert_eq!(lines[0][..4], ["Arm", "Host", "Bandwidth", "IOPS"]);
+        assert_eq!(lines[1][1..4], ["a", "7.81 MiB/s", "2.00 K/s"]);
+        assert_eq!(lines[2][1..4], ["b", "11.7 MiB/s", "3.00 K/s"]);
+        for page in [study_markdown(&study), html(&study)] {
+            assert!(page.contains("Hosts") && page.contains("11.7 MiB/s"));
+        }
+        let csv = study_csv(&study);
+        let of_b = csv.lines().find(|line| line.contains("on b"));
+        assert!(
+            of_b.unwrap()
+                .contains(",bandwidth,bytes_per_second,1,12288000,"),
+            "{csv}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();
+        let hosts = &json["rows"][0]["cells"][0]["hosts"];
+        assert_eq!(
+            (&hosts[0]["host"], &hosts[1]["host"]),
+            (&"a".into(), &"b".into())
+        );
+        assert_eq!(hosts[1]["figures"][1]["value"], 3000.0);
+    }
+
+    #[test]
+    fn records_of_one_host_have_no_such_table() {
+        let records = [part("a", 2000)];
+        let study = study(&records, &StudyOptions::default());
+        assert!(table(&study, 0).is_none());
+        assert!(!study_json(&study).contains("\"hosts\""));
+    }
+}
