@@ -10,21 +10,20 @@ use crate::settings::LoadSettings;
 use crate::target::Service;
 use serde::Deserialize;
 
+/// The requests in place of calls; what is not here a share has not.
+const ROWS: [(Call, &RequestKind); 6] = [
+    (Call::Put, &PUT),
+    (Call::Get, &GET),
+    (Call::Head, &HEAD),
+    (Call::Delete, &DELETE),
+    (Call::List, &LIST),
+    (Call::Post, &POST),
+];
+
 /// The request in place of a call; `None` where a share has none.
 pub(super) fn row(call: Call) -> Option<&'static RequestKind> {
-    match call {
-        Call::Put => Some(&PUT),
-        Call::Get => Some(&GET),
-        Call::Head => Some(&HEAD),
-        Call::Delete => Some(&DELETE),
-        Call::List => Some(&LIST),
-        Call::Post => Some(&POST),
-        Call::Copy
-        | Call::MultipartCreate
-        | Call::MultipartPart
-        | Call::MultipartComplete
-        | Call::MultipartAbort => None,
-    }
+    let mut rows = ROWS.iter();
+    rows.find(|(of, _)| *of == call).map(|(_, row)| *row)
 }
 
 impl Call {
