@@ -79,16 +79,15 @@ mod tests {
         let study = study(&records, &StudyOptions::default());
         let lines = table(&study, 0).unwrap().as_text(&study, Breadth::Paper);
         assert_eq!(lines[0][..4], ["Arm", "Host", "Bandwidth", "IOPS"]);
-        assert_eq!(lines[1][1..4], ["a", "7.81 MiB/s", "2.00 K/s"]);
-        assert_eq!(lines[2][1..4], ["b", "11.7 MiB/s", "3.00 K/s"]);
+        assert_eq!(lines[1][1..4], ["a", "7.81 MiB/s", "2.00K"]);
+        assert_eq!(lines[2][1..4], ["b", "11.7 MiB/s", "3.00K"]);
         for page in [study_markdown(&study), html(&study)] {
             assert!(page.contains("Hosts") && page.contains("11.7 MiB/s"));
         }
         let csv = study_csv(&study);
         let of_b = csv.lines().find(|line| line.contains("on b"));
         assert!(
-            of_b.unwrap()
-                .contains(",bandwidth,bytes_per_second,1,12288000,"),
+            of_b.unwrap().contains(",bandwidth,bytes/s,1,12288000,"),
             "{csv}"
         );
         let json: serde_json::Value = serde_json::from_str(&study_json(&study)).unwrap();

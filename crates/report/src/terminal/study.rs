@@ -24,7 +24,7 @@ fn write_section(page: &mut Page, document: &Document<'_>, section: &Section<'_>
     if blocks.any(|block| block.room() == Breadth::Screen) {
         page.gap();
         if section.row.is_some() {
-            page.line(&section.title);
+            page.line(&units::on_one_line(&section.title));
         }
     }
     for block in &section.blocks {
@@ -42,7 +42,7 @@ fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &s
     }
     match block {
         Block::Table(table) => {
-            page.fitting_table(&table.as_text(study, Breadth::Screen));
+            lines_of(page, &table.as_text(study, Breadth::Screen));
             let notes = table.notes.iter();
             notes.for_each(|note| page.wrapped("  ", 4, note));
         }
@@ -75,9 +75,16 @@ fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &s
     }
 }
 
+/// A table, whatever the names in it are.
+fn lines_of(page: &mut Page, lines: &[Vec<String>]) {
+    let plain = |line: &Vec<String>| line.iter().map(|cell| units::on_one_line(cell)).collect();
+    let lines: Vec<Vec<String>> = lines.iter().map(plain).collect();
+    page.fitting_table(&lines);
+}
+
 fn circumstances(page: &mut Page, study: &Study, facts: &[Fact]) {
     if let Some(lines) = differing(study, "differs") {
-        page.fitting_table(&lines);
+        lines_of(page, &lines);
     }
     let same = agreeing(facts);
     if !same.is_empty() {
