@@ -20,7 +20,7 @@ until_true() {
         limit=$((limit - 1)); [ $limit -gt 0 ] || die "waited in vain for: $*"
         sleep 0.05
     done
-    set -x
+    case $- in *x*) ;; *) [ -n "${QUIET:-}" ] || set -x ;; esac
 }
 same() { [ "$1" = "$2" ] || die "$3: '$1' is not '$2'"; }
 # serve OPTIONS...: a device of ours: $dev, the supervisor $pid, what it says in $out.
