@@ -14,6 +14,7 @@ mod ending;
 mod judged;
 mod limits;
 mod pairs;
+mod standing;
 mod subject;
 mod windows;
 
@@ -24,6 +25,8 @@ pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,
 };
 pub use limits::{HeldThreshold, hold_against};
+pub(crate) use pairs::logarithm;
+pub use standing::{ArmStanding, Standing};
 pub(crate) use subject::is_storage_compared;
 
 use crate::Located;

@@ -15,19 +15,22 @@ mod compare;
 mod effective;
 mod finding;
 mod identity;
+mod levels;
 mod study;
+mod underway;
 
 use record::figures;
 
 pub use audit::{Located, Rule, SHOWN_PERCENTILES, audit, explain, rules, self_check};
 pub use compare::{
-    ArmComparison, ArmsComparison, Comparison, ControlCheck, Disagreement, HeldThreshold,
-    Interrupted, LoneRow, NoExperiment, Question, RowComparison, Sensitivity, compare,
-    compare_arms, compare_audited, environment_differences, factors_between, hold_against,
-    workload_differences,
+    ArmComparison, ArmStanding, ArmsComparison, Comparison, ControlCheck, Disagreement,
+    HeldThreshold, Interrupted, LoneRow, NoExperiment, Question, RowComparison, Sensitivity,
+    Standing, compare, compare_arms, compare_audited, environment_differences, factors_between,
+    hold_against, workload_differences,
 };
 pub use effective::Effective;
 pub use finding::{Finding, Severity};
+pub use levels::{LevelLine, LevelsSoFar};
 pub use study::{
     ArrivalCurve, ArrivalPoint, Bounds, Cell, Course, Curve, Fact, Figure, GroupedFinding,
     HostFigures, LeftOut, PART_PERCENTILES, REQUEST_PARTS, REQUESTS, Range, RateColumn,

@@ -7,7 +7,6 @@ mod files;
 pub(crate) mod kinds;
 mod loads;
 mod profile;
-mod progress;
 mod sides;
 mod subject;
 
@@ -23,9 +22,8 @@ use std::path::Path;
 use units::Percent;
 
 pub(crate) use cost::{cost_of, effect_seen, seen as seen_by};
-pub(crate) use experiment::{is_decided, judged, of_lab, told};
+pub(crate) use experiment::{is_decided, judged, of_lab, told, watched};
 pub(crate) use files::{VerdictFiles, verdict_arguments};
-pub(crate) use progress::Progress;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -120,7 +118,7 @@ fn experiment_arguments(command: Command) -> Command {
     let number = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name("N").help(help)
     };
-    command
+    crate::live::arguments(command)
         .arg(time("slot", "1s", "With --run: measured time of one slot, where the workload gives no end"))
         .arg(time(
             "budget",

@@ -16,7 +16,6 @@ mod live;
 mod load;
 mod man;
 mod metric;
-mod metrics;
 mod output;
 mod profile;
 mod quote;

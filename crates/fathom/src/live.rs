@@ -1,135 +1,368 @@
-//! Progress on a terminal; nothing in a pipe.
+//! What people are shown while something is measured: on a terminal, as lines of a log, and as a
+//! page. Every verb that measures tells one [`Live`] what happens, and it tells all of them.
 
-use crate::metrics::Metrics;
+mod board;
+mod screen;
+mod server;
+mod view;
+
+use crate::exit::Usage;
 use crate::run::{switch, time};
-use clap::{Arg, ArgMatches, Command};
+use crate::tell::say;
+use analyze::{ArmsComparison, Study, StudyOptions};
+use anyhow::Result;
+use board::Board;
+use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{Event, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use record::{Interval, Operations};
-use std::collections::BTreeMap;
-use std::io::IsTerminal;
-use units::{ByteRate, Nanos, Rate, lossless};
+use lab::Kept;
+use record::{PlanFacts, Record};
+use report::Now;
+use screen::ProgressScreen;
+use server::Shows;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::Nanos;
 
-/// Shows what a run does while it runs.
-pub(crate) struct Live {
-    bar: Option<ProgressBar>,
-    interval: Nanos,
-    metrics: Option<Metrics>,
-    /// Of each work that runs together with others, what it told last.
-    last: BTreeMap<usize, Interval>,
+pub(crate) use board::MakeStudy;
+pub(crate) use view::{ExperimentView, LiveView, ProfileView, WorkView, page_title};
+
+/// What is told to all who watch; its clones tell the same.
+#[derive(Clone)]
+pub(crate) struct Live(Arc<Mutex<Showing>>);
+
+struct Showing {
+    screen: ProgressScreen,
+    board: Option<Arc<Board>>,
+    view: Option<LiveView>,
+    every: Nanos,
+    /// The records that the next edge shows.
+    fresh: Vec<Record>,
+}
+
+/// The arguments of every verb that measures.
+pub(crate) fn arguments(command: Command) -> Command {
+    command
+        .arg(switch("no-live", "No progress, also on a terminal"))
+        .arg(
+            Arg::new("serve")
+                .long("serve")
+                .value_name("ADDRESS")
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("127.0.0.1:0")
+                .help("Serve a live page of it while it is measured, at an address of this machine alone unless --serve=IP:PORT says otherwise"),
+        )
+        .arg(switch("prometheus", "Serve live metrics at /metrics while it is measured"))
+        .arg(
+            Arg::new("prometheus-port")
+                .long("prometheus-port")
+                .value_name("PORT")
+                .value_parser(value_parser!(u16))
+                .help("Port of the metrics [default: 9090]"),
+        )
+        .arg(
+            Arg::new("prometheus-address")
+                .long("prometheus-address")
+                .value_name("IP")
+                .value_parser(value_parser!(IpAddr))
+                .help("Address of the metrics [default: 127.0.0.1]"),
+        )
+}
+
+/// The arguments of verbs whose measured time is told in intervals.
+pub(crate) fn arguments_with_intervals(command: Command) -> Command {
+    arguments(command).arg(
+        Arg::new("live-interval")
+            .long("live-interval")
+            .value_name("TIME")
+            .help("Time between two lines of progress [default: 1s]"),
+    )
 }
 
 impl Live {
-    pub(crate) fn add(command: Command) -> Command {
-        command
-            .arg(
-                Arg::new("live-interval")
-                    .long("live-interval")
-                    .value_name("TIME")
-                    .help("Time between two lines of progress [default: 1s]"),
-            )
-            .arg(switch("no-live", "No progress, also on a terminal"))
-    }
-
-    pub(crate) fn new(matches: &ArgMatches, metrics: Option<Metrics>) -> Self {
-        let shown = std::io::stderr().is_terminal() && !matches.get_flag("no-live");
-        let bar = shown.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        let interval = time(matches, "live-interval")
+    /// Opens what was asked for, under a title.
+    ///
+    /// # Errors
+    /// An address is taken, or not ours.
+    pub(crate) fn open(matches: &ArgMatches, title: &str) -> Result<Self> {
+        let board = served(matches, title)?;
+        let every = matches
+            .try_contains_id("live-interval")
             .ok()
-            .flatten()
-            .filter(|t| t.0 > 0)
-            .unwrap_or(Nanos(1_000_000_000));
-        Self {
-            bar,
-            interval,
-            metrics,
-            last: BTreeMap::new(),
+            .and_then(|_| time(matches, "live-interval").ok().flatten());
+        Ok(Self(Arc::new(Mutex::new(Showing {
+            screen: ProgressScreen::new(matches.get_flag("no-live")),
+            board,
+            view: None,
+            every: every
+                .filter(|time| time.0 > 0)
+                .unwrap_or(Nanos(1_000_000_000)),
+            fresh: Vec::new(),
+        }))))
+    }
+
+    fn told(&self) -> MutexGuard<'_, Showing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is measured from now on; `study` makes the page's study of its records, as soon as there
+    /// are enough.
+    pub(crate) fn begin(
+        &self,
+        view: LiveView,
+        study: impl Fn(&[Record], bool) -> Option<Study> + Send + 'static,
+    ) {
+        let mut told = self.told();
+        told.view = Some(view);
+        if let Some(board) = &told.board {
+            board.studied_by(Box::new(study) as MakeStudy);
         }
     }
 
-    fn interval(&mut self, part: usize, interval: &Interval) {
-        if let Some(metrics) = &self.metrics {
-            metrics.add_interval(interval);
+    /// What is done before the first slot.
+    pub(crate) fn waits(&self, text: &str) {
+        let now = Now::waiting(text.to_owned());
+        let mut told = self.told();
+        if told.screen.is_terminal() {
+            told.screen.show(&now, None);
         }
-        let Some(bar) = &self.bar else { return };
-        self.last.insert(part, interval.clone());
-        let mut text: Vec<String> = self.last.values().map(line).collect();
-        if let [_, _, ..] = text.as_slice() {
-            for (number, line) in (1..).zip(&mut text) {
-                *line = format!("{number}: {line}");
-            }
+        if let Some(board) = &told.board {
+            board.interval(now, || None);
         }
-        bar.set_message(text.join("\n"));
+    }
+
+    /// As [`Live::begin`], with a study of whatever records there are.
+    pub(crate) fn begin_plain(&self, view: LiveView) {
+        self.begin(view, |records, _| {
+            Some(analyze::study(records, &StudyOptions::default()))
+        });
+    }
+
+    /// Records of an earlier beginning.
+    pub(crate) fn knows(&self, done: &[Record]) {
+        let mut told = self.told();
+        for record in done {
+            told.count(record);
+        }
+        if let Some(board) = &told.board {
+            board.knows(done);
+        }
+    }
+
+    /// A slot has ended and is kept.
+    pub(crate) fn keep(&self, line: Kept<'_>) {
+        let mut told = self.told();
+        let record = match line {
+            Kept::Record(record) => record,
+            Kept::Plan(line) => return told.plan(&line.plan),
+        };
+        told.count(record);
+        let is_counted = matches!(told.view, Some(LiveView::Work(_)));
+        let Some(board) = told.board.clone() else {
+            return;
+        };
+        if !is_counted {
+            board.count(&record.operations);
+        }
+        told.fresh.push(record.clone());
+    }
+
+    /// A look has judged.
+    pub(crate) fn looked(&self, found: &ArmsComparison) {
+        if let Some(LiveView::Experiment(view)) = &mut self.told().view {
+            view.looked(found);
+        }
+    }
+
+    /// What the record of a work must say of a page that was made while it was measured.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let told = self.told();
+        let was_watched = told.board.as_ref().is_some_and(|board| board.was_watched());
+        was_watched.then(|| {
+            "a browser watched while this ran: making its page is in the CPU time of this process"
+                .to_owned()
+        })
+    }
+
+    /// What is measured has ended, and what is said of that on the page.
+    pub(crate) fn end(&self, said: &str) {
+        let mut told = self.told();
+        let Showing { screen, view, .. } = &mut *told;
+        let now = view.as_mut().map(LiveView::ended);
+        if let Some(now) = &now {
+            screen.last(now, view.as_ref());
+        }
+        screen.clear();
+        let fresh = std::mem::take(&mut told.fresh);
+        let board = told.board.clone();
+        drop(told);
+        if let Some(board) = board {
+            board.end(now, fresh, said.to_owned());
+        }
+    }
+}
+
+impl Drop for Showing {
+    fn drop(&mut self) {
+        self.screen.clear();
+        if let Some(board) = &self.board {
+            board.end(
+                None,
+                Vec::new(),
+                "It ended early; the terminal says why.".to_owned(),
+            );
+        }
     }
 }
 
 impl Watch for Live {
     fn on(&mut self, event: &Event<'_>) {
+        let mut told = self.told();
+        let Some(now) = told.view.as_mut().and_then(|view| view.on(event)) else {
+            return;
+        };
+        let Showing {
+            screen,
+            board,
+            view,
+            fresh,
+            ..
+        } = &mut *told;
+        screen.show(&now, view.as_ref());
+        let Some(board) = board.clone() else { return };
         match event {
-            Event::Interval { part, interval } => self.interval(*part, interval),
-            Event::Preparing { done, to_do } => {
-                if let Some(bar) = &self.bar {
-                    let share = 100 * u128::from(*done) / u128::from((*to_do).max(1));
-                    bar.set_message(format!(
-                        "preparing: {} of {} written ({share} %)",
-                        units::Bytes(*done),
-                        units::Bytes(*to_do)
-                    ));
-                }
+            Event::Slot(_) => {
+                let fresh = std::mem::take(fresh);
+                drop(told);
+                board.edge(now, fresh);
             }
-            Event::Rehearsing { .. } | Event::Slot(_) => {}
+            Event::Interval { interval, .. } => {
+                board.count(&interval.operations);
+                let partial = || view.as_ref().and_then(LiveView::record);
+                board.interval(now, partial);
+            }
+            Event::Preparing { .. } | Event::Rehearsing { .. } => board.interval(now, || None),
         }
     }
 
     fn every_ns(&self) -> Option<u64> {
-        (self.bar.is_some() || self.metrics.is_some()).then_some(self.interval.0)
+        let told = self.told();
+        let is_told = told.screen.is_terminal() || told.board.is_some();
+        let wants = matches!(told.view, Some(LiveView::Work(_)));
+        (is_told && wants).then_some(told.every.0)
     }
 }
 
-/// What was done in an interval, by kind of operation.
-fn line(interval: &Interval) -> String {
-    let seconds = lossless::u64_to_f64(interval.end_ns - interval.start_ns).max(1.0) / 1e9;
-    let mut line = format!("{:>6.1} s", lossless::u64_to_f64(interval.end_ns) / 1e9);
-    for (
-        kind,
-        Operations {
-            count,
-            bytes,
-            errors,
-            latency,
-            ..
-        },
-    ) in interval.operations.kinds()
-    {
-        let p99 = latency
-            .quantile(0.99)
-            .map_or(0, lossless::f64_to_u64_saturating);
-        line.push_str(&format!(
-            "  {kind} {} {} p99 {}",
-            Rate(lossless::u64_to_f64(*count) / seconds),
-            ByteRate(lossless::u64_to_f64(*bytes) / seconds),
-            Nanos(p99)
-        ));
-        if *errors > 0 {
-            line.push_str(&format!(" errors {errors}"));
+impl Showing {
+    fn plan(&mut self, plan: &PlanFacts) {
+        if let Some(view) = &mut self.view {
+            view.plan(plan);
         }
     }
-    if interval.operations.is_empty() {
-        line.push_str("  no operation ended");
+
+    fn count(&mut self, record: &Record) {
+        if let Some(view) = &mut self.view {
+            view.add(record);
+        }
     }
-    line
 }
 
-impl Drop for Live {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+/// Opens the listeners that were asked for.
+fn served(matches: &ArgMatches, title: &str) -> Result<Option<Arc<Board>>> {
+    let port = matches.get_one::<u16>("prometheus-port").copied();
+    let ip = matches.get_one::<IpAddr>("prometheus-address").copied();
+    let has_metrics = matches.get_flag("prometheus");
+    if !has_metrics && (port.is_some() || ip.is_some()) {
+        let text = "--prometheus-port and --prometheus-address need --prometheus";
+        return Err(Usage(text.into()).into());
+    }
+    let serve = matches.get_one::<String>("serve");
+    if serve.is_none() && !has_metrics {
+        return Ok(None);
+    }
+    let board = Board::open(title.to_owned())?;
+    if has_metrics {
+        let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let at = SocketAddr::new(ip, port.unwrap_or(9090));
+        server::listen(at, None, Shows::Metrics, Arc::clone(&board)).map_err(|e| {
+            Usage(format!(
+                "--prometheus: cannot listen on {at}: {e}; choose another --prometheus-port"
+            ))
+        })?;
+    }
+    if let Some(text) = serve {
+        let (at, name) = address(text)?;
+        let at = server::listen(at, name, Shows::Page, Arc::clone(&board)).map_err(|e| {
+            Usage(format!(
+                "--serve: cannot listen on {at}: {e}; give another, such as --serve=127.0.0.1:0"
+            ))
+        })?;
+        say(&format!("live page: http://{at}/"));
+        if !at.ip().is_loopback() {
+            say("note: whoever reaches that address can read the page");
         }
+    }
+    Ok(Some(board))
+}
+
+/// An address, a port of this machine, or a name with a port, which is then a name of the page too.
+fn address(text: &str) -> Result<(SocketAddr, Option<String>)> {
+    let here = |port| (SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port), None);
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(here(port));
+    }
+    if let Ok(at) = text.parse::<SocketAddr>() {
+        return Ok((at, None));
+    }
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Ok((SocketAddr::new(ip, 0), None));
+    }
+    let found = text
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut found| found.next());
+    let name = text.rsplit_once(':').map(|(name, _)| name.to_owned());
+    found.map(|at| (at, name)).ok_or_else(|| {
+        Usage(format!(
+            "--serve={text}: no address; examples: --serve, --serve=8080, --serve=0.0.0.0:8080"
+        ))
+        .into()
+    })
+}
+
+/// Where records are kept, of verbs that have `--records`.
+pub(crate) fn records(matches: &ArgMatches) -> Option<&std::path::Path> {
+    matches
+        .get_one::<std::path::PathBuf>("records")
+        .map(AsRef::as_ref)
+}
+
+/// What is said on the page when everything has been measured.
+pub(crate) fn ended(records: Option<&std::path::Path>) -> String {
+    let again = records.map_or_else(String::new, |file| {
+        format!(
+            " The same at any time: fathom report {} -o page.html.",
+            file.display()
+        )
+    });
+    format!("It has ended, and this is its last state: nobody serves this page any more.{again}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_be_left_out_as_far_as_it_is_usual() {
+        let at = |text: &str| address(text).unwrap().0.to_string();
+        assert_eq!(at("8080"), "127.0.0.1:8080");
+        assert_eq!(at("0.0.0.0:80"), "0.0.0.0:80");
+        assert_eq!(at("127.0.0.2"), "127.0.0.2:0");
+        assert_eq!(at("[::1]:7"), "[::1]:7");
+        assert_eq!(
+            address("localhost:5").unwrap().1.as_deref(),
+            Some("localhost")
+        );
+        assert!(address("no/address").is_err());
     }
 }

@@ -7,8 +7,7 @@ mod options;
 
 use crate::context;
 use crate::exit::unstarted;
-use crate::live::Live;
-use crate::metrics::Metrics;
+use crate::live::{self, Live, LiveView, WorkView};
 use crate::output::Output;
 use crate::target;
 use crate::tell::tell;
@@ -16,7 +15,7 @@ use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::{Conductor, LoadTask, Row, Task};
 use host::Context;
-use lab::{Turn, Unstarted, measure_once};
+use lab::{Kept, Turn, Unstarted, measure_once};
 use object::{LoadError, LoadPlan};
 
 /// The verb's arguments.
@@ -58,7 +57,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     };
     let load = Load {
         context,
-        metrics: Metrics::start(matches)?,
+        live: Live::open(matches, &format!("fathom load: {}", plan.scenario.name))?,
         matches,
         output,
     };
@@ -76,20 +75,23 @@ fn usage(error: LoadError) -> anyhow::Error {
 /// What all steps of a command have in common.
 struct Load<'a> {
     context: Context,
-    metrics: Option<Metrics>,
+    live: Live,
     matches: &'a ArgMatches,
     output: Output,
 }
 
 impl Load<'_> {
     fn once(&self, plan: LoadPlan) -> Result<i32> {
-        let (rows, mut live) = (self.rows(plan), self.live());
+        self.watched(&plan);
+        let (rows, mut live) = (self.rows(plan), self.live.clone());
         let mut conductor = Conductor::new(&rows, &self.context, &mut live);
-        let record = match measure_once(&mut conductor, Turn::default()) {
+        let mut record = match measure_once(&mut conductor, Turn::default()) {
             Ok(record) => record,
             Err(refused) => return self.refused(refused),
         };
-        drop(live);
+        record.notices.extend(self.live.notice());
+        self.live.keep(Kept::Record(&record));
+        self.live.end(&live::ended(live::records(self.matches)));
         self.output.save(&record)?;
         let code = record.outcome.exit_code;
         self.output.finish(&[record], "")?;
@@ -108,8 +110,10 @@ impl Load<'_> {
         }]
     }
 
-    fn live(&self) -> Live {
-        Live::new(self.matches, self.metrics.clone())
+    /// Has those who watch told of a load.
+    fn watched(&self, plan: &LoadPlan) {
+        let view = WorkView::of_load(plan, &self.context);
+        self.live.begin_plain(LiveView::Work(Box::new(view)));
     }
 
     /// A load that did not start is a record too, unless it was asked wrongly.

@@ -1,9 +1,8 @@
 //! `fathom profile`: the standard rows of a directory, file or device, in randomised passes.
 
-mod progress;
-
 use crate::context;
 use crate::exit::Usage;
+use crate::live::{self, Live, LiveView, ProfileView};
 use crate::run::{path, switch, time};
 use crate::tell::tell;
 use crate::written::{self, RECORDS, RecordFile, STUDY};
@@ -12,7 +11,6 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
-use progress::Progress;
 use report::{ProfileAccount, ProfileEnd, profile_text};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
@@ -34,6 +32,10 @@ A file of --rows has the form of `fathom run --config`: each [[phase]] is a row.
 Exit codes: 0 measured; 1 the target failed; 2 usage, or this target cannot be profiled; 129, 130 or 143 stopped by a signal";
 
 pub(crate) fn command() -> Command {
+    live::arguments(arguments())
+}
+
+fn arguments() -> Command {
     Command::new("profile")
         .about("Measures the standard profile of a directory, file or device: throughput, latency, a queue-depth curve, with intervals")
         .after_help(AFTER_HELP)
@@ -92,7 +94,6 @@ pub(crate) fn command() -> Command {
                 .help("Run the rows in the order of an earlier profile [default: drawn]"),
         )
         .arg(written::force())
-        .arg(switch("no-live", "No progress, also on a terminal"))
 }
 
 /// Runs the verb.
@@ -116,12 +117,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     }
     sys::catch_signals();
     let context = context::context(1_000_000_000)?;
+    let live = Live::open(matches, &format!("Profile of {}", request.path.display()))?;
+    live.begin_plain(LiveView::Profile(ProfileView::new()));
     let mut keep = |line: Kept<'_>| -> Result<(), lab::KeepError> {
-        Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?)
+        store.as_ref().map_or(Ok(()), |store| store.keep(line))?;
+        live.keep(line);
+        Ok(())
     };
-    let mut progress = Progress::new(matches);
-    let outcome = profile(&request, &context, &mut progress, &mut keep);
-    drop(progress);
+    let outcome = profile(&request, &context, &mut live.clone(), &mut keep);
+    live.end(&live::ended(records.map(PathBuf::as_path)));
     let profiled = outcome.map_err(told)?;
     let found = study(&profiled.records, &StudyOptions::default());
     if let Some(file) = &report {

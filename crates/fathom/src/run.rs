@@ -1,8 +1,7 @@
 //! `fathom run`: one I/O workload, or the phases of a file.
 
 use crate::exit::Usage;
-use crate::live::Live;
-use crate::metrics::Metrics;
+use crate::live::{self, Live, LiveView, WorkView, page_title};
 use crate::output::Output;
 use crate::tell::tell;
 use crate::{context, fio, flags, target};
@@ -10,6 +9,7 @@ use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use conduct::measurable;
 use host::{Context, Observed};
+use lab::Kept;
 use record::{Measurable, Record, Threshold};
 use run::{RunError, dry_run, execute_stage, files_of, unstarted};
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ pub(crate) fn command(name: &'static str) -> Command {
                 .value_name("FIO OPTIONS")
                 .help("After `--`: a fio command line"),
         );
-    target::add(Metrics::add(Live::add(Output::add(command))))
+    target::add(live::arguments_with_intervals(Output::add(command)))
 }
 
 pub(crate) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
@@ -111,27 +111,25 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         target,
         ..context::context(output.interval_ns())?
     };
-    let metrics = Metrics::start(matches)?;
+    let live = Live::open(matches, &page_title(&stages))?;
     let mut records = Vec::new();
     let mut saved = Ok(());
     for stage in &stages {
-        let mut live = Live::new(matches, metrics.clone());
-        let ended = match execute_stage(stage, &context, &mut live) {
+        live.begin_plain(LiveView::Work(Box::new(WorkView::of_stage(
+            stage, &context,
+        ))));
+        let ended = match execute_stage(stage, &context, &mut live.clone()) {
             Ok(ended) => ended,
-            Err(error) => return Err(keep_failure(error, stage, &context, &output)),
-        };
-        drop(live);
-        for mut record in ended {
-            if let Some(job) = &job {
-                let name = record.name.clone();
-                record.notices.extend(
-                    job.notices
-                        .iter()
-                        .filter(|notice| job.concerns(notice, &name))
-                        .cloned(),
-                );
+            Err(error) => {
+                drop(live);
+                return Err(keep_failure(error, stage, &context, &output));
             }
+        };
+        for mut record in ended {
+            record.notices.extend(live.notice());
+            record.notices.extend(of_job(job.as_ref(), &record.name));
             record.hold_against(&thresholds);
+            live.keep(Kept::Record(&record));
             saved = saved.and_then(|()| output.save(&record));
             records.push(record);
         }
@@ -146,6 +144,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             break;
         }
     }
+    live.end(&live::ended(live::records(matches)));
     output.finish(&records, "")?;
     saved?;
     Ok(records
@@ -153,6 +152,18 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .map(|record| record.outcome.exit_code)
         .max()
         .unwrap_or(0))
+}
+
+/// What a foreign job says of a record of this name.
+fn of_job(job: Option<&FioJobs>, name: &str) -> Vec<String> {
+    let concerned = job.map(|job| {
+        let notices = job.notices.iter();
+        notices
+            .filter(|notice| job.concerns(notice, name))
+            .cloned()
+            .collect()
+    });
+    concerned.unwrap_or_default()
 }
 
 /// The exit code of a record that missed a threshold, after which other stages still run.

@@ -157,6 +157,11 @@ pub(crate) struct RecordFile {
 }
 
 impl RecordFile {
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.output.path()
+    }
+
     /// # Errors
     /// Records could not be kept there.
     pub(crate) fn checked(output: OutputFile) -> Result<Self> {

@@ -3,7 +3,7 @@
 mod reasons;
 
 use crate::verdicts::grouped;
-pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text};
+pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text, unjudged};
 
 use analyze::{
     ArmComparison, ArmsComparison, Comparison, Disagreement, Interrupted, Located, LoneRow,
@@ -330,7 +330,7 @@ fn verdict(row: &RowComparison, unit: ValueUnit, margin: f64) -> String {
     let effect = row.effect.as_ref().map(shown).unwrap_or_default();
     match &row.verdict {
         Verdict::Invalid(Reason::NotDrawnByLot { windows }) => undrawn(row, unit, *windows),
-        Verdict::Invalid(reason) => format!("No verdict: {}", reason_text(reason)),
+        Verdict::Invalid(reason) => unjudged(reason),
         Verdict::Equivalent { different: true } => {
             format!(
                 "Different, but by less than {}: {effect}, {} blocks.",

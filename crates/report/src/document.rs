@@ -127,7 +127,11 @@ pub(crate) struct Plot {
 }
 
 impl<'s> Section<'s> {
-    fn new(id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block<'s>>) -> Self {
+    pub(crate) fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        blocks: Vec<Block<'s>>,
+    ) -> Self {
         Self {
             id: id.into(),
             title: title.into(),

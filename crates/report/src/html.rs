@@ -7,7 +7,10 @@
 //! there; it formats no number, so that a number reads the same with and without it.
 
 mod facts;
+mod live;
 mod tables;
+
+pub use live::{LIVE_POLICY, LivePage, LivePart, live_file, live_now, live_study};
 
 use crate::document::{
     Block, Breadth, Conclusion, Document, Plot, Section, Sentence, document, plotted, whose,
@@ -82,7 +85,7 @@ fn tools(study: &Study) -> Markup {
     let compared = metrics.iter().position(|metric| *metric == study.metric);
     let several = study.arms.len() > 1;
     html! {
-        form id="tools" class="tools" aria-label="What to show" onsubmit="return false" hidden {
+        form id="tools" class="tools" aria-label="What to show" hidden {
             input type="search" id="filter" placeholder="Filter rows" aria-label="Show only rows whose name contains";
             @if several && metrics.len() > 1 {
                 fieldset {

@@ -18,7 +18,7 @@ use analyze::{
     Question, RowComparison,
 };
 use record::Record;
-use stats::Verdict;
+use stats::{Reason, Verdict};
 
 /// Which verdicts fail a gate. That a loss passes where not knowing does not is nobody's wish,
 /// hence the order.
@@ -293,6 +293,7 @@ pub(crate) fn sign(verdict: &Verdict) -> &'static str {
         Verdict::Slower { .. } => "▼",
         Verdict::Equivalent { .. } => "≈",
         Verdict::Inconclusive { .. } => "?",
+        Verdict::Invalid(Reason::Underway { .. }) => "…",
         Verdict::Invalid(_) => "✕",
     }
 }
@@ -301,6 +302,7 @@ pub(crate) fn sign(verdict: &Verdict) -> &'static str {
 pub(crate) fn told(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Inconclusive { .. } => "cannot tell",
+        Verdict::Invalid(Reason::Underway { .. }) => "not judged yet",
         Verdict::Invalid(_) => "no verdict",
         Verdict::Faster { .. } | Verdict::Slower { .. } | Verdict::Equivalent { .. } => {
             word(verdict)

@@ -38,6 +38,9 @@ pub enum Reason {
     PlaceOrArm,
     /// Too few complete blocks.
     TooFewBlocks { n: usize },
+    /// It is under way, and its numbers are judged after so many passes, of which so many are
+    /// complete.
+    Underway { passes: usize, judged_after: u32 },
 }
 
 /// What may be said about arm against baseline.

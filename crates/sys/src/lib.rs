@@ -16,6 +16,7 @@ mod poll;
 mod process;
 mod rename;
 mod signals;
+mod terminal;
 mod vigil;
 
 pub use child::{
@@ -40,6 +41,7 @@ pub use process::{
 };
 pub use rename::rename_no_replace;
 pub use signals::{CaughtSignal, catch_signals, caught_signal, end_descriptor};
+pub use terminal::{terminal_size, yield_to_others};
 pub use vigil::{Standstill, Vigil};
 
 use std::io;

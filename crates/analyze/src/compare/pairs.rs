@@ -103,7 +103,7 @@ pub(super) fn are_led_in(blocks: &[Block<'_>]) -> bool {
 }
 
 /// The logarithm of a record's metric, if it has one above zero.
-pub(super) fn logarithm(record: &Record, metric: &Quantity) -> Option<f64> {
+pub(crate) fn logarithm(record: &Record, metric: &Quantity) -> Option<f64> {
     metric
         .of(record)
         .known()

@@ -3,22 +3,22 @@
 use super::cost::{ALPHA, cost, usual_lead_in_ns};
 use super::factors;
 use super::files::VerdictFiles;
-use super::progress::Progress;
 use super::sides::{Measured, of_workloads, sides};
 use super::subject::OwnFiles;
 use super::{compare_arms, kinds, loads};
 use crate::context;
 use crate::exit::Usage;
+use crate::live::{self, ExperimentView, Live, LiveView};
 use crate::run::time;
 use crate::tell::say;
 use crate::written::{RECORDS, RecordFile};
-use analyze::{ArmsComparison, Question};
+use analyze::{ArmsComparison, Question, Standing, StudyOptions, study};
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use conduct::{Experiment, Task};
-use lab::{Ended, LabError, WhyEnded};
-use record::{PlanFacts, PlannedArm, PlannedQuestion, Role, Stopping};
+use lab::{Ended, Kept, LabError, WhyEnded};
+use record::{PlanFacts, PlannedArm, PlannedQuestion, Record, Role, Stopping};
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
@@ -67,7 +67,8 @@ pub(super) fn run(
     drop(asked_of);
     let store = store(matches, &experiment)?;
     let context = context::context(1_000_000_000)?;
-    conclude(&experiment, &context, store, &question, files)
+    let live = Live::open(matches, &names.join(" | "))?;
+    conclude(&experiment, &context, store, &question, files, &live)
 }
 
 /// Runs the plan and says what came of it.
@@ -77,10 +78,11 @@ pub(super) fn conclude(
     store: Option<RecordFile>,
     question: &Question,
     files: VerdictFiles,
+    live: &Live,
 ) -> Result<i32> {
     let files = files.apart_from(&targets(experiment))?;
     told(&cost(experiment));
-    let ended = measure(experiment, context, store, question)?;
+    let ended = measure(experiment, context, store, question, live)?;
     if ended.records.is_empty() {
         return Ok(signal_code().unwrap_or(1));
     }
@@ -285,16 +287,48 @@ fn measure(
     context: &host::Context,
     store: Option<RecordFile>,
     question: &Question,
+    live: &Live,
 ) -> Result<Ended> {
-    let mut progress = Progress::new();
-    let ended = experiment.run(
-        context,
-        &mut progress,
-        &mut |line| Ok(store.as_ref().map_or(Ok(()), |store| store.keep(line))?),
-        &mut |records| compare_arms(records, question).is_ok_and(|found| is_decided(&found)),
-    );
-    drop(progress);
+    watched(live, &experiment.plan, question);
+    let mut keep = |line: Kept<'_>| {
+        store.as_ref().map_or(Ok(()), |store| store.keep(line))?;
+        live.keep(line);
+        Ok(())
+    };
+    let mut decided = |records: &[Record]| {
+        let found = compare_arms(records, question).ok();
+        found.iter().for_each(|found| live.looked(found));
+        found.is_some_and(|found| is_decided(&found))
+    };
+    let ended = experiment.run(context, &mut live.clone(), &mut keep, &mut decided);
+    live.end(&live::ended(store.as_ref().map(RecordFile::path)));
     ended.map_err(of_lab)
+}
+
+/// Has those who watch told of an experiment.
+pub(crate) fn watched(live: &Live, plan: &PlanFacts, question: &Question) {
+    let (metric, margin) = (&question.metric, question.margin);
+    let words = plan.question.as_ref().map(|of| of.text.clone());
+    let options = StudyOptions {
+        metric: metric.clone(),
+        margin,
+        question: words.unwrap_or_default(),
+        factors: question.factors.clone(),
+        ..StudyOptions::default()
+    };
+    let fresh = Standing::new(plan, metric);
+    let of_records = move |records: &[Record], is_over: bool| {
+        if is_over {
+            return Some(study(records, &options));
+        }
+        let mut standing = fresh.clone();
+        records.iter().for_each(|record| standing.add(record));
+        // Without all arms it would be the study of something else.
+        let has_all = standing.has_all_arms();
+        has_all.then(|| study(records, &options).while_it_runs(&standing))
+    };
+    let view = ExperimentView::new(plan, metric, margin);
+    live.begin(LiveView::Experiment(Box::new(view)), of_records);
 }
 
 /// An error in the form that decides the exit code: that of a slot is the run's.

@@ -3,11 +3,11 @@
 use super::experiment::{check_blocks, conclude, expected, planned, store, told};
 use super::files::VerdictFiles;
 use super::kinds;
-use super::progress::Progress;
 use super::sides::{is_key, pairs, unused};
 use super::subject::TARGET;
 use crate::context;
 use crate::exit::Usage;
+use crate::live::Live;
 use crate::run::time;
 use crate::written::RECORDS;
 use analyze::Question;
@@ -43,9 +43,8 @@ pub(super) fn run(
             .check()?;
     }
     let context = context::context(1_000_000_000)?;
-    let mut progress = Progress::new();
-    let made = prepare(&request, &arms, &context, &mut progress);
-    drop(progress);
+    let live = Live::open(matches, &names.join(" | "))?;
+    let made = prepare(&request, &arms, &context, &mut live.clone());
     let mut prepared = made.map_err(crate::profile::told)?;
     tell_ground(&prepared);
     question.factors = expected(
@@ -64,6 +63,7 @@ pub(super) fn run(
         store,
         &question,
         files,
+        &live,
     );
     let before = prepared.notes.len();
     prepared.clean();

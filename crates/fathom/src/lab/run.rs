@@ -1,10 +1,11 @@
 //! `fathom lab run`: the slots of an experiment, and the verdict.
 
 use crate::compare::{
-    Progress, VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, told,
+    VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, told, watched,
 };
 use crate::context;
 use crate::exit::Usage;
+use crate::live::{self, Live};
 use crate::written::{RECORDS, RecordFile};
 use analyze::{Question, compare_arms};
 use anyhow::Result;
@@ -22,7 +23,7 @@ use units::Nanos;
 pub(super) fn command() -> Command {
     let about = "Runs an experiment, or goes on with one, and gives the verdict";
     let command = super::which(Command::new("run").about(about));
-    crate::compare::verdict_arguments(command)
+    live::arguments(crate::compare::verdict_arguments(command))
         .arg(super::resume())
         .arg(crate::run::switch(
             "ci",
@@ -72,10 +73,16 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if !is_begun {
         write_plan(&run, &records).map_err(of_lab)?;
         say_plan(&experiment, &records);
-        rehearsed(&run)?;
     }
     let question = question(&experiment);
-    let ended = measured(&run, &store, done, &question)?;
+    let live = Live::open(matches, &title(&experiment.facts))?;
+    watched(&live, &experiment.facts, &question);
+    live.knows(&done);
+    if !is_begun {
+        rehearsed(&run, &live)?;
+    }
+    let ended = measured(&run, &store, done, &question, &live)?;
+    live.end(&live::ended(Some(&records)));
     let asked = of_plan(question, &ended.records)?;
     let code = judged(&ended, &experiment.facts, &asked, &files)?;
     super::status::tell_placebos(&experiment.facts, &ended.records)?;
@@ -92,13 +99,12 @@ fn say_plan(experiment: &PlanExperiment, records: &Path) {
 }
 
 /// Slots of the baseline before the first pass, and what they say of what is to come.
-fn rehearsed(run: &PlanRun<'_>) -> Result<()> {
+fn rehearsed(run: &PlanRun<'_>, live: &Live) -> Result<()> {
     if run.experiment.file.calibrate == 0 {
         return Ok(());
     }
-    let mut progress = Progress::new();
-    let rehearsal = rehearse(run, &mut progress).map_err(of_lab)?;
-    drop(progress);
+    live.waits("slots of the baseline before the first pass, whose numbers are not used");
+    let rehearsal = rehearse(run, &mut live.clone()).map_err(of_lab)?;
     if rehearsal.slots > 0 {
         told(&said(&rehearsal, &run.experiment.facts));
     }
@@ -136,17 +142,31 @@ fn measured(
     store: &RecordFile,
     done: Vec<Record>,
     question: &Question,
+    live: &Live,
 ) -> Result<Ended> {
-    let mut progress = Progress::new();
     let mut decided = |records: &[Record]| {
         let asked = of_plan(question.clone(), records);
         let found = asked
             .ok()
             .and_then(|asked| compare_arms(records, &asked).ok());
+        found.iter().for_each(|found| live.looked(found));
         found.is_some_and(|found| is_decided(&found))
     };
-    let mut keep = |line: Kept<'_>| Ok(store.keep(line)?);
-    carry_out(run, done, &mut progress, &mut keep, &mut decided).map_err(of_lab)
+    let mut keep = |line: Kept<'_>| {
+        store.keep(line)?;
+        live.keep(line);
+        Ok(())
+    };
+    carry_out(run, done, &mut live.clone(), &mut keep, &mut decided).map_err(of_lab)
+}
+
+/// What a page of the experiment is called.
+fn title(facts: &PlanFacts) -> String {
+    let question = facts.question.as_ref().map_or("", |of| of.text.trim());
+    if question.is_empty() {
+        return facts.name.clone();
+    }
+    format!("{}: {}", facts.name, units::on_one_line(question))
 }
 
 /// What is asked; the options in which arms differ are what is compared.

@@ -3,9 +3,10 @@
 
 use super::Load;
 use crate::exit::Usage;
+use crate::live;
 use anyhow::Result;
 use conduct::Conductor;
-use lab::{KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
+use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
 use object::{AskedLoad, LoadPlan, Spacing};
 use record::Record;
 
@@ -75,17 +76,21 @@ impl Load<'_> {
     /// Runs steps until the knee is known.
     pub(super) fn find_knee(&self, first: LoadPlan, search: Search) -> Result<i32> {
         let limit = search.limit;
+        self.watched(&first);
         let rows = self.rows(first);
-        let mut live = self.live();
+        let mut live = self.live.clone();
         let mut conductor = Conductor::new(&rows, &self.context, &mut live);
-        let mut keep = |record: &Record| Ok(self.output.save(record)?);
+        let mut keep = |record: &Record| {
+            self.live.keep(Kept::Record(record));
+            Ok(self.output.save(record)?)
+        };
         let found = match find_limit(limit, &mut conductor, &mut keep) {
             Ok(found) => found,
             Err(LabError::Step(refused)) => return self.refused(refused),
             Err(LabError::Keep(error)) => return Err(anyhow::Error::from_boxed(error)),
             Err(error @ (LabError::Slot { .. } | LabError::Plan(_))) => return Err(error.into()),
         };
-        drop(live);
+        self.live.end(&live::ended(live::records(self.matches)));
         let LimitFound { records, account } = found;
         self.output.finish(&records, &report::knee_text(&account))?;
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);

@@ -2,8 +2,6 @@
 
 use super::keys::{credentials, secret};
 use crate::exit::Usage;
-use crate::live::Live;
-use crate::metrics::Metrics;
 use crate::output::Output;
 use crate::run::switch;
 use crate::target;
@@ -50,7 +48,7 @@ pub(super) fn command() -> Command {
             "dry-run",
             "Check everything, show what would be done, and touch nothing",
         ));
-    target::add(Metrics::add(Live::add(Output::add(command))))
+    target::add(crate::live::arguments_with_intervals(Output::add(command)))
 }
 
 fn argument(option: &LoadOption) -> Arg {

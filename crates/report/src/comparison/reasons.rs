@@ -20,6 +20,26 @@ pub(crate) fn reason_kind(reason: &Reason) -> &'static str {
         Reason::MayBeCarryOver => "may_be_carry_over",
         Reason::PlaceOrArm => "place_or_arm",
         Reason::TooFewBlocks { .. } => "too_few_blocks",
+        Reason::Underway { .. } => "underway",
+    }
+}
+
+/// That there is no verdict, or none yet, and why.
+pub(crate) fn unjudged(reason: &Reason) -> String {
+    let text = reason_text(reason);
+    match reason {
+        Reason::Underway { .. } => format!("Not judged yet: {text}"),
+        Reason::Audit(_)
+        | Reason::OrderAliasedWithArm
+        | Reason::NotDrawnByLot { .. }
+        | Reason::ControlFailed { .. }
+        | Reason::UnequalFailures { .. }
+        | Reason::WarmupTooLong { .. }
+        | Reason::NotSteady { .. }
+        | Reason::CarryOver { .. }
+        | Reason::MayBeCarryOver
+        | Reason::PlaceOrArm
+        | Reason::TooFewBlocks { .. } => format!("No verdict: {text}"),
     }
 }
 
@@ -44,6 +64,9 @@ pub(crate) fn reason_text(reason: &Reason) -> String {
         Reason::MayBeCarryOver => MAY_BE_CARRY_OVER.into(),
         Reason::TooFewBlocks { n } => {
             format!("{n} complete {}; an interval needs {}", if *n == 1 { "pair" } else { "pairs" }, stats::FEWEST_BLOCKS)
+        }
+        Reason::Underway { passes, judged_after } => {
+            format!("{passes} of the {judged_after} passes after which it is judged are complete")
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) enum CellValue<'s> {
 }
 
 impl<'s> Table<'s> {
-    pub(super) fn new(title: &str, labels: &[&str]) -> Self {
+    pub(crate) fn new(title: &str, labels: &[&str]) -> Self {
         Self {
             id: String::new(),
             title: title.to_owned(),
@@ -111,7 +111,7 @@ impl<'s> Table<'s> {
 }
 
 impl Column {
-    pub(super) fn of(head: impl Into<String>) -> Self {
+    pub(crate) fn of(head: impl Into<String>) -> Self {
         Self {
             head: head.into(),
             room: Breadth::Screen,

@@ -2,50 +2,56 @@
 (() => {
   const all = (selector, within) => [...(within || document).querySelectorAll(selector)];
   const one = id => document.getElementById(id);
-  const tools = one('tools');
   const root = document.documentElement;
   // A report of hundreds of plots is easier to read when it opens folded; a print has everything.
   const MANY = 60;
+  // What the reader chose: parts of a page that is still written are exchanged under it.
+  const chosen = { filter: '', without: new Set(), metric: null, folded: null };
+  const listen = (type, of, then, capture) => document.addEventListener(type, event => {
+    if (event.target.matches && event.target.matches(of)) then(event.target, event);
+  }, capture);
 
-  const folds = all('.plots > details');
-  const fold = one('fold');
-  const sayFold = () => { fold.textContent = folds.some(d => d.open) ? 'Collapse plots' : 'Expand plots'; };
-  const foldAll = open => { folds.forEach(d => { d.open = open; }); sayFold(); };
-  fold.addEventListener('click', () => foldAll(!folds.some(d => d.open)));
-  folds.forEach(d => d.addEventListener('toggle', sayFold));
-  fold.hidden = !folds.length;
-  if (all('.plots > details figure').length > MANY) foldAll(false); else sayFold();
+  const folds = () => all('.plots > details');
+  const sayFold = () => {
+    const fold = one('fold');
+    if (!fold) return;
+    fold.textContent = folds().some(d => d.open) ? 'Collapse plots' : 'Expand plots';
+    fold.hidden = !folds().length;
+  };
+  const foldAll = open => { folds().forEach(d => { d.open = open; }); sayFold(); };
+  listen('click', '#fold', () => { chosen.folded = folds().some(d => d.open); foldAll(!chosen.folded); });
+  listen('toggle', '.plots > details', sayFold, true);
   let before = [];
   addEventListener('beforeprint', () => { before = all('details').filter(d => !d.open); before.forEach(d => { d.open = true; }); });
   addEventListener('afterprint', () => before.forEach(d => { d.open = false; }));
 
-  const rows = new Map(all('article[data-row]').map(a => [a.dataset.row, a.dataset.name.toLowerCase()]));
-  const filter = one('filter');
-  filter.addEventListener('input', () => {
-    const wanted = filter.value.trim().toLowerCase();
-    const shown = new Map([...rows].map(([row, name]) => [row, name.includes(wanted)]));
-    all('[data-row]').forEach(e => e.classList.toggle('off', !shown.get(e.dataset.row)));
-    one('none').hidden = [...shown.values()].some(Boolean);
-  });
+  const filter = () => {
+    const rows = all('article[data-row]').map(a => [a.dataset.row, a.dataset.name.toLowerCase().includes(chosen.filter)]);
+    const shown = new Map(rows);
+    all('[data-row]').forEach(e => e.classList.toggle('off', shown.get(e.dataset.row) === false));
+    if (one('none')) one('none').hidden = !rows.length || rows.some(([, is]) => is);
+  };
+  listen('input', '#filter', input => { chosen.filter = input.value.trim().toLowerCase(); filter(); });
+  listen('submit', '#tools', (form, event) => event.preventDefault());
 
-  all('input[name="arm"]').forEach(box => box.addEventListener('change', () => {
-    all(`[data-arm="${box.value}"]`).forEach(e => e.classList.toggle('gone', !box.checked));
-  }));
+  const arm = box => all(`[data-arm="${box.value}"]`).forEach(e => e.classList.toggle('gone', !box.checked));
+  listen('change', 'input[name="arm"]', box => {
+    if (box.checked) chosen.without.delete(box.value); else chosen.without.add(box.value);
+    arm(box);
+  });
 
   const metric = value => {
     all('figure[data-metric]').forEach(e => { e.hidden = e.dataset.metric !== value; });
     all('td[data-metric], th[data-metric]').forEach(e => e.classList.toggle('on', e.dataset.metric === value));
   };
-  all('input[name="metric"]').forEach(radio => {
-    radio.addEventListener('change', () => metric(radio.value));
-    if (radio.checked) metric(radio.value);
-  });
+  listen('change', 'input[name="metric"]', radio => { chosen.metric = radio.value; metric(radio.value); });
 
   const themes = ['auto', 'light', 'dark'];
-  one('theme').addEventListener('click', event => {
+  const sayTheme = () => { if (one('theme')) one('theme').textContent = `Theme: ${root.dataset.theme || 'auto'}`; };
+  listen('click', '#theme', () => {
     const next = themes[(themes.indexOf(root.dataset.theme || 'auto') + 1) % themes.length];
     if (next === 'auto') delete root.dataset.theme; else root.dataset.theme = next;
-    event.target.textContent = `Theme: ${next}`;
+    sayTheme();
   });
 
   const cell = td => [...td.childNodes].map(n => n.textContent.trim()).filter(Boolean).join(' ').replace(/\s+/g, ' ').replace(/\|/g, '\\|');
@@ -63,14 +69,29 @@
     area.remove();
     return done;
   };
-  all('.copy').forEach(button => {
-    button.hidden = false;
+  listen('click', '.copy', button => {
     const words = button.textContent;
-    button.addEventListener('click', () => {
-      button.textContent = copy(markdown(one(button.value))) ? 'Copied' : 'This browser does not permit it';
-      setTimeout(() => { button.textContent = words; }, 1500);
-    });
+    button.textContent = copy(markdown(one(button.value))) ? 'Copied' : 'This browser does not permit it';
+    setTimeout(() => { button.textContent = words; }, 1500);
   });
+
+  const apply = () => {
+    const tools = one('tools');
+    if (tools) {
+      tools.hidden = false;
+      one('filter').value = chosen.filter;
+    }
+    all('.copy').forEach(button => { button.hidden = false; });
+    filter();
+    all('input[name="arm"]').forEach(box => { box.checked = !chosen.without.has(box.value); arm(box); });
+    const radios = all('input[name="metric"]');
+    radios.forEach(radio => { if (radio.value === chosen.metric) radio.checked = true; });
+    const picked = radios.find(radio => radio.checked);
+    if (picked) metric(picked.value);
+    if (chosen.folded === null && all('.plots > details figure').length > MANY) chosen.folded = true;
+    if (chosen.folded) foldAll(false); else sayFold();
+    sayTheme();
+  };
 
   const tip = one('tip');
   const titles = new WeakMap();
@@ -134,5 +155,6 @@
   document.addEventListener('pointerdown', show);
   document.addEventListener('scroll', hide, true);
 
-  tools.hidden = false;
+  document.addEventListener('fathom:exchanged', apply);
+  apply();
 })();

@@ -1,32 +1,53 @@
-//! Lines, labelled facts and tables of at most a hundred columns, and the small formats that they
-//! share.
+//! Lines, labelled facts and tables as wide as the terminal, and the small formats that they share.
 
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
 pub(super) use crate::words::{counted, grouped, share};
 
+/// Where nobody says how wide a line may be.
 pub(super) const WIDTH: usize = 100;
 /// Where the text of a labelled fact begins.
 const INDENT: usize = 14;
 const GAP: &str = "  ";
 
-/// A text for people under construction, at most a hundred columns wide; control characters of what
-/// it is given do not reach the reader.
-#[derive(Default)]
-pub struct Page(String);
+/// A text for people under construction, of lines of a given width; control characters of what it
+/// is given do not reach the reader.
+pub struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self::of_width(WIDTH)
+    }
+}
 
 impl Page {
+    /// An empty one of so many columns.
+    #[must_use]
+    pub fn of_width(width: usize) -> Self {
+        Self {
+            text: String::new(),
+            width: width.max(20),
+        }
+    }
+
+    pub(crate) fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
     /// One line as it is.
     pub fn line(&mut self, text: &str) {
-        self.0.push_str(text.trim_end());
-        self.0.push('\n');
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
     }
 
     /// An empty line, unless nothing or an empty line is before it.
     pub fn gap(&mut self) {
-        if !self.0.is_empty() && !self.0.ends_with("\n\n") {
-            self.0.push('\n');
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push('\n');
         }
     }
 
@@ -41,7 +62,7 @@ impl Page {
         let mut is_bare = true;
         for word in text.split_whitespace() {
             let space = usize::from(!is_bare);
-            if !is_bare && line.chars().count() + space + word.chars().count() > WIDTH {
+            if !is_bare && line.chars().count() + space + word.chars().count() > self.width {
                 self.line(&line);
                 line = " ".repeat(indent);
                 is_bare = true;
@@ -89,15 +110,69 @@ impl Page {
                 .map(|width| width + GAP.len())
                 .sum::<usize>()
         };
-        let turn = width(rows) > WIDTH + GAP.len() && width(&turned) < width(rows);
+        let turn = width(rows) > self.width + GAP.len() && width(&turned) < width(rows);
         self.table(if turn { &turned } else { rows });
+    }
+
+    /// [`Page::table`] without the columns that matter least, as far as that makes it fit: one
+    /// number a column says how much, and the first always stays. Names that are still too long
+    /// are cut.
+    pub(crate) fn narrowed_table(&mut self, rows: &[Vec<String>], priorities: &[u8]) {
+        let mut kept: Vec<usize> = (0..priorities.len()).collect();
+        let of = |kept: &[usize]| -> Vec<Vec<String>> {
+            let cells = |row: &Vec<String>| {
+                let cells = kept.iter().map(|column| row.get(*column).cloned());
+                cells.map(Option::unwrap_or_default).collect()
+            };
+            rows.iter().map(cells).collect()
+        };
+        while total(&of(&kept)) > self.width && kept.len() > 2 {
+            let Some(least) = kept
+                .iter()
+                .skip(1)
+                .min_by_key(|column| priorities[**column])
+            else {
+                break;
+            };
+            let least = *least;
+            kept.retain(|column| *column != least);
+        }
+        let mut rows = of(&kept);
+        let over = total(&rows).saturating_sub(self.width);
+        let longest = widths(&rows).first().copied().unwrap_or(0);
+        for cell in rows
+            .iter_mut()
+            .filter_map(|row| row.first_mut())
+            .filter(|_| over > 0)
+        {
+            *cell = cut(cell, longest.saturating_sub(over).max(4));
+        }
+        self.table(&rows);
     }
 
     /// The text, without characters that change the look of other text.
     #[must_use]
     pub fn finish(self) -> String {
-        units::visible(&self.0)
+        units::visible(&self.text)
     }
+}
+
+/// The columns of a table with what stands between them.
+fn total(rows: &[Vec<String>]) -> usize {
+    let widths = widths(rows);
+    widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
+}
+
+/// A name of at most so many characters; where it is longer, its beginning and its end.
+fn cut(text: &str, most: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= most {
+        return text.to_owned();
+    }
+    let head = most.saturating_sub(1).div_ceil(2);
+    let tail = most.saturating_sub(1) - head;
+    let (head, tail) = (&letters[..head], &letters[letters.len() - tail..]);
+    head.iter().chain(['…'].iter()).chain(tail).collect()
 }
 
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {

@@ -1,0 +1,308 @@
+//! What is known of the thing that is measured, as far as it is shown.
+
+use analyze::{ArmsComparison, LevelsSoFar, Standing};
+use host::{Context, Event};
+use object::{Arrivals, LoadPlan};
+use record::{Interval, PlanFacts, Quantity, Record, SlotPlace};
+use report::{ExperimentNow, Looked, Now, ProfileNow, WorkNow};
+use std::cell::Cell;
+use units::Bytes;
+use workload::{Phase, Stage};
+
+/// Passes that are shorter share a line of a log, unless there is a verdict to tell.
+const SOON_NS: u64 = 1_000_000_000;
+
+/// What is measured.
+pub(crate) enum LiveView {
+    Experiment(Box<ExperimentView>),
+    Profile(ProfileView),
+    Work(Box<WorkView>),
+}
+
+/// An experiment of several arms.
+pub(crate) struct ExperimentView {
+    standing: Standing,
+    margin: f64,
+    place: Option<RunningSlot>,
+    looked: Option<Looked>,
+    /// Passes that a line of the log has told, and when that was.
+    told: Cell<u32>,
+    told_at_ns: Cell<u64>,
+}
+
+/// A profile of one arm.
+pub(crate) struct ProfileView {
+    levels: LevelsSoFar,
+    place: Option<RunningSlot>,
+    told: Cell<u32>,
+}
+
+/// Works that run together.
+pub(crate) struct WorkView {
+    name: String,
+    planned_ns: Option<u64>,
+    warmup_ns: u64,
+    /// What a record of them says beyond what was counted.
+    record: Record,
+    last: Vec<(usize, Interval)>,
+    series: Vec<Interval>,
+}
+
+/// [`SlotPlace`] with names of its own.
+#[derive(Clone)]
+struct RunningSlot {
+    row: String,
+    arm: String,
+    numbers: SlotPlace<'static>,
+}
+
+impl RunningSlot {
+    fn of(place: &SlotPlace<'_>) -> Self {
+        Self {
+            row: place.row.to_owned(),
+            arm: place.arm.to_owned(),
+            numbers: SlotPlace {
+                row: "",
+                arm: "",
+                ..*place
+            },
+        }
+    }
+
+    fn shown(&self) -> SlotPlace<'_> {
+        SlotPlace {
+            row: &self.row,
+            arm: &self.arm,
+            ..self.numbers
+        }
+    }
+}
+
+impl LiveView {
+    /// What is shown after an event; `None` where it changes nothing.
+    pub(super) fn on(&mut self, event: &Event<'_>) -> Option<Now> {
+        match event {
+            Event::Preparing { done, to_do } => {
+                let text = format!("preparing: {} of {} written", Bytes(*done), Bytes(*to_do));
+                return Some(Now::done(text, *done, *to_do));
+            }
+            Event::Rehearsing { row, number, of } => {
+                let text = format!("trying every row once, {number} of {of}: {row}");
+                return Some(Now::done(text, *number as u64, *of as u64));
+            }
+            Event::Slot(place) => match self {
+                Self::Experiment(view) => view.place = Some(RunningSlot::of(place)),
+                Self::Profile(view) => view.place = Some(RunningSlot::of(place)),
+                Self::Work(_) => return None,
+            },
+            Event::Interval { part, interval } => match self {
+                Self::Work(view) => view.add(*part, interval),
+                Self::Experiment(_) | Self::Profile(_) => return None,
+            },
+        }
+        Some(self.now())
+    }
+
+    /// The plan of what is measured is known.
+    pub(super) fn plan(&mut self, plan: &PlanFacts) {
+        if let Self::Profile(view) = self {
+            let rows = plan.rows.iter().map(|row| row.name.clone());
+            view.levels = LevelsSoFar::new(rows.collect());
+        }
+    }
+
+    /// A slot has ended.
+    pub(super) fn add(&mut self, record: &Record) {
+        match self {
+            Self::Experiment(view) => view.standing.add(record),
+            Self::Profile(view) => view.levels.add(record),
+            Self::Work(view) => {
+                view.series.clear();
+                view.last.clear();
+            }
+        }
+    }
+
+    fn now(&self) -> Now {
+        match self {
+            Self::Experiment(view) => view.shown(|of| of.now()),
+            Self::Profile(view) => view.shown(|of| of.now()),
+            Self::Work(view) => view.now(),
+        }
+    }
+
+    /// What is shown when nothing runs any more.
+    pub(super) fn ended(&mut self) -> Now {
+        match self {
+            Self::Experiment(view) => view.place = None,
+            Self::Profile(view) => view.place = None,
+            Self::Work(_) => {}
+        }
+        self.now()
+    }
+
+    /// A line for a log where a pass has ended since the last.
+    pub(super) fn log_line(&self) -> Option<String> {
+        match self {
+            Self::Experiment(view) => {
+                let passes = view.standing.passes();
+                let at_ns = view.place.as_ref().map(|place| place.numbers.elapsed_ns);
+                let is_soon = at_ns.is_some_and(|at| at < view.told_at_ns.get() + SOON_NS);
+                let has_looked = view
+                    .looked
+                    .as_ref()
+                    .is_some_and(|looked| looked.passes == passes);
+                if passes <= view.told.get() || is_soon && !has_looked {
+                    return None;
+                }
+                view.told.set(passes);
+                view.told_at_ns.set(at_ns.unwrap_or(0));
+                Some(view.shown(|of| of.line()))
+            }
+            Self::Profile(view) => {
+                let passes = view.place.as_ref().map_or(0, |place| place.numbers.pass);
+                let is_new = view.told.replace(passes) < passes;
+                view.shown(|of| of.line()).filter(|_| is_new)
+            }
+            Self::Work(_) => None,
+        }
+    }
+
+    /// All that is known of works, as one record.
+    pub(super) fn record(&self) -> Option<Record> {
+        match self {
+            Self::Work(view) => Some(view.record()),
+            Self::Experiment(_) | Self::Profile(_) => None,
+        }
+    }
+}
+
+impl ExperimentView {
+    pub(crate) fn new(plan: &PlanFacts, metric: &Quantity, margin: f64) -> Self {
+        Self {
+            standing: Standing::new(plan, metric),
+            margin,
+            place: None,
+            looked: None,
+            told: Cell::new(0),
+            told_at_ns: Cell::new(0),
+        }
+    }
+
+    pub(super) fn looked(&mut self, found: &ArmsComparison) {
+        self.looked = Some(Looked::of(found, self.standing.passes()));
+    }
+
+    fn shown<T>(&self, show: impl Fn(&ExperimentNow<'_>) -> T) -> T {
+        let place = self.place.as_ref().map(RunningSlot::shown);
+        show(&ExperimentNow {
+            standing: &self.standing,
+            place: place.as_ref(),
+            looked: self.looked.as_ref(),
+            margin: self.margin,
+        })
+    }
+}
+
+impl ProfileView {
+    pub(crate) fn new() -> Self {
+        Self {
+            levels: LevelsSoFar::default(),
+            place: None,
+            told: Cell::new(0),
+        }
+    }
+
+    fn shown<T>(&self, show: impl Fn(&ProfileNow<'_>) -> T) -> T {
+        let place = self.place.as_ref().map(RunningSlot::shown);
+        show(&ProfileNow {
+            levels: &self.levels,
+            place: place.as_ref(),
+        })
+    }
+}
+
+/// What a page of stages is called.
+pub(crate) fn page_title(stages: &[Stage]) -> String {
+    let phases = stages.iter().flat_map(|stage| &stage.0);
+    let names: Vec<&str> = phases.map(|phase| phase.name.as_str()).collect();
+    format!("fathom run: {}", names.join(", "))
+}
+
+impl WorkView {
+    /// The phases of a stage.
+    pub(crate) fn of_stage(stage: &Stage, context: &Context) -> Self {
+        let names: Vec<&str> = stage.0.iter().map(|phase| phase.name.as_str()).collect();
+        // Until complete, or until so many bytes, is no matter of time.
+        let planned = |phase: &Phase| {
+            let stop = &phase.workload.stop;
+            let is_of_time = !stop.complete && stop.total_bytes.is_none();
+            let time = stop.duration.filter(|time| is_of_time && time.0 > 0)?;
+            Some(time.0.saturating_add(stop.warmup.0))
+        };
+        let times: Option<Vec<u64>> = stage.0.iter().map(planned).collect();
+        let first = stage.0.first();
+        Self {
+            name: names.join(", "),
+            planned_ns: times.and_then(|times| times.into_iter().max()),
+            warmup_ns: first.map_or(0, |phase| phase.workload.stop.warmup.0),
+            record: context.record("run", names.first().unwrap_or(&"run"), None),
+            last: Vec::new(),
+            series: Vec::new(),
+        }
+    }
+
+    /// A load.
+    pub(crate) fn of_load(plan: &LoadPlan, context: &Context) -> Self {
+        let course = match &plan.scenario.arrivals {
+            Arrivals::Closed { users } => users,
+            Arrivals::Open { rate, .. } => rate,
+        };
+        let planned_ns = course.total_ns().saturating_add(plan.warmup_ns);
+        let name = plan.scenario.name.clone();
+        Self {
+            planned_ns: Some(planned_ns).filter(|_| plan.iterations.is_none()),
+            warmup_ns: plan.warmup_ns,
+            record: context.record("load", &name, None),
+            name,
+            last: Vec::new(),
+            series: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, part: usize, interval: &Interval) {
+        match self.last.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, last)) => *last = interval.clone(),
+            None => self.last.push((part, interval.clone())),
+        }
+        self.last.sort_by_key(|(part, _)| *part);
+        if part == 0 {
+            self.series.push(interval.clone());
+        }
+    }
+
+    fn now(&self) -> Now {
+        let now = WorkNow {
+            name: &self.name,
+            last: &self.last,
+            planned_ns: self.planned_ns,
+            warmup_ns: self.warmup_ns,
+        };
+        now.now()
+    }
+
+    /// What the first of them has done since its warm-up.
+    fn record(&self) -> Record {
+        let mut out = self.record.clone();
+        let measured = self
+            .series
+            .iter()
+            .filter(|of| of.start_ns >= self.warmup_ns);
+        for interval in measured {
+            out.operations.merge(&interval.operations);
+            out.elapsed_ns += interval.end_ns - interval.start_ns;
+        }
+        out.series.clone_from(&self.series);
+        out
+    }
+}

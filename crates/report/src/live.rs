@@ -1,0 +1,233 @@
+//! What is under way, for those who watch: said once, and shown by the terminal, by a line of a log
+//! and by a page alike.
+//!
+//! Times come in as numbers. Of an experiment nothing is called different but what a look has
+//! judged.
+
+mod experiment;
+mod profile;
+mod work;
+
+pub use experiment::{ExperimentNow, Looked};
+pub use profile::ProfileNow;
+pub use work::WorkNow;
+
+use crate::document::{Block, Breadth, CellValue, Column, Label, Plot, Section, Table, TableLine};
+use crate::terminal::Page;
+
+/// What is under way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Now {
+    /// What runs at this moment.
+    pub running: String,
+    /// How far it is, and what is left.
+    pub course: String,
+    /// How much of it is done, from 0 to 1; `None` where nobody knows.
+    pub share: Option<f64>,
+    pub table: NowTable,
+    /// How the table is read.
+    pub note: String,
+    /// A picture of the table, as SVG.
+    pub(crate) picture: Option<String>,
+}
+
+/// Results so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NowTable {
+    /// Each with how much its column matters: where there is no room, those with less give way;
+    /// the first always stays.
+    pub heads: Vec<(String, u8)>,
+    pub lines: Vec<Vec<String>>,
+    /// The line that is measured at this moment.
+    pub current: Option<usize>,
+}
+
+const BAR: usize = 24;
+
+impl Now {
+    /// What comes before the measured time and is over when it is over.
+    #[must_use]
+    pub fn waiting(text: String) -> Self {
+        Self {
+            running: text,
+            ..Self::default()
+        }
+    }
+
+    /// So much of something that comes before the measured time.
+    #[must_use]
+    pub fn done(text: String, done: u64, of: u64) -> Self {
+        Self {
+            running: text,
+            share: Some(done as f64 / of.max(1) as f64),
+            ..Self::default()
+        }
+    }
+
+    /// At most so many lines of at most so many columns.
+    #[must_use]
+    pub fn text(&self, columns: usize, lines: usize) -> String {
+        let mut page = Page::of_width(columns);
+        let bar = self.share.filter(|_| columns > 2 * BAR).map(bar);
+        let start = bar.map_or_else(String::new, |bar| format!("{bar} "));
+        page.wrapped(&start, 2, &self.running);
+        if !self.course.is_empty() {
+            page.wrapped("", 2, &self.course);
+        }
+        let used = page.lines() + 2 + usize::from(!self.note.is_empty());
+        let table = self.table.within(lines.saturating_sub(used).max(3));
+        if !table.lines.is_empty() {
+            let priorities: Vec<u8> = table.heads.iter().map(|(_, of)| *of).collect();
+            let heads = table.heads.iter().map(|(head, _)| head.clone()).collect();
+            let rows: Vec<Vec<String>> = std::iter::once(heads).chain(table.lines).collect();
+            page.narrowed_table(&rows, &priorities);
+        }
+        let mut out = page.finish();
+        let room = lines.saturating_sub(out.lines().count());
+        let mut note = Page::of_width(columns);
+        note.wrapped("", 0, &self.note);
+        let note = note.finish();
+        if !self.note.is_empty() && note.lines().count() <= room {
+            out.push_str(&note);
+        }
+        out
+    }
+
+    /// The section that a page begins with.
+    pub(crate) fn section(&self) -> Section<'static> {
+        let mut blocks = vec![Block::Text(self.running.clone())];
+        if !self.course.is_empty() {
+            blocks.push(Block::Text(self.course.clone()));
+        }
+        if !self.table.lines.is_empty() {
+            blocks.push(Block::Table(self.table.for_page(&self.note)));
+        }
+        blocks.extend(self.picture.clone().map(|svg| {
+            Block::Plot(Plot {
+                caption: "So far, against the baseline".into(),
+                svg,
+                row: None,
+                arm: None,
+                quantity: None,
+                notes: Vec::new(),
+            })
+        }));
+        Section::new("now", "Now", blocks)
+    }
+}
+
+impl NowTable {
+    /// So many lines around the one that is measured.
+    fn within(&self, most: usize) -> Self {
+        let of = self.lines.len();
+        if of <= most {
+            return self.clone();
+        }
+        let middle = self.current.unwrap_or(0);
+        let from = middle.saturating_sub(most / 2).min(of - most);
+        Self {
+            heads: self.heads.clone(),
+            lines: self.lines[from..from + most].to_vec(),
+            current: self.current.map(|line| line - from),
+        }
+    }
+
+    fn for_page(&self, note: &str) -> Table<'static> {
+        let mut table = Table::new("", &[]);
+        table.room = Breadth::Screen;
+        let mut heads = self.heads.iter().map(|(head, _)| head.clone());
+        table.labels.extend(heads.next());
+        table.columns = heads.map(Column::of).collect();
+        let line = |cells: &Vec<String>| {
+            let mut cells = cells.iter();
+            TableLine {
+                labels: cells.next().cloned().map(Label::Text).into_iter().collect(),
+                cells: cells.map(|text| CellValue::Text(text.clone())).collect(),
+            }
+        };
+        table.lines = self.lines.iter().map(line).collect();
+        table.notes = Some(note.to_owned())
+            .filter(|note| !note.is_empty())
+            .into_iter()
+            .collect();
+        table
+    }
+}
+
+fn bar(share: f64) -> String {
+    let full = units::lossless::f64_to_u64_saturating(share.clamp(0.0, 1.0) * BAR as f64);
+    let full = usize::try_from(full).unwrap_or(BAR).min(BAR);
+    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+}
+
+/// A time as people say it: to the second, and to the minute where it is long.
+pub(crate) fn about(ns: u64) -> String {
+    let seconds = ns.div_ceil(1_000_000_000);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Now {
+        let line = |number: usize| {
+            vec![
+                format!("arm-{number}"),
+                "+10.0 % [+8, +12]".into(),
+                "8".into(),
+            ]
+        };
+        Now {
+            running: "pass 3: a".into(),
+            course: "14 s so far".into(),
+            share: Some(0.5),
+            table: NowTable {
+                heads: vec![
+                    ("Arm".into(), 9),
+                    ("Change so far".into(), 5),
+                    ("Blocks".into(), 1),
+                ],
+                lines: (0..10).map(line).collect(),
+                current: Some(7),
+            },
+            note: "how it is read".into(),
+            picture: None,
+        }
+    }
+
+    #[test]
+    fn a_terminal_of_any_size_holds_it_and_the_least_column_gives_way_first() {
+        for (columns, lines) in [(200, 50), (80, 24), (60, 10), (30, 8)] {
+            let text = now().text(columns, lines);
+            assert!(text.lines().count() <= lines, "{columns}x{lines}:\n{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= columns),
+                "{columns}x{lines}:\n{text}"
+            );
+            assert!(text.contains("arm-7"), "{text}");
+        }
+        let narrow = now().text(29, 30);
+        assert!(
+            narrow.contains("Change so far") && !narrow.contains("Blocks"),
+            "{narrow}"
+        );
+    }
+
+    #[test]
+    fn times_are_said_to_the_second_and_long_ones_to_the_minute() {
+        let texts = [
+            0,
+            900_000_000,
+            119_000_000_000,
+            125_000_000_000,
+            7_500_000_000_000,
+        ]
+        .map(about);
+        assert_eq!(texts, ["0 s", "1 s", "119 s", "2 min 05 s", "2 h 05 min"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! A profile that is under way: its table fills in while it runs.
+
+use super::{Now, NowTable, about};
+use analyze::LevelsSoFar;
+use record::{Quantity, SlotPlace};
+use stats::Estimate;
+
+/// From so many slots on the time that they took tells more than the plan.
+const ENOUGH_SLOTS: u32 = 12;
+
+/// What is known of a profile while it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileNow<'a> {
+    pub levels: &'a LevelsSoFar,
+    /// The slot that runs.
+    pub place: Option<&'a SlotPlace<'a>>,
+}
+
+impl ProfileNow<'_> {
+    /// What is shown of it.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        let running = self.place.map_or_else(
+            || "measured".to_owned(),
+            |place| {
+                format!(
+                    "pass {} of {}: {}",
+                    place.pass + 1,
+                    passes(place),
+                    place.row
+                )
+            },
+        );
+        let course = self
+            .place
+            .map(|place| format!("{} left", about(left_ns(place))));
+        Now {
+            running,
+            course: course.unwrap_or_default(),
+            share: self
+                .place
+                .map(|place| f64::from(place.slot) / f64::from(place.planned_slots.max(1))),
+            table: self.table(),
+            note: "Levels so far; an interval of 95 % stands from the sixth pass on.".into(),
+            picture: None,
+        }
+    }
+
+    /// A line of a log at the end of a pass.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        let place = self.place.filter(|place| place.pass > 0)?;
+        let left = about(left_ns(place));
+        Some(format!(
+            "pass {} of {} complete; {left} left",
+            place.pass,
+            passes(place)
+        ))
+    }
+
+    fn table(&self) -> NowTable {
+        let lines = self.levels.lines();
+        let running = self.place.map(|place| place.row);
+        let row = |index: usize| self.levels.rows().get(index).map_or("", String::as_str);
+        let current = lines.iter().position(|line| Some(row(line.row)) == running);
+        let shown = |line: &analyze::LevelLine| {
+            let mut cells = vec![row(line.row).to_owned(), line.kind.clone()];
+            for (name, level) in LevelsSoFar::SHOWN.iter().zip(&line.levels) {
+                cells.push(
+                    level
+                        .as_ref()
+                        .map_or_else(String::new, |level| text(name, level)),
+                );
+            }
+            let n = line.levels.iter().flatten().map(|level| level.n).max();
+            cells.push(n.map_or_else(String::new, |n| n.to_string()));
+            cells
+        };
+        let head = |text: &str, priority| (text.to_owned(), priority);
+        NowTable {
+            heads: vec![
+                head("Row", 9),
+                head("Operation", 3),
+                head("Bandwidth", 7),
+                head("IOPS", 8),
+                head("p99", 6),
+                head("n", 2),
+            ],
+            lines: lines.iter().map(shown).collect(),
+            current,
+        }
+    }
+}
+
+fn text(name: &str, level: &Estimate) -> String {
+    let unit = Quantity::named(name).unit();
+    let point = unit.number(level.point.exp());
+    if name == "iops" && level.high.is_finite() {
+        let half = 100.0 * level.half_width().exp_m1();
+        return format!("{point} ±{half:.1} %");
+    }
+    point
+}
+
+fn passes(place: &SlotPlace<'_>) -> u32 {
+    place.planned_slots / place.slots_per_pass.max(1)
+}
+
+/// What the slots that are left will take at the pace of those before; at first, what the plan
+/// leaves.
+fn left_ns(place: &SlotPlace<'_>) -> u64 {
+    if place.slot < ENOUGH_SLOTS {
+        return place.budget_ns.saturating_sub(place.elapsed_ns);
+    }
+    let left = place.planned_slots.saturating_sub(place.slot);
+    (place.elapsed_ns / u64::from(place.slot)).saturating_mul(left.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Measurements, Operations, Record, Trial};
+
+    fn place(slot: u32, elapsed_ns: u64) -> SlotPlace<'static> {
+        SlotPlace {
+            row: "SEQ1M read",
+            arm: "a",
+            pass: slot / 24,
+            attempt: 0,
+            slot,
+            planned_slots: 144,
+            slots_per_pass: 24,
+            elapsed_ns,
+            budget_ns: 150_000_000_000,
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_the_plan_s_at_first_and_then_that_of_the_slots() {
+        let left = |slot, elapsed_ns| about(left_ns(&place(slot, elapsed_ns)));
+        assert_eq!(left(2, 2_000_000_000), "2 min 28 s");
+        assert_eq!(left(72, 90_000_000_000), "90 s");
+        assert_eq!(left(150, 200_000_000_000), "0 s");
+    }
+
+    #[test]
+    fn the_table_fills_in_while_it_runs() {
+        let mut levels = LevelsSoFar::new(vec!["SEQ1M read".into(), "RND4K Q1 read".into()]);
+        let mut operations = Measurements::default();
+        operations.insert(
+            "read",
+            Operations {
+                count: 2500,
+                bytes: 2500 << 20,
+                ..Operations::default()
+            },
+        );
+        levels.add(&Record {
+            elapsed_ns: 1_000_000_000,
+            operations,
+            trial: Some(Trial::default()),
+            ..Record::default()
+        });
+        let place = place(24, 40_000_000_000);
+        let now = ProfileNow {
+            levels: &levels,
+            place: Some(&place),
+        };
+        insta::assert_snapshot!(now.now().text(80, 24), @r#"
+        ████░░░░░░░░░░░░░░░░░░░░ pass 2 of 6: SEQ1M read
+        3 min 20 s left
+        Row            Operation   Bandwidth   IOPS  p99  n
+        SEQ1M read          read  2.44 GiB/s  2.50K       1
+        RND4K Q1 read
+        Levels so far; an interval of 95 % stands from the sixth pass on.
+        "#);
+        assert_eq!(
+            now.line().as_deref(),
+            Some("pass 1 of 6 complete; 2 min 40 s left")
+        );
+    }
+}

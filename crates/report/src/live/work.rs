@@ -1,0 +1,157 @@
+//! One or several works that run together.
+
+use super::{Now, NowTable, about};
+use record::{Interval, Operations};
+use units::lossless::{f64_to_u64_saturating, u64_to_f64};
+use units::{ByteRate, Nanos, Rate};
+
+/// What is known of works while they run.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkNow<'a> {
+    pub name: &'a str,
+    /// Of each work, by its number, what it did last.
+    pub last: &'a [(usize, Interval)],
+    /// From the beginning of the warm-up to the planned end; `None` where that is no matter of time.
+    pub planned_ns: Option<u64>,
+    /// Of the planned time, that before the measured one.
+    pub warmup_ns: u64,
+}
+
+impl WorkNow<'_> {
+    /// What is shown of it.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        let elapsed_ns = self.last.iter().map(|(_, of)| of.end_ns).max().unwrap_or(0);
+        let is_warming = elapsed_ns < self.warmup_ns;
+        let of = match self.planned_ns {
+            Some(planned) => format!("{} of {}", time(elapsed_ns), time(planned)),
+            None => format!("{} so far", time(elapsed_ns)),
+        };
+        let left = self
+            .planned_ns
+            .map(|planned| planned.saturating_sub(elapsed_ns));
+        let left = left.map_or_else(String::new, |left| format!(", {} left", about(left)));
+        let warming = if is_warming { ", warming up" } else { "" };
+        let share = self
+            .planned_ns
+            .map(|planned| u64_to_f64(elapsed_ns) / u64_to_f64(planned.max(1)));
+        Now {
+            running: format!("{}: {of}{left}{warming}", self.name),
+            share: share.map(|share| share.min(1.0)),
+            table: self.table(),
+            ..Now::default()
+        }
+    }
+
+    fn table(&self) -> NowTable {
+        let several = self.last.len() > 1;
+        let head = |text: &str, priority| (text.to_owned(), priority);
+        let mut heads = vec![
+            head("Operation", 9),
+            head("Rate", 8),
+            head("Bandwidth", 6),
+            head("p99", 7),
+            head("Errors", 5),
+        ];
+        if several {
+            heads.insert(0, head("Job", 9));
+        }
+        let mut lines = Vec::new();
+        for (part, interval) in self.last {
+            for (kind, operations) in interval.operations.kinds() {
+                let mut cells = line(kind, operations, interval.end_ns - interval.start_ns);
+                if several {
+                    cells.insert(0, (part + 1).to_string());
+                }
+                lines.push(cells);
+            }
+            if interval.operations.is_empty() {
+                let mut cells = vec!["no operation ended".to_owned()];
+                if several {
+                    cells.insert(0, (part + 1).to_string());
+                }
+                cells.resize(heads.len(), String::new());
+                lines.push(cells);
+            }
+        }
+        NowTable {
+            heads,
+            lines,
+            current: None,
+        }
+    }
+}
+
+fn line(kind: &str, of: &Operations, ns: u64) -> Vec<String> {
+    let seconds = u64_to_f64(ns.max(1)) / 1e9;
+    let p99 = of.latency.quantile(0.99).map_or_else(
+        || "-".to_owned(),
+        |p99| Nanos(f64_to_u64_saturating(p99)).to_string(),
+    );
+    vec![
+        kind.to_owned(),
+        Rate(u64_to_f64(of.count) / seconds).to_string(),
+        ByteRate(u64_to_f64(of.bytes) / seconds).to_string(),
+        p99,
+        of.errors.to_string(),
+    ]
+}
+
+/// To the tenth of a second, as far as that is seen passing.
+fn time(ns: u64) -> String {
+    if ns < 120_000_000_000 {
+        format!("{:.1} s", u64_to_f64(ns) / 1e9)
+    } else {
+        about(ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::Measurements;
+
+    fn interval(count: u64) -> Interval {
+        let mut operations = Measurements::default();
+        if count > 0 {
+            let mut read = Operations {
+                count,
+                bytes: count * 4096,
+                ..Operations::default()
+            };
+            (0..count).for_each(|_| read.latency.record(2_000_000));
+            operations.insert("read", read);
+        }
+        Interval {
+            start_ns: 3_000_000_000,
+            end_ns: 4_000_000_000,
+            operations,
+            ..Interval::default()
+        }
+    }
+
+    fn text(last: &[(usize, Interval)], planned_ns: Option<u64>) -> String {
+        let now = WorkNow {
+            name: "oltp",
+            last,
+            planned_ns,
+            warmup_ns: 0,
+        };
+        now.now().text(80, 24)
+    }
+
+    #[test]
+    fn a_run_says_how_far_it_is_and_what_it_does() {
+        insta::assert_snapshot!(text(&[(0, interval(1000))], Some(10_000_000_000)), @r#"
+        █████████░░░░░░░░░░░░░░░ oltp: 4.0 s of 10.0 s, 6 s left
+        Operation      Rate   Bandwidth   p99  Errors
+        read       1.00 K/s  3.91 MiB/s  2 ms       0
+        "#);
+        insta::assert_snapshot!(text(&[(0, interval(0)), (1, interval(10))], None), @r#"
+        oltp: 4.0 s so far
+        Job           Operation   Rate   Bandwidth   p99  Errors
+        1    no operation ended
+        2                  read  10 /s  40.0 KiB/s  2 ms       0
+        "#);
+    }
+}
