@@ -16,7 +16,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use host::{Event, Watch};
 use lab::Kept;
 use record::{PlanFacts, Record};
-use report::Now;
+use report::LiveState;
 use screen::ProgressScreen;
 use server::Shows;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -121,7 +121,7 @@ impl Live {
 
     /// What is done before the first slot.
     pub(crate) fn waits(&self, text: &str) {
-        let now = Now::waiting(text.to_owned());
+        let now = LiveState::waiting(text.to_owned());
         let mut told = self.told();
         if told.screen.is_terminal() {
             told.screen.show(&now, None);

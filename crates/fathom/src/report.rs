@@ -6,12 +6,14 @@ use crate::metric::AskedOfRecords;
 use crate::records;
 use crate::tell::tell;
 use crate::written::{self, STUDY, force};
+use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Record, read_records};
 use run::safety::{OutputFile, check_apart};
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use units::Percent;
 
@@ -45,7 +47,7 @@ pub(crate) fn command() -> Command {
                 .value_name("FILE")
                 .action(ArgAction::Append)
                 .value_parser(value_parser!(PathBuf))
-                .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: Markdown on standard output]"),
+                .help("Write the report there: .html, .md, .csv or .json; may be repeated [default: text on a terminal, Markdown in a pipe]"),
         )
         .arg(Arg::new("baseline").long("baseline").value_name("NAME").help("The arm that the others are compared with"))
         .args(crate::metric::arguments())
@@ -98,7 +100,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         crate::written::write(file, &written(*form, &found))?;
     }
     if outputs.is_empty() {
-        tell(&::report::study_markdown(&found))?;
+        // Who reads it on a terminal reads text; a pipe gets a form.
+        let is_read = std::io::stdout().is_terminal();
+        let form = if is_read { study_text } else { study_markdown };
+        tell(&form(&found))?;
     }
     Ok(0)
 }

@@ -37,7 +37,7 @@ pub use fio_log::{FioLog, fio_log};
 pub use hdr_log::{HdrLogError, hdr_log};
 pub use html::{LIVE_POLICY, LivePage, LivePart, html, live_file, live_now, live_study};
 pub use json::{histograms_json, json};
-pub use live::{ExperimentNow, Looked, Now, NowTable, ProfileNow, WorkNow};
+pub use live::{ExperimentNow, LiveState, Looked, NowTable, ProfileNow, WorkNow};
 pub use profile::{ProfileAccount, ProfileEnd, profile_text};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};

@@ -17,7 +17,7 @@ use crate::terminal::Page;
 
 /// What is under way.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Now {
+pub struct LiveState {
     /// What runs at this moment.
     pub running: String,
     /// How far it is, and what is left.
@@ -44,7 +44,7 @@ pub struct NowTable {
 
 const BAR: usize = 24;
 
-impl Now {
+impl LiveState {
     /// What comes before the measured time and is over when it is over.
     #[must_use]
     pub fn waiting(text: String) -> Self {
@@ -174,7 +174,7 @@ pub(crate) fn about(ns: u64) -> String {
 mod tests {
     use super::*;
 
-    fn now() -> Now {
+    fn now() -> LiveState {
         let line = |number: usize| {
             vec![
                 format!("arm-{number}"),
@@ -182,7 +182,7 @@ mod tests {
                 "8".into(),
             ]
         };
-        Now {
+        LiveState {
             running: "pass 3: a".into(),
             course: "14 s so far".into(),
             share: Some(0.5),

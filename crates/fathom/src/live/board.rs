@@ -7,7 +7,7 @@
 
 use analyze::Study;
 use record::{Measurements, Record};
-use report::{LivePage, LivePart, Now, live_now, live_study};
+use report::{LivePage, LivePart, LiveState, live_now, live_study};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) struct Board {
 #[derive(Default)]
 struct Known {
     title: String,
-    now: Now,
+    now: LiveState,
     study: Option<Arc<Mutex<MakeStudy>>>,
     /// Not yet among those of the page's thread.
     fresh: Vec<Record>,
@@ -119,7 +119,7 @@ impl Board {
 
     /// The edge between two slots: what is known, and the records since the last. Waits until
     /// those who watch have their page.
-    pub(crate) fn edge(&self, now: Now, fresh: Vec<Record>) {
+    pub(crate) fn edge(&self, now: LiveState, fresh: Vec<Record>) {
         let mut state = self.lock();
         state.now = now;
         state.fresh.extend(fresh);
@@ -133,7 +133,7 @@ impl Board {
     }
 
     /// The edge of an interval: what is known, and what of it will be a record. Nobody waits.
-    pub(crate) fn interval(&self, now: Now, partial: impl FnOnce() -> Option<Record>) {
+    pub(crate) fn interval(&self, now: LiveState, partial: impl FnOnce() -> Option<Record>) {
         let mut state = self.lock();
         state.now = now;
         if state.watchers > 0 {
@@ -149,7 +149,7 @@ impl Board {
     }
 
     /// The last state, and what is said of it; waits until those who watch have it.
-    pub(crate) fn end(&self, now: Option<Now>, fresh: Vec<Record>, said: String) {
+    pub(crate) fn end(&self, now: Option<LiveState>, fresh: Vec<Record>, said: String) {
         let mut state = self.lock();
         if state.end.is_some() {
             return;

@@ -3,7 +3,7 @@
 use super::LiveView;
 use crate::tell::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use report::Now;
+use report::LiveState;
 use std::io::IsTerminal as _;
 use std::os::fd::AsFd as _;
 
@@ -36,7 +36,7 @@ impl ProgressScreen {
         matches!(self, Self::Terminal(_))
     }
 
-    pub(super) fn show(&mut self, now: &Now, view: Option<&LiveView>) {
+    pub(super) fn show(&mut self, now: &LiveState, view: Option<&LiveView>) {
         match self {
             Self::Terminal(bar) => {
                 let (columns, lines) =
@@ -54,7 +54,7 @@ impl ProgressScreen {
     }
 
     /// The last state: a log has its last pass too.
-    pub(super) fn last(&mut self, now: &Now, view: Option<&LiveView>) {
+    pub(super) fn last(&mut self, now: &LiveState, view: Option<&LiveView>) {
         if matches!(self, Self::Log) {
             self.show(now, view);
         }

@@ -4,7 +4,7 @@ use analyze::{ArmsComparison, LevelsSoFar, Standing};
 use host::{Context, Event};
 use object::{Arrivals, LoadPlan};
 use record::{Interval, PlanFacts, Quantity, Record, SlotPlace};
-use report::{ExperimentNow, Looked, Now, ProfileNow, WorkNow};
+use report::{ExperimentNow, LiveState, Looked, ProfileNow, WorkNow};
 use std::cell::Cell;
 use units::Bytes;
 use workload::{Phase, Stage};
@@ -34,7 +34,6 @@ pub(crate) struct ExperimentView {
 pub(crate) struct ProfileView {
     levels: LevelsSoFar,
     place: Option<RunningSlot>,
-    told: Cell<u32>,
 }
 
 /// Works that run together.
@@ -80,15 +79,15 @@ impl RunningSlot {
 
 impl LiveView {
     /// What is shown after an event; `None` where it changes nothing.
-    pub(super) fn on(&mut self, event: &Event<'_>) -> Option<Now> {
+    pub(super) fn on(&mut self, event: &Event<'_>) -> Option<LiveState> {
         match event {
             Event::Preparing { done, to_do } => {
                 let text = format!("preparing: {} of {} written", Bytes(*done), Bytes(*to_do));
-                return Some(Now::done(text, *done, *to_do));
+                return Some(LiveState::done(text, *done, *to_do));
             }
             Event::Rehearsing { row, number, of } => {
                 let text = format!("trying every row once, {number} of {of}: {row}");
-                return Some(Now::done(text, *number as u64, *of as u64));
+                return Some(LiveState::done(text, *number as u64, *of as u64));
             }
             Event::Slot(place) => match self {
                 Self::Experiment(view) => view.place = Some(RunningSlot::of(place)),
@@ -123,7 +122,7 @@ impl LiveView {
         }
     }
 
-    fn now(&self) -> Now {
+    fn now(&self) -> LiveState {
         match self {
             Self::Experiment(view) => view.shown(|of| of.now()),
             Self::Profile(view) => view.shown(|of| of.now()),
@@ -132,11 +131,11 @@ impl LiveView {
     }
 
     /// What is shown when nothing runs any more.
-    pub(super) fn ended(&mut self) -> Now {
+    pub(super) fn ended(&mut self) -> LiveState {
         match self {
             Self::Experiment(view) => view.place = None,
             Self::Profile(view) => view.place = None,
-            Self::Work(_) => {}
+            Self::Work(view) => return LiveState::waiting(format!("{}: measured", view.name)),
         }
         self.now()
     }
@@ -159,12 +158,8 @@ impl LiveView {
                 view.told_at_ns.set(at_ns.unwrap_or(0));
                 Some(view.shown(|of| of.line()))
             }
-            Self::Profile(view) => {
-                let passes = view.place.as_ref().map_or(0, |place| place.numbers.pass);
-                let is_new = view.told.replace(passes) < passes;
-                view.shown(|of| of.line()).filter(|_| is_new)
-            }
-            Self::Work(_) => None,
+            // Its result is the text that it ends with.
+            Self::Profile(_) | Self::Work(_) => None,
         }
     }
 
@@ -209,7 +204,6 @@ impl ProfileView {
         Self {
             levels: LevelsSoFar::default(),
             place: None,
-            told: Cell::new(0),
         }
     }
 
@@ -281,7 +275,7 @@ impl WorkView {
         }
     }
 
-    fn now(&self) -> Now {
+    fn now(&self) -> LiveState {
         let now = WorkNow {
             name: &self.name,
             last: &self.last,

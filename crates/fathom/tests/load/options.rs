@@ -289,8 +289,8 @@ static CASES: [Case; 31] = [
 
 /// Options whose effect is seen elsewhere: another test, and why it is not here.
 /// Metrics and groups are the matter of sessions (tests/session.rs, `host::Observed`), guest links of
-/// shares (tests/serve_share/loads.rs).
-const ELSEWHERE: [&str; 8] = [
+/// shares (tests/serve_share/loads.rs), pages of tests/live.rs.
+const ELSEWHERE: [&str; 9] = [
     "guest",
     "insecure",
     "cacert",
@@ -298,6 +298,7 @@ const ELSEWHERE: [&str; 8] = [
     "prometheus",
     "prometheus-port",
     "prometheus-address",
+    "serve",
     "server-cgroup",
 ];
 

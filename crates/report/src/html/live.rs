@@ -5,7 +5,7 @@
 
 use super::{FIRST, SCRIPT, STYLE, section, tools};
 use crate::document::{Breadth, Document, document};
-use crate::live::Now;
+use crate::live::LiveState;
 use analyze::Study;
 use maud::{Markup, html};
 
@@ -40,7 +40,7 @@ impl LivePart {
 
 /// The part that is said at every edge, under a title; without results yet it is all.
 #[must_use]
-pub fn live_now(title: &str, now: &Now) -> Vec<LivePart> {
+pub fn live_now(title: &str, now: &LiveState) -> Vec<LivePart> {
     let study = analyze::study(&[], &analyze::StudyOptions::default());
     let of = document(&study, Breadth::Screen);
     let head = html! { header id="head" { h1 { (title) } } };

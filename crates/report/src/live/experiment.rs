@@ -1,6 +1,6 @@
 //! An experiment that is under way.
 
-use super::{Now, NowTable, about};
+use super::{LiveState, NowTable, about};
 use crate::comparison::{percent, shown};
 use crate::plot::{IntervalLine, Reference, ValueUnit, intervals};
 use crate::verdicts::{sign, told};
@@ -47,9 +47,9 @@ pub struct ExperimentNow<'a> {
 impl ExperimentNow<'_> {
     /// What is shown of it.
     #[must_use]
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> LiveState {
         let arms = self.standing.arms();
-        Now {
+        LiveState {
             running: self.running(),
             course: self.course().join("; "),
             share: self.share(),

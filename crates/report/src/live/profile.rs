@@ -1,6 +1,6 @@
 //! A profile that is under way: its table fills in while it runs.
 
-use super::{Now, NowTable, about};
+use super::{LiveState, NowTable, about};
 use analyze::LevelsSoFar;
 use record::{Quantity, SlotPlace};
 use stats::Estimate;
@@ -19,7 +19,7 @@ pub struct ProfileNow<'a> {
 impl ProfileNow<'_> {
     /// What is shown of it.
     #[must_use]
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> LiveState {
         let running = self.place.map_or_else(
             || "measured".to_owned(),
             |place| {
@@ -34,7 +34,7 @@ impl ProfileNow<'_> {
         let course = self
             .place
             .map(|place| format!("{} left", about(left_ns(place))));
-        Now {
+        LiveState {
             running,
             course: course.unwrap_or_default(),
             share: self
@@ -44,18 +44,6 @@ impl ProfileNow<'_> {
             note: "Levels so far; an interval of 95 % stands from the sixth pass on.".into(),
             picture: None,
         }
-    }
-
-    /// A line of a log at the end of a pass.
-    #[must_use]
-    pub fn line(&self) -> Option<String> {
-        let place = self.place.filter(|place| place.pass > 0)?;
-        let left = about(left_ns(place));
-        Some(format!(
-            "pass {} of {} complete; {left} left",
-            place.pass,
-            passes(place)
-        ))
     }
 
     fn table(&self) -> NowTable {
@@ -174,9 +162,5 @@ mod tests {
         RND4K Q1 read
         Levels so far; an interval of 95 % stands from the sixth pass on.
         "#);
-        assert_eq!(
-            now.line().as_deref(),
-            Some("pass 1 of 6 complete; 2 min 40 s left")
-        );
     }
 }

@@ -1,6 +1,6 @@
 //! One or several works that run together.
 
-use super::{Now, NowTable, about};
+use super::{LiveState, NowTable, about};
 use record::{Interval, Operations};
 use units::lossless::{f64_to_u64_saturating, u64_to_f64};
 use units::{ByteRate, Nanos, Rate};
@@ -20,7 +20,7 @@ pub struct WorkNow<'a> {
 impl WorkNow<'_> {
     /// What is shown of it.
     #[must_use]
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> LiveState {
         let elapsed_ns = self.last.iter().map(|(_, of)| of.end_ns).max().unwrap_or(0);
         let is_warming = elapsed_ns < self.warmup_ns;
         let of = match self.planned_ns {
@@ -35,11 +35,11 @@ impl WorkNow<'_> {
         let share = self
             .planned_ns
             .map(|planned| u64_to_f64(elapsed_ns) / u64_to_f64(planned.max(1)));
-        Now {
+        LiveState {
             running: format!("{}: {of}{left}{warming}", self.name),
             share: share.map(|share| share.min(1.0)),
             table: self.table(),
-            ..Now::default()
+            ..LiveState::default()
         }
     }
 
