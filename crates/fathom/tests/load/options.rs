@@ -365,7 +365,7 @@ fn the_table_has_every_option_of_the_help() {
         .lines()
         .filter_map(|line| line.trim_start().split_once("--"))
         .filter(|(before, _)| before.is_empty() || before.ends_with(", "))
-        .map(|(_, rest)| rest.split([' ', '=']).next().unwrap_or_default())
+        .map(|(_, rest)| rest.split([' ', '=', '[']).next().unwrap_or_default())
         .collect();
     let known: BTreeSet<&str> = CASES
         .iter()
