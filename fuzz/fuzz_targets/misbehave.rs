@@ -1,21 +1,22 @@
 //! Specifications of misbehaviour: read or refused with a reason, and every request can be decided, shaped and stalled by them.
 #![no_main]
 
-use misbehave::{Misbehaviour, Shaper};
+use misbehave::{Ask, Misbehaviour, Shaper, Vocabulary};
 use units::Nanos;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some(text) = fathom_fuzz::text(bytes) else {
         return;
     };
-    let models = match Misbehaviour::parse(text, &s3::OPERATION_KINDS) {
+    let models = match Misbehaviour::parse(text, &Vocabulary::http(&s3::OPERATION_KINDS)) {
         Ok(models) => models,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let mut shaper = Shaper::default();
     for (number, kind) in (0..).zip(s3::OPERATION_KINDS.into_iter().cycle().take(30)) {
-        let decided = models.decide(kind, number);
-        assert_eq!(decided, models.decide(kind, number));
+        let ask = Ask { operation: kind, number, extent: None };
+        let decided = models.decide(&ask);
+        assert_eq!(decided, models.decide(&ask));
         assert!(
             decided
                 .error
@@ -33,5 +34,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             Nanos(now.0.saturating_add(turn.0)),
         );
         models.stalled(kind, Nanos(u64::MAX - number));
+        shaper.stalled(&models, kind, u64::MAX / 3, now);
+        shaper.occupy(&models, kind, decided.delay, now);
     }
 });

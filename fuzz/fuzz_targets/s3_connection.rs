@@ -13,7 +13,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let mischief = (mischief % 2 == 1)
-        .then(|| s3::Misbehaviour::parse(MISCHIEF, &s3::OPERATION_KINDS).expect("models"));
+        .then(|| s3::Misbehaviour::parse(MISCHIEF, &s3::Vocabulary::http(&s3::OPERATION_KINDS)).expect("models"));
     let is_told = mischief.is_some();
     let server = s3::fuzzing::InMemory::new(ACCESS, SECRET, mischief).expect("a key");
     let heard = server.exchange(bytes);

@@ -6,7 +6,7 @@ mod share;
 
 use crate::exit::Usage;
 use crate::tell::say as log;
-use ::s3::{Misbehaviour, TlsFiles};
+use ::s3::{Buckets, Misbehaviour, TlsFiles, Vocabulary};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::io::Write as _;
@@ -118,8 +118,37 @@ fn tls(matches: &ArgMatches) -> Option<TlsFiles> {
 fn misbehaviour(matches: &ArgMatches, kinds: &[&'static str]) -> Result<Option<Misbehaviour>> {
     matches
         .get_one::<String>("misbehave")
-        .map(|spec| Misbehaviour::parse(spec, kinds).map_err(|e| wrong("misbehave", e)))
+        .map(|spec| {
+            let vocabulary = Vocabulary::http(kinds).with_histograms(histogram);
+            Misbehaviour::parse(spec, &vocabulary).map_err(|e| wrong("misbehave", e))
+        })
         .transpose()
+}
+
+/// The latencies of one kind of operation in the first record of a file: `FILE`, or `FILE#KIND`.
+fn histogram(name: &str) -> Result<Buckets, String> {
+    let (path, kind) = match name.rsplit_once('#') {
+        Some((path, kind)) => (path, Some(kind)),
+        None => (name, None),
+    };
+    let told = |why: &dyn std::fmt::Display| format!("{path}: {why}");
+    let text = std::fs::read_to_string(path).map_err(|e| told(&e))?;
+    let line = text.lines().find(|line| !line.trim().is_empty());
+    let record: record::Record =
+        serde_json::from_str(line.unwrap_or_default()).map_err(|e| told(&e))?;
+    let measurements = &record.operations;
+    let operations = match kind {
+        Some(kind) => measurements.kind(kind),
+        None => measurements
+            .kinds()
+            .next()
+            .map(|(_, operations)| operations),
+    };
+    let Some(operations) = operations else {
+        let kinds: Vec<&str> = measurements.kinds().map(|(kind, _)| kind).collect();
+        return Err(told(&format!("it has only {}", kinds.join(", "))));
+    };
+    Ok(operations.latency.buckets().collect())
 }
 
 fn threads(matches: &ArgMatches) -> Option<usize> {

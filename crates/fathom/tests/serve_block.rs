@@ -74,3 +74,102 @@ fn without_the_driver_a_ublk_device_is_refused_with_the_reason_and_another_way()
         );
     }
 }
+
+/// What a device answers to a line at its control socket.
+fn tell(control: &str, line: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "block", "--control", control, "--tell", line])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn record(bytes: &[u8]) -> serde_json::Value {
+    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    match value {
+        serde_json::Value::Array(mut records) => records.remove(0),
+        record => record,
+    }
+}
+
+/// A run of reads, and the record of the device that served it, with the models of `spec`.
+fn both_sides(spec: &str) -> (serde_json::Value, serde_json::Value) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (log, control, json) = (path("log"), path("control"), path("run.json"));
+    let served = Served::start(&[
+        "--size",
+        "16m",
+        "--misbehave",
+        spec,
+        "--log",
+        &log,
+        "--control",
+        &control,
+    ]);
+    let run = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["run", &served.uri(), "--no-live", "--random"])
+        .args(["--total-bytes", "2m", "--json-output", &json])
+        .args(["--continue-on-error"])
+        .output()
+        .unwrap();
+    let seen: serde_json::Value = serde_json::from_str(&tell(&control, "seen")).unwrap();
+    assert_eq!(served.end(), Some(0));
+    let client = record(&std::fs::read(&json).unwrap_or_else(|_| panic!("{run:?}")));
+    let import = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["import", &log])
+        .output()
+        .unwrap();
+    let device = record(&import.stdout);
+    for count in ["count", "bytes", "errors"] {
+        let of_device = &device["operations"]["read"][count];
+        assert_eq!(of_device, &client["operations"]["read"][count], "{count}");
+        assert_eq!(of_device, &seen["operations"]["read"][count], "{count}");
+    }
+    (client, device)
+}
+
+#[test]
+fn client_device_and_log_count_the_same() {
+    let (client, device) = both_sides("latency=mix:90%:100us:10%:1ms,read.errors=nth:50:EIO");
+    assert_eq!(device["effective"]["done failed"], "10");
+    assert_eq!(client["operations"]["read"]["errors"], 10);
+}
+
+#[test]
+fn what_is_lost_with_the_power_is_one_of_the_states_of_the_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (control, journal) = (path("control"), path("journal"));
+    let served = Served::start(&[
+        "--size",
+        "16m",
+        "--volatile",
+        "--control",
+        &control,
+        "--journal",
+        &journal,
+    ]);
+    let target = served.uri();
+    let run = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["run", &target, "--allow-destroy", &target, "--no-live"])
+        .args(["--write-percent", "100", "--total-bytes", "64k"])
+        .output()
+        .unwrap();
+    assert!(run.status.code() != Some(2), "{run:?}");
+    let told = tell(&control, "crash drop");
+    assert!(told.starts_with("0 of 16 unstable writes live"), "{told}");
+    assert_eq!(served.end(), Some(0));
+    let listed = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["serve", "block", "--crash-states", &journal])
+        .output()
+        .unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.starts_with("epoch 0: 16 writes; states 0 to 4095 drawn"),
+        "{listed}"
+    );
+    let state = Served::start(&["--crash-states", &journal, "--crash-state", "1"]);
+    assert_eq!(state.end(), Some(0));
+}

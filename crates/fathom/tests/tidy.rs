@@ -154,7 +154,7 @@ const SHARED_NAMES: [(&str, &str); 4] = [
 
 /// Type names that several files give, in one crate or in several, and in how many: each is a word
 /// with two meanings. The numbers only fall.
-const REPEATED_NAMES: [(&str, usize); 68] = [
+const REPEATED_NAMES: [(&str, usize); 67] = [
     ("About", 3),
     ("Address", 2),
     ("Advice", 2),
@@ -188,7 +188,6 @@ const REPEATED_NAMES: [(&str, usize); 68] = [
     ("Layout", 2),
     ("Live", 2),
     ("Measured", 2),
-    ("Operations", 2),
     ("Order", 2),
     ("Pace", 3),
     ("Pattern", 2),

@@ -17,6 +17,7 @@
 
 mod bins;
 mod compressed;
+mod device;
 mod elbencho;
 mod error;
 mod fio;
@@ -52,6 +53,9 @@ pub const MOST_RECORDS: usize = 1024;
 /// # Errors
 /// The bytes are none of the known formats, are malformed or cut off, or exceed a limit.
 pub fn import(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError> {
+    if device::is_log(bytes) {
+        return device::read(bytes, name);
+    }
     let bytes = compressed::plain(bytes, name)?;
     let input = Input::new(&bytes, name)?;
     let format = format::of(&input)?;

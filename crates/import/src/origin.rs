@@ -152,7 +152,7 @@ pub(crate) fn is_finite(record: &Record) -> bool {
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo): tells files apart, is no protection.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })

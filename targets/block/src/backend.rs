@@ -23,17 +23,42 @@ pub trait BlockBackend: Send + Sync {
 
     fn read(&self, offset: u64, into: &mut [u8]) -> DeviceResult;
 
-    fn write(&self, offset: u64, from: &[u8]) -> DeviceResult;
+    fn write(&self, offset: u64, from: &[u8], keep: Keep) -> DeviceResult;
 
     /// Makes all that was written stable.
     fn flush(&self) -> DeviceResult;
 
-    /// The bytes read as zeros afterwards. With `keep_room` they keep, or get, their room.
-    fn zero(&self, extent: Range<u64>, keep_room: bool) -> DeviceResult;
+    /// The bytes read as zeros afterwards.
+    fn zero(&self, extent: Range<u64>, room: ZeroRoom, keep: Keep) -> DeviceResult;
 
     /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.
     fn allocated(&self, offset: u64, end: u64) -> (u64, bool);
 
     /// Gives the device another size.
     fn resize(&self, bytes: u64) -> DeviceResult;
+
+    /// Loses its power: what is left of what was not stable is decided by the text. Devices without
+    /// a volatile cache lose nothing and cannot.
+    ///
+    /// # Errors
+    /// Why it cannot, or what is wrong with the text.
+    fn crash(&self, _choice: &str) -> Result<String, String> {
+        Err("the device has no volatile cache; serve it with --volatile".to_owned())
+    }
+}
+
+/// How long a change must last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Until the next flush it may be lost.
+    Cached,
+    /// It is stable when the call returns.
+    Stable,
+}
+
+/// What becomes of the room of zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroRoom {
+    Given,
+    Kept,
 }

@@ -1,10 +1,18 @@
 //! A device as its front ends share it.
 
-use crate::backend::BlockBackend;
+use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::lane::Lane;
+use crate::log::{DeviceLog, LogEntry, Treated};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::setting::{StandingOrders, held};
+use house::{Seen, Tally};
+use misbehave::Misbehaviour;
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 /// What a device tells of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +26,18 @@ pub struct Geometry {
 pub struct ServedDevice {
     backend: Box<dyn BlockBackend>,
     geometry: Geometry,
+    log: Option<DeviceLog>,
     requests: AtomicU64,
+    in_flight: AtomicU64,
+    tallies: [Tally; BlockOperation::ALL.len()],
+    done: [AtomicU64; Treated::NAMES.len()],
+    setting: Mutex<Arc<StandingOrders>>,
+    generation: AtomicU32,
+    /// How often requests that hang were let go, and how often the power was lost.
+    pub(crate) releases: AtomicU32,
+    pub(crate) crashes: AtomicU32,
+    wakers: Mutex<Vec<Weak<OwnedFd>>>,
+    started: u64,
     clock: fn() -> u64,
 }
 
@@ -27,8 +46,27 @@ impl ServedDevice {
         Self {
             backend,
             geometry,
+            log: None,
             requests: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            tallies: Default::default(),
+            done: Default::default(),
+            setting: Mutex::default(),
+            generation: AtomicU32::new(0),
+            releases: AtomicU32::new(0),
+            crashes: AtomicU32::new(0),
+            wakers: Mutex::default(),
+            started: sys::monotonic_ns(),
             clock: sys::monotonic_ns,
+        }
+    }
+
+    /// Writes every request down.
+    #[must_use]
+    pub fn with_log(self, log: DeviceLog) -> Self {
+        Self {
+            log: Some(log),
+            ..self
         }
     }
 
@@ -43,7 +81,21 @@ impl ServedDevice {
 
     /// A way to the device for one thread, on which at most `depth` requests are under way at once.
     pub fn lane(self: &Arc<Self>, depth: u16) -> Lane {
-        Lane::new(Arc::clone(self), depth)
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let waker = eventfd(0, flags).ok().map(Arc::new);
+        if let Some(waker) = &waker {
+            let mut wakers = held(&self.wakers);
+            wakers.retain(|waker| waker.strong_count() > 0);
+            wakers.push(Arc::downgrade(waker));
+        }
+        Lane::new(Arc::clone(self), depth, waker)
+    }
+
+    /// Nobody asks any more: what is written of requests ends here.
+    pub fn finish(&self) {
+        if let Some(log) = &self.log {
+            log.finish();
+        }
     }
 
     /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.
@@ -51,16 +103,120 @@ impl ServedDevice {
         self.backend.allocated(offset, end)
     }
 
+    /// Does other things to requests that come from now on, and says which generation that is. The
+    /// text is for the log.
+    pub fn misbehave(&self, models: Option<Misbehaviour>, text: &str) -> u32 {
+        let mut setting = held(&self.setting);
+        let generation = setting.generation + 1;
+        let since = self.now();
+        *setting = Arc::new(StandingOrders::new(generation, models, since));
+        if let Some(log) = &self.log {
+            let number = self.requests.load(Ordering::Relaxed);
+            log.change(generation, since, number, text);
+        }
+        self.generation.store(generation, Ordering::Release);
+        generation
+    }
+
+    /// Lets requests that hang end.
+    pub fn release(&self) {
+        self.releases.fetch_add(1, Ordering::AcqRel);
+        self.wake();
+    }
+
+    /// Loses the power: what is under way fails, and the choice decides what is left of what was
+    /// not stable.
+    ///
+    /// # Errors
+    /// The device cannot, or the text is wrong.
+    pub fn crash(&self, choice: &str) -> Result<String, String> {
+        let told = self.backend.crash(choice)?;
+        self.crashes.fetch_add(1, Ordering::AcqRel);
+        self.wake();
+        Ok(told)
+    }
+
+    /// Gives the device another size, which those who connect from now on see.
+    ///
+    /// # Errors
+    /// No multiple of the block, no memory, or a device that cannot.
+    pub fn resize(&self, bytes: u64) -> DeviceResult {
+        if bytes == 0 || !bytes.is_multiple_of(u64::from(self.geometry.block)) {
+            return Err(Errno::EINVAL);
+        }
+        self.backend.resize(bytes)
+    }
+
+    /// What was seen since the start, by kind, in the form of every served target.
+    pub fn seen(&self) -> String {
+        let operations = BlockOperation::ALL.into_iter().zip(&self.tallies);
+        let counters = Treated::NAMES.iter().zip(&self.done).map(|(name, count)| {
+            let name = format!("fathom_block_{name}_total");
+            (name, count.load(Ordering::Relaxed))
+        });
+        let mut counters: BTreeMap<String, u64> = counters.collect();
+        let generation = u64::from(self.generation.load(Ordering::Relaxed));
+        counters.insert("fathom_block_generation".to_owned(), generation);
+        let seen = Seen {
+            target: "block",
+            running_ns: self.now().saturating_sub(self.started),
+            requests_in_flight: self.in_flight.load(Ordering::Relaxed),
+            operations: operations
+                .filter_map(|(operation, tally)| Some((operation.name(), tally.operations()?)))
+                .collect(),
+            counters,
+        };
+        serde_json::to_string(&seen).unwrap_or_default()
+    }
+
+    fn wake(&self) {
+        for waker in held(&self.wakers).iter().filter_map(Weak::upgrade) {
+            let _a_full_counter_wakes_as_well = rustix::io::write(&*waker, &1_u64.to_ne_bytes());
+        }
+    }
+
+    #[inline]
     pub(crate) fn now(&self) -> u64 {
         (self.clock)()
     }
 
-    /// The number of the next request.
-    pub(crate) fn number(&self) -> u64 {
-        self.requests.fetch_add(1, Relaxed)
+    /// The number of the next request, which is under way now.
+    #[inline]
+    pub(crate) fn begin(&self) -> u64 {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What is done to requests, if that is another thing than before.
+    #[inline]
+    pub(crate) fn changed(&self, before: u32) -> Option<Arc<StandingOrders>> {
+        let differs = self.generation.load(Ordering::Acquire) != before;
+        differs.then(|| Arc::clone(&held(&self.setting)))
+    }
+
+    /// A request has ended.
+    #[inline]
+    pub(crate) fn end(&self, entry: &LogEntry) {
+        let tally = &self.tallies[entry.request.operation as usize];
+        if entry.error == 0 {
+            let took = Duration::from_nanos(entry.committed.saturating_sub(entry.arrived));
+            let bytes = match entry.request.operation {
+                BlockOperation::Read | BlockOperation::Write => entry.request.length,
+                BlockOperation::Flush | BlockOperation::Trim | BlockOperation::Zero => 0,
+            };
+            tally.succeeded(bytes, took);
+        } else {
+            tally.failed();
+        }
+        self.done[entry.done as usize].fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if let Some(log) = &self.log {
+            log.write(entry);
+        }
     }
 
     /// Whether a request can be done at all.
+    #[inline]
     pub(crate) fn admits(&self, request: &BlockRequest) -> DeviceResult {
         if request.operation == BlockOperation::Flush {
             return Ok(());
@@ -85,21 +241,24 @@ impl ServedDevice {
     /// Does what was admitted.
     #[inline]
     pub(crate) fn perform(&self, request: &BlockRequest, buffer: &mut Buffer<'_>) -> DeviceResult {
-        let BlockRequest {
-            offset, keep_room, ..
-        } = *request;
-        match (request.operation, buffer) {
-            (BlockOperation::Read, Buffer::Takes(into)) => return self.backend.read(offset, into),
-            (BlockOperation::Flush, _) => return self.backend.flush(),
-            (BlockOperation::Write, Buffer::Brings(from)) => self.backend.write(offset, from)?,
-            (BlockOperation::Read | BlockOperation::Write, _) => return Err(Errno::EINVAL),
-            (BlockOperation::Trim, _) => self.backend.zero(request.extent(), false)?,
-            (BlockOperation::Zero, _) => self.backend.zero(request.extent(), keep_room)?,
-        }
-        if request.fua {
-            self.backend.flush()
+        let offset = request.offset;
+        let keep = if request.fua {
+            Keep::Stable
         } else {
-            Ok(())
+            Keep::Cached
+        };
+        let room = if request.keep_room {
+            ZeroRoom::Kept
+        } else {
+            ZeroRoom::Given
+        };
+        match (request.operation, buffer) {
+            (BlockOperation::Read, Buffer::Takes(into)) => self.backend.read(offset, into),
+            (BlockOperation::Flush, _) => self.backend.flush(),
+            (BlockOperation::Write, Buffer::Brings(from)) => self.backend.write(offset, from, keep),
+            (BlockOperation::Read | BlockOperation::Write, _) => Err(Errno::EINVAL),
+            (BlockOperation::Trim, _) => self.backend.zero(request.extent(), ZeroRoom::Given, keep),
+            (BlockOperation::Zero, _) => self.backend.zero(request.extent(), room, keep),
         }
     }
 }

@@ -11,13 +11,28 @@
 #![deny(unsafe_code)]
 
 mod backend;
+pub mod control;
 mod device;
+mod journal;
 mod lane;
+mod log;
+mod mischief;
 pub mod nbd;
 mod request;
+mod setting;
+mod socket;
+#[cfg(test)]
+mod testing;
 pub mod ublk;
+mod volatile;
 
-pub use backend::{BlockBackend, FileBackend, MemoryBackend, NullBackend};
+pub use backend::{BlockBackend, FileBackend, Keep, MemoryBackend, NullBackend, ZeroRoom};
 pub use device::{Geometry, ServedDevice};
+pub use journal::{CrashJournal, CrashStates};
 pub use lane::{Lane, Reaped, Submitted};
+pub use log::{DeviceLog, LogEntry, Treated};
+pub use misbehave::{MisbehaveError, Misbehaviour, Vocabulary};
 pub use request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
+pub use setting::VOCABULARY;
+pub use socket::SocketError;
+pub use volatile::VolatileBackend;

@@ -9,6 +9,8 @@ mod conversation;
 mod negotiation;
 mod reply_queue;
 mod server;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use conversation::Conversation;

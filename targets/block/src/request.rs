@@ -45,6 +45,15 @@ pub struct BlockRequest {
 }
 
 impl BlockRequest {
+    /// What stands where there is none.
+    pub(crate) const NOTHING: Self = Self {
+        operation: BlockOperation::Flush,
+        offset: 0,
+        length: 0,
+        fua: false,
+        keep_room: false,
+    };
+
     pub fn new(operation: BlockOperation, offset: u64, length: u64) -> Self {
         Self {
             operation,
@@ -74,6 +83,21 @@ impl Errno {
     pub const EOVERFLOW: Self = Self(75);
     pub const EOPNOTSUPP: Self = Self(95);
     pub const ESHUTDOWN: Self = Self(108);
+    /// The errors that a device can be told to answer, by their names.
+    pub const NAMES: [(&'static str, u16); 12] = [
+        ("EPERM", 1),
+        ("EIO", 5),
+        ("ENOMEM", 12),
+        ("EINVAL", 22),
+        ("ENOSPC", 28),
+        ("EROFS", 30),
+        ("ENODATA", 61),
+        ("EOVERFLOW", 75),
+        ("EILSEQ", 84),
+        ("EOPNOTSUPP", 95),
+        ("ESHUTDOWN", 108),
+        ("ETIMEDOUT", 110),
+    ];
 
     /// Of a call of the kernel; whatever has no number is an error of the device.
     pub fn of(error: &io::Error) -> Self {

@@ -243,7 +243,7 @@ mod tests {
     use crate::metrics::OperationName;
     use crate::pages::{About, Pages};
     use http_body::{Frame, SizeHint};
-    use misbehave::Misbehaviour;
+    use misbehave::{Misbehaviour, Vocabulary};
     use std::net::Ipv4Addr;
     use std::pin::Pin;
     use std::task::{Context, Poll};
@@ -325,7 +325,7 @@ mod tests {
     fn house(misbehave: &str) -> Arc<Http<Echo>> {
         let of = |name, kind| OperationName { name, kind };
         let metrics = Metrics::new("echo", [of("Get", "get"), of("Put", "put")]);
-        let models = Misbehaviour::parse(misbehave, &["get", "put"]).unwrap();
+        let models = Misbehaviour::parse(misbehave, &Vocabulary::http(&["get", "put"])).unwrap();
         let injector = Injector::new(models, crate::wake::Wakes::of_runtime());
         let idle = Duration::from_secs(60);
         Arc::new(Http::new(Echo, Arc::new(metrics), Some(injector), idle))

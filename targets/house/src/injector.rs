@@ -2,7 +2,7 @@
 
 use crate::wake::{Wait, Wakes};
 use bytes::Bytes;
-use misbehave::{Misbehaviour, Shaper, Treatment};
+use misbehave::{Ask, Misbehaviour, Shaper, Treatment};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -29,28 +29,34 @@ impl Injector {
 
     /// What is done to the request of this number.
     pub fn decide(&self, kind: &str, number: u64) -> Treatment {
-        self.models.decide(kind, number)
+        self.models.decide(&Ask {
+            operation: kind,
+            number,
+            extent: None,
+        })
     }
 
     fn since_start(&self, moment: Instant) -> Nanos {
         Nanos(u64::try_from((moment - self.started).as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// How long a request that came then waits for all of its turns, in nanoseconds.
+    fn turns(&self, kind: &str, decision: &Treatment, since: Nanos) -> u64 {
+        let mut shaper = self.shaper.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = |waits: u64| Nanos(since.0.saturating_add(waits));
+        let mut waits = shaper.admit(&self.models, kind, since).0;
+        waits = waits.saturating_add(self.models.stalled(kind, after(waits)).0);
+        waits = waits.saturating_add(shaper.stalled(&self.models, kind, 0, after(waits)).0);
+        let channel = shaper.occupy(&self.models, kind, decision.delay, after(waits));
+        waits
+            .saturating_add(channel.0)
+            .saturating_add(decision.delay.0)
+    }
+
     /// Waits until as long after the request came as was commanded; how long that was.
     pub async fn wait(&self, kind: &str, decision: &Treatment, begun: Instant) -> Option<Duration> {
         let since = self.since_start(begun);
-        let turn = self
-            .shaper
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .admit(&self.models, kind, since);
-        let stalled = self
-            .models
-            .stalled(kind, Nanos(since.0.saturating_add(turn.0)));
-        let delay = turn
-            .0
-            .saturating_add(stalled.0)
-            .saturating_add(decision.delay.0);
+        let delay = self.turns(kind, decision, since);
         if delay == 0 {
             return None;
         }
@@ -62,8 +68,10 @@ impl Injector {
     /// How long bytes that are ready at this moment wait for their turn.
     fn pass(&self, kind: &str, bytes: usize, now: Instant) -> Duration {
         let mut shaper = self.shaper.lock().unwrap_or_else(PoisonError::into_inner);
-        let delay = shaper.pass(&self.models, kind, bytes as u64, self.since_start(now));
-        Duration::from_nanos(delay.0)
+        let (bytes, since) = (bytes as u64, self.since_start(now));
+        let turn = shaper.pass(&self.models, kind, bytes, since);
+        let stall = shaper.stalled(&self.models, kind, bytes, since);
+        Duration::from_nanos(turn.0.max(stall.0))
     }
 }
 

@@ -37,6 +37,7 @@ pub use metrics::{Answered, Counter, Metrics, OperationName, Sighting};
 pub use outbound::{Outbound, Told};
 pub use pages::{About, NoPage, OwnPage, PAGES, Pages};
 pub use patience::Patient;
+pub use seen::{Seen, SeenOperations, Tally};
 pub use wake::Wakes;
 
 /// An error of a body.

@@ -10,7 +10,7 @@ use units::buckets::{BUCKETS, LAYOUT, bucket_edges, bucket_of};
 
 /// One kind of operation, counted without locks.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     count: AtomicU64,
     bytes: AtomicU64,
     errors: AtomicU64,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn succeeded(&self, bytes: u64, took: Duration) {
+    pub fn succeeded(&self, bytes: u64, took: Duration) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let buckets = self
             .buckets
@@ -31,13 +31,13 @@ impl Tally {
         self.count.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn failed(&self) {
+    pub fn failed(&self) {
         self.errors.fetch_add(1, Relaxed);
     }
 
     /// As it stands; `None` where nothing was counted.
-    pub(crate) fn operations(&self) -> Option<Operations> {
-        let operations = Operations {
+    pub fn operations(&self) -> Option<SeenOperations> {
+        let operations = SeenOperations {
             count: self.count.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             errors: self.errors.load(Relaxed),
@@ -71,7 +71,7 @@ impl Tally {
 
 /// One kind of operation, as records have it.
 #[derive(Serialize)]
-pub(crate) struct Operations {
+pub struct SeenOperations {
     /// Those that succeeded: answered without an error and to the last byte.
     count: u64,
     /// Bytes that they moved.
@@ -95,13 +95,13 @@ struct Latency {
 
 /// What a target saw since it started.
 #[derive(Serialize)]
-pub(crate) struct Seen<'a> {
-    pub(crate) target: &'a str,
+pub struct Seen<'a> {
+    pub target: &'a str,
     /// A server whose time is shorter than before is another one.
-    pub(crate) running_ns: u64,
+    pub running_ns: u64,
     /// With the request that asks for this.
-    pub(crate) requests_in_flight: u64,
-    pub(crate) operations: BTreeMap<&'a str, Operations>,
+    pub requests_in_flight: u64,
+    pub operations: BTreeMap<&'a str, SeenOperations>,
     /// All that only grows, by the names that the metrics have for it.
-    pub(crate) counters: BTreeMap<String, u64>,
+    pub counters: BTreeMap<String, u64>,
 }

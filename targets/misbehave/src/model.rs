@@ -1,34 +1,52 @@
-//! What is done to one request, from the seed and its number.
+//! What is done to one request, from the seed and what is known of it.
 
-use crate::{Misbehaviour, Stall};
+use crate::{FaultPlace, Misbehaviour, Stall};
+use std::ops::Range;
 use units::Nanos;
 use units::random::{split_mix, unit_of};
 
-/// How long requests wait.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Delay {
-    Constant(Nanos),
-    /// The logarithm is normal, with this deviation.
-    LogNormal {
-        median: Nanos,
-        sigma: f64,
-    },
-    Uniform {
-        low: Nanos,
-        high: Nanos,
-    },
-    Exponential {
-        mean: Nanos,
-    },
+/// What a target says of a request.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    pub operation: &'a str,
+    /// Its number among all requests of the target, from 0.
+    pub number: u64,
+    /// The bytes that it is about, where a target has places.
+    pub extent: Option<Range<u64>>,
 }
 
-/// A share of requests that are answered with an error.
+/// Which requests a fault hits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Which {
+    /// 0 to 1 of them.
+    Share(f64),
+    /// Every so many, counted from 1.
+    Nth(u64),
+    /// This one, counted from 1.
+    Once(u64),
+    /// Those that touch a place.
+    At(FaultPlace),
+}
+
+/// Requests that are answered with an error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// 0 to 1.
-    pub share: f64,
-    /// A status of HTTP, or what else the target's protocol has.
-    pub status: u16,
+    pub which: Which,
+    /// As the target numbers its errors.
+    pub code: u16,
+}
+
+/// What becomes of the data of a request that is answered as if nothing were wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fate {
+    /// Nothing of a write is kept.
+    Lost,
+    /// Of a write its first part, up to here.
+    Torn(BytePlace),
+    /// A write goes here, a place of the device.
+    Misdirected(BytePlace),
+    /// A read gives what was there before.
+    Stale,
 }
 
 /// Where in a body something happens, from 0, its start, to below 1, its end.
@@ -54,25 +72,36 @@ impl BytePlace {
 pub struct Treatment {
     /// How long it waits before it is answered.
     pub delay: Nanos,
-    /// Answered with this status, without doing anything.
+    /// Answered with this, without doing anything.
     pub error: Option<u16>,
+    /// The error is cured where writing has been; the target keeps where that was.
+    pub curable: Option<FaultPlace>,
     /// The body ends here.
     pub truncate: Option<BytePlace>,
     /// A bit of the body's byte here is flipped.
     pub corrupt: Option<BytePlace>,
+    pub fate: Option<Fate>,
+    /// Not answered until told.
+    pub hangs: bool,
 }
 
 /// The draws of one request, each by its own number so that one model does not move another.
 #[derive(Clone, Copy)]
 enum Draw {
     Latency = 1,
-    Angle,
-    Jitter,
+    Jitter = 3,
     Error,
     Truncate,
     TruncateAt,
     Corrupt,
     CorruptAt,
+    Stale,
+    Lost,
+    Torn,
+    TornAt,
+    Misdirected,
+    MisdirectedTo,
+    Hang,
 }
 
 /// In `[0, 1)`, from 53 bits.
@@ -80,78 +109,114 @@ fn uniform(seed: u64, number: u64, draw: Draw) -> f64 {
     unit_of(split_mix(split_mix(split_mix(seed) ^ number) ^ draw as u64))
 }
 
-impl Delay {
-    fn draw(self, seed: u64, number: u64) -> Nanos {
-        let u = || uniform(seed, number, Draw::Latency);
+impl Which {
+    fn hits(self, ask: &Ask<'_>, drawn: impl Fn() -> f64) -> bool {
         match self {
-            Self::Constant(span) => span,
-            Self::Uniform { low, high } => Nanos::from_secs_f64(
-                low.as_secs_f64() + u() * (high.as_secs_f64() - low.as_secs_f64()),
-            ),
-            Self::Exponential { mean } => {
-                Nanos::from_secs_f64(-mean.as_secs_f64() * (1.0 - u()).ln())
-            }
-            Self::LogNormal { median, sigma } => {
-                // Box and Muller (1958).
-                let angle = std::f64::consts::TAU * uniform(seed, number, Draw::Angle);
-                let normal = (-2.0 * (1.0 - u()).ln()).sqrt() * angle.cos();
-                Nanos::from_secs_f64(median.as_secs_f64() * (sigma * normal).exp())
-            }
+            Self::Share(share) => drawn() < share,
+            Self::Nth(n) => ask.number.wrapping_add(1).is_multiple_of(n),
+            Self::Once(which) => ask.number.wrapping_add(1) == which,
+            Self::At(place) => ask
+                .extent
+                .as_ref()
+                .is_some_and(|extent| place.touches(extent)),
         }
     }
 }
 
 impl Misbehaviour {
-    /// What is done to the request of this number. The same seed, operation and number decide the
-    /// same.
-    pub fn decide(&self, operation: &str, number: u64) -> Treatment {
-        let u = |draw| uniform(self.seed, number, draw);
+    /// What is done to a request. The same seed and the same request decide the same.
+    pub fn decide(&self, ask: &Ask<'_>) -> Treatment {
+        let u = |draw| uniform(self.seed, ask.number, draw);
         let latency = self
-            .model(operation, |models| models.latency)
-            .map_or(0, |latency| latency.draw(self.seed, number).0);
+            .latency(ask.operation)
+            .map_or(0, |law| law.quantile(u(Draw::Latency)).0);
         let jitter = self
-            .model(operation, |models| models.jitter)
+            .model(ask.operation, |models| models.jitter)
             .map_or(0.0, |jitter| jitter.as_secs_f64() * u(Draw::Jitter));
+        let hits = |which: Option<Which>, draw: Draw| {
+            which.is_some_and(|which| which.hits(ask, || u(draw)))
+        };
         let error = self
-            .model(operation, |models| models.errors)
-            .filter(|fault| u(Draw::Error) < fault.share);
-        let truncate = self
-            .model(operation, |models| models.truncate)
-            .filter(|share| u(Draw::Truncate) < *share);
-        let corrupt = self
-            .model(operation, |models| models.corrupt)
-            .filter(|share| u(Draw::Corrupt) < *share);
+            .model(ask.operation, |models| models.errors)
+            .filter(|fault| hits(Some(fault.which), Draw::Error));
+        let curable = error.and_then(|fault| match fault.which {
+            Which::At(place) if place.until_written => Some(place),
+            Which::At(_) | Which::Share(_) | Which::Nth(_) | Which::Once(_) => None,
+        });
+        let of = |choose: fn(&crate::Models) -> Option<Which>| self.model(ask.operation, choose);
+        let truncate = hits(of(|models| models.truncate), Draw::Truncate);
+        let corrupt = hits(of(|models| models.corrupt), Draw::Corrupt);
+        let fate = if hits(of(|models| models.stale), Draw::Stale) {
+            Some(Fate::Stale)
+        } else if hits(of(|models| models.lost), Draw::Lost) {
+            Some(Fate::Lost)
+        } else if hits(of(|models| models.torn), Draw::Torn) {
+            Some(Fate::Torn(BytePlace(u(Draw::TornAt))))
+        } else if hits(of(|models| models.misdirected), Draw::Misdirected) {
+            Some(Fate::Misdirected(BytePlace(u(Draw::MisdirectedTo))))
+        } else {
+            None
+        };
         Treatment {
             delay: Nanos(latency.saturating_add(Nanos::from_secs_f64(jitter).0)),
-            error: error.map(|fault| fault.status),
-            truncate: truncate.map(|_| BytePlace(u(Draw::TruncateAt))),
-            corrupt: corrupt.map(|_| BytePlace(u(Draw::CorruptAt))),
+            error: error.map(|fault| fault.code),
+            curable,
+            truncate: truncate.then(|| BytePlace(u(Draw::TruncateAt))),
+            corrupt: corrupt.then(|| BytePlace(u(Draw::CorruptAt))),
+            fate,
+            hangs: hits(of(|models| models.hang), Draw::Hang),
         }
     }
 
-    /// How much longer a request that comes this long after the start stands still.
+    /// The place where errors are until it is written, of reads.
+    pub fn curable(&self, operation: &str) -> Option<FaultPlace> {
+        let fault = self.model(operation, |models| models.errors)?;
+        match fault.which {
+            Which::At(place) if place.until_written => Some(place),
+            Which::At(_) | Which::Share(_) | Which::Nth(_) | Which::Once(_) => None,
+        }
+    }
+
+    /// How much longer a request that comes this long after the start stands still by the clock.
     pub fn stalled(&self, operation: &str, since_start: Nanos) -> Nanos {
-        let Some(Stall { lasts, every }) = self.model(operation, |models| models.stall) else {
-            return Nanos(0);
-        };
-        Nanos(lasts.0.saturating_sub(since_start.0 % every.0.max(1)))
+        match self.model(operation, |models| models.stall) {
+            Some(Stall::Every { lasts, every }) => {
+                Nanos(lasts.0.saturating_sub(since_start.0 % every.0.max(1)))
+            }
+            Some(Stall::After { .. }) | None => Nanos(0),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Codes, Vocabulary};
 
     fn parsed(text: &str) -> Misbehaviour {
-        Misbehaviour::parse(text, &["get", "put"]).unwrap()
+        Misbehaviour::parse(text, &Vocabulary::http(&["get", "put"])).unwrap()
+    }
+
+    fn ask(operation: &str, number: u64) -> Ask<'_> {
+        Ask {
+            operation,
+            number,
+            extent: None,
+        }
     }
 
     #[test]
     fn the_same_number_decides_the_same_and_another_seed_otherwise() {
         let text = "latency=exponential:5ms,errors=30%:503,truncate=20%,corrupt=10%";
         let (one, other) = (parsed(text), parsed(&format!("{text},seed=1")));
-        assert!((0..100).all(|number| one.decide("get", number) == one.decide("get", number)));
-        assert!((0..100).any(|number| one.decide("get", number) != other.decide("get", number)));
+        assert!(
+            (0..100)
+                .all(|number| one.decide(&ask("get", number)) == one.decide(&ask("get", number)))
+        );
+        assert!(
+            (0..100)
+                .any(|number| one.decide(&ask("get", number)) != other.decide(&ask("get", number)))
+        );
     }
 
     #[test]
@@ -159,7 +224,7 @@ mod tests {
         let model = parsed("errors=1%:503,truncate=10%,get.errors=50%:500");
         let share = |operation, of: fn(&Treatment) -> bool| {
             (0..100_000)
-                .filter(|number| of(&model.decide(operation, *number)))
+                .filter(|number| of(&model.decide(&ask(operation, *number))))
                 .count()
         };
         // Four deviations of a binomial with n = 100,000 are 126 at 1 %, 380 at 10 % and 633 at 50
@@ -174,7 +239,7 @@ mod tests {
         let quantile = |text: &str, share: usize| {
             let model = parsed(text);
             let mut delays: Vec<u64> = (0..100_001)
-                .map(|number| model.decide("get", number).delay.0)
+                .map(|number| model.decide(&ask("get", number)).delay.0)
                 .collect();
             delays.sort_unstable();
             delays[share * 1000]
@@ -224,5 +289,83 @@ mod tests {
             ],
             [Some(5), Some(0), None]
         );
+    }
+
+    const DEVICE: Vocabulary<'_> = Vocabulary {
+        operations: &["read", "write"],
+        codes: Codes::Names(&[("EIO", 5), ("ENOSPC", 28)]),
+        models: &[
+            "latency",
+            "errors",
+            "lost",
+            "torn",
+            "misdirected",
+            "stale",
+            "corrupt",
+            "hang",
+        ],
+        histogram: |_| Err("none".to_owned()),
+    };
+
+    fn device(text: &str) -> Misbehaviour {
+        Misbehaviour::parse(text, &DEVICE).unwrap()
+    }
+
+    #[test]
+    fn requests_are_hit_by_their_number() {
+        let model = device("read.errors=nth:3:EIO,write.errors=once:5:ENOSPC,hang=once:2");
+        let errors = |operation| -> Vec<Option<u16>> {
+            (0..6)
+                .map(|number| model.decide(&ask(operation, number)).error)
+                .collect()
+        };
+        assert_eq!(errors("read"), [None, None, Some(5), None, None, Some(5)]);
+        assert_eq!(errors("write"), [None, None, None, None, Some(28), None]);
+        let hangs = |number| model.decide(&ask("read", number)).hangs;
+        assert_eq!([0, 1, 2].map(hangs), [false, true, false]);
+    }
+
+    #[test]
+    fn requests_are_hit_by_their_place() {
+        let model = device("read.errors=EIO@4KiB+4KiB:until-written");
+        let at = |operation, start: u64, end: u64| {
+            model.decide(&Ask {
+                operation,
+                number: 0,
+                extent: Some(start..end),
+            })
+        };
+        assert_eq!(at("read", 0, 4096).error, None);
+        assert_eq!(at("read", 0, 4097).error, Some(5));
+        assert_eq!(at("write", 4096, 8192).error, None);
+        assert_eq!(at("read", 8191, 8192).curable.unwrap().start, 4096);
+        assert_eq!(model.curable("read").unwrap().bytes, 4096);
+        assert_eq!(model.curable("write"), None);
+    }
+
+    #[test]
+    fn a_write_has_one_fate() {
+        let model = device("write.lost=30%,write.torn=30%,write.misdirected=30%,read.stale=10%");
+        let mut counts = [0; 5];
+        for number in 0..10_000 {
+            let at = match model.decide(&ask("write", number)).fate {
+                None => 0,
+                Some(Fate::Lost) => 1,
+                Some(Fate::Torn(_)) => 2,
+                Some(Fate::Misdirected(_)) => 3,
+                Some(Fate::Stale) => 4,
+            };
+            counts[at] += 1;
+        }
+        // 0.7 * 0.7 * 0.7, 0.3, 0.7 * 0.3, 0.49 * 0.3; four deviations are below 200.
+        let expected = [3430_i32, 3000, 2100, 1470, 0];
+        assert!(
+            counts
+                .iter()
+                .zip(expected)
+                .all(|(count, expected)| (count - expected).abs() < 200),
+            "{counts:?}"
+        );
+        assert_eq!(model.decide(&ask("read", 0)).fate, None);
     }
 }

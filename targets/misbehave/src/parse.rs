@@ -1,17 +1,19 @@
 //! The text of a misbehaviour.
 
-use crate::{Delay, Fault, Misbehaviour, Models, Stall};
-use units::{ByteRate, Nanos, Percent, Rate, UnitError};
-
-const KNOWN: &str = "latency, jitter, rate, bandwidth, errors, stall, truncate, corrupt, seed";
+use crate::{Delay, Fault, FaultPlace, Misbehaviour, Models, Stall, Vocabulary, Which};
+use units::{ByteRate, Bytes, Nanos, Percent, Rate, UnitError};
 
 /// Which part of the text is wrong, and how.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MisbehaveError {
     #[error("`{part}` is not a model; write NAME=VALUE, such as latency=5ms")]
     NoValue { part: String },
-    #[error("`{name}` in `{part}` is not a model; there are {KNOWN}")]
-    UnknownModel { part: String, name: String },
+    #[error("`{name}` in `{part}` is not a model of this target; there are {known}, seed")]
+    UnknownModel {
+        part: String,
+        name: String,
+        known: String,
+    },
     #[error("`{operation}` in `{part}` is not an operation of this target; there are {known}")]
     UnknownOperation {
         part: String,
@@ -28,6 +30,7 @@ type Parsed<T> = Result<T, MisbehaveError>;
 
 struct Part<'a> {
     text: &'a str,
+    vocabulary: &'a Vocabulary<'a>,
 }
 
 impl Part<'_> {
@@ -43,15 +46,50 @@ impl Part<'_> {
     }
 
     fn share(&self, text: &str) -> Parsed<f64> {
-        if !text.ends_with('%') {
-            return Err(self.wrong(format!("`{text}` is not a share; write for example 1%")));
+        let millionths = text.strip_suffix("ppm").map(|number| {
+            number
+                .trim()
+                .parse::<f64>()
+                .ok()
+                .filter(|millionths| (0.0..=1e6).contains(millionths))
+        });
+        match millionths {
+            Some(Some(millionths)) => Ok(millionths / 1e6),
+            None if text.ends_with('%') => Ok(self.unit(Percent::parse(text))?.0 / 100.0),
+            Some(None) | None => {
+                Err(self.wrong(format!("`{text}` is not a share; write for example 1%")))
+            }
         }
-        Ok(self.unit(Percent::parse(text))?.0 / 100.0)
+    }
+
+    fn count(&self, text: &str) -> Parsed<u64> {
+        let count = text.parse().ok().filter(|count| *count > 0);
+        count.ok_or_else(|| self.wrong(format!("`{text}` is not a number of requests")))
+    }
+
+    /// A share of requests, or which they are by their number.
+    fn which(&self, text: &str) -> Parsed<Which> {
+        match text.split_once(':') {
+            Some(("nth", count)) => Ok(Which::Nth(self.count(count)?)),
+            Some(("once", number)) => Ok(Which::Once(self.count(number)?)),
+            Some(_) => Err(self.wrong("write a share such as 1%, nth:1000 or once:17")),
+            None => Ok(Which::Share(self.share(text)?)),
+        }
     }
 
     fn latency(&self, value: &str) -> Parsed<Delay> {
+        if let Some(name) = value.strip_prefix("empirical:") {
+            let buckets = (self.vocabulary.histogram)(name).map_err(|why| self.wrong(why))?;
+            return Delay::empirical(buckets)
+                .ok_or_else(|| self.wrong(format!("nothing was counted in {name}")));
+        }
         let fields: Vec<&str> = value.split(':').collect();
         match fields[..] {
+            ["mix", ref parts @ ..] => self.mix(parts),
+            ["normal", mean, deviation] => Ok(Delay::Normal {
+                mean: self.unit(Nanos::parse(mean))?,
+                deviation: self.unit(Nanos::parse(deviation))?,
+            }),
             ["lognormal", median, sigma] => {
                 let sigma = sigma
                     .parse::<f64>()
@@ -80,9 +118,25 @@ impl Part<'_> {
             }),
             [span] => Ok(Delay::Constant(self.unit(Nanos::parse(span))?)),
             _ => Err(self.wrong(
-                "a latency is 5ms, lognormal:MEDIAN:SIGMA, uniform:LOW:HIGH or exponential:MEAN",
+                "a latency is 5ms, normal:MEAN:DEVIATION, lognormal:MEDIAN:SIGMA, uniform:LOW:HIGH, exponential:MEAN, mix:SHARE:TIME:SHARE:TIME or empirical:FILE#KIND",
             )),
         }
+    }
+
+    fn mix(&self, parts: &[&str]) -> Parsed<Delay> {
+        let (pairs, rest) = parts.as_chunks::<2>();
+        let mut mixed = Vec::new();
+        for [share, span] in pairs {
+            mixed.push((self.share(share)?, self.unit(Nanos::parse(span))?));
+        }
+        let all: f64 = mixed.iter().map(|(share, _)| share).sum();
+        if mixed.len() < 2 || !rest.is_empty() || (all - 1.0).abs() > 1e-9 {
+            return Err(self.wrong(
+                "a mix is two or more shares with their times, and the shares add up to 100%",
+            ));
+        }
+        mixed.sort_by_key(|(_, span)| *span);
+        Ok(Delay::Mix(mixed))
     }
 
     fn rate(&self, value: &str) -> Parsed<Rate> {
@@ -103,23 +157,50 @@ impl Part<'_> {
         }
     }
 
+    fn code(&self, text: &str) -> Parsed<u16> {
+        self.vocabulary.code(text).map_err(|why| self.wrong(why))
+    }
+
     fn errors(&self, value: &str) -> Parsed<Fault> {
-        let (share, status) = value
-            .split_once(':')
-            .ok_or_else(|| self.wrong("write a share and a status, such as 1%:503"))?;
-        let status = status
-            .parse::<u16>()
-            .ok()
-            .filter(|status| (400..=599).contains(status));
-        let status = status
-            .ok_or_else(|| self.wrong("the status of an error is a number from 400 to 599"))?;
+        if let Some((code, place)) = value.split_once('@') {
+            let (place, until_written) = match place.split_once(':') {
+                Some((place, "until-written")) => (place, true),
+                Some(_) => return Err(self.wrong("after a place there is only `:until-written`")),
+                None => (place, false),
+            };
+            let (start, bytes) = place
+                .split_once('+')
+                .ok_or_else(|| self.wrong("a place is a start and a length, such as 1MiB+64KiB"))?;
+            let place = FaultPlace {
+                start: self.unit(Bytes::parse(start))?.0,
+                bytes: self.unit(Bytes::parse(bytes))?.0,
+                until_written,
+            };
+            return Ok(Fault {
+                which: Which::At(place),
+                code: self.code(code)?,
+            });
+        }
+        let (which, code) = value
+            .rsplit_once(':')
+            .ok_or_else(|| self.wrong("write a share and an error, such as 1%:503"))?;
         Ok(Fault {
-            share: self.share(share)?,
-            status,
+            which: self.which(which)?,
+            code: self.code(code)?,
         })
     }
 
     fn stall(&self, value: &str) -> Parsed<Stall> {
+        if let Some((lasts, bytes)) = value.split_once("/after:") {
+            let (lasts, bytes) = (
+                self.unit(Nanos::parse(lasts))?,
+                self.unit(Bytes::parse(bytes))?,
+            );
+            if lasts.0 == 0 || bytes.0 == 0 {
+                return Err(self.wrong("a stall lasts longer than nothing, after some bytes"));
+            }
+            return Ok(Stall::After { lasts, bytes });
+        }
         let (lasts, every) = value
             .split_once("/every:")
             .ok_or_else(|| self.wrong("write how long and how often, such as 2s/every:30s"))?;
@@ -132,7 +213,14 @@ impl Part<'_> {
                 self.wrong("a stall lasts longer than nothing and ends before the next begins")
             );
         }
-        Ok(Stall { lasts, every })
+        Ok(Stall::Every { lasts, every })
+    }
+
+    fn channels(&self, value: &str) -> Parsed<u32> {
+        let channels = value.parse().ok();
+        channels
+            .filter(|channels| (1..=65_536).contains(channels))
+            .ok_or_else(|| self.wrong("a number of channels is 1 to 65536"))
     }
 
     /// Keeps a value that was not given before.
@@ -146,28 +234,41 @@ impl Part<'_> {
     }
 
     fn apply(&self, models: &mut Models, name: &str, value: &str) -> Parsed<()> {
+        let unknown = || MisbehaveError::UnknownModel {
+            part: self.text.to_owned(),
+            name: name.to_owned(),
+            known: self.vocabulary.models.join(", "),
+        };
+        if !self.vocabulary.models.contains(&name) {
+            return Err(unknown());
+        }
+        let which = || self.which(value);
         match name {
             "latency" => self.set(&mut models.latency, self.latency(value)?),
             "jitter" => self.set(&mut models.jitter, self.unit(Nanos::parse(value))?),
             "rate" => self.set(&mut models.rate, self.rate(value)?),
             "bandwidth" => self.set(&mut models.bandwidth, self.bandwidth(value)?),
+            "channels" => self.set(&mut models.channels, self.channels(value)?),
             "errors" => self.set(&mut models.errors, self.errors(value)?),
             "stall" => self.set(&mut models.stall, self.stall(value)?),
-            "truncate" => self.set(&mut models.truncate, self.share(value)?),
-            "corrupt" => self.set(&mut models.corrupt, self.share(value)?),
-            _ => Err(MisbehaveError::UnknownModel {
-                part: self.text.to_owned(),
-                name: name.to_owned(),
-            }),
+            "truncate" => self.set(&mut models.truncate, which()?),
+            "corrupt" => self.set(&mut models.corrupt, which()?),
+            "stale" => self.set(&mut models.stale, which()?),
+            "lost" => self.set(&mut models.lost, which()?),
+            "torn" => self.set(&mut models.torn, which()?),
+            "misdirected" => self.set(&mut models.misdirected, which()?),
+            "hang" => self.set(&mut models.hang, which()?),
+            _ => Err(unknown()),
         }
     }
 }
 
-pub(crate) fn parse(text: &str, operations: &[&str]) -> Parsed<Misbehaviour> {
+pub(crate) fn parse(text: &str, vocabulary: &Vocabulary<'_>) -> Parsed<Misbehaviour> {
+    let operations = vocabulary.operations;
     let mut out = Misbehaviour::default();
     let mut seed = None;
     for text in text.split(',').map(str::trim) {
-        let part = Part { text };
+        let part = Part { text, vocabulary };
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| MisbehaveError::NoValue {
@@ -213,13 +314,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn wrong(text: &str) -> String {
-        parse(text, &["get", "put"]).unwrap_err().to_string()
+        parse(text, &Vocabulary::http(&["get", "put"]))
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]
     fn every_model_is_read() {
         let text = "latency=lognormal:5ms:0.5, jitter=1ms,rate=1000/s,bandwidth=100MB/s,errors=1%:503,stall=2s/every:30s,truncate=0.1%,corrupt=0.01%,get.latency=5ms,seed=9";
-        let read = parse(text, &["get"]).unwrap();
+        let read = parse(text, &Vocabulary::http(&["get"])).unwrap();
         assert_eq!(read.seed, 9);
         assert_eq!(
             read.all.latency,
@@ -231,14 +334,14 @@ mod tests {
         assert_eq!(
             read.all.errors,
             Some(Fault {
-                share: 0.01,
-                status: 503
+                which: Which::Share(0.01),
+                code: 503
             })
         );
         assert_eq!(read.all.bandwidth, Some(ByteRate(1e8)));
         assert_eq!(
             read.all.stall,
-            Some(Stall {
+            Some(Stall::Every {
                 lasts: Nanos(2_000_000_000),
                 every: Nanos(30_000_000_000)
             })
@@ -267,6 +370,18 @@ mod tests {
             ("fetch.latency=1ms", "`fetch`"),
             ("latency=1ms,latency=2ms", "`latency=2ms`"),
             ("stall=30s/every:2s", "`stall=30s/every:2s`"),
+            ("stall=0s/after:1GiB", "longer than nothing"),
+            ("latency=mix:99%:1ms", "add up"),
+            ("latency=mix:99%:1ms:2%:2ms", "add up"),
+            ("latency=mix:50%:1ms:50%", "add up"),
+            ("latency=empirical:nowhere", "cannot be read here"),
+            ("errors=nth:0:503", "`0`"),
+            ("errors=every:3:503", "nth:1000"),
+            ("errors=503@1MiB", "a start and a length"),
+            ("errors=503@1MiB+1KiB:forever", "until-written"),
+            ("channels=0", "1 to 65536"),
+            ("lost=1%", "not a model of this target"),
+            ("corrupt=2000000ppm", "not a share"),
             ("rate=0", "above 0"),
             ("latency=uniform:3ms:1ms", "lower end"),
             ("latency=lognormal:3ms:-1", "0 to 10"),
@@ -281,8 +396,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[a-z.=%:,/0-9 ]{0,60}|.{0,40}") {
-            if let Ok(read) = parse(&text, &["get"]) {
-                read.decide("get", 1);
+            if let Ok(read) = parse(&text, &Vocabulary::http(&["get"])) {
+                read.decide(&crate::Ask { operation: "get", number: 1, extent: None });
             }
         }
     }

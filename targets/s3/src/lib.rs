@@ -36,7 +36,7 @@ pub use acl::Ownership;
 pub use front::OPERATION_KINDS;
 pub use house::TlsFiles;
 pub use keyring::{Keyring, KeyringError, Permission};
-pub use misbehave::{MisbehaveError, Misbehaviour};
+pub use misbehave::{Buckets, MisbehaveError, Misbehaviour, Vocabulary};
 pub use protocol::Log;
 pub use server::{ServerError, ServerOptions, serve};
 pub use storage::*;

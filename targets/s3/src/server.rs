@@ -177,6 +177,7 @@ mod tests {
     use super::*;
     use crate::storage::{BucketDocument, NewBucket, PutFinish, StorageOptions, open_memory};
     use house::{Ending, Host as _, Peer};
+    use misbehave::Vocabulary;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::time::Instant;
 
@@ -201,8 +202,9 @@ mod tests {
             keyring: Keyring::single("access", "secret-key").unwrap(),
             region: "us-east-1".into(),
             tls: None,
-            misbehaviour: misbehave
-                .map(|spec| Misbehaviour::parse(spec, &crate::OPERATION_KINDS).unwrap()),
+            misbehaviour: misbehave.map(|spec| {
+                Misbehaviour::parse(spec, &Vocabulary::http(&crate::OPERATION_KINDS)).unwrap()
+            }),
             threads: None,
             clock: Arc::new(|| 0),
             log: Arc::new(|_| ()),

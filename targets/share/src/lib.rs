@@ -38,7 +38,7 @@ mod views;
 pub use content::Settled;
 pub use error::{ShareError, ShareResult};
 pub use house::TlsFiles;
-pub use misbehave::{MisbehaveError, Misbehaviour};
+pub use misbehave::{MisbehaveError, Misbehaviour, Vocabulary};
 pub use options::{JournalMode, ShareLayout, ShareOptions, Switch, Synchronous};
 pub use routes::OPERATION_KINDS;
 pub use server::{LogLine, Now, Serving, ServingError, serve};

@@ -2,13 +2,19 @@
 
 mod ublk;
 
-use super::{file, say, switch, text, value, wrong};
+use super::{file, histogram, say, switch, text, value, wrong};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use block::nbd::{NbdAddress, NbdServing};
-use block::{BlockBackend, FileBackend, Geometry, MemoryBackend, NullBackend, ServedDevice};
-use clap::{ArgMatches, Command};
-use std::path::PathBuf;
+use block::{
+    BlockBackend, CrashJournal, CrashStates, DeviceLog, FileBackend, Geometry, MemoryBackend,
+    NullBackend, ServedDevice, VolatileBackend, control,
+};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, value_parser};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Bytes;
 
@@ -18,6 +24,9 @@ Examples:
   fathom run 'nbd+unix:///?socket=/tmp/disk.sock' --random --duration 10s
   fathom serve block --front nbd --tcp 127.0.0.1:10809 --file disk.img
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'
+
+  fathom serve block --size 1g --unix /tmp/disk.sock --misbehave latency=lognormal:5ms:0.5 --control /tmp/disk.control --log disk.log
+  fathom serve block --control /tmp/disk.control --tell 'misbehave read.errors=EIO@1MiB+4KiB:until-written'
 
 Exit codes: 0 ended by a signal, 1 the device failed, 2 usage";
 
@@ -68,12 +77,91 @@ pub(super) fn command() -> Command {
             value(
                 "block-size",
                 "SIZE",
-                "Offsets and lengths are multiples of it",
-            )
-            .default_value("512"),
+                "Offsets and lengths are multiples of it; any are taken over NBD if not given, and 512 by the kernel",
+            ),
         )
         .arg(switch("read-only", "Refuse what would change the device"));
-    ublk::arguments(command)
+    ublk::arguments(of_truth(command))
+}
+
+/// What is done to requests on the way, and what is lost with the power.
+fn of_truth(command: Command) -> Command {
+    command
+        .arg(value("misbehave", "SPEC", "Latency, limits and faults, such as latency=5ms,read.errors=EIO@1MiB+4KiB,write.lost=0.1%,seed=7"))
+        .arg(file("control", "SOCKET", "A socket at which the running device is told: misbehave SPEC, release, crash CHOICE, resize SIZE, seen"))
+        .arg(value("tell", "LINE", "Tell the device whose --control is given one such line, print its answer, and end").requires("control"))
+        .arg(value("seed", "N", "Decides what lives through crashes of --volatile").value_parser(value_parser!(u64)).default_value("0"))
+        .arg(switch("volatile", "Put a cache before the device, of which a crash loses what was not flushed"))
+        .arg(file("journal", "FILE", "Write every change of a fresh device in memory down, for --crash-states").requires("volatile").conflicts_with_all(["file", "null"]))
+        .arg(file("crash-states", "FILE", "List the states that a loss of power could have left by this journal, and end"))
+        .arg(value("crash-state", "N", "Serve such a state of --crash-states in memory").value_parser(value_parser!(u64)).requires("crash-states"))
+        .arg(file("log", "FILE", "Write down every request there: what came when, and what was done to it"))
+        .arg(value("log-requests", "N", "Requests that the log has room for; later ones are not written down").value_parser(value_parser!(u64)).default_value("4194304"))
+}
+
+/// Of them those that only the NBD front knows.
+const OF_NBD: [&str; 8] = [
+    "misbehave",
+    "control",
+    "tell",
+    "volatile",
+    "journal",
+    "crash-states",
+    "crash-state",
+    "log",
+];
+
+/// The states of a journal that was given.
+fn states(matches: &ArgMatches) -> Result<Option<CrashStates>> {
+    matches
+        .get_one::<PathBuf>("crash-states")
+        .map(|path| {
+            CrashStates::open(path).with_context(|| format!("--crash-states {}", path.display()))
+        })
+        .transpose()
+}
+
+fn list(states: &CrashStates) -> i32 {
+    let listed = states.listed();
+    say(&format!(
+        "{}\n{} states\n",
+        listed.join("\n"),
+        states.count()
+    ));
+    0
+}
+
+/// The bytes, with a cache before them if that was asked for.
+fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+    let backend = kept(matches, block)?;
+    if !matches.get_flag("volatile") {
+        return Ok(backend);
+    }
+    let bytes = backend.size();
+    let seed = *matches.get_one::<u64>("seed").expect("it has a default");
+    let mut cached = VolatileBackend::new(backend, seed);
+    if let Some(path) = matches.get_one::<PathBuf>("journal") {
+        let journal = CrashJournal::create(path, bytes)
+            .with_context(|| format!("--journal {}", path.display()))?;
+        cached = cached.with_journal(journal);
+    }
+    Ok(Box::new(cached))
+}
+
+fn kept(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
+    if let (Some(states), Some(number)) = (states(matches)?, matches.get_one::<u64>("crash-state"))
+    {
+        let memory = MemoryBackend::new(states.size()).context("--crash-states")?;
+        let told = states
+            .apply(*number, &memory)
+            .map_err(|why| wrong("crash-state", why))?;
+        say(&format!("{told}\n"));
+        return Ok(Box::new(memory));
+    }
+    match memory(matches, block)? {
+        Some(memory) => Ok(Box::new(memory)),
+        None => elsewhere(matches, block),
+    }
 }
 
 /// Bytes of the device as asked for.
@@ -159,6 +247,41 @@ fn addresses(matches: &ArgMatches) -> Result<Vec<NbdAddress>> {
     Ok(addresses)
 }
 
+/// The device with all that is done on the way to it.
+fn device(matches: &ArgMatches, geometry: Geometry) -> Result<Arc<ServedDevice>> {
+    let mut device = ServedDevice::new(backend(matches, geometry.block)?, geometry);
+    if let Some(path) = matches.get_one::<PathBuf>("log") {
+        let requests = *matches
+            .get_one::<u64>("log-requests")
+            .expect("it has a default");
+        let log = DeviceLog::create(path, requests, device.size())
+            .with_context(|| format!("--log {}", path.display()))?;
+        device = device.with_log(log);
+    }
+    if let Some(spec) = matches.get_one::<String>("misbehave") {
+        control::obey(&device, &format!("misbehave {spec}"), histogram)
+            .map_err(|why| wrong("misbehave", why))?;
+    }
+    Ok(Arc::new(device))
+}
+
+/// Tells a running device one line and prints what it answers.
+fn tell(socket: &Path, line: &str) -> Result<i32> {
+    let shown = socket.display();
+    let mut stream = UnixStream::connect(socket).with_context(|| format!("--control {shown}"))?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    match answer.split_once(' ') {
+        Some(("ok", told)) => {
+            say(told);
+            Ok(0)
+        }
+        Some((_, why)) => Err(wrong("tell", why.trim_end())),
+        None => Err(wrong("tell", format!("{shown} does not answer"))),
+    }
+}
+
 /// The address as clients take it.
 fn uri(address: &NbdAddress, export: &str) -> String {
     match address {
@@ -167,26 +290,39 @@ fn uri(address: &NbdAddress, export: &str) -> String {
     }
 }
 
+fn is_given(matches: &ArgMatches, flag: &str) -> bool {
+    matches.value_source(flag) == Some(ValueSource::CommandLine)
+}
+
 /// Runs the target until a signal ends it and returns the exit code.
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(done) = ublk::about_devices(matches) {
         return done;
     }
     if text(matches, "front") == "ublk" {
-        return ublk::run(matches);
+        return match OF_NBD.into_iter().find(|flag| is_given(matches, flag)) {
+            Some(flag) => Err(wrong(flag, "only --front nbd has it")),
+            None => ublk::run(matches),
+        };
+    }
+    let socket = matches.get_one::<PathBuf>("control");
+    if let (Some(line), Some(socket)) = (matches.get_one::<String>("tell"), socket) {
+        return tell(socket, line);
+    }
+    if let (Some(states), None) = (states(matches)?, matches.get_one::<u64>("crash-state")) {
+        return Ok(list(&states));
     }
     let geometry = geometry(matches)?;
     let serving = NbdServing {
         addresses: addresses(matches)?,
         export: text(matches, "export").to_owned(),
     };
-    let backend = match memory(matches, geometry.block)? {
-        Some(memory) => Box::new(memory),
-        None => elsewhere(matches, geometry.block)?,
-    };
-    let device = Arc::new(ServedDevice::new(backend, geometry));
-    let _whatever_it_is = sys::raise_file_limit();
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
+    let _whatever_it_is = sys::raise_file_limit();
+    let device = device(matches, geometry)?;
+    let _control = socket
+        .map(|socket| control::open(socket, Arc::clone(&device), histogram))
+        .transpose()?;
     let size = Bytes(device.size());
     block::nbd::serve(&device, &serving, end, |addresses| {
         let uris: Vec<String> = addresses
@@ -195,5 +331,6 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
             .collect();
         say(&format!("{}device: {size}\n", uris.concat()));
     })?;
+    device.finish();
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! A device whose bytes are a file's, or another device's.
 
-use super::BlockBackend;
 use super::memory::{allocated, punch};
+use super::{BlockBackend, Keep, ZeroRoom};
 use crate::request::{DeviceResult, Errno};
 use std::fs::File;
 use std::io;
@@ -76,6 +76,15 @@ impl FileBackend {
     }
 }
 
+impl FileBackend {
+    fn kept(&self, keep: Keep) -> DeviceResult {
+        match keep {
+            Keep::Cached => Ok(()),
+            Keep::Stable => told(self.file.sync_data()),
+        }
+    }
+}
+
 fn told(result: io::Result<()>) -> DeviceResult {
     result.map_err(|error| Errno::of(&error))
 }
@@ -89,27 +98,28 @@ impl BlockBackend for FileBackend {
         told(self.file.read_exact_at(into, offset))
     }
 
-    fn write(&self, offset: u64, from: &[u8]) -> DeviceResult {
-        told(self.file.write_all_at(from, offset))
+    fn write(&self, offset: u64, from: &[u8], keep: Keep) -> DeviceResult {
+        told(self.file.write_all_at(from, offset))?;
+        self.kept(keep)
     }
 
     fn flush(&self) -> DeviceResult {
         told(self.file.sync_data())
     }
 
-    fn zero(&self, extent: Range<u64>, keep_room: bool) -> DeviceResult {
-        if !keep_room && punch(&self.file, &extent).is_ok() {
-            return Ok(());
+    fn zero(&self, extent: Range<u64>, room: ZeroRoom, keep: Keep) -> DeviceResult {
+        if room == ZeroRoom::Given && punch(&self.file, &extent).is_ok() {
+            return self.kept(keep);
         }
         let mut at = extent.start;
         while at < extent.end {
             let piece = usize::try_from(extent.end - at)
                 .unwrap_or(usize::MAX)
                 .min(ZEROS.len());
-            self.write(at, &ZEROS[..piece])?;
+            self.write(at, &ZEROS[..piece], Keep::Cached)?;
             at += piece as u64;
         }
-        Ok(())
+        self.kept(keep)
     }
 
     fn allocated(&self, offset: u64, end: u64) -> (u64, bool) {

@@ -4,7 +4,7 @@
 //! Sparse by nature: a page that was never written takes no memory. The kernel keeps the pages, so
 //! that queues share no lock of ours.
 
-use super::BlockBackend;
+use super::{BlockBackend, Keep, ZeroRoom};
 use crate::request::{DeviceResult, Errno};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 use std::fs::File;
@@ -113,7 +113,7 @@ impl BlockBackend for MemoryBackend {
     }
 
     #[inline]
-    fn write(&self, offset: u64, from: &[u8]) -> DeviceResult {
+    fn write(&self, offset: u64, from: &[u8], _keep: Keep) -> DeviceResult {
         copied(self.map.write(offset, from))
     }
 
@@ -121,17 +121,17 @@ impl BlockBackend for MemoryBackend {
         Ok(())
     }
 
-    fn zero(&self, extent: Range<u64>, keep_room: bool) -> DeviceResult {
+    fn zero(&self, extent: Range<u64>, room: ZeroRoom, _keep: Keep) -> DeviceResult {
         if extent.is_empty() {
             return Ok(());
         }
-        let keep = |extent: &Range<u64>| {
+        let allocate = |extent: &Range<u64>| {
             let flags = FallocateFlags::KEEP_SIZE;
             fallocate(&self.file, flags, extent.start, extent.end - extent.start)
         };
         punch(&self.file, &extent).map_err(|error| Errno::of(&error))?;
-        if keep_room {
-            keep(&extent).map_err(|error| Errno::of(&error.into()))?;
+        if room == ZeroRoom::Kept {
+            allocate(&extent).map_err(|error| Errno::of(&error.into()))?;
         }
         Ok(())
     }

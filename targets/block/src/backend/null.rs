@@ -1,6 +1,6 @@
 //! A device that keeps nothing: the floor of every front end.
 
-use super::BlockBackend;
+use super::{BlockBackend, Keep, ZeroRoom};
 use crate::request::DeviceResult;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,7 +29,7 @@ impl BlockBackend for NullBackend {
         Ok(())
     }
 
-    fn write(&self, _offset: u64, _from: &[u8]) -> DeviceResult {
+    fn write(&self, _offset: u64, _from: &[u8], _keep: Keep) -> DeviceResult {
         Ok(())
     }
 
@@ -37,7 +37,7 @@ impl BlockBackend for NullBackend {
         Ok(())
     }
 
-    fn zero(&self, _extent: Range<u64>, _keep_room: bool) -> DeviceResult {
+    fn zero(&self, _extent: Range<u64>, _room: ZeroRoom, _keep: Keep) -> DeviceResult {
         Ok(())
     }
 

@@ -191,8 +191,18 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             until = Some(until.map_or(end, |due| due.min(end)));
         }
         let limit = until.map(|until| span(until.saturating_sub(now)));
-        let mut entries = [PollFd::new(self.socket, wanted)];
-        match poll(&mut entries, limit.as_ref()) {
+        let lane = self.conversation.lane();
+        let waker = lane.waker().unwrap_or(self.socket.as_fd());
+        let mut entries = [
+            PollFd::new(self.socket, wanted),
+            PollFd::from_borrowed_fd(waker, PollFlags::IN),
+        ];
+        let watched = if lane.held() > 0 && lane.waker().is_some() {
+            2
+        } else {
+            1
+        };
+        match poll(&mut entries[..watched], limit.as_ref()) {
             Ok(_) | Err(SocketErrno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -340,8 +340,10 @@ impl Conversation {
 
     /// Answers what is held with the end of the device.
     pub(super) fn abandon(&mut self) {
-        for tag in self.lane.abandon() {
-            self.release(tag, Err(Errno::ESHUTDOWN));
+        let mut reaped = Vec::new();
+        self.lane.abandon(&mut reaped);
+        for Reaped { tag, outcome } in reaped {
+            self.release(tag, outcome);
         }
     }
 

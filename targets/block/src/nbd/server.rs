@@ -3,19 +3,18 @@
 use super::connection::Exchange;
 use super::conversation::Conversation;
 use crate::device::ServedDevice;
+use crate::setting::held;
+use crate::socket::{OwnSocket, SocketError, bind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// Where a device is served.
@@ -47,10 +46,8 @@ pub struct NbdServing {
 /// Why a server did not start, or did not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum NbdError {
-    #[error("{0} is in use by another server")]
-    InUse(PathBuf),
-    #[error("{0} is there, and is no socket")]
-    NoSocket(PathBuf),
+    #[error(transparent)]
+    Socket(#[from] SocketError),
     #[error("{0} is not of the loopback; what is served has no owner who could be asked")]
     Network(SocketAddr),
     #[error("{address} cannot be listened on")]
@@ -92,55 +89,6 @@ enum Door {
     Tcp(TcpListener, SocketAddr),
 }
 
-/// A socket of the file system that goes with its owner, unless it is somebody else's by then.
-struct OwnSocket {
-    path: PathBuf,
-    node: (u64, u64),
-}
-
-impl Drop for OwnSocket {
-    fn drop(&mut self) {
-        let facts = std::fs::symlink_metadata(&self.path);
-        if facts.is_ok_and(|facts| (facts.dev(), facts.ino()) == self.node) {
-            let _whoever_removed_it_has_done_no_harm = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Makes a socket, in the place of one whose server is dead.
-fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), NbdError> {
-    let wrong = |source| NbdError::Listen {
-        address: NbdAddress::Unix(path.to_owned()),
-        source,
-    };
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    let directory = File::open(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
-    // Two servers that begin at once do not take each other's for dead.
-    flock(&directory, FlockOperation::LockExclusive).map_err(|error| wrong(error.into()))?;
-    match std::fs::symlink_metadata(path) {
-        Ok(facts) if !facts.file_type().is_socket() => {
-            return Err(NbdError::NoSocket(path.to_owned()));
-        }
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(wrong)?;
-            }
-            Ok(_) | Err(_) => return Err(NbdError::InUse(path.to_owned())),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(wrong(error)),
-    }
-    let listener = UnixListener::bind(path).map_err(wrong)?;
-    let facts = std::fs::symlink_metadata(path).map_err(wrong)?;
-    let socket = OwnSocket {
-        path: path.to_owned(),
-        node: (facts.dev(), facts.ino()),
-    };
-    Ok((listener, socket))
-}
-
 impl Door {
     fn open(address: &NbdAddress) -> Result<Self, NbdError> {
         let wrong = |source| NbdError::Listen {
@@ -167,7 +115,7 @@ impl Door {
 
     fn address(&self) -> NbdAddress {
         match self {
-            Self::Unix(_, socket) => NbdAddress::Unix(socket.path.clone()),
+            Self::Unix(_, socket) => NbdAddress::Unix(socket.path().to_owned()),
             Self::Tcp(_, address) => NbdAddress::Tcp(*address),
         }
     }
@@ -203,7 +151,7 @@ struct Clients {
 
 impl Clients {
     fn open(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Client>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.open)
     }
 }
 

@@ -1,0 +1,199 @@
+//! What the device did, request by request, in a file of entries of one length.
+//!
+//! An entry stands at the place of its request's number, so that queues share no lock and a server
+//! that is killed loses nothing that was answered. docs/block-device.md describes every byte.
+
+use crate::request::BlockRequest;
+use crate::setting::held;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sys::FileMap;
+
+const MAGIC: &[u8; 8] = b"FATHOMBD";
+const VERSION: u32 = 1;
+/// Bytes before the first entry.
+const HEAD: u64 = 64 << 10;
+const ENTRY_BYTES: u32 = 80;
+const ENTRY: usize = ENTRY_BYTES as usize;
+/// Bytes of the description of one change, and how many there are.
+const CHANGE: usize = 256;
+const CHANGES: u64 = 255;
+/// Bytes of its text.
+const TEXT: usize = CHANGE - 24;
+
+/// What was done to a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Treated {
+    /// What was asked.
+    #[default]
+    Plain = 0,
+    /// It was answered with an error on command.
+    Failed = 1,
+    Lost = 2,
+    Torn = 3,
+    Misdirected = 4,
+    Stale = 5,
+    Corrupted = 6,
+    /// It was not answered until told.
+    Hung = 7,
+    /// The device could not do it.
+    Refused = 8,
+    /// The power was lost meanwhile.
+    Crashed = 9,
+}
+
+impl Treated {
+    /// How often each of them was done stands under these names, in the same order.
+    pub const NAMES: [&'static str; 10] = [
+        "plain",
+        "failed",
+        "lost",
+        "torn",
+        "misdirected",
+        "stale",
+        "corrupted",
+        "hung",
+        "refused",
+        "crashed",
+    ];
+}
+
+/// One request of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    pub number: u64,
+    pub request: BlockRequest,
+    /// On the monotonic clock, as all times.
+    pub arrived: u64,
+    pub dispatched: u64,
+    pub committed: u64,
+    /// What was drawn for it.
+    pub delay: u64,
+    pub generation: u32,
+    pub done: Treated,
+    /// How it ended; 0 for well.
+    pub error: u16,
+    /// Torn: bytes that were kept. Misdirected: where they went. Corrupted: the byte of the device.
+    pub detail: u64,
+}
+
+impl LogEntry {
+    fn encoded(&self) -> [u8; ENTRY] {
+        const WHOLE: u8 = 1;
+        let mut out = [0; ENTRY];
+        let numbers = [
+            self.number,
+            self.request.offset,
+            self.request.length,
+            self.arrived,
+            self.dispatched,
+            self.committed,
+            self.delay,
+            self.detail,
+        ];
+        for (place, number) in out.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        out[64..68].copy_from_slice(&self.generation.to_le_bytes());
+        out[68..70].copy_from_slice(&self.error.to_le_bytes());
+        out[70] = self.request.operation as u8;
+        out[71] = self.done as u8;
+        out[72] = WHOLE | u8::from(self.request.fua) << 1 | u8::from(self.request.keep_room) << 2;
+        out
+    }
+}
+
+/// The file.
+pub struct DeviceLog {
+    file: File,
+    map: FileMap,
+    capacity: u64,
+    /// One more than the highest number that was written.
+    end: AtomicU64,
+    changes: Mutex<u64>,
+}
+
+impl DeviceLog {
+    /// Makes a file for so many requests; it takes room as they come. Later ones are not logged.
+    ///
+    /// # Errors
+    /// There is a file already, or none can be made.
+    pub fn create(path: &Path, capacity: u64, device_bytes: u64) -> io::Result<Self> {
+        sys::catch_bus_errors();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        let bytes = capacity
+            .checked_mul(ENTRY as u64)
+            .and_then(|bytes| bytes.checked_add(HEAD))
+            .ok_or_else(|| io::Error::other("the log is too long"))?;
+        file.set_len(bytes)?;
+        let map = FileMap::new(file.try_clone()?, bytes, true)?;
+        let since_1970 = sys::clock::wall_time()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| {
+                u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+            });
+        let mut head = Vec::from(MAGIC);
+        head.extend(VERSION.to_le_bytes());
+        head.extend(ENTRY_BYTES.to_le_bytes());
+        for number in [
+            HEAD,
+            capacity,
+            sys::monotonic_ns(),
+            since_1970,
+            device_bytes,
+        ] {
+            head.extend(number.to_le_bytes());
+        }
+        file.write_all_at(&head, 0)?;
+        Ok(Self {
+            file,
+            map,
+            capacity,
+            end: AtomicU64::new(0),
+            changes: Mutex::new(0),
+        })
+    }
+
+    /// Writes down what was done.
+    #[inline]
+    pub fn write(&self, entry: &LogEntry) {
+        if entry.number < self.capacity {
+            let place = HEAD + entry.number * ENTRY as u64;
+            // A disk that is full loses entries, and not requests.
+            let _bytes = self.map.write(place, &entry.encoded());
+            self.end.fetch_max(entry.number + 1, Relaxed);
+        }
+    }
+
+    /// Writes down that the device does other things to requests from now on.
+    pub fn change(&self, generation: u32, at: u64, number: u64, text: &str) {
+        let mut changes = held(&self.changes);
+        if *changes >= CHANGES {
+            return;
+        }
+        *changes += 1;
+        let mut out = [0; CHANGE];
+        out[..8].copy_from_slice(&at.to_le_bytes());
+        out[8..16].copy_from_slice(&number.to_le_bytes());
+        out[16..20].copy_from_slice(&generation.to_le_bytes());
+        let text = &text.as_bytes()[..text.len().min(TEXT)];
+        let length = u32::try_from(text.len()).expect("it was cut");
+        out[20..24].copy_from_slice(&length.to_le_bytes());
+        out[24..24 + text.len()].copy_from_slice(text);
+        let _bytes = self.map.write(*changes * CHANGE as u64, &out);
+    }
+
+    /// Nothing more comes: the end of the file is behind the last request.
+    pub fn finish(&self) {
+        let bytes = HEAD + self.end.load(Relaxed) * ENTRY as u64;
+        let _a_longer_file_is_as_good = self.file.set_len(bytes);
+    }
+}

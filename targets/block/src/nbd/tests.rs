@@ -1,0 +1,314 @@
+//! Conversations without a socket: what a client says and what it hears.
+
+use super::{Awaits, Conversation, HangUp};
+use crate::testing::{memory, told};
+use crate::{Geometry, MemoryBackend, ServedDevice};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const MAGIC: u64 = 0x4948_4156_454f_5054;
+
+/// One client of a device of 1 MiB called `disk`.
+struct Talk {
+    conversation: Conversation,
+    input: Vec<u8>,
+}
+
+fn option(number: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap();
+    [
+        &MAGIC.to_be_bytes()[..],
+        &number.to_be_bytes(),
+        &length.to_be_bytes(),
+        payload,
+    ]
+    .concat()
+}
+
+fn go(name: &str) -> Vec<u8> {
+    let length = u32::try_from(name.len()).unwrap().to_be_bytes();
+    option(7, &[&length, name.as_bytes(), &[0, 0]].concat())
+}
+
+fn request(command: u16, flags: u16, cookie: u64, offset: u64, length: u32) -> Vec<u8> {
+    [
+        &0x2560_9513_u32.to_be_bytes()[..],
+        &flags.to_be_bytes(),
+        &command.to_be_bytes(),
+        &cookie.to_be_bytes(),
+        &offset.to_be_bytes(),
+        &length.to_be_bytes(),
+    ]
+    .concat()
+}
+
+impl Talk {
+    fn with(device: &Arc<ServedDevice>) -> Self {
+        let mut talk = Self {
+            conversation: Conversation::new(device, "disk"),
+            input: Vec::new(),
+        };
+        assert_eq!(talk.hear(), b"NBDMAGICIHAVEOPT\0\x03");
+        talk
+    }
+
+    /// A client whose requests may come.
+    fn ready(device: &Arc<ServedDevice>, structured: bool) -> Self {
+        let mut talk = Self::with(device);
+        talk.say(&3_u32.to_be_bytes()).unwrap();
+        if structured {
+            talk.say(&option(8, &[])).unwrap();
+        }
+        talk.say(&go("disk")).unwrap();
+        talk.hear();
+        talk
+    }
+
+    /// Says bytes, whose messages are understood as far as they are whole.
+    fn say(&mut self, bytes: &[u8]) -> Result<Option<Awaits>, HangUp> {
+        self.input.extend_from_slice(bytes);
+        while !self.input.is_empty() {
+            match self.conversation.step(&self.input)? {
+                Ok(read) => drop(self.input.drain(..read)),
+                Err(awaits) => return Ok(Some(awaits)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn hear(&mut self) -> Vec<u8> {
+        let heard = self.conversation.answer().to_vec();
+        self.conversation.sent(heard.len());
+        heard
+    }
+
+    fn ask(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.say(bytes).unwrap();
+        self.hear()
+    }
+}
+
+/// A simple reply.
+fn reply(error: u32, cookie: u64, data: &[u8]) -> Vec<u8> {
+    [
+        &0x6744_6698_u32.to_be_bytes()[..],
+        &error.to_be_bytes(),
+        &cookie.to_be_bytes(),
+        data,
+    ]
+    .concat()
+}
+
+/// The kind and the error of an answer to an option.
+fn answered(heard: &[u8]) -> Vec<u32> {
+    let mut kinds = Vec::new();
+    let mut rest = heard;
+    while let Some(head) = rest.first_chunk::<20>() {
+        let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+        kinds.push(number(12));
+        rest = &rest[20 + number(16) as usize..];
+    }
+    kinds
+}
+
+#[test]
+fn requests_are_answered_in_simple_replies() {
+    let mut talk = Talk::ready(&memory(1 << 20), false);
+    let write = [request(1, 1, 7, 4096, 4), b"abcd".to_vec()].concat();
+    assert_eq!(talk.ask(&write), reply(0, 7, &[]));
+    assert_eq!(
+        talk.ask(&request(0, 0, 8, 4094, 8)),
+        reply(0, 8, b"\0\0abcd\0\0")
+    );
+    assert_eq!(talk.ask(&request(3, 0, 9, 0, 0)), reply(0, 9, &[]));
+    assert_eq!(talk.ask(&request(4, 0, 9, 4096, 2)), reply(0, 9, &[]));
+    assert_eq!(talk.ask(&request(6, 2, 9, 4098, 1)), reply(0, 9, &[]));
+    assert_eq!(
+        talk.ask(&request(0, 0, 1, 4096, 4)),
+        reply(0, 1, b"\0\0\0d")
+    );
+    assert_eq!(talk.say(&request(2, 0, 0, 0, 0)), Err(HangUp::Leave));
+}
+
+#[test]
+fn requests_are_answered_in_chunks_where_that_was_settled() {
+    let mut talk = Talk::ready(&memory(1 << 20), true);
+    let heard = talk.ask(&request(0, 4, 8, 512, 4));
+    let expected = [
+        &0x668e_33ef_u32.to_be_bytes()[..],
+        &[0, 1, 0, 1],
+        &8_u64.to_be_bytes(),
+        &12_u32.to_be_bytes(),
+        &512_u64.to_be_bytes(),
+        &[0; 4],
+    ];
+    assert_eq!(heard, expected.concat());
+    let refused = talk.ask(&request(0, 0, 8, 1 << 20, 4));
+    assert_eq!(refused[6..8], [0x80, 1]);
+    assert_eq!(refused[20..24], 22_u32.to_be_bytes());
+    // Nobody has asked for what is told of extents.
+    let refused = talk.ask(&request(7, 0, 8, 0, 4096));
+    assert_eq!(refused[20..24], 22_u32.to_be_bytes());
+}
+
+#[test]
+fn extents_are_told_to_those_who_have_asked_for_it() {
+    let device = memory(1 << 20);
+    let mut talk = Talk::with(&device);
+    talk.say(&3_u32.to_be_bytes()).unwrap();
+    let context = [
+        &4_u32.to_be_bytes()[..],
+        b"disk",
+        &1_u32.to_be_bytes(),
+        &15_u32.to_be_bytes(),
+        b"base:allocation",
+    ]
+    .concat();
+    assert_eq!(answered(&talk.ask(&option(10, &context))), [0x8000_0003]);
+    assert_eq!(answered(&talk.ask(&option(8, &[]))), [1]);
+    assert_eq!(answered(&talk.ask(&option(10, &context))), [4, 1]);
+    talk.ask(&go("disk"));
+    let write = [request(1, 0, 7, 8192, 4096), vec![1; 4096]].concat();
+    talk.ask(&write);
+    let heard = talk.ask(&request(7, 0, 8, 0, 65536));
+    let pieces = [(8192_u32, 3_u32), (4096, 0), (53248, 3)];
+    let pieces = pieces.map(|(length, state)| [length.to_be_bytes(), state.to_be_bytes()].concat());
+    assert_eq!(heard[24..], pieces.concat());
+    let one = talk.ask(&request(7, 8, 8, 0, 65536));
+    assert_eq!(one.len(), 32);
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_and_the_client_may_go_on() {
+    let mut talk = Talk::with(&memory(1 << 20));
+    talk.say(&3_u32.to_be_bytes()).unwrap();
+    for (asked, answers) in [
+        (option(3, &[]), vec![2, 1]),
+        (option(3, &[1]), vec![0x8000_0003]),
+        (option(5, &[]), vec![0x8000_0001]),
+        (option(99, b"anything"), vec![0x8000_0001]),
+        (go("other"), vec![0x8000_0006]),
+        (option(7, &[0, 0, 0, 9, 1]), vec![0x8000_0003]),
+        (option(6, &[0, 0, 0, 0, 0, 1]), vec![0x8000_0003]),
+        (option(6, &[0, 0, 0, 0, 0, 1, 0, 1]), vec![3, 3, 3, 1]),
+        (option(8, &[1]), vec![0x8000_0003]),
+    ] {
+        assert_eq!(answered(&talk.ask(&asked)), answers, "{asked:?}");
+    }
+    assert_eq!(answered(&talk.ask(&go(""))), [3, 3, 1]);
+    assert_eq!(talk.ask(&request(3, 0, 9, 0, 0)), reply(0, 9, &[]));
+}
+
+#[test]
+fn what_is_no_nbd_ends_the_conversation() {
+    let device = memory(1 << 20);
+    let flags = 3_u32.to_be_bytes();
+    let name = |name: &[u8]| [&flags[..], &option(1, name)].concat();
+    for (says, end) in [
+        (u32::MAX.to_be_bytes().to_vec(), HangUp::Broken),
+        ([&flags[..], b"GET / HTTP/1.1\r\n"].concat(), HangUp::Broken),
+        (name(b"other"), HangUp::Broken),
+        ([&flags[..], &option(2, &[])].concat(), HangUp::Leave),
+        ([name(b""), vec![0; 28]].concat(), HangUp::Broken),
+        (
+            [&flags[..], &MAGIC.to_be_bytes(), &[0xff; 8]].concat(),
+            HangUp::Broken,
+        ),
+    ] {
+        assert_eq!(Talk::with(&device).say(&says), Err(end), "{says:?}");
+    }
+    let mut talk = Talk::with(&device);
+    talk.say(&name(b"disk")).unwrap();
+    assert_eq!(talk.hear()[..8], (1_u64 << 20).to_be_bytes());
+}
+
+#[test]
+fn a_write_that_is_too_long_is_refused_and_what_it_brings_is_passed_over() {
+    let mut talk = Talk::ready(&memory(1 << 20), false);
+    let length = (32 << 20) + 1;
+    assert_eq!(talk.ask(&request(1, 0, 7, 0, length)), reply(22, 7, &[]));
+    let piece = vec![0x25; 1 << 20];
+    for _ in 0..32 {
+        assert_eq!(talk.say(&piece), Ok(None));
+    }
+    talk.say(&[0]).unwrap();
+    assert_eq!(talk.ask(&request(3, 0, 9, 0, 0)), reply(0, 9, &[]));
+}
+
+#[test]
+fn whoever_reads_nothing_is_asked_nothing_more() {
+    let mut talk = Talk::ready(&memory(1 << 20), false);
+    let reads: Vec<u8> = (0..64)
+        .flat_map(|cookie| request(0, 0, cookie, 0, 1 << 20))
+        .collect();
+    assert_eq!(talk.say(&reads), Ok(Some(Awaits::Room)));
+    assert!(talk.conversation.answer().len() < 6 << 20);
+    let mut heard = 0;
+    loop {
+        heard += talk.hear().len();
+        if talk.say(&[]).unwrap().is_none() {
+            break;
+        }
+    }
+    heard += talk.hear().len();
+    assert_eq!(heard, 64 * ((1 << 20) + 16));
+}
+
+#[test]
+fn reads_that_are_held_take_no_more_memory_than_they_may() {
+    let device = memory(32 << 20);
+    told(&device, "misbehave hang=100%");
+    let mut talk = Talk::ready(&device, false);
+    let reads: Vec<u8> = (0..8)
+        .flat_map(|cookie| request(0, 0, cookie, 0, 32 << 20))
+        .collect();
+    assert_eq!(talk.say(&reads), Ok(Some(Awaits::Room)));
+    assert_eq!(talk.conversation.lane().held(), 2);
+    let flushes: Vec<u8> = (0..300)
+        .flat_map(|cookie| request(3, 0, cookie, 0, 0))
+        .collect();
+    let mut other = Talk::ready(&device, false);
+    assert_eq!(other.say(&flushes), Ok(Some(Awaits::Room)));
+    assert_eq!(other.conversation.lane().held(), 256);
+}
+
+#[test]
+fn a_device_that_is_read_only_says_so_and_refuses_what_changes_it() {
+    let geometry = Geometry {
+        block: 512,
+        read_only: true,
+    };
+    let backend = MemoryBackend::new(1 << 20).unwrap();
+    let device = Arc::new(ServedDevice::new(Box::new(backend), geometry));
+    let mut talk = Talk::ready(&device, false);
+    let write = [request(1, 0, 7, 0, 512), vec![1; 512]].concat();
+    assert_eq!(talk.ask(&write), reply(1, 7, &[]));
+    assert_eq!(talk.ask(&request(4, 0, 7, 0, 512)), reply(1, 7, &[]));
+    assert_eq!(talk.ask(&request(0, 0, 7, 1, 512)), reply(22, 7, &[]));
+    assert_eq!(talk.ask(&request(0, 0, 7, 0, 511)), reply(22, 7, &[]));
+    assert_eq!(talk.ask(&request(0, 0, 7, 512, 4)).len(), 16);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic_and_no_message_is_read_beyond_its_end(
+        sound in 0_usize..3,
+        messages in proptest::collection::vec((0_u16..9, 0_u16..64, any::<u64>(), 0_u64..(2 << 20), 0_u32..70_000), 0..8),
+        noise in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let device = memory(1 << 20);
+        let mut talk = match sound {
+            0 => Talk::with(&device),
+            _ => Talk::ready(&device, sound == 2),
+        };
+        let mut says: Vec<u8> = messages
+            .into_iter()
+            .flat_map(|(command, flags, cookie, offset, length)| {
+                let payload = if command == 1 { length as usize } else { 0 };
+                [request(command, flags, cookie, offset, length), vec![0; payload]].concat()
+            })
+            .collect();
+        says.extend(noise);
+        let _it_may_hang_up = talk.say(&says);
+    }
+}
