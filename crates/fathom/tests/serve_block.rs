@@ -87,9 +87,9 @@ fn tell(control: &str, line: &str) -> String {
 
 fn record(bytes: &[u8]) -> serde_json::Value {
     let value: serde_json::Value = serde_json::from_slice(bytes).unwrap();
-    match value {
-        serde_json::Value::Array(mut records) => records.remove(0),
-        record => record,
+    match value.get(0) {
+        Some(first) => first.clone(),
+        None => value,
     }
 }
 
