@@ -7,8 +7,14 @@
 
 #[path = "serve_share/client.rs"]
 mod client;
+#[path = "serve_share/full_disk.rs"]
+mod full_disk;
 #[path = "serve_share/loads.rs"]
 mod loads;
+#[path = "serve_share/refusals.rs"]
+mod refusals;
+#[path = "serve_share/seen.rs"]
+mod seen;
 
 use client::{Client, FORM, SECRET, Server, form, read};
 use std::io::Write as _;
@@ -427,7 +433,7 @@ fn every_option_is_stated_and_one_that_cannot_hold_ends_the_start() {
     for (options, told) in [
         (
             &["--layout", "one-database", "--page-size", "32KiB"][..],
-            "page_size",
+            "--page-size 16 KiB",
         ),
         (
             &["--layout", "one-database", "--journal", "off"],

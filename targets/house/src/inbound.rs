@@ -21,6 +21,8 @@ use tokio::time::timeout;
 const MOST_DRAINED: u64 = 32 << 20;
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long nothing may come: whoever sends nothing waits for the answer.
+const SILENCE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -122,7 +124,8 @@ impl Inbound {
         }
         let read = async {
             let mut bytes = 0;
-            while let Some(Ok(frame)) = poll_fn(|context| self.poll(context)).await {
+            let next = || timeout(SILENCE, poll_fn(|context| self.poll(context)));
+            while let Ok(Some(Ok(frame))) = next().await {
                 bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
                 if bytes > MOST_DRAINED {
                     return;

@@ -51,13 +51,19 @@ impl Row {
     }
 }
 
+/// Nobody has said how many bytes an operation is about.
+const NOT_TOLD: u64 = u64::MAX;
+
 /// Where a request leaves which operation it is, and how many bytes it took.
 #[derive(Debug, Clone)]
 pub struct Sighting(Arc<(AtomicUsize, AtomicU64)>);
 
 impl Sighting {
     pub(crate) fn new() -> Self {
-        Self(Arc::new((AtomicUsize::new(usize::MAX), AtomicU64::new(0))))
+        Self(Arc::new((
+            AtomicUsize::new(usize::MAX),
+            AtomicU64::new(NOT_TOLD),
+        )))
     }
 
     /// The operation, by its place among those of the target.
@@ -65,10 +71,23 @@ impl Sighting {
         self.0.0.store(operation, Relaxed);
     }
 
-    /// Bytes that the operation is about and that the request brought: of a form its file alone. Of
-    /// an operation that brings none the bytes of its answer count.
+    /// More bytes of what the operation is about, 0 too: of a form its file alone, of an answer what
+    /// it is about without what is around it. Where nothing is told the bytes of the answer count.
     pub fn took(&self, bytes: u64) {
-        self.0.1.fetch_add(bytes, Relaxed);
+        let add = |before| {
+            Some(if before == NOT_TOLD {
+                bytes
+            } else {
+                before + bytes
+            })
+        };
+        // It always gives a number, so that it always succeeds.
+        let _before = self.0.1.fetch_update(Relaxed, Relaxed, add);
+    }
+
+    /// The bytes that were told, if any were.
+    fn told(&self) -> Option<u64> {
+        Some(self.0.1.load(Relaxed)).filter(|bytes| *bytes != NOT_TOLD)
     }
 
     pub(crate) fn operation(&self) -> usize {
@@ -187,8 +206,7 @@ impl Metrics {
         let failed = answered.status >= 400 || !answered.whole;
         match (failed, answered.operation < last) {
             (false, true) => {
-                let taken = sighting.0.1.load(Relaxed);
-                let moved = if taken > 0 { taken } else { answered.bytes };
+                let moved = sighting.told().unwrap_or(answered.bytes);
                 row.seen.succeeded(moved, answered.took);
             }
             // The target's own pages and the questions of browsers are no operations.

@@ -359,6 +359,7 @@ impl From<ShareError> for Denial {
                 )
             },
             ShareError::Damaged(_)
+            | ShareError::Refused(_)
             | ShareError::InUse(_)
             | ShareError::Setting { .. }
             | ShareError::Io { .. }

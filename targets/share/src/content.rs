@@ -6,17 +6,20 @@
 mod files;
 mod pages;
 mod rows;
+mod spare;
 
 pub(crate) use files::BodyFiles;
 pub(crate) use rows::BodyRows;
+pub(crate) use spare::Spare;
 
 use crate::error::{ShareError, ShareResult};
 use bytes::Bytes;
 use house::FileSpan;
+use rusqlite::Connection;
 use rustix::fs::statvfs;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -51,8 +54,9 @@ impl Obstacle for Unobstructed {
 /// What all parts of a store share: what stands in their way, and what they count.
 pub(crate) struct Footing {
     pub(crate) obstacle: Arc<dyn Obstacle>,
-    /// A directory of the file system that everything lies on.
-    pub(crate) place: PathBuf,
+    /// A directory of each file system that something lies on.
+    places: Vec<PathBuf>,
+    spare: Spare,
     /// Bytes of it that uploads leave free.
     pub(crate) reserve: u64,
     pub(crate) commits: AtomicU64,
@@ -67,7 +71,7 @@ pub(crate) struct Footing {
 const MOST_RESERVED: u64 = 256 << 20;
 
 /// Free bytes of a file system, and all that it has.
-fn space_of(place: &std::path::Path) -> ShareResult<(u64, u64)> {
+fn space_of(place: &Path) -> ShareResult<(u64, u64)> {
     let found = statvfs(place).map_err(|e| ShareError::io("asking for free space", e.into()))?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
     Ok((bytes(found.f_bavail), bytes(found.f_blocks)))
@@ -77,16 +81,22 @@ impl Footing {
     /// Errors: `Io` where the file system cannot be asked.
     pub(crate) fn new(
         obstacle: Arc<dyn Obstacle>,
-        place: PathBuf,
+        places: Vec<PathBuf>,
         reserve: Option<u64>,
+        spare: Spare,
     ) -> ShareResult<Self> {
         let reserve = match reserve {
             Some(reserve) => reserve,
-            None => (space_of(&place)?.1 / 20).min(MOST_RESERVED),
+            None => {
+                let sizes = places.iter().map(|place| Ok(space_of(place)?.1));
+                let sizes = sizes.collect::<ShareResult<Vec<_>>>()?;
+                (sizes.into_iter().min().unwrap_or(0) / 20).min(MOST_RESERVED)
+            }
         };
         Ok(Self {
             obstacle,
-            place,
+            places,
+            spare,
             reserve,
             commits: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
@@ -102,9 +112,34 @@ impl Footing {
             .map_err(|e| ShareError::io("a step of a write", e))
     }
 
-    /// Free bytes of the file system.
+    /// Free bytes of the file system that has least of them.
     pub(crate) fn free(&self) -> ShareResult<u64> {
-        Ok(space_of(&self.place)?.0)
+        let mut least = u64::MAX;
+        for place in &self.places {
+            least = least.min(space_of(place)?.0);
+        }
+        Ok(least)
+    }
+
+    /// Gives up the spare space where a database could not even be opened without it.
+    pub(crate) fn open_up(&self) -> ShareResult<()> {
+        if self.free()? < self.spare.bytes {
+            self.spare.release();
+        }
+        Ok(())
+    }
+
+    /// Sets space aside again once there is any, before uploads get it. Without it, deleting needs
+    /// space like all else.
+    pub(crate) fn set_aside(&self) {
+        if self.free().is_ok_and(|free| free > self.spare.bytes) {
+            let _without = self.spare.keep();
+        }
+    }
+
+    /// Gives up the spare space; whether there was any.
+    pub(crate) fn relieve(&self) -> bool {
+        self.spare.release()
     }
 
     /// Errors: `NoSpace` where so many more bytes would go below the reserve.
@@ -137,6 +172,9 @@ pub(crate) trait Draft: Send {
     fn append(&mut self, chunk: &[u8]) -> ShareResult<()>;
     /// Makes the body as durable as the store is, under its number, so that a row can name it.
     fn finish(&mut self) -> ShareResult<()>;
+    /// Looks whether all that was appended is still there, and is so many bytes, in the transaction
+    /// of the index that is about to name it. Errors: `Damaged`.
+    fn check(&self, index: &Connection, size: u64) -> ShareResult<()>;
     /// A row names it: it stays.
     fn kept(self: Box<Self>);
 }
@@ -157,6 +195,13 @@ pub(crate) trait BodyReader: Send {
     fn place(&mut self, _: u64) -> ShareResult<Option<Vec<FileSpan>>> {
         Ok(None)
     }
+}
+
+/// Why a body is not linked in.
+fn not_whole(number: u64, found: u64, size: u64) -> ShareError {
+    ShareError::Damaged(format!(
+        "body {number:x} of an upload ({found} of {size} bytes)"
+    ))
 }
 
 /// All bodies of a store.

@@ -6,7 +6,7 @@ use crate::names::{disposition, told_media};
 use crate::ranges::{Validators, WantedBytes, moment};
 use crate::site::{ShareSite, Visitor};
 use crate::token;
-use house::Handoff;
+use house::{Handoff, Sighting};
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use std::ops::Range;
 use std::sync::Arc;
@@ -92,6 +92,15 @@ impl Given {
     fn length(&self) -> u64 {
         self.stretches.iter().map(Stretch::length).sum()
     }
+
+    /// Bytes of the upload, without what stands around several ranges.
+    fn content(&self) -> u64 {
+        let ranges = self.stretches.iter().map(|stretch| match stretch {
+            Stretch::Upload(_) => stretch.length(),
+            Stretch::Text(_) => 0,
+        });
+        ranges.sum()
+    }
 }
 
 /// Other bytes have another tag, also where a restored index gives a number again.
@@ -124,6 +133,9 @@ impl ShareSite {
                     .take(200)
                     .collect(),
             });
+        }
+        if let Some(sighting) = visitor.parts.extensions.get::<Sighting>() {
+            sighting.took(if is_head { 0 } else { given.content() });
         }
         let head = described(&upload, &media, &given);
         // The kernel sends where nothing was said of how many rows are read at once.

@@ -16,6 +16,9 @@ pub enum ShareError {
     LinkClosed,
     #[error("{0} is not what was kept: it was changed from outside, or the disk has lost it")]
     Damaged(String),
+    /// What was asked for, and what can be done instead.
+    #[error("{0}")]
+    Refused(String),
     #[error("{0} is in use by another server")]
     InUse(PathBuf),
     #[error("{what} cannot be {asked}: the database says {found}")]

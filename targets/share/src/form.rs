@@ -33,6 +33,10 @@ pub(crate) enum FormFault {
     Nameless,
     #[error("a part is a form itself")]
     Nested,
+    #[error("a part is encoded: send the bytes of the file as they are")]
+    Encoded,
+    #[error("a part says something of itself twice")]
+    Twice,
     #[error("there are more than 64 parts")]
     Parts,
 }
@@ -65,7 +69,8 @@ pub(crate) fn boundary_of(content_type: &str) -> Result<Vec<u8>, FormFault> {
     if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
         return Err(FormFault::NoBoundary);
     }
-    let boundary = parameter(parameters, "boundary").ok_or(FormFault::NoBoundary)?;
+    let boundary = parameter(parameters, "boundary").unwrap_or_default();
+    let boundary = boundary.ok_or(FormFault::NoBoundary)?;
     let is_known = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     let fits = (1..=MOST_BOUNDARY).contains(&boundary.len()) && !boundary.ends_with(' ');
     if fits && boundary.bytes().all(is_known) {
@@ -75,11 +80,25 @@ pub(crate) fn boundary_of(content_type: &str) -> Result<Vec<u8>, FormFault> {
     }
 }
 
-/// The value of a parameter, in quotes or not; the last one where there are several.
+/// The value of a parameter, in quotes or not.
 ///
 /// Browsers write `%22` for a quote and leave backslashes alone; other clients write `\"` and `\\`.
-fn parameter(text: &str, wanted: &str) -> Option<String> {
-    let (mut found, mut rest) = (None, text);
+///
+/// # Errors
+/// It is there twice: nobody knows which one is meant.
+fn parameter(text: &str, wanted: &str) -> Result<Option<String>, FormFault> {
+    let mut found = None;
+    for (name, value) in parameters(text).unwrap_or_default() {
+        if name.eq_ignore_ascii_case(wanted) && found.replace(value).is_some() {
+            return Err(FormFault::Twice);
+        }
+    }
+    Ok(found)
+}
+
+/// All parameters; `None` where the text is none.
+fn parameters(text: &str) -> Option<Vec<(&str, String)>> {
+    let (mut found, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
         let (name, after) = rest.split_once('=')?;
         let name = name.trim_start_matches([';', ' ', '\t']).trim();
@@ -96,12 +115,10 @@ fn parameter(text: &str, wanted: &str) -> Option<String> {
         if !left.is_empty() && !left.starts_with(';') {
             return None;
         }
-        if name.eq_ignore_ascii_case(wanted) {
-            found = Some(value);
-        }
+        found.push((name, value));
         rest = left.trim_start_matches([';', ' ', '\t']);
     }
-    found
+    Some(found)
 }
 
 fn quoted_value(text: &str) -> Option<(String, &str)> {
@@ -135,7 +152,14 @@ fn head_of(bytes: &[u8]) -> Result<PartHead, FormFault> {
                 return Err(FormFault::Head);
             }
         } else if name.eq_ignore_ascii_case("content-type") {
-            head.media = Some(value.to_owned());
+            if head.media.replace(value.to_owned()).is_some() {
+                return Err(FormFault::Head);
+            }
+        } else if name.eq_ignore_ascii_case("content-transfer-encoding") {
+            let plain = ["binary", "8bit", "7bit"];
+            if !plain.iter().any(|plain| value.eq_ignore_ascii_case(plain)) {
+                return Err(FormFault::Encoded);
+            }
         }
     }
     let media = head.media.as_deref().unwrap_or_default();
@@ -152,27 +176,29 @@ fn head_of(bytes: &[u8]) -> Result<PartHead, FormFault> {
     if !kind.trim().eq_ignore_ascii_case("form-data") {
         return Err(FormFault::Nameless);
     }
-    head.name = parameter(parameters, "name").ok_or(FormFault::Nameless)?;
+    head.name = parameter(parameters, "name")?.ok_or(FormFault::Nameless)?;
     let unescaped = |name: String| {
         name.replace("%22", "\"")
             .replace("%0D", "\r")
             .replace("%0A", "\n")
     };
-    head.filename =
-        extended(parameters).or_else(|| parameter(parameters, "filename").map(unescaped));
+    let plain = parameter(parameters, "filename")?.map(unescaped);
+    head.filename = extended(parameters)?.or(plain);
     Ok(head)
 }
 
 /// `filename*=UTF-8''…` (RFC 8187), which some clients send beside the other.
-fn extended(parameters: &str) -> Option<String> {
-    let value = parameter(parameters, "filename*")?;
-    let (charset, rest) = value.split_once('\'')?;
-    let (_language, escaped) = rest.split_once('\'')?;
-    if !charset.eq_ignore_ascii_case("utf-8") {
-        return None;
-    }
-    let text = percent_encoding::percent_decode_str(escaped).decode_utf8();
-    text.ok().map(std::borrow::Cow::into_owned)
+fn extended(parameters: &str) -> Result<Option<String>, FormFault> {
+    let Some(value) = parameter(parameters, "filename*")? else {
+        return Ok(None);
+    };
+    let escaped = value.split_once('\'').and_then(|(charset, rest)| {
+        let (_language, escaped) = rest.split_once('\'')?;
+        charset.eq_ignore_ascii_case("utf-8").then_some(escaped)
+    });
+    let decode = |escaped| percent_encoding::percent_decode_str(escaped).decode_utf8();
+    let text = escaped.and_then(|escaped| decode(escaped).ok());
+    Ok(text.map(std::borrow::Cow::into_owned))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -493,6 +519,19 @@ mod tests {
                 Nested,
             ),
             (format!("--b\r\n{head}\r\n{head}\r\n\r\n"), Head),
+            (
+                format!("--b\r\n{head}\r\nContent-Type: a/b\r\ncontent-type: a/b\r\n\r\n"),
+                Head,
+            ),
+            (format!("--b\r\n{head}; name=g\r\n\r\n"), Twice),
+            (
+                format!("--b\r\n{head}; filename=a; FileName=b\r\n\r\n"),
+                Twice,
+            ),
+            (
+                format!("--b\r\n{head}\r\nContent-Transfer-Encoding: base64\r\n\r\n"),
+                Encoded,
+            ),
             (format!("--b\r\n{}", "x".repeat(20_000)), Head),
             (format!("--b\r\n{head}\r\n\r\n\r\n").repeat(65), Parts),
         ] {
@@ -519,6 +558,7 @@ mod tests {
             "multipart/form-data; boundary=",
             "multipart/form-data; boundary=\"x",
             "multipart/form-data; boundary=\u{e4}",
+            "multipart/form-data; boundary=a; boundary=b",
         ] {
             assert_eq!(boundary(wrong), Err(FormFault::NoBoundary), "{wrong}");
         }

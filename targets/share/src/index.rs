@@ -11,12 +11,13 @@ mod uploads;
 
 pub(crate) use guests::{GuestLink, NewGuestLink};
 pub(crate) use history::{DownloadRow, HistoryPage};
+pub(crate) use schema::check_head;
 pub(crate) use sessions::SessionRow;
 pub(crate) use uploads::{Amended, KeptUpload, UploadsPage};
 
 use crate::content::{Effect, Footing};
 use crate::database::{Pool, Purpose, Tuning, connect};
-use crate::error::ShareResult;
+use crate::error::{ShareError, ShareResult};
 use crate::options::{Switch, Synchronous};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
@@ -37,14 +38,54 @@ impl Writers {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Pair) -> ShareResult<T>) -> ShareResult<T> {
         work(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// The same for what must also be done on a full disk: where there is no space, the log is
+    /// emptied, so that it is written from its beginning again, and then the spare space given up.
+    pub(crate) fn in_need<T>(
+        &self,
+        ground: &Footing,
+        mut work: impl FnMut(&Pair) -> ShareResult<T>,
+    ) -> ShareResult<T> {
+        match self.with(&mut work) {
+            Err(ShareError::NoSpace) => {}
+            other => return other,
+        }
+        // A log that somebody reads stays as it is.
+        let _emptied = self.with(|pair| {
+            let checkpoint = "PRAGMA wal_checkpoint(RESTART)";
+            Ok(pair.staging.query_row(checkpoint, [], |_| Ok(()))?)
+        });
+        match self.with(&mut work) {
+            Err(ShareError::NoSpace) if ground.relieve() => self.with(work),
+            other => other,
+        }
+    }
 }
 
 /// The index of one store.
 pub(crate) struct Index {
-    pub(crate) writers: Arc<Writers>,
+    // Before the others: the last that is closed moves the log into the database, if it may write.
     pub(crate) readers: Arc<Pool>,
+    pub(crate) writers: Arc<Writers>,
     ground: Arc<Footing>,
     synced: bool,
+}
+
+/// What a database keeps from its first table on.
+fn kept_as_made(error: ShareError) -> ShareError {
+    let option = match error {
+        ShareError::Setting {
+            what: "auto_vacuum",
+            ..
+        } => "--layout",
+        ShareError::Setting {
+            what: "page_size", ..
+        } => "--page-size",
+        other => return other,
+    };
+    ShareError::Refused(format!(
+        "the database was made with another {option}, and keeps it: start it so"
+    ))
 }
 
 impl Index {
@@ -56,8 +97,7 @@ impl Index {
         downloads: Switch,
         ground: Arc<Footing>,
     ) -> ShareResult<Self> {
-        schema::check_owner(path)?;
-        let mut linking = connect(path, Purpose::Write, &tuning)?;
+        let mut linking = connect(path, Purpose::Write, &tuning).map_err(kept_as_made)?;
         schema::make(&mut linking, downloads)?;
         let staged = Tuning {
             synchronous: match tuning.synchronous {
@@ -86,12 +126,26 @@ impl Index {
         self.readers.with(work)
     }
 
-    /// Does all of it or nothing.
+    /// Does all of it or nothing, also where the disk is full.
     pub(crate) fn write<T>(
+        &self,
+        mut work: impl FnMut(&Transaction<'_>) -> ShareResult<T>,
+    ) -> ShareResult<T> {
+        let outcome = self.writers.in_need(&self.ground, |pair| {
+            self.commit(&pair.linking, self.synced, &mut work)
+        })?;
+        self.committed(outcome)
+    }
+
+    /// The same for what adds bytes to the disk, and so leaves the spare space to the others.
+    pub(crate) fn link<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> ShareResult<T>,
     ) -> ShareResult<T> {
-        self.commit(|pair| &pair.linking, self.synced, work)
+        let outcome = self
+            .writers
+            .with(|pair| self.commit(&pair.linking, self.synced, work))?;
+        self.committed(outcome)
     }
 
     /// The same for what may be lost in a crash, and costs no sync.
@@ -99,26 +153,30 @@ impl Index {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> ShareResult<T>,
     ) -> ShareResult<T> {
-        self.commit(|pair| &pair.staging, false, work)
+        let outcome = self
+            .writers
+            .with(|pair| self.commit(&pair.staging, false, work))?;
+        self.committed(outcome)
+    }
+
+    /// What is committed is done, whatever comes after it.
+    fn committed<T>(&self, outcome: T) -> ShareResult<T> {
+        self.ground.reach(Effect::Committed)?;
+        Ok(outcome)
     }
 
     fn commit<T>(
         &self,
-        connection: impl FnOnce(&Pair) -> &Connection,
+        connection: &Connection,
         synced: bool,
         work: impl FnOnce(&Transaction<'_>) -> ShareResult<T>,
     ) -> ShareResult<T> {
-        self.writers.with(|pair| {
-            let connection = connection(pair);
-            let transaction =
-                Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            let outcome = work(&transaction)?;
-            self.ground.reach(Effect::Commit)?;
-            transaction.commit()?;
-            self.ground.count(|ground| &ground.commits, 1);
-            self.ground.count(|ground| &ground.syncs, u64::from(synced));
-            self.ground.reach(Effect::Committed)?;
-            Ok(outcome)
-        })
+        let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+        let outcome = work(&transaction)?;
+        self.ground.reach(Effect::Commit)?;
+        transaction.commit()?;
+        self.ground.count(|ground| &ground.commits, 1);
+        self.ground.count(|ground| &ground.syncs, u64::from(synced));
+        Ok(outcome)
     }
 }

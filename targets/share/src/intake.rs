@@ -9,15 +9,13 @@ use crate::names::{MOST_NOTE, check_name, media_of};
 use crate::store::ShareStore;
 use house::{Inbound, Sighting};
 use http::request::Parts;
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// The most bytes of a field that is no file.
-const MOST_FIELD: usize = 64 << 10;
 /// The most bytes of a form besides its file.
 const MOST_AROUND: u64 = 64 << 10;
 
@@ -135,10 +133,30 @@ struct Expected {
     length: Option<u64>,
 }
 
+/// Errors: the body is not the file as it is, so that other bytes would be given back than were
+/// meant.
+fn check_whole(headers: &HeaderMap) -> Result<(), Denial> {
+    if headers.contains_key(header::CONTENT_RANGE) {
+        return Err(Denial::bad(
+            "a part of a file (Content-Range) is not taken: send all of it in one request",
+        ));
+    }
+    let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    if codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(Denial::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "a body with a Content-Encoding is not taken: send it as it is",
+    ))
+}
+
 /// Errors: what the head of a request alone forbids, so that its body need not come.
 fn expected(parts: &Parts, most: Option<u64>) -> Result<Expected, Denial> {
-    let kind = parts.headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let mut kinds = parts.headers.get_all(header::CONTENT_TYPE).iter();
+    let kind = kinds.next().and_then(|kind| kind.to_str().ok());
+    let kind = kind.filter(|_| kinds.next().is_none()).unwrap_or_default();
+    check_whole(&parts.headers)?;
     let boundary = boundary_of(kind).map_err(|error| Denial::bad(error.to_string()))?;
     let length = parts.headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -163,10 +181,10 @@ struct Intake<'a> {
 /// Whose bytes come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
+    /// No part has begun.
+    Before,
     File,
     Note,
-    /// Nobody's; so many came.
-    Other(usize),
 }
 
 impl Intake<'_> {
@@ -190,6 +208,9 @@ impl Intake<'_> {
                 check_name(name).map_err(|error| Denial::bad(error.to_string()))?;
                 let store = Arc::clone(self.store);
                 let draft = crate::blocking(move || store.begin()).await?;
+                if let Some(sighting) = self.sighting {
+                    sighting.took(0);
+                }
                 self.file = Some((Sink::new(draft), head));
                 Field::File
             }
@@ -198,7 +219,12 @@ impl Intake<'_> {
                 self.note = Some(Vec::new());
                 Field::Note
             }
-            _ => Field::Other(0),
+            other => {
+                let other: String = other.chars().take(100).collect();
+                return Err(Denial::bad(format!(
+                    "the form has a field {other:?}: there are file and note"
+                )));
+            }
         };
         Ok(())
     }
@@ -220,14 +246,8 @@ impl Intake<'_> {
                 note.extend_from_slice(bytes);
                 Ok(())
             }
-            (Field::Other(came), _, _) if *came + bytes.len() <= MOST_FIELD => {
-                *came += bytes.len();
-                Ok(())
-            }
             (Field::Note, _, _) => Err(Denial::bad("a note has at most 500 bytes")),
-            (Field::File | Field::Other(_), _, _) => {
-                Err(Denial::bad("a field besides the file is too long"))
-            }
+            (Field::Before | Field::File, _, _) => Ok(()),
         }
     }
 
@@ -265,7 +285,7 @@ pub(crate) async fn receive(
         most,
         file: None,
         note: None,
-        field: Field::Other(0),
+        field: Field::Before,
     };
     if let Some(length) = expected.length {
         let store = Arc::clone(store);

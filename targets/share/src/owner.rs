@@ -18,13 +18,13 @@ const LIFETIMES: std::ops::RangeInclusive<u64> = 1..=3650;
 const USUAL_LIFETIME: u64 = 30;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SecretBody {
     shared_secret_key: String,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct GuestLinkBody {
     #[serde(default)]
     label: String,
@@ -35,7 +35,7 @@ struct GuestLinkBody {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SettingsBody {
     default_expiration_days: u64,
     #[serde(default)]
@@ -64,6 +64,9 @@ impl Lifetime {
     }
 }
 
+/// The largest number that is kept.
+const MOST_NUMBER: u64 = i64::MAX as u64;
+
 /// PicoShare's word for files that live for ever is a hundred years.
 const FOR_EVER: u64 = 100 * 365 * DAY;
 
@@ -74,6 +77,16 @@ impl GuestLinkBody {
         }
         if self.max_file_bytes == Some(0) || self.max_file_uploads == Some(0) {
             return Err(Denial::bad("a limit of 0 permits nothing"));
+        }
+        let limits = [self.max_file_bytes, self.max_file_uploads];
+        if limits
+            .into_iter()
+            .flatten()
+            .any(|limit| limit > MOST_NUMBER)
+        {
+            return Err(Denial::bad(format!(
+                "a limit is at most {MOST_NUMBER}; leave it out for none"
+            )));
         }
         let text = |text: Option<String>| text.filter(|text| !text.is_empty());
         let expires = match text(self.url_expiration_time) {

@@ -59,6 +59,32 @@ impl Visitor {
             .map(|(_, value)| value.into_owned())
     }
 
+    /// The one parameter that a query may have. Errors: it has others, or this one twice.
+    pub(crate) fn asked_alone(&self, name: &str) -> Result<Option<String>, Denial> {
+        let query = self.parts.uri.query().unwrap_or_default();
+        let mut found = None;
+        for (known, value) in form_urlencoded::parse(query.as_bytes()) {
+            if known != name {
+                let known: String = known.chars().take(100).collect();
+                return Err(Denial::bad(format!(
+                    "there is no parameter {known:?} here, but {name}"
+                )));
+            }
+            if found.replace(value.into_owned()).is_some() {
+                return Err(Denial::bad(format!("{name} is given twice")));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Errors: the query has a parameter.
+    pub(crate) fn asked_nothing(&self) -> Result<(), Denial> {
+        match self.parts.uri.query() {
+            None | Some("") => Ok(()),
+            Some(_) => Err(Denial::bad("this address takes no parameters")),
+        }
+    }
+
     /// A body as JSON.
     pub(crate) async fn json<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, Denial> {
         let mut bytes = Vec::new();
@@ -189,6 +215,13 @@ impl ShareSite {
     }
 
     async fn dispatch(&self, route: Route, visitor: Visitor) -> Result<ShareReply, Denial> {
+        let mut expected = visitor.parts.headers.get_all(header::EXPECT).iter();
+        if !expected.all(|what| what.as_bytes().eq_ignore_ascii_case(b"100-continue")) {
+            return Err(Denial::new(
+                StatusCode::EXPECTATION_FAILED,
+                "Expect: there is 100-continue and nothing else",
+            ));
+        }
         let is_owner = visitor.session.is_some();
         match route {
             Route::Unknown => Err(Denial::missing()),

@@ -8,23 +8,24 @@
 mod backup;
 #[cfg(test)]
 mod crash;
+mod hold;
 #[cfg(test)]
 mod model;
 mod pins;
 #[cfg(test)]
 mod testing;
 
+use self::hold::{Hold, beside};
 use self::pins::{Pin, Pinned, guarded, less};
 use crate::content::{
-    Bodies, BodyFiles, BodyReader, BodyRows, Draft, Footing, Obstacle, Settled, Unobstructed,
+    Bodies, BodyFiles, BodyReader, BodyRows, Draft, Footing, Obstacle, Settled, Spare, Unobstructed,
 };
 use crate::database::{Tuning, Vacuum};
 use crate::error::{ShareError, ShareResult};
-use crate::index::{Index, KeptUpload};
+use crate::index::{Index, KeptUpload, check_head};
 use crate::options::{JournalMode, ShareLayout, ShareOptions, Switch};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
@@ -62,8 +63,7 @@ pub struct ShareStore {
     open: Arc<Mutex<BTreeMap<u64, u64>>>,
     /// What else needs to be known of an upload before it has ended: places of guest links.
     places: Mutex<BTreeMap<String, u64>>,
-    /// Held as long as the store is open.
-    _lock: File,
+    _hold: Hold,
 }
 
 /// What an upload is to be once its bytes are there.
@@ -74,28 +74,6 @@ pub(crate) struct NewUpload {
     pub(crate) note: String,
     pub(crate) expires: Option<u64>,
     pub(crate) guest_link: Option<String>,
-}
-
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-/// Takes the lock that keeps a second server away.
-fn lock(path: &Path) -> ShareResult<File> {
-    let wrong = |e| ShareError::io("the lock of the database", e);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(beside(path, ".lock"))
-        .map_err(wrong)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(ShareError::InUse(path.to_owned())),
-        Err(std::fs::TryLockError::Error(e)) => Err(wrong(e)),
-    }
 }
 
 impl ShareStore {
@@ -112,40 +90,25 @@ impl ShareStore {
         options: ShareOptions,
         obstacle: Arc<dyn Obstacle>,
     ) -> ShareResult<(Self, Settled)> {
-        let lock = lock(path)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let place = above.unwrap_or(Path::new(".")).to_owned();
-        let reserve = options.reserve.map(|reserve| reserve.0);
-        let ground = Arc::new(Footing::new(obstacle, place, reserve)?);
-        let (index, body) = tunings(&options);
+        let mut hold = Hold::take(path)?;
+        check_head(&hold.path, &options)?;
+        let ground = Arc::new(footing(&hold, &options, obstacle)?);
+        ground.open_up()?;
+        let (tuning, _) = tunings(&options);
         let index = Index::open(
-            path,
-            index,
+            &hold.path,
+            tuning,
             options.connections,
             options.downloads_index,
             Arc::clone(&ground),
         )?;
-        let (chunk, first) = (options.chunk(), index.next_body()?);
-        let bodies: Box<dyn Bodies> = match options.layout {
-            ShareLayout::FilePerShare => Box::new(BodyFiles::open(
-                beside(path, ".shares"),
-                Arc::clone(&ground),
-                body,
-                chunk,
-                first,
-            )?),
-            ShareLayout::OneDatabase => Box::new(BodyRows::open(
-                Arc::clone(&ground),
-                Arc::clone(&index.writers),
-                Arc::clone(&index.readers),
-                chunk,
-                first,
-            )?),
-        };
+        let bodies = bodies(&hold, &options, &index, &ground)?;
         let mut settled = bodies.settle(&index.bodies()?)?;
         // Of what was deleted nothing is missed.
         let missed = index.of_bodies(&settled.missing)?;
         settled.missing = missed.iter().map(|upload| upload.body.number).collect();
+        ground.set_aside();
+        hold.keep();
         let store = Self {
             index,
             options,
@@ -153,7 +116,7 @@ impl ShareStore {
             ground,
             open: Arc::default(),
             places: Mutex::default(),
-            _lock: lock,
+            _hold: hold,
         };
         Ok((store, settled))
     }
@@ -161,7 +124,6 @@ impl ShareStore {
     /// Errors: `NoSpace` where so many bytes have no room.
     pub(crate) fn room_for(&self, bytes: u64) -> ShareResult<()> {
         match self.ground.room_for(bytes) {
-            // What is kept only for copies makes room first.
             Err(ShareError::NoSpace) => {
                 self.purge(u64::MAX)?;
                 self.ground.room_for(bytes)
@@ -195,7 +157,8 @@ impl ShareStore {
             expires: new.expires,
             guest_link: new.guest_link,
         };
-        let outcome = self.index.add(&upload, now);
+        let check = |index: &_| draft.check(index, size);
+        let outcome = self.index.add(&upload, now, &check);
         self.linked(draft, &upload, outcome)?;
         Ok(upload.id)
     }
@@ -215,7 +178,8 @@ impl ShareStore {
             changed: now,
             ..with
         };
-        let outcome = self.index.replace(&upload, now);
+        let check = |index: &_| draft.check(index, size);
+        let outcome = self.index.replace(&upload, now, &check);
         self.linked(draft, &upload, outcome)
     }
 
@@ -294,9 +258,15 @@ impl ShareStore {
             }
         }
         let kept = u64::try_from(self.options.keep_deleted.as_millis()).unwrap_or(u64::MAX);
-        if let Some(moment) = now.checked_sub(kept) {
+        // What is kept only for copies makes room where there is none.
+        let moment = match self.ground.room_for(0) {
+            Err(ShareError::NoSpace) => Some(u64::MAX),
+            _ => now.checked_sub(kept),
+        };
+        if let Some(moment) = moment {
             self.purge(moment)?;
         }
+        self.ground.set_aside();
         Ok(expired)
     }
 
@@ -353,6 +323,55 @@ impl ShareStore {
         let told = |upload: KeptUpload| format!("{} ({})", upload.id, upload.name);
         Ok(uploads.into_iter().map(told).collect())
     }
+}
+
+/// What a store stands on.
+fn footing(
+    hold: &Hold,
+    options: &ShareOptions,
+    obstacle: Arc<dyn Obstacle>,
+) -> ShareResult<Footing> {
+    let shares = beside(&hold.path, ".shares");
+    if options.layout == ShareLayout::FilePerShare
+        && hold.is_empty()
+        && BodyFiles::has_some(&shares)
+    {
+        return Err(ShareError::Refused(format!(
+            "the database is new, and {} has the uploads of another: put that database back, or move them away",
+            shares.display()
+        )));
+    }
+    let above = hold.path.parent().unwrap_or(Path::new("/")).to_owned();
+    let places = std::iter::once(above).chain(shares.is_dir().then_some(shares));
+    let reserve = options.reserve.map(|reserve| reserve.0);
+    let spare = Spare::new(beside(&hold.path, ".spare"), tunings(options).0.page_size);
+    Footing::new(obstacle, places.collect(), reserve, spare)
+}
+
+fn bodies(
+    hold: &Hold,
+    options: &ShareOptions,
+    index: &Index,
+    ground: &Arc<Footing>,
+) -> ShareResult<Box<dyn Bodies>> {
+    let (ground, chunk, first) = (Arc::clone(ground), options.chunk(), index.next_body()?);
+    Ok(match options.layout {
+        ShareLayout::FilePerShare => Box::new(BodyFiles::open(
+            beside(&hold.path, ".shares"),
+            ground,
+            tunings(options).1,
+            chunk,
+            first,
+        )?),
+        ShareLayout::OneDatabase => Box::new(BodyRows::open(
+            ground,
+            Arc::clone(&index.writers),
+            Arc::clone(&index.readers),
+            chunk,
+            first,
+            Arc::clone(&hold.file),
+        )?),
+    })
 }
 
 /// How the index and the files of bodies are opened. In one database both are the same.

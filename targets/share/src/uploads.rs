@@ -1,6 +1,7 @@
 //! Putting files up, changing and removing them.
 
 use crate::answer::{Denial, ShareReply, json, nothing, plain};
+use crate::error::ShareError;
 use crate::index::Amended;
 use crate::intake::{ReceivedFile, receive};
 use crate::names::{MOST_NOTE, check_name};
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AmendBody {
     filename: Option<String>,
     expiration: Option<String>,
@@ -22,7 +24,7 @@ struct AmendBody {
 impl ShareSite {
     /// When an upload is to end: as its address says, or else as is usual.
     async fn end_asked(&self, visitor: &Visitor) -> Result<Option<u64>, Denial> {
-        match visitor.asked("expiration") {
+        match visitor.asked_alone("expiration")? {
             Some(text) => parse_end(&text, visitor.now).map_err(Denial::bad),
             None => {
                 let store = Arc::clone(&self.store);
@@ -67,7 +69,8 @@ impl ShareSite {
         let (store, name, now) = (Arc::clone(&self.store), link.to_owned(), visitor.now);
         // The place is taken before the bytes come, so that none come for nothing.
         let (link, place) = crate::blocking(move || store.take_place(&name, now)).await?;
-        let expires = link.with.lifetime.map(|lifetime| visitor.now + lifetime);
+        let last = link.with.lifetime.map(|lifetime| visitor.now + lifetime);
+        let expires = guest_end(&visitor, last)?;
         let wants_json = visitor.header(header::ACCEPT).contains("application/json");
         let base = base_of(&visitor);
         let most = link.with.most_bytes;
@@ -86,6 +89,7 @@ impl ShareSite {
         let (store, name, now) = (Arc::clone(&self.store), id.to_owned(), visitor.now);
         let before = crate::blocking(move || store.index.find(&name, now)).await?;
         let before = before.ok_or_else(Denial::missing)?;
+        visitor.asked_nothing()?;
         let received = receive(&self.store, &visitor.parts, visitor.body, None).await?;
         let (store, now) = (Arc::clone(&self.store), (self.now)());
         let told = serde_json::json!({ "id": before.id });
@@ -126,10 +130,30 @@ impl ShareSite {
         let (id, now) = (id.to_owned(), visitor.now);
         self.change(move |store| {
             store.index.remove(&id, now)?;
-            store.sweep(now).map(drop)
+            match store.sweep(now) {
+                // It is gone; its bytes go as soon as there is space to write that down.
+                Ok(_) | Err(ShareError::NoSpace) => Ok(()),
+                Err(other) => Err(other),
+            }
         })
         .await?;
         Ok(nothing(StatusCode::OK))
+    }
+}
+
+/// When an upload by a guest link is to end: as asked, and no later than `last`.
+fn guest_end(visitor: &Visitor, last: Option<u64>) -> Result<Option<u64>, Denial> {
+    let asked = visitor.asked_alone("expiration")?;
+    let Some(asked) = asked.filter(|text| !text.is_empty()) else {
+        return Ok(last);
+    };
+    let asked = parse_end(&asked, visitor.now).map_err(Denial::bad)?;
+    match (asked, last) {
+        (None, Some(_)) => Err(Denial::bad("files of this guest link do not stay for ever")),
+        (Some(asked), Some(last)) if asked > last => Err(Denial::bad(
+            "files of this guest link do not stay as long as expiration says",
+        )),
+        (asked, _) => Ok(asked),
     }
 }
 

@@ -108,7 +108,7 @@ fn secret(matches: &ArgMatches) -> Result<String> {
         }
         None => variable("PS_SHARED_SECRET"),
     };
-    match secret.filter(|secret| !secret.is_empty()) {
+    match secret.filter(|secret| !secret.trim().is_empty()) {
         Some(secret) => Ok(secret),
         None => Err(Usage(
             "no secret: set PS_SHARED_SECRET, or give --secret-file FILE with one in its first line"

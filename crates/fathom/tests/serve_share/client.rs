@@ -68,6 +68,13 @@ impl Server {
         kib * 1024
     }
 
+    /// Ends it as its operator does.
+    pub(crate) fn end(mut self) {
+        let pid = self.child.id().to_string();
+        Command::new("kill").arg(pid).status().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

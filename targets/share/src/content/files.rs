@@ -4,7 +4,7 @@
 //! nobody sees it before it is whole; then it is made durable, gets its name, and is never changed.
 
 use super::pages::TablePages;
-use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled};
+use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, not_whole};
 use crate::database::{Purpose, Tuning, connect};
 use crate::error::{ShareError, ShareResult};
 use crate::options::{JournalMode, Synchronous};
@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,10 +37,12 @@ struct Place {
     root: PathBuf,
     tuning: Tuning,
     chunk: u64,
+    /// Keeps away who has another database with the same directory.
+    _lock: File,
 }
 
 impl BodyFiles {
-    /// `first` is the lowest number that no body ever had.
+    /// `first` is the lowest number that no body of the index ever had.
     pub(crate) fn open(
         root: PathBuf,
         ground: Arc<Footing>,
@@ -47,14 +50,18 @@ impl BodyFiles {
         chunk: u64,
         first: u64,
     ) -> ShareResult<Self> {
+        fs::create_dir_all(root.join("incoming"))
+            .map_err(|e| ShareError::io("making the directory of uploads", e))?;
+        // A file that has the name of a later body is never written over.
+        let found = files_in(&root)?;
+        let last = found.iter().filter_map(|path| number_of(path)).max();
         let place = Place {
+            _lock: lock(&root)?,
             ground,
             root,
             tuning,
             chunk,
         };
-        fs::create_dir_all(place.incoming())
-            .map_err(|e| ShareError::io("making the directory of uploads", e))?;
         sync_directory(&place.root)?;
         if let Some(above) = place
             .root
@@ -65,8 +72,24 @@ impl BodyFiles {
         }
         Ok(Self {
             place: Arc::new(place),
-            next: AtomicU64::new(first),
+            next: AtomicU64::new(first.max(last.map_or(0, |last| last + 1))),
         })
+    }
+
+    /// Whether there are uploads in a directory, or none yet.
+    pub(crate) fn has_some(root: &Path) -> bool {
+        let found = files_in(root).unwrap_or_default();
+        found.iter().any(|path| number_of(path).is_some())
+    }
+}
+
+fn lock(root: &Path) -> ShareResult<File> {
+    let wrong = |e| ShareError::io("locking the directory of uploads", e);
+    let directory = File::open(root).map_err(wrong)?;
+    match directory.try_lock() {
+        Ok(()) => Ok(directory),
+        Err(fs::TryLockError::WouldBlock) => Err(ShareError::InUse(root.to_owned())),
+        Err(fs::TryLockError::Error(e)) => Err(wrong(e)),
     }
 }
 
@@ -103,7 +126,7 @@ impl Place {
     }
 
     fn path(&self, number: u64) -> PathBuf {
-        self.root.join(format!("{number:016x}.share"))
+        self.root.join(name_of(number))
     }
 
     fn connect(&self, number: u64) -> ShareResult<Connection> {
@@ -140,10 +163,27 @@ fn page_size_of(path: &Path) -> ShareResult<u64> {
     })
 }
 
-/// Which body a file is, by its name.
+/// Which body a file is, by its name; any other name is somebody else's.
 fn number_of(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".share")?;
-    u64::from_str_radix(digits, 16).ok()
+    let number = u64::from_str_radix(digits, 16).ok()?;
+    (name_of(number).strip_suffix(".share") == Some(digits)).then_some(number)
+}
+
+fn name_of(number: u64) -> String {
+    format!("{number:016x}.share")
+}
+
+/// What SQLite puts beside a file that it writes.
+const JOURNALS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// Whether a file is of an upload that was under way.
+fn is_of_draft(path: &Path) -> bool {
+    let name = path.as_os_str().to_string_lossy();
+    let plain = JOURNALS
+        .iter()
+        .find_map(|journal| name.strip_suffix(journal));
+    number_of(Path::new(plain.unwrap_or(&name))).is_some()
 }
 
 /// A file that has no name of its own yet.
@@ -153,8 +193,10 @@ struct FileDraft {
     path: PathBuf,
     connection: Option<Connection>,
     chunks: u64,
+    bytes: u64,
     until_space_check: u64,
-    named: bool,
+    /// The file and its length, once it is durable.
+    finished: Option<(u64, u64)>,
 }
 
 impl Draft for FileDraft {
@@ -180,6 +222,7 @@ impl Draft for FileDraft {
             .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?
             .execute((self.chunks, chunk))?;
         self.chunks += 1;
+        self.bytes += length;
         self.place.ground.count(|ground| &ground.bytes_in, length);
         Ok(())
     }
@@ -196,23 +239,34 @@ impl Draft for FileDraft {
         connection
             .close()
             .map_err(|(_, error)| ShareError::from(error))?;
+        let wrong = |e| ShareError::io("syncing an upload", e);
+        let file = File::open(&self.path).map_err(wrong)?;
         if self.place.synced() {
             ground.reach(Effect::SyncBody)?;
-            File::open(&self.path)
-                .and_then(|file| file.sync_all())
-                .map_err(|e| ShareError::io("syncing an upload", e))?;
+            file.sync_all().map_err(wrong)?;
             ground.count(|ground| &ground.syncs, 1);
         }
+        let found = file.metadata().map_err(wrong)?;
+        self.finished = Some((found.ino(), found.len()));
         ground.reach(Effect::NameBody)?;
         let name = self.place.path(self.number);
         fs::rename(&self.path, &name).map_err(|e| ShareError::io("naming an upload", e))?;
-        (self.path, self.named) = (name, true);
+        self.path = name;
         if self.place.synced() {
             ground.reach(Effect::SyncDirectory)?;
             sync_directory(&self.place.root)?;
             ground.count(|ground| &ground.syncs, 1);
         }
         Ok(())
+    }
+
+    fn check(&self, _: &Connection, size: u64) -> ShareResult<()> {
+        let found = fs::metadata(&self.path).map_err(|e| ShareError::io("linking an upload", e))?;
+        let is_same = self.finished == Some((found.ino(), found.len()));
+        if is_same && self.bytes == size && found.len() >= size {
+            return Ok(());
+        }
+        Err(not_whole(self.number, found.len().min(self.bytes), size))
     }
 
     fn kept(mut self: Box<Self>) {
@@ -229,7 +283,7 @@ impl Drop for FileDraft {
         drop(self.connection.take());
         // What cannot be removed here is removed at the next start.
         let _ = unlink(&self.path);
-        for journal in ["-journal", "-wal", "-shm"] {
+        for journal in JOURNALS {
             let mut path = self.path.clone().into_os_string();
             path.push(journal);
             let _ = unlink(Path::new(&path));
@@ -301,7 +355,7 @@ impl Bodies for BodyFiles {
         let ground = &self.place.ground;
         ground.reach(Effect::CreateBody)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.place.incoming().join(format!("{number:016x}.share"));
+        let path = self.place.incoming().join(name_of(number));
         // Also where opening fails, what was made is removed.
         let mut draft = FileDraft {
             place: Arc::clone(&self.place),
@@ -309,8 +363,9 @@ impl Bodies for BodyFiles {
             path,
             connection: None,
             chunks: 0,
+            bytes: 0,
             until_space_check: 0,
-            named: false,
+            finished: None,
         };
         // The file is synced as a whole before it gets its name.
         let tuning = Tuning {
@@ -356,10 +411,10 @@ impl Bodies for BodyFiles {
             ..Settled::default()
         };
         let mut unowned = files_in(&self.place.incoming())?;
+        unowned.retain(|path| is_of_draft(path));
         for path in files_in(&self.place.root)? {
             match number_of(&path) {
                 Some(number) if settled.missing.remove(&number) => {}
-                // A file that is not of ours is somebody else's.
                 None => {}
                 Some(_) => unowned.push(path),
             }

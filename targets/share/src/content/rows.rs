@@ -5,22 +5,27 @@
 //! upload to the index is, and what was written to the same log before it with it.
 
 use super::files::rows;
-use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled};
+use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, not_whole};
 use crate::database::Pool;
-use crate::error::ShareResult;
-use crate::index::Writers;
+use crate::error::{ShareError, ShareResult};
+use crate::index::{Pair, Writers};
 use bytes::Bytes;
 use rusqlite::Connection;
+use rustix::fs::{FallocateFlags, fallocate};
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A row's number is that of its body, and in the lowest bits which chunk of it.
 const CHUNK_BITS: u32 = 24;
 /// Rows that one transaction removes: as many as keep the write lock for a moment.
 const REMOVED_AT_ONCE: u64 = 32;
-/// Pages that one transaction gives back.
-const GIVEN_BACK_AT_ONCE: u64 = 256;
+/// Bytes that one transaction gives back: each may be moved, and then is in the log as well.
+const GIVEN_BACK_AT_ONCE: u64 = 4 << 20;
+/// Bytes that the database gets beyond what it needs for what is in its log.
+const AHEAD: u64 = 4 << 20;
 
 const CHUNKS: &str =
     "CREATE TABLE IF NOT EXISTS chunk (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
@@ -33,9 +38,13 @@ pub(crate) struct BodyRows {
 
 struct Rows {
     ground: Arc<Footing>,
-    writers: Arc<Writers>,
+    // They are closed in this order: see the index.
     readers: Arc<Pool>,
+    writers: Arc<Writers>,
     chunk: u64,
+    file: Arc<File>,
+    /// Whether its file system sets space aside.
+    can_allocate: AtomicBool,
 }
 
 fn first_of(body: u64) -> u64 {
@@ -50,6 +59,7 @@ impl BodyRows {
         readers: Arc<Pool>,
         chunk: u64,
         first: u64,
+        file: Arc<File>,
     ) -> ShareResult<Self> {
         let last: Option<u64> = writers.with(|writers| {
             writers.staging.execute_batch(CHUNKS)?;
@@ -63,6 +73,8 @@ impl BodyRows {
                 writers,
                 readers,
                 chunk,
+                file,
+                can_allocate: AtomicBool::new(true),
             }),
             next: AtomicU64::new(first.max(after)),
         })
@@ -73,7 +85,7 @@ impl Rows {
     fn remove(&self, body: u64) -> ShareResult<()> {
         loop {
             self.ground.reach(Effect::RemoveBody)?;
-            let removed = self.writers.with(|writers| {
+            let removed = self.writers.in_need(&self.ground, |writers| {
                 let mut delete = writers.staging.prepare_cached(
                     "DELETE FROM chunk WHERE number IN (SELECT number FROM chunk
                      WHERE number >= ?1 AND number < ?2 ORDER BY number LIMIT ?3)",
@@ -85,6 +97,38 @@ impl Rows {
                 return Ok(());
             }
         }
+    }
+
+    /// Sets space aside for what a row adds to the database, so that what is in the log can always
+    /// be moved there: a log that cannot be emptied grows with all that is written, deletions too.
+    fn allocate(&self, pair: &Pair, more: u64) -> ShareResult<()> {
+        let number = |pragma| -> ShareResult<u64> {
+            Ok(pair
+                .staging
+                .pragma_query_value(None, pragma, |row| row.get(0))?)
+        };
+        let page = number("page_size")?;
+        // Besides its own pages a row may need some of the tree above it.
+        let needed = number("page_count")? * page + more + 8 * page;
+        let wrong = |e: std::io::Error| ShareError::io("setting space aside", e);
+        let found = self.file.metadata().map_err(wrong)?;
+        // Moving all of the log gives back what was set aside beyond the end.
+        let has = found.blocks() * 512;
+        if needed <= has || !self.can_allocate.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let to = needed + AHEAD;
+        self.ground.room_for(to - has)?;
+        let from = found.len();
+        match fallocate(&*self.file, FallocateFlags::KEEP_SIZE, from, to - from) {
+            Ok(()) => {}
+            // Where that cannot be done, space is as it comes.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                self.can_allocate.store(false, Ordering::Relaxed);
+            }
+            Err(e) => return Err(wrong(e.into())),
+        }
+        Ok(())
     }
 
     /// The body whose number is next after one, if any.
@@ -102,6 +146,7 @@ struct RowDraft {
     shared: Arc<Rows>,
     number: u64,
     chunks: u64,
+    bytes: u64,
     kept: bool,
 }
 
@@ -119,12 +164,14 @@ impl Draft for RowDraft {
         // The log may have to hold all of it until it is moved into the database.
         ground.room_for(2 * chunk.len() as u64)?;
         self.shared.writers.with(|writers| {
+            self.shared.allocate(writers, chunk.len() as u64)?;
             let mut insert = writers
                 .staging
                 .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?;
             Ok(insert.execute((first_of(self.number) + self.chunks, chunk))?)
         })?;
         self.chunks += 1;
+        self.bytes += chunk.len() as u64;
         ground.count(|ground| &ground.commits, 1);
         ground.count(|ground| &ground.bytes_in, chunk.len() as u64);
         Ok(())
@@ -132,6 +179,20 @@ impl Draft for RowDraft {
 
     fn finish(&mut self) -> ShareResult<()> {
         self.shared.ground.reach(Effect::FinishBody)
+    }
+
+    fn check(&self, index: &Connection, size: u64) -> ShareResult<()> {
+        // The length of a row is in its head: no overflow page is read for it.
+        let query = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM chunk
+                     WHERE number >= ?1 AND number < ?2";
+        let range = [first_of(self.number), first_of(self.number + 1)];
+        let (chunks, found): (u64, u64) = index
+            .prepare_cached(query)?
+            .query_row(range, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if (chunks, found) == (self.chunks, self.bytes) && found == size {
+            return Ok(());
+        }
+        Err(not_whole(self.number, found, size))
     }
 
     fn kept(mut self: Box<Self>) {
@@ -177,6 +238,7 @@ impl Bodies for BodyRows {
             shared: Arc::clone(&self.shared),
             number: self.next.fetch_add(1, Ordering::Relaxed),
             chunks: 0,
+            bytes: 0,
             kept: false,
         }))
     }
@@ -210,14 +272,17 @@ impl Bodies for BodyRows {
         };
         let mut after = None;
         loop {
-            let next =
-                |writers: &super::super::index::Pair| Rows::next_body(&writers.staging, after);
+            let next = |writers: &Pair| Rows::next_body(&writers.staging, after);
             let Some(body) = self.shared.writers.with(next)? else {
                 return Ok(settled);
             };
             if !settled.missing.remove(&body) {
-                self.shared.remove(body)?;
-                settled.removed += 1;
+                match self.shared.remove(body) {
+                    Ok(()) => settled.removed += 1,
+                    // They cost no more than space, and the next start finds them again.
+                    Err(ShareError::NoSpace) => {}
+                    Err(other) => return Err(other),
+                }
             }
             after = Some(body);
         }
@@ -228,26 +293,30 @@ impl Bodies for BodyRows {
     }
 
     fn give_back(&self) -> ShareResult<()> {
-        let writers = &self.shared.writers;
-        let free = |pair: &super::super::index::Pair| -> ShareResult<u64> {
+        let shared = &self.shared;
+        let number = |pair: &Pair, pragma: &str| -> ShareResult<u64> {
             Ok(pair
                 .staging
-                .pragma_query_value(None, "freelist_count", |row| row.get(0))?)
+                .pragma_query_value(None, pragma, |row| row.get(0))?)
         };
-        if writers.with(free)? == 0 {
+        let free = |pair: &Pair| number(pair, "freelist_count");
+        if shared.writers.with(free)? == 0 {
             return Ok(());
         }
-        while writers.with(|pair| {
-            let mut vacuum = pair
-                .staging
-                .prepare(&format!("PRAGMA incremental_vacuum({GIVEN_BACK_AT_ONCE})"))?;
+        let page = shared.writers.with(|pair| number(pair, "page_size"))?;
+        let vacuum = format!(
+            "PRAGMA incremental_vacuum({})",
+            (GIVEN_BACK_AT_ONCE / page).max(1)
+        );
+        while shared.writers.in_need(&shared.ground, |pair| {
+            let mut vacuum = pair.staging.prepare(&vacuum)?;
             let mut rows = vacuum.query([])?;
             while rows.next()?.is_some() {}
             drop(rows);
             free(pair)
         })? > 0
         {}
-        writers.with(|pair| {
+        shared.writers.with(|pair| {
             // Whether the log could be emptied is no matter: it is as soon as nobody reads.
             pair.staging
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;

@@ -75,7 +75,7 @@ pub(super) fn take_place(transaction: &Transaction<'_>, id: &str, now: u64) -> S
 
 impl Index {
     pub(crate) fn add_guest_link(&self, id: &str, new: &NewGuestLink, now: u64) -> ShareResult<()> {
-        self.write(|transaction| {
+        self.link(|transaction| {
             let place = "INSERT INTO guest_link (id, label, made, expires, lifetime, most_bytes,
                          most_uploads) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             transaction.prepare_cached(place)?.execute((
@@ -122,10 +122,16 @@ impl Index {
         self.change_guest_link("DELETE FROM guest_link WHERE id = ?1", (id,))
     }
 
-    fn change_guest_link(&self, change: &str, with: impl rusqlite::Params) -> ShareResult<()> {
-        self.write(|transaction| match transaction.execute(change, with)? {
-            0 => Err(ShareError::Missing),
-            _ => Ok(()),
-        })
+    fn change_guest_link(
+        &self,
+        change: &str,
+        with: impl rusqlite::Params + Clone,
+    ) -> ShareResult<()> {
+        self.write(
+            |transaction| match transaction.execute(change, with.clone())? {
+                0 => Err(ShareError::Missing),
+                _ => Ok(()),
+            },
+        )
     }
 }

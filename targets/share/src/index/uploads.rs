@@ -96,6 +96,9 @@ fn remove(transaction: &Transaction<'_>, id: &str, now: u64) -> ShareResult<()> 
     Ok(())
 }
 
+/// Looks at a body from within the transaction that is to name it.
+pub(crate) type Check<'a> = &'a dyn Fn(&Connection) -> ShareResult<()>;
+
 impl Index {
     pub(crate) fn find(&self, id: &str, now: u64) -> ShareResult<Option<KeptUpload>> {
         let found = self.read(|connection| find(connection, id))?;
@@ -103,10 +106,11 @@ impl Index {
         Ok(found.filter(|upload| upload.expires.is_none_or(|end| now < end)))
     }
 
-    /// Adds an upload in the name of whoever has taken its place. Errors: `LinkClosed` where its guest link
-    /// takes no more.
-    pub(crate) fn add(&self, upload: &KeptUpload, now: u64) -> ShareResult<()> {
-        self.write(|transaction| {
+    /// Adds an upload in the name of whoever has taken its place, if `check` finds its body there.
+    /// Errors: `LinkClosed` where its guest link takes no more.
+    pub(crate) fn add(&self, upload: &KeptUpload, now: u64, check: Check<'_>) -> ShareResult<()> {
+        self.link(|transaction| {
+            check(transaction)?;
             if let Some(link) = &upload.guest_link {
                 super::guests::take_place(transaction, link, now)?;
             }
@@ -128,9 +132,10 @@ impl Index {
         })
     }
 
-    /// Gives an upload other bytes, under the same id.
-    pub(crate) fn replace(&self, with: &KeptUpload, now: u64) -> ShareResult<()> {
-        self.write(|transaction| {
+    /// Gives an upload other bytes, under the same id, if `check` finds them there.
+    pub(crate) fn replace(&self, with: &KeptUpload, now: u64, check: Check<'_>) -> ShareResult<()> {
+        self.link(|transaction| {
+            check(transaction)?;
             let before = find(transaction, &with.id)?.ok_or(ShareError::Missing)?;
             let place = "UPDATE upload SET body = ?2, chunk = ?3, size = ?4, name = ?5, media = ?6,
                          changed = ?7 WHERE id = ?1";

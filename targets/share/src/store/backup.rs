@@ -57,6 +57,27 @@ fn an_index_that_was_copied_first_finds_all_files_that_it_names() {
 }
 
 #[test]
+fn a_store_that_was_closed_has_no_log_beside_it() {
+    for layout in [ShareLayout::FilePerShare, ShareLayout::OneDatabase] {
+        let dir = tempfile::tempdir().unwrap();
+        let (store, _) = ShareStore::attach(&dir.path().join("x.db"), kept(layout)).unwrap();
+        put(&store, &bytes(1, 30_000), None, 1000).unwrap();
+        assert!(dir.path().join("x.db-wal").exists());
+        drop(store);
+        let copied = dir.path().join("copy.db");
+        std::fs::copy(dir.path().join("x.db"), &copied).unwrap();
+        for ending in ["-wal", "-shm"] {
+            let path = dir.path().join(format!("x.db{ending}"));
+            assert!(!path.exists(), "{layout} {ending}");
+        }
+        let copy = rusqlite::Connection::open(copied).unwrap();
+        let count = "SELECT count(*) FROM upload";
+        let uploads: u64 = copy.query_row(count, [], |row| row.get(0)).unwrap();
+        assert_eq!(uploads, 1, "{layout}");
+    }
+}
+
+#[test]
 fn one_database_is_its_own_copy() {
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (dir.path().join("x.db"), dir.path().join("y.db"));

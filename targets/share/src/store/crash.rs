@@ -199,3 +199,88 @@ fn an_upload_is_durable_under_its_name_before_a_row_names_it() {
         assert!(store.counts().syncs >= 1 && store.counts().bytes_in == 1);
     }
 }
+
+/// Does something to the files of a store before one of its effects.
+struct Before<F>(Effect, F);
+
+impl<F: Fn() + Send + Sync> Obstacle for Before<F> {
+    fn reach(&self, effect: Effect) -> io::Result<()> {
+        if effect == self.0 {
+            (self.1)();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn an_upload_whose_bytes_are_not_all_there_is_not_answered() {
+    for layout in LAYOUTS {
+        for keeps in [0, 1] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().to_owned();
+            let damage = move || {
+                let shares = std::fs::read_dir(path.join("x.db.shares"));
+                for file in shares.into_iter().flatten().flatten() {
+                    if file.path().is_file() {
+                        let file = std::fs::File::options().write(true).open(file.path());
+                        file.unwrap().set_len(keeps * 4096).unwrap();
+                    }
+                }
+                if layout == ShareLayout::OneDatabase {
+                    let other = rusqlite::Connection::open(path.join("x.db")).unwrap();
+                    let delete = "DELETE FROM chunk WHERE (number & 1) >= ?1";
+                    other.execute(delete, [keeps]).unwrap();
+                }
+            };
+            let effect = match layout {
+                ShareLayout::FilePerShare => Effect::SyncDirectory,
+                ShareLayout::OneDatabase => Effect::FinishBody,
+            };
+            let store = open(dir.path(), layout, Arc::new(Before(effect, damage))).unwrap();
+            let refused = put(&store, &bytes(1, 30_000), None, 10);
+            assert!(
+                matches!(refused, Err(ShareError::Damaged(_))),
+                "{layout} {keeps}: {refused:?}"
+            );
+            assert!(contents(&store).is_empty());
+            assert_nothing_leaks(&store, dir.path());
+        }
+    }
+}
+
+#[test]
+fn files_of_others_among_uploads_stay_and_are_never_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = ShareLayout::FilePerShare;
+    drop(open(dir.path(), layout, Arc::new(Unobstructed)).unwrap());
+    let shares = dir.path().join("x.db.shares");
+    let foreign = [
+        "incoming/mine",
+        "incoming/5.share",
+        "a.share",
+        "000000000000000A.share",
+    ];
+    let ours = [
+        "incoming/0000000000000005.share",
+        "incoming/0000000000000005.share-journal",
+    ];
+    for name in foreign.iter().chain(&ours) {
+        std::fs::write(shares.join(name), "x").unwrap();
+    }
+    let (store, settled) =
+        ShareStore::attach(&dir.path().join("x.db"), super::testing::options(layout)).unwrap();
+    assert_eq!(settled.removed, 2);
+    for _ in 0..3 {
+        put(&store, b"y", None, 1).unwrap();
+    }
+    drop(store);
+    for name in foreign {
+        assert_eq!(std::fs::read(shares.join(name)).unwrap(), b"x", "{name}");
+    }
+    // A database that was lost does not take the uploads with it.
+    std::fs::remove_file(dir.path().join("x.db")).unwrap();
+    let lost = ShareStore::attach(&dir.path().join("x.db"), super::testing::options(layout));
+    let told = lost.err().expect("it is refused").to_string();
+    assert!(told.contains("put that database back"), "{told}");
+    assert!(shares.join("0000000000000001.share").is_file() && !dir.path().join("x.db").exists());
+}

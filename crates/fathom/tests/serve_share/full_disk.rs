@@ -1,0 +1,123 @@
+//! A disk that is full: what is kept is given back and can be deleted.
+
+use super::client::Server;
+use super::{LAYOUTS, noise};
+use std::path::Path;
+use std::process::Command;
+
+/// A small file system in memory, unmounted at the end.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount() -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=60m", "tmpfs"])
+            .arg(dir.path())
+            .status();
+        mounted
+            .is_ok_and(|status| status.success())
+            .then_some(Self(dir))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Leaves not a byte free.
+    fn fill(&self) {
+        use std::io::Write as _;
+        let mut file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path().join("of others"))
+            .unwrap();
+        for block in [1 << 20, 4096, 1] {
+            while file.write_all(&vec![1; block]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _unmounted = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+#[test]
+#[ignore = "needs root: mounts a small file system"]
+fn privileged_a_full_disk_still_serves_and_deletes() {
+    let bytes = noise(1, 3_000_000);
+    for layout in LAYOUTS {
+        let Some(small) = Small::mount() else {
+            println!("SKIPPED: needs mount(8) of tmpfs");
+            return;
+        };
+        let db = small.path().join("share.db");
+        let options = ["--layout", layout, "--keep-deleted", "0s"];
+        let server = Server::start(&db, &options);
+        let owner = server.owner();
+        let mut ids = Vec::new();
+        let refused = loop {
+            let answer = owner.upload("f", &bytes);
+            if answer.status != 200 {
+                break answer.status;
+            }
+            ids.push(answer.id());
+            assert!(ids.len() < 30, "{layout}: there is no end to it");
+        };
+        assert!(
+            refused == 507 && ids.len() > 7,
+            "{layout}: {refused} {}",
+            ids.len()
+        );
+        let free = rustix::fs::statvfs(small.path()).unwrap();
+        assert!(
+            free.f_bavail * free.f_frsize > 2_000_000,
+            "{layout}: the reserve is kept"
+        );
+        let delete = |owner: &super::Client, id: &str| {
+            owner.call("DELETE", &format!("/api/entry/{id}")).status
+        };
+        // Its own uploads, then others, while it runs and after it was killed or ended.
+        assert_eq!(
+            delete(&owner, &ids.pop().unwrap()),
+            200,
+            "{layout}: full of uploads"
+        );
+        assert_eq!(
+            owner.upload("f", &bytes).status,
+            200,
+            "{layout}: space is given back"
+        );
+        small.fill();
+        assert_eq!(
+            delete(&owner, &ids.pop().unwrap()),
+            200,
+            "{layout}: full of others"
+        );
+        small.fill();
+        server.kill();
+        small.fill();
+        let server = Server::start(&db, &options);
+        let got = server.guest().call("GET", &format!("/-{}", ids[0]));
+        assert!(got.status == 200 && got.body == bytes, "{layout}");
+        assert_eq!(
+            delete(&server.owner(), &ids.pop().unwrap()),
+            200,
+            "{layout}: killed"
+        );
+        server.end();
+        small.fill();
+        let server = Server::start(&db, &options);
+        assert_eq!(
+            delete(&server.owner(), &ids.pop().unwrap()),
+            200,
+            "{layout}: ended"
+        );
+        for id in &ids {
+            let got = server.guest().call("GET", &format!("/-{id}"));
+            assert!(got.status == 200 && got.body == bytes, "{layout}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The file of a database, held by one server under whatever name it was opened.
+
+use crate::error::{ShareError, ShareResult};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What stands beside a database, by how its name goes on.
+const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// A name that goes on.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The file of a database, locked. It lasts as long as the lock, and the lock is the file's own:
+/// whoever comes by another name of it finds the same.
+///
+/// A start that fails before [`Hold::keep`] removes what it has made.
+pub(super) struct Hold {
+    pub(super) file: Arc<File>,
+    /// Its own name, whatever links led to it.
+    pub(super) path: PathBuf,
+    is_new: bool,
+    had_shares: bool,
+    kept: bool,
+}
+
+impl Hold {
+    /// Opens the file, and makes it where there is none.
+    ///
+    /// # Errors
+    /// `InUse` where another server has it, `Refused` where it is no file or has several names.
+    /// Nothing is made or changed then.
+    pub(super) fn take(given: &Path) -> ShareResult<Self> {
+        let wrong = |e| ShareError::io("opening the database", e);
+        let is_new = match fs::metadata(given) {
+            Ok(found) if !found.is_file() => {
+                return Err(ShareError::Refused(
+                    "this is no file: give the name of a database, or of none to make one".into(),
+                ));
+            }
+            Ok(_) => false,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => true,
+            Err(e) => return Err(wrong(e)),
+        };
+        let mut options = File::options();
+        options.read(true).write(true).create(is_new);
+        let file = options.open(given).map_err(wrong)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(ShareError::InUse(given.to_owned())),
+            Err(fs::TryLockError::Error(e)) => return Err(wrong(e)),
+        }
+        let path = fs::canonicalize(given).map_err(wrong)?;
+        let hold = Self {
+            file: Arc::new(file),
+            had_shares: beside(&path, ".shares").exists(),
+            path,
+            is_new,
+            kept: false,
+        };
+        hold.check_names()?;
+        Ok(hold)
+    }
+
+    /// SQLite looks for the log of a database under the name by which it was opened: under another
+    /// one, what was acknowledged before a crash is not found.
+    fn check_names(&self) -> ShareResult<()> {
+        let wrong = |e| ShareError::io("opening the database", e);
+        let (held, named) = (
+            self.file.metadata().map_err(wrong)?,
+            fs::metadata(&self.path).map_err(wrong)?,
+        );
+        if (held.dev(), held.ino()) != (named.dev(), named.ino()) {
+            return Err(ShareError::InUse(self.path.clone()));
+        }
+        if held.nlink() > 1 {
+            return Err(ShareError::Refused(format!(
+                "the database has {} names (hard links), and its write-ahead log belongs to one of them: \
+                 remove the others, or serve a copy",
+                held.nlink()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was kept in it so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.len() == 0)
+    }
+
+    /// The start succeeded: what was made stays.
+    pub(super) fn keep(&mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.kept || !self.is_new {
+            return;
+        }
+        // What cannot be removed stays; that the start failed is told anyway.
+        for ending in BESIDE {
+            let _ = fs::remove_file(beside(&self.path, ending));
+        }
+        if !self.had_shares {
+            let shares = beside(&self.path, ".shares");
+            let _ = fs::remove_dir(shares.join("incoming"));
+            let _ = fs::remove_dir(shares);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ShareStore;
+    use super::super::testing::options;
+    use super::*;
+    use crate::options::ShareLayout;
+    use std::collections::BTreeSet;
+
+    fn names_in(dir: &Path) -> BTreeSet<String> {
+        let entries = fs::read_dir(dir).unwrap().flatten();
+        entries
+            .map(|entry| entry.file_name().to_str().unwrap().to_owned())
+            .collect()
+    }
+
+    fn refusal(path: &Path) -> String {
+        let refused = ShareStore::attach(path, options(ShareLayout::OneDatabase));
+        crate::error::described(&refused.err().expect("it is refused"))
+    }
+
+    #[test]
+    fn a_database_has_one_server_whatever_name_it_is_called_by() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |name: &str| dir.path().join(name);
+        let (served, _) =
+            ShareStore::attach(&of("a.db"), options(ShareLayout::OneDatabase)).unwrap();
+        std::os::unix::fs::symlink("a.db", of("soft.db")).unwrap();
+        assert!(refusal(&of("soft.db")).contains("in use"));
+        fs::hard_link(of("a.db"), of("hard.db")).unwrap();
+        assert!(refusal(&of("hard.db")).contains("in use"));
+        drop(served);
+        // Its log would be looked for beside the other name.
+        assert!(refusal(&of("hard.db")).contains("2 names"));
+        fs::remove_file(of("hard.db")).unwrap();
+        ShareStore::attach(&of("soft.db"), options(ShareLayout::OneDatabase)).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_and_a_failed_start_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |name: &str| dir.path().join(name);
+        fs::create_dir(of("dir")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            of("fifo"),
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .unwrap();
+        fs::write(of("text"), "mine").unwrap();
+        fs::write(of("new.db.shares"), "in the way").unwrap();
+        let before = names_in(dir.path());
+        for name in ["dir", "fifo"] {
+            assert!(refusal(&of(name)).contains("no file"), "{name}");
+        }
+        assert!(refusal(Path::new("/dev/null")).contains("no file"));
+        assert!(!refusal(&of("text")).is_empty());
+        let refused = ShareStore::attach(&of("new.db"), options(ShareLayout::FilePerShare));
+        assert!(refused.is_err());
+        assert_eq!(names_in(dir.path()), before);
+        assert_eq!(fs::read(of("text")).unwrap(), b"mine");
+    }
+}
