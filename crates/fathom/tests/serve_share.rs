@@ -5,16 +5,22 @@
     reason = "a test ends at the first thing that does not work, and says what it skipped"
 )]
 
+#[path = "serve_share/browser.rs"]
+mod browser;
 #[path = "serve_share/client.rs"]
 mod client;
 #[path = "serve_share/full_disk.rs"]
 mod full_disk;
 #[path = "serve_share/loads.rs"]
 mod loads;
+#[path = "serve_share/pages.rs"]
+mod pages;
 #[path = "serve_share/refusals.rs"]
 mod refusals;
 #[path = "serve_share/seen.rs"]
 mod seen;
+#[path = "serve_share/slow.rs"]
+mod slow;
 
 use client::{Client, FORM, SECRET, Server, form, read};
 use std::io::Write as _;

@@ -62,6 +62,8 @@ pub struct Http<S> {
     injector: Option<Arc<Injector>>,
     /// How long a client that is waited for has.
     idle: Duration,
+    /// The most bytes that a connection holds of what comes, and of what goes out.
+    buffer: Option<usize>,
     numbers: AtomicU64,
 }
 
@@ -73,7 +75,17 @@ impl<S: Site> Http<S> {
             metrics,
             injector: injector.map(Arc::new),
             idle,
+            buffer: None,
             numbers: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with so many bytes for a connection, instead of as many as are quickest.
+    #[must_use]
+    pub fn holding(self, bytes: usize) -> Self {
+        Self {
+            buffer: Some(bytes),
+            ..self
         }
     }
 
@@ -159,7 +171,7 @@ impl<S: Site> Http<S> {
     ) where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let idle = self.idle;
+        let (idle, buffer) = (self.idle, self.buffer);
         let spoken = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoken);
         // What is to be slowed or damaged goes through our hands, and so does what the protocol
@@ -182,6 +194,9 @@ impl<S: Site> Http<S> {
             .timer(TokioTimer::new())
             .header_read_timeout(idle)
             .half_close(false);
+        if let Some(bytes) = buffer {
+            builder.http1().max_buf_size(bytes);
+        }
         builder
             .http2()
             .timer(TokioTimer::new())

@@ -54,6 +54,8 @@ pub struct Listening {
     pub tls: Option<TlsFiles>,
     /// Threads that serve; `None` takes one for each CPU.
     pub threads: Option<usize>,
+    /// The most threads that wait for the disk.
+    pub waiting_threads: usize,
     /// What the threads are called.
     pub name: &'static str,
     /// How long a handshake may take.
@@ -139,6 +141,7 @@ pub fn serve<H: Host>(
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.max(1))
+        .max_blocking_threads(listening.waiting_threads)
         .thread_name(listening.name)
         .enable_all()
         .build()

@@ -66,6 +66,7 @@ pub fn serve(
     let account = Account::new(&mut options, &store);
     let front = front(&mut options, &account, Wakes::of_kernel());
     let listening = Listening {
+        waiting_threads: 512,
         address: Address::Tcp(options.listen),
         tls: options.tls.take(),
         threads: options.threads,

@@ -393,6 +393,10 @@ mod tests {
             };
             Ok((first..end).map(chunk).collect())
         }
+
+        fn part(&mut self, _: u64, _: Range<u64>) -> ShareResult<Bytes> {
+            Ok(Bytes::new())
+        }
     }
 
     async fn sent(stretches: Vec<Stretch>, size: u64, batch: u64) -> Result<Vec<u8>, String> {

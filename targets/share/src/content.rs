@@ -19,6 +19,7 @@ use rusqlite::Connection;
 use rustix::fs::statvfs;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -170,6 +171,10 @@ pub(crate) trait Draft: Send {
     /// Adds a chunk: of the length of [`BodyPlace::chunk`], or the last. Errors: `NoSpace`, also where no
     /// more than the reserve is left.
     fn append(&mut self, chunk: &[u8]) -> ShareResult<()>;
+    /// Gives up the memory that writing takes; what is appended later takes it again.
+    fn rest(&mut self) -> ShareResult<()> {
+        Ok(())
+    }
     /// Makes the body as durable as the store is, under its number, so that a row can name it.
     fn finish(&mut self) -> ShareResult<()>;
     /// Looks whether all that was appended is still there, and is so many bytes, in the transaction
@@ -191,6 +196,8 @@ pub(crate) enum ReadChunk {
 pub(crate) trait BodyReader: Send {
     /// So many chunks from one on, or as many as there are.
     fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>>;
+    /// Some bytes of one chunk, or as many as it has.
+    fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes>;
     /// Where a chunk lies in a file; `None` where that is not known or there is none.
     fn place(&mut self, _: u64) -> ShareResult<Option<Vec<FileSpan>>> {
         Ok(None)

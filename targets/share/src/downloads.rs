@@ -3,6 +3,7 @@
 use crate::answer::{Denial, FromStore, ShareBody, ShareReply, Stretch, Way, nothing, with};
 use crate::index::{DownloadRow, KeptUpload};
 use crate::names::{disposition, told_media};
+use crate::pieces::{Ahead, PIECE, Pieces};
 use crate::ranges::{Validators, WantedBytes, moment};
 use crate::site::{ShareSite, Visitor};
 use crate::token;
@@ -146,7 +147,19 @@ impl ShareSite {
         };
         let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {
             Some(reader) => {
-                let stream = FromStore::new(reader, given.stretches, upload.body.chunk, way);
+                let (stretches, chunk) = (given.stretches, upload.body.chunk);
+                let ahead = Arc::clone(&self.store.ahead).try_acquire_owned();
+                let stream = match (way, ahead) {
+                    (Way::Read(_), Err(_full)) => {
+                        let reader = Box::new(Pieces::new(reader, chunk));
+                        FromStore::new(reader, stretches, PIECE, Way::Read(1))
+                    }
+                    (Way::Read(batch), Ok(ahead)) => {
+                        let reader = Box::new(Ahead::new(reader, ahead));
+                        FromStore::new(reader, stretches, chunk, Way::Read(batch))
+                    }
+                    (kernel, _) => FromStore::new(reader, stretches, chunk, kernel),
+                };
                 ShareBody::Streamed(Box::new(stream))
             }
             None => ShareBody::empty(),

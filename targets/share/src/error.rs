@@ -53,6 +53,12 @@ impl ShareError {
 impl From<rusqlite::Error> for ShareError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
+        // The memory that a log is shared through is a file as well (SQLITE_IOERR_SHMSIZE).
+        const NO_SHARED_MEMORY: i32 = 4874;
+        let extended = error.sqlite_error().map(|error| error.extended_code);
+        if extended == Some(NO_SHARED_MEMORY) {
+            return Self::NoSpace;
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::NoSpace,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,

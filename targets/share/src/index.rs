@@ -73,15 +73,13 @@ pub(crate) struct Index {
 
 /// What a database keeps from its first table on.
 fn kept_as_made(error: ShareError) -> ShareError {
-    let option = match error {
-        ShareError::Setting {
-            what: "auto_vacuum",
-            ..
-        } => "--layout",
-        ShareError::Setting {
-            what: "page_size", ..
-        } => "--page-size",
-        other => return other,
+    let ShareError::Setting { what, .. } = error else {
+        return error;
+    };
+    let option = match what {
+        "auto_vacuum" => "--layout",
+        "page_size" => "--page-size",
+        _ => return error,
     };
     ShareError::Refused(format!(
         "the database was made with another {option}, and keeps it: start it so"

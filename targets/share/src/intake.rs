@@ -3,18 +3,18 @@
 
 use crate::answer::Denial;
 use crate::content::Draft;
-use crate::error::ShareResult;
 use crate::form::{FormPiece, FormReader, PartHead, boundary_of};
 use crate::names::{MOST_NOTE, check_name, media_of};
+use crate::sink::{Desk, Sink};
 use crate::store::ShareStore;
-use house::{Inbound, Sighting};
+use bytes::Bytes;
+use house::{Inbound, Sighting, StdError};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header};
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use tokio::task::JoinHandle;
 
 /// The most bytes of a form besides its file.
 const MOST_AROUND: u64 = 64 << 10;
@@ -22,101 +22,12 @@ const MOST_AROUND: u64 = 64 << 10;
 /// A form that has come whole. Its file is written, and not yet an upload.
 pub(crate) struct ReceivedFile {
     pub(crate) draft: Box<dyn Draft>,
+    /// Where it was written, and is linked in.
+    pub(crate) desk: Option<Desk>,
     pub(crate) size: u64,
     pub(crate) name: String,
     pub(crate) media: String,
     pub(crate) note: String,
-}
-
-type Written = (Box<dyn Draft>, Vec<u8>, ShareResult<()>);
-
-/// A draft that is written while its next chunk comes.
-struct Sink {
-    draft: Option<Box<dyn Draft>>,
-    writing: Option<JoinHandle<Written>>,
-    buffer: Vec<u8>,
-    spare: Vec<u8>,
-    chunk: usize,
-    size: u64,
-}
-
-impl Sink {
-    fn new(draft: Box<dyn Draft>) -> Self {
-        Self {
-            chunk: usize::try_from(draft.place().chunk).unwrap_or(usize::MAX),
-            draft: Some(draft),
-            writing: None,
-            buffer: Vec::new(),
-            spare: Vec::new(),
-            size: 0,
-        }
-    }
-
-    /// Waits for what is being written.
-    async fn settle(&mut self) -> Result<(), Denial> {
-        if let Some(writing) = self.writing.take() {
-            let (draft, spare, outcome) = writing.await.map_err(broken)?;
-            (self.draft, self.spare) = (Some(draft), spare);
-            self.spare.clear();
-            outcome?;
-        }
-        Ok(())
-    }
-
-    async fn push(&mut self, mut bytes: &[u8]) -> Result<(), Denial> {
-        self.size += bytes.len() as u64;
-        while !bytes.is_empty() {
-            let taken = bytes.len().min(self.chunk - self.buffer.len());
-            self.buffer.extend_from_slice(&bytes[..taken]);
-            bytes = &bytes[taken..];
-            if self.buffer.len() == self.chunk {
-                self.write().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins to write what has come, once what came before it is written.
-    async fn write(&mut self) -> Result<(), Denial> {
-        self.settle().await?;
-        let mut draft = self.draft.take().expect("what was written came back");
-        let chunk = std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare));
-        self.writing = Some(tokio::task::spawn_blocking(move || {
-            let outcome = draft.append(&chunk);
-            (draft, chunk, outcome)
-        }));
-        Ok(())
-    }
-
-    async fn finish(mut self) -> Result<(Box<dyn Draft>, u64), Denial> {
-        // An upload of no bytes is one empty chunk.
-        if !self.buffer.is_empty() || self.size == 0 {
-            self.write().await?;
-        }
-        self.settle().await?;
-        Ok((
-            self.draft.take().expect("what was written came back"),
-            self.size,
-        ))
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        // Removing a large file takes its time, which is not this thread's.
-        if let Some(draft) = self.draft.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn_blocking(move || drop(draft));
-        }
-    }
-}
-
-fn broken(error: tokio::task::JoinError) -> Denial {
-    Denial {
-        cause: Some(error.to_string()),
-        ..Denial::new(StatusCode::INTERNAL_SERVER_ERROR, "this server failed")
-    }
 }
 
 fn too_large(most: u64) -> Denial {
@@ -191,7 +102,7 @@ impl Intake<'_> {
     async fn piece(&mut self, piece: FormPiece) -> Result<(), Denial> {
         match piece {
             FormPiece::Begins(head) => self.begin(head).await,
-            FormPiece::Bytes(bytes) => self.take(&bytes).await,
+            FormPiece::Bytes(bytes) => self.take(bytes).await,
             FormPiece::Ends | FormPiece::Complete => Ok(()),
         }
     }
@@ -211,7 +122,8 @@ impl Intake<'_> {
                 if let Some(sighting) = self.sighting {
                     sighting.took(0);
                 }
-                self.file = Some((Sink::new(draft), head));
+                let desks = Arc::clone(&self.store.desks);
+                self.file = Some((Sink::new(draft, desks), head));
                 Field::File
             }
             "note" if self.note.is_some() => return Err(Denial::bad("the form has two notes")),
@@ -229,7 +141,7 @@ impl Intake<'_> {
         Ok(())
     }
 
-    async fn take(&mut self, bytes: &[u8]) -> Result<(), Denial> {
+    async fn take(&mut self, bytes: Bytes) -> Result<(), Denial> {
         match (&mut self.field, &mut self.file, &mut self.note) {
             (Field::File, Some((sink, _)), _) => {
                 if let Some(most) = self.most
@@ -243,11 +155,30 @@ impl Intake<'_> {
                 sink.push(bytes).await
             }
             (Field::Note, _, Some(note)) if note.len() + bytes.len() <= MOST_NOTE => {
-                note.extend_from_slice(bytes);
+                note.extend_from_slice(&bytes);
                 Ok(())
             }
             (Field::Note, _, _) => Err(Denial::bad("a note has at most 500 bytes")),
             (Field::Before | Field::File, _, _) => Ok(()),
+        }
+    }
+
+    /// What comes next. As long as nothing does, others may write to the store.
+    async fn next(
+        &mut self,
+        body: &mut Inbound,
+    ) -> Result<Option<Result<Frame<Bytes>, StdError>>, Denial> {
+        loop {
+            let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+            let Some((sink, _)) = &mut self.file else {
+                return Ok(frame.await);
+            };
+            tokio::select! {
+                biased;
+                frame = frame => return Ok(frame),
+                () = sink.is_wanted() => {}
+            }
+            sink.leave().await?;
         }
     }
 
@@ -257,10 +188,12 @@ impl Intake<'_> {
             .ok_or_else(|| Denial::bad("the form has no part named file"))?;
         let note = String::from_utf8(self.note.unwrap_or_default())
             .map_err(|_not_text| Denial::bad("the note is no text"))?;
-        let (draft, size) = sink.finish().await?;
+        let size = sink.size;
+        let (draft, desk) = sink.finish().await?;
         let name = head.filename.unwrap_or_default();
         Ok(ReceivedFile {
             draft,
+            desk,
             size,
             media: media_of(head.media.as_deref(), &name),
             name,
@@ -292,7 +225,7 @@ pub(crate) async fn receive(
         crate::blocking(move || store.room_for(length)).await?;
     }
     let mut pieces = Vec::new();
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    while let Some(frame) = intake.next(&mut body).await? {
         let frame = frame.map_err(|error| incomplete(&body, error.as_ref()))?;
         let Ok(bytes) = frame.into_data() else {
             continue;

@@ -24,6 +24,8 @@ pub(crate) enum Route {
     Screen(Screen),
     /// Under `/fathom/`.
     Own,
+    /// What browsers ask for by themselves; there is none.
+    Icon,
     /// The path is known, but not with this method; with which it is.
     Method(&'static str),
     Unknown,
@@ -79,6 +81,7 @@ impl Route {
             .collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         match parts[..] {
+            ["favicon.ico"] => reads(method, Self::Icon),
             ["api", ref rest @ ..] => Self::api(method, rest),
             [first] | [first, _] if first.starts_with(['-', '!']) && first.len() > 1 => {
                 reads(method, Self::Download(first[1..].to_owned()))
@@ -143,7 +146,7 @@ impl Route {
             | Self::EnableGuestLink(_)
             | Self::DisableGuestLink(_)
             | Self::Settings => "Change",
-            Self::Own | Self::Method(_) | Self::Unknown => return None,
+            Self::Own | Self::Icon | Self::Method(_) | Self::Unknown => return None,
         };
         OPERATIONS.iter().position(|(known, _)| *known == name)
     }

@@ -26,6 +26,12 @@ const SWEEP: Duration = Duration::from_secs(15);
 /// How often downloads are written into the history.
 const HISTORY: Duration = Duration::from_secs(1);
 
+/// Bytes that a connection holds: more are no quicker, and there may be many that are slow.
+const BUFFER: usize = 64 << 10;
+
+/// Threads that wait for the disk. SQLite writes one at a time; more would only hold memory.
+const WAITING_THREADS: usize = 32;
+
 /// How a share is served.
 pub struct Serving {
     /// Port 0 takes one that is free.
@@ -69,6 +75,7 @@ pub fn serve(
         address: Address::Tcp(serving.listen),
         tls: serving.tls.take(),
         threads: serving.threads,
+        waiting_threads: WAITING_THREADS,
         name: "share-serve",
         idle: serving.idle,
     };
@@ -108,7 +115,7 @@ fn site(
         log: Arc::clone(&serving.log),
         proxied: serving.proxied,
     };
-    Ok(Http::new(site, metrics, injector, serving.idle))
+    Ok(Http::new(site, metrics, injector, serving.idle).holding(BUFFER))
 }
 
 /// Removes what has expired, and writes the history.

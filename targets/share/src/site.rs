@@ -231,6 +231,7 @@ impl ShareSite {
                 allowed,
             )),
             Route::Own => self.own_page(visitor).await,
+            Route::Icon => Ok(nothing(StatusCode::NO_CONTENT)),
             Route::LogIn => self.log_in(visitor).await,
             Route::LogOut => self.log_out(visitor).await,
             Route::Download(id) => self.download(&id, visitor).await,
@@ -294,6 +295,7 @@ impl ShareSite {
             | Route::Download(_)
             | Route::Screen(_)
             | Route::Own
+            | Route::Icon
             | Route::Method(_)
             | Route::Unknown => Err(Denial::missing()),
         }

@@ -11,29 +11,24 @@ mod crash;
 mod hold;
 #[cfg(test)]
 mod model;
+mod opening;
 mod pins;
 #[cfg(test)]
 mod testing;
 
 use self::hold::{Hold, beside};
+use self::opening::{bodies, footing, tunings};
 use self::pins::{Pin, Pinned, guarded, less};
-use crate::content::{
-    Bodies, BodyFiles, BodyReader, BodyRows, Draft, Footing, Obstacle, Settled, Spare, Unobstructed,
-};
-use crate::database::{Tuning, Vacuum};
+use crate::content::{Bodies, BodyReader, Draft, Footing, Obstacle, Settled, Unobstructed};
 use crate::error::{ShareError, ShareResult};
 use crate::index::{Index, KeptUpload, check_head};
-use crate::options::{JournalMode, ShareLayout, ShareOptions, Switch};
+use crate::options::{ShareLayout, ShareOptions, Switch};
+use crate::sink::Desks;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-
-/// The page cache of a connection that writes bodies: what does not fit is written at once.
-const BODY_CACHE: u64 = 512 << 10;
-const INDEX_CACHE: u64 = 1 << 20;
-/// Pages of an index that stands by itself.
-const INDEX_PAGE: u64 = 4096;
+use tokio::sync::Semaphore;
 
 /// What a store has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +52,9 @@ pub(crate) struct StoreTotals {
 pub struct ShareStore {
     pub(crate) index: Index,
     pub(crate) options: ShareOptions,
+    pub(crate) desks: Arc<Desks>,
+    /// Downloads that may hold whole rows.
+    pub(crate) ahead: Arc<Semaphore>,
     bodies: Box<dyn Bodies>,
     ground: Arc<Footing>,
     /// Bodies that are being read, and by how many.
@@ -109,8 +107,14 @@ impl ShareStore {
         settled.missing = missed.iter().map(|upload| upload.body.number).collect();
         ground.set_aside();
         hold.keep();
+        let aside = match options.layout {
+            ShareLayout::FilePerShare => beside(&hold.path, ".shares/incoming"),
+            ShareLayout::OneDatabase => hold.directory(),
+        };
         let store = Self {
             index,
+            desks: Arc::new(Desks::new(options.chunk(), aside)),
+            ahead: Arc::new(Semaphore::new(opening::reading_ahead(&options))),
             options,
             bodies,
             ground,
@@ -272,7 +276,6 @@ impl ShareStore {
 
     /// Removes bodies that lost their upload until a moment, but those that are being read.
     fn purge(&self, moment: u64) -> ShareResult<()> {
-        let mut removed = false;
         loop {
             let mut bodies = self.index.deleted_until(moment.min(i64::MAX as u64))?;
             bodies.retain(|body| !guarded(&self.open).contains_key(body));
@@ -283,12 +286,9 @@ impl ShareStore {
                 self.bodies.remove(*body)?;
             }
             self.index.forget(&bodies)?;
-            removed = true;
         }
-        if removed {
-            self.bodies.give_back()?;
-        }
-        Ok(())
+        // Also what could not be given back before.
+        self.bodies.give_back()
     }
 
     pub(crate) fn counts(&self) -> StoreCounts {
@@ -322,86 +322,6 @@ impl ShareStore {
         let uploads = self.index.of_bodies(&settled.missing)?;
         let told = |upload: KeptUpload| format!("{} ({})", upload.id, upload.name);
         Ok(uploads.into_iter().map(told).collect())
-    }
-}
-
-/// What a store stands on.
-fn footing(
-    hold: &Hold,
-    options: &ShareOptions,
-    obstacle: Arc<dyn Obstacle>,
-) -> ShareResult<Footing> {
-    let shares = beside(&hold.path, ".shares");
-    if options.layout == ShareLayout::FilePerShare
-        && hold.is_empty()
-        && BodyFiles::has_some(&shares)
-    {
-        return Err(ShareError::Refused(format!(
-            "the database is new, and {} has the uploads of another: put that database back, or move them away",
-            shares.display()
-        )));
-    }
-    let above = hold.path.parent().unwrap_or(Path::new("/")).to_owned();
-    let places = std::iter::once(above).chain(shares.is_dir().then_some(shares));
-    let reserve = options.reserve.map(|reserve| reserve.0);
-    let spare = Spare::new(beside(&hold.path, ".spare"), tunings(options).0.page_size);
-    Footing::new(obstacle, places.collect(), reserve, spare)
-}
-
-fn bodies(
-    hold: &Hold,
-    options: &ShareOptions,
-    index: &Index,
-    ground: &Arc<Footing>,
-) -> ShareResult<Box<dyn Bodies>> {
-    let (ground, chunk, first) = (Arc::clone(ground), options.chunk(), index.next_body()?);
-    Ok(match options.layout {
-        ShareLayout::FilePerShare => Box::new(BodyFiles::open(
-            beside(&hold.path, ".shares"),
-            ground,
-            tunings(options).1,
-            chunk,
-            first,
-        )?),
-        ShareLayout::OneDatabase => Box::new(BodyRows::open(
-            ground,
-            Arc::clone(&index.writers),
-            Arc::clone(&index.readers),
-            chunk,
-            first,
-            Arc::clone(&hold.file),
-        )?),
-    })
-}
-
-/// How the index and the files of bodies are opened. In one database both are the same.
-fn tunings(options: &ShareOptions) -> (Tuning, Tuning) {
-    let body = Tuning {
-        page_size: options.page_size.0,
-        journal: options.journal(),
-        synchronous: options.synchronous,
-        checkpoint: options.checkpoint.0,
-        cache: BODY_CACHE,
-        vacuum: Vacuum::Never,
-    };
-    match options.layout {
-        ShareLayout::FilePerShare => {
-            let index = Tuning {
-                page_size: INDEX_PAGE,
-                journal: JournalMode::Wal,
-                cache: INDEX_CACHE,
-                ..body
-            };
-            (index, body)
-        }
-        ShareLayout::OneDatabase => {
-            let index = Tuning {
-                vacuum: Vacuum::Incremental,
-                cache: INDEX_CACHE,
-                ..body
-            };
-            (index, body)
-        }
     }
 }
 

@@ -50,8 +50,9 @@ impl ShareSite {
             guest_link,
         };
         let kept =
-            crate::blocking(move || store.keep(received.draft, received.size, new, now)).await?;
-        Ok(kept)
+            crate::blocking(move || store.keep(received.draft, received.size, new, now)).await;
+        drop(received.desk);
+        Ok(kept?)
     }
 
     pub(crate) async fn upload(&self, visitor: Visitor) -> Result<ShareReply, Denial> {
@@ -98,7 +99,10 @@ impl ShareSite {
             media: received.media,
             ..before
         };
-        crate::blocking(move || store.replace(received.draft, received.size, with, now)).await?;
+        let replaced =
+            crate::blocking(move || store.replace(received.draft, received.size, with, now)).await;
+        drop(received.desk);
+        replaced?;
         Ok(json(&told))
     }
 

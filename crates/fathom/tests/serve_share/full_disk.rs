@@ -1,6 +1,6 @@
 //! A disk that is full: what is kept is given back and can be deleted.
 
-use super::client::Server;
+use super::client::{Client, Server};
 use super::{LAYOUTS, noise};
 use std::path::Path;
 use std::process::Command;
@@ -44,6 +44,24 @@ impl Drop for Small {
     }
 }
 
+/// Uploads until there is no space for one more; their ids.
+fn fill_up(layout: &str, owner: &Client, bytes: &[u8]) -> Vec<String> {
+    let mut ids = Vec::new();
+    loop {
+        let answer = owner.upload("f", bytes);
+        if answer.status != 200 {
+            assert!(
+                answer.status == 507 && ids.len() > 7,
+                "{layout}: {}",
+                ids.len()
+            );
+            return ids;
+        }
+        ids.push(answer.id());
+        assert!(ids.len() < 30, "{layout}: there is no end to it");
+    }
+}
+
 #[test]
 #[ignore = "needs root: mounts a small file system"]
 fn privileged_a_full_disk_still_serves_and_deletes() {
@@ -57,28 +75,14 @@ fn privileged_a_full_disk_still_serves_and_deletes() {
         let options = ["--layout", layout, "--keep-deleted", "0s"];
         let server = Server::start(&db, &options);
         let owner = server.owner();
-        let mut ids = Vec::new();
-        let refused = loop {
-            let answer = owner.upload("f", &bytes);
-            if answer.status != 200 {
-                break answer.status;
-            }
-            ids.push(answer.id());
-            assert!(ids.len() < 30, "{layout}: there is no end to it");
-        };
-        assert!(
-            refused == 507 && ids.len() > 7,
-            "{layout}: {refused} {}",
-            ids.len()
-        );
+        let mut ids = fill_up(layout, &owner, &bytes);
         let free = rustix::fs::statvfs(small.path()).unwrap();
         assert!(
             free.f_bavail * free.f_frsize > 2_000_000,
             "{layout}: the reserve is kept"
         );
-        let delete = |owner: &super::Client, id: &str| {
-            owner.call("DELETE", &format!("/api/entry/{id}")).status
-        };
+        let delete =
+            |owner: &Client, id: &str| owner.call("DELETE", &format!("/api/entry/{id}")).status;
         // Its own uploads, then others, while it runs and after it was killed or ended.
         assert_eq!(
             delete(&owner, &ids.pop().unwrap()),

@@ -58,6 +58,12 @@ fn keys_parameters_and_headers_that_nobody_knows_are_refused() {
             .status,
         400
     );
+}
+
+#[test]
+fn a_body_that_is_not_the_file_as_it_is_is_refused() {
+    let (_dir, _server, owner) = served(&[]);
+    let file = form("f", b"x");
     for (header, status) in [
         (("content-range", "bytes 0-0/9"), 400),
         (("content-encoding", "gzip"), 415),

@@ -3,28 +3,24 @@
 //! The file is written in a directory of its own for what is under way, without a journal, since
 //! nobody sees it before it is whole; then it is made durable, gets its name, and is never changed.
 
+mod draft;
+
+use self::draft::FileDraft;
 use super::pages::TablePages;
-use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, not_whole};
+use super::{Bodies, BodyReader, Draft, Effect, Footing, Settled};
 use crate::database::{Purpose, Tuning, connect};
 use crate::error::{ShareError, ShareResult};
-use crate::options::{JournalMode, Synchronous};
+use crate::options::Synchronous;
 use bytes::Bytes;
 use house::FileSpan;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Bytes between two looks at the free space.
-const SPACE_STEP: u64 = 16 << 20;
-/// What such a file says that it is (`PRAGMA application_id`): "fshr".
-const MARK: u32 = 0x6673_6872;
-
-const CHUNKS: &str = "CREATE TABLE chunk (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
 
 /// Files below one directory.
 pub(crate) struct BodyFiles {
@@ -132,10 +128,7 @@ impl Place {
     fn connect(&self, number: u64) -> ShareResult<Connection> {
         let path = self.path(number);
         if !path.exists() {
-            return Err(ShareError::Damaged(format!(
-                "{} is missing, which",
-                path.display()
-            )));
+            return Err(missing(&path));
         }
         // Each file has the pages that it was made with.
         let tuning = Tuning {
@@ -148,6 +141,10 @@ impl Place {
     fn synced(&self) -> bool {
         self.tuning.synchronous != Synchronous::Off
     }
+}
+
+fn missing(path: &Path) -> ShareError {
+    ShareError::Damaged(format!("{} is missing, which", path.display()))
 }
 
 /// The size of a file's pages, which its header has at byte 16: big endian, and 1 for 65536.
@@ -186,124 +183,30 @@ fn is_of_draft(path: &Path) -> bool {
     number_of(Path::new(plain.unwrap_or(&name))).is_some()
 }
 
-/// A file that has no name of its own yet.
-struct FileDraft {
+struct FileReader {
+    path: PathBuf,
     place: Arc<Place>,
     number: u64,
-    path: PathBuf,
+    /// Opened when rows are read: the pages that it has read are much for a reader whose bytes the
+    /// kernel sends.
     connection: Option<Connection>,
-    chunks: u64,
-    bytes: u64,
-    until_space_check: u64,
-    /// The file and its length, once it is durable.
-    finished: Option<(u64, u64)>,
-}
-
-impl Draft for FileDraft {
-    fn place(&self) -> BodyPlace {
-        BodyPlace {
-            number: self.number,
-            chunk: self.place.chunk,
-        }
-    }
-
-    fn append(&mut self, chunk: &[u8]) -> ShareResult<()> {
-        self.place.ground.reach(Effect::WriteChunk)?;
-        let length = chunk.len() as u64;
-        self.until_space_check = match self.until_space_check.checked_sub(length) {
-            Some(left) => left,
-            None => {
-                self.place.ground.room_for(length)?;
-                SPACE_STEP
-            }
-        };
-        let connection = self.connection.as_ref().expect("it is not finished");
-        connection
-            .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?
-            .execute((self.chunks, chunk))?;
-        self.chunks += 1;
-        self.bytes += length;
-        self.place.ground.count(|ground| &ground.bytes_in, length);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> ShareResult<()> {
-        let ground = Arc::clone(&self.place.ground);
-        let connection = self.connection.take().expect("it is finished once");
-        ground.reach(Effect::FinishBody)?;
-        connection.execute_batch("COMMIT")?;
-        ground.count(|ground| &ground.commits, 1);
-        if self.place.tuning.journal == JournalMode::Wal {
-            connection.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
-        }
-        connection
-            .close()
-            .map_err(|(_, error)| ShareError::from(error))?;
-        let wrong = |e| ShareError::io("syncing an upload", e);
-        let file = File::open(&self.path).map_err(wrong)?;
-        if self.place.synced() {
-            ground.reach(Effect::SyncBody)?;
-            file.sync_all().map_err(wrong)?;
-            ground.count(|ground| &ground.syncs, 1);
-        }
-        let found = file.metadata().map_err(wrong)?;
-        self.finished = Some((found.ino(), found.len()));
-        ground.reach(Effect::NameBody)?;
-        let name = self.place.path(self.number);
-        fs::rename(&self.path, &name).map_err(|e| ShareError::io("naming an upload", e))?;
-        self.path = name;
-        if self.place.synced() {
-            ground.reach(Effect::SyncDirectory)?;
-            sync_directory(&self.place.root)?;
-            ground.count(|ground| &ground.syncs, 1);
-        }
-        Ok(())
-    }
-
-    fn check(&self, _: &Connection, size: u64) -> ShareResult<()> {
-        let found = fs::metadata(&self.path).map_err(|e| ShareError::io("linking an upload", e))?;
-        let is_same = self.finished == Some((found.ino(), found.len()));
-        if is_same && self.bytes == size && found.len() >= size {
-            return Ok(());
-        }
-        Err(not_whole(self.number, found.len().min(self.bytes), size))
-    }
-
-    fn kept(mut self: Box<Self>) {
-        self.path = PathBuf::new();
-    }
-}
-
-impl Drop for FileDraft {
-    fn drop(&mut self) {
-        if self.path.as_os_str().is_empty() || self.place.ground.reach(Effect::RemoveBody).is_err()
-        {
-            return;
-        }
-        drop(self.connection.take());
-        // What cannot be removed here is removed at the next start.
-        let _ = unlink(&self.path);
-        for journal in JOURNALS {
-            let mut path = self.path.clone().into_os_string();
-            path.push(journal);
-            let _ = unlink(Path::new(&path));
-        }
-    }
-}
-
-struct FileReader {
-    ground: Arc<Footing>,
-    path: PathBuf,
-    connection: Connection,
     /// Looked for when they are asked for.
     pages: Option<TablePages>,
 }
 
 impl FileReader {
+    fn connection(&mut self) -> ShareResult<&Connection> {
+        if self.connection.is_none() {
+            self.connection = Some(self.place.connect(self.number)?);
+        }
+        Ok(self.connection.as_ref().expect("it was just opened"))
+    }
+
     fn pages(&mut self) -> ShareResult<&TablePages> {
         if self.pages.is_none() {
             let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'chunk'";
-            let root = self.connection.query_row(root, [], |row| row.get(0))?;
+            let connection = self.place.connect(self.number)?;
+            let root = connection.query_row(root, [], |row| row.get(0))?;
             let file =
                 File::open(&self.path).map_err(|e| ShareError::io("opening an upload", e))?;
             self.pages = Some(TablePages::new(file, page_size_of(&self.path)?, root));
@@ -315,21 +218,43 @@ impl FileReader {
 impl BodyReader for FileReader {
     fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>> {
         let chunks = rows(
-            &self.connection,
+            self.connection()?,
             "SELECT bytes FROM chunk WHERE number >= ?1 AND number < ?2 ORDER BY number",
             [first, first.saturating_add(count)],
         )?;
         let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        self.ground.count(|ground| &ground.bytes_out, bytes);
+        self.place.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(chunks)
+    }
+
+    fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
+        let query = "SELECT substr(bytes, ?2 + 1, ?3) FROM chunk WHERE number = ?1";
+        let part = part(self.connection()?, query, number, range)?;
+        self.place
+            .ground
+            .count(|ground| &ground.bytes_out, part.len() as u64);
+        Ok(part)
     }
 
     fn place(&mut self, number: u64) -> ShareResult<Option<Vec<FileSpan>>> {
         let spans = self.pages()?.blob(number)?;
         let bytes = spans.iter().flatten().map(|span| span.len as u64).sum();
-        self.ground.count(|ground| &ground.bytes_out, bytes);
+        self.place.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(spans)
     }
+}
+
+/// The part of a blob that a query gives for its number, a beginning and a length.
+pub(super) fn part(
+    connection: &Connection,
+    query: &str,
+    number: u64,
+    range: Range<u64>,
+) -> ShareResult<Bytes> {
+    let mut query = connection.prepare_cached(query)?;
+    let numbers = [number, range.start, range.end - range.start];
+    let part: Option<Vec<u8>> = query.query_row(numbers, |row| row.get(0)).optional()?;
+    Ok(part.unwrap_or_default().into())
 }
 
 /// The blobs that a query gives for two numbers.
@@ -355,36 +280,19 @@ impl Bodies for BodyFiles {
         let ground = &self.place.ground;
         ground.reach(Effect::CreateBody)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.place.incoming().join(name_of(number));
-        // Also where opening fails, what was made is removed.
-        let mut draft = FileDraft {
+        Ok(Box::new(FileDraft::new(Arc::clone(&self.place), number)))
+    }
+
+    fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>> {
+        let path = self.place.path(number);
+        if !path.exists() {
+            return Err(missing(&path));
+        }
+        Ok(Box::new(FileReader {
             place: Arc::clone(&self.place),
             number,
             path,
             connection: None,
-            chunks: 0,
-            bytes: 0,
-            until_space_check: 0,
-            finished: None,
-        };
-        // The file is synced as a whole before it gets its name.
-        let tuning = Tuning {
-            synchronous: Synchronous::Off,
-            ..self.place.tuning
-        };
-        let connection = connect(&draft.path, Purpose::Write, &tuning)?;
-        connection.pragma_update(None, "application_id", MARK)?;
-        connection.execute_batch(CHUNKS)?;
-        connection.execute_batch("BEGIN")?;
-        draft.connection = Some(connection);
-        Ok(Box::new(draft))
-    }
-
-    fn open(&self, number: u64) -> ShareResult<Box<dyn BodyReader>> {
-        Ok(Box::new(FileReader {
-            ground: Arc::clone(&self.place.ground),
-            path: self.place.path(number),
-            connection: self.place.connect(number)?,
             pages: None,
         }))
     }

@@ -4,7 +4,7 @@
 //! network is slow. Those transactions need not be durable by themselves: the one that adds the
 //! upload to the index is, and what was written to the same log before it with it.
 
-use super::files::rows;
+use super::files::{part, rows};
 use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, not_whole};
 use crate::database::Pool;
 use crate::error::{ShareError, ShareResult};
@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -229,6 +230,18 @@ impl BodyReader for RowReader {
         self.shared.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(chunks)
     }
+
+    fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
+        let row = first_of(self.number) + number;
+        let query = "SELECT substr(bytes, ?2 + 1, ?3) FROM chunk WHERE number = ?1";
+        let part = self
+            .shared
+            .readers
+            .with(|connection| part(connection, query, row, range))?;
+        let bytes = part.len() as u64;
+        self.shared.ground.count(|ground| &ground.bytes_out, bytes);
+        Ok(part)
+    }
 }
 
 impl Bodies for BodyRows {
@@ -304,18 +317,25 @@ impl Bodies for BodyRows {
             return Ok(());
         }
         let page = shared.writers.with(|pair| number(pair, "page_size"))?;
-        let vacuum = format!(
-            "PRAGMA incremental_vacuum({})",
-            (GIVEN_BACK_AT_ONCE / page).max(1)
-        );
-        while shared.writers.in_need(&shared.ground, |pair| {
-            let mut vacuum = pair.staging.prepare(&vacuum)?;
-            let mut rows = vacuum.query([])?;
-            while rows.next()?.is_some() {}
-            drop(rows);
-            free(pair)
-        })? > 0
-        {}
+        let mut most = (GIVEN_BACK_AT_ONCE / page).max(1);
+        loop {
+            let given = shared.writers.in_need(&shared.ground, |pair| {
+                let mut vacuum = pair
+                    .staging
+                    .prepare(&format!("PRAGMA incremental_vacuum({most})"))?;
+                let mut rows = vacuum.query([])?;
+                while rows.next()?.is_some() {}
+                drop(rows);
+                free(pair)
+            });
+            match given {
+                Ok(0) => break,
+                Ok(_) => {}
+                // Fewer pages need less of the log.
+                Err(ShareError::NoSpace) if most > 1 => most /= 2,
+                Err(other) => return Err(other),
+            }
+        }
         shared.writers.with(|pair| {
             // Whether the log could be emptied is no matter: it is as soon as nobody reads.
             pair.staging

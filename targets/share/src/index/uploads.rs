@@ -97,7 +97,7 @@ fn remove(transaction: &Transaction<'_>, id: &str, now: u64) -> ShareResult<()> 
 }
 
 /// Looks at a body from within the transaction that is to name it.
-pub(crate) type Check<'a> = &'a dyn Fn(&Connection) -> ShareResult<()>;
+pub(crate) type BodyCheck<'a> = &'a dyn Fn(&Connection) -> ShareResult<()>;
 
 impl Index {
     pub(crate) fn find(&self, id: &str, now: u64) -> ShareResult<Option<KeptUpload>> {
@@ -108,7 +108,12 @@ impl Index {
 
     /// Adds an upload in the name of whoever has taken its place, if `check` finds its body there.
     /// Errors: `LinkClosed` where its guest link takes no more.
-    pub(crate) fn add(&self, upload: &KeptUpload, now: u64, check: Check<'_>) -> ShareResult<()> {
+    pub(crate) fn add(
+        &self,
+        upload: &KeptUpload,
+        now: u64,
+        check: BodyCheck<'_>,
+    ) -> ShareResult<()> {
         self.link(|transaction| {
             check(transaction)?;
             if let Some(link) = &upload.guest_link {
@@ -133,7 +138,12 @@ impl Index {
     }
 
     /// Gives an upload other bytes, under the same id, if `check` finds them there.
-    pub(crate) fn replace(&self, with: &KeptUpload, now: u64, check: Check<'_>) -> ShareResult<()> {
+    pub(crate) fn replace(
+        &self,
+        with: &KeptUpload,
+        now: u64,
+        check: BodyCheck<'_>,
+    ) -> ShareResult<()> {
         self.link(|transaction| {
             check(transaction)?;
             let before = find(transaction, &with.id)?.ok_or(ShareError::Missing)?;

@@ -94,6 +94,11 @@ impl Hold {
         self.file.metadata().is_ok_and(|found| found.len() == 0)
     }
 
+    /// Where it lies.
+    pub(super) fn directory(&self) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+
     /// The start succeeded: what was made stays.
     pub(super) fn keep(&mut self) {
         self.kept = true;

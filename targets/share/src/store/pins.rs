@@ -42,6 +42,10 @@ impl BodyReader for Pinned {
         self.reader.read(first, count)
     }
 
+    fn part(&mut self, number: u64, range: std::ops::Range<u64>) -> ShareResult<bytes::Bytes> {
+        self.reader.part(number, range)
+    }
+
     fn place(&mut self, number: u64) -> ShareResult<Option<Vec<house::FileSpan>>> {
         self.reader.place(number)
     }

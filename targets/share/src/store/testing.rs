@@ -54,9 +54,12 @@ fn written(store: &ShareStore, bytes: &[u8]) -> ShareResult<Box<dyn crate::conte
     if bytes.is_empty() {
         draft.append(b"")?;
     }
-    bytes
-        .chunks(chunk)
-        .try_for_each(|chunk| draft.append(chunk))?;
+    for (at, chunk) in bytes.chunks(chunk).enumerate() {
+        draft.append(chunk)?;
+        if at % 2 == 1 {
+            draft.rest()?;
+        }
+    }
     Ok(draft)
 }
 
