@@ -243,6 +243,19 @@ impl<'a> Ground<'a> {
     fn of(sides: &[Vec<&'a Record>; 2], names: [&str; 2], question: &Question) -> Self {
         let mut left_out = Vec::new();
         let usable = [0, 1].map(|side| usable(&sides[side], names[side], &mut left_out));
+        if let Some(invalid) = nothing_usable(sides, &usable, names) {
+            // What is known of one side differs from the nothing that is known of the other, and of
+            // a side without a good slot the reason says everything.
+            left_out.clear();
+            return Self {
+                usable,
+                with_subject: Vec::new(),
+                environment: Vec::new(),
+                workload: Vec::new(),
+                left_out,
+                invalid: Some(invalid),
+            };
+        }
         let found = environment_differences(&usable[0], &usable[1]);
         let [with_subject, environment] = subject::divided(found, &usable, &question.factors);
         let workload = workload_differences(&usable[0], &usable[1]);
@@ -268,6 +281,41 @@ impl<'a> Ground<'a> {
             left_out,
             invalid,
         }
+    }
+}
+
+/// Why there is nothing to compare: a side of which no slot ended well, or none was begun.
+fn nothing_usable(
+    sides: &[Vec<&Record>; 2],
+    usable: &[Vec<&Record>; 2],
+    names: [&str; 2],
+) -> Option<Reason> {
+    let lost = (0..2).find(|side| usable[*side].is_empty())?;
+    let name = names[lost];
+    let mut why = sides[lost]
+        .iter()
+        .rev()
+        .filter_map(|record| record.outcome.message.as_deref());
+    let why = why.next().map_or_else(String::new, |why| {
+        let line = why.lines().next().unwrap_or_default();
+        format!(", the last because {}", shortened(line))
+    });
+    Some(Reason::Audit(match sides[lost].len() {
+        0 => format!("no slot of {name} was run"),
+        1 => format!(
+            "the only slot of {name} failed{}",
+            why.replacen(", the last", "", 1)
+        ),
+        n => format!("all {n} slots of {name} failed{why}"),
+    }))
+}
+
+/// A line that may be as long as a foreign program likes.
+fn shortened(line: &str) -> String {
+    const SHOWN: usize = 300;
+    match line.char_indices().nth(SHOWN) {
+        None => line.to_owned(),
+        Some((at, _)) => format!("{} …", &line[..at]),
     }
 }
 

@@ -1,10 +1,13 @@
-//! Who runs an experiment, and what the running slot has on this machine: a file beside the records,
-//! locked as long as the runner lives, from which the next one learns what to take away.
+//! Who runs an experiment, and what the running slot has on this machine.
+//!
+//! The file of records itself is locked as long as the runner lives, because it has one inode
+//! whatever its names are. A file beside it says what the next runner has to take away.
 
 use crate::child::has_mark;
 use crate::limits;
 use lab::Turn;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -19,12 +22,32 @@ const LOOK_NS: u64 = 2_000_000;
 /// The lock of a store, held until it is dropped.
 #[derive(Debug)]
 pub struct StoreLock {
+    /// Dropped first: whoever takes the records next finds the note of this runner gone.
+    note: NoteFile,
+    /// `None` where the records go to a pipe or a terminal.
+    _records: Option<RecordsLock>,
+}
+
+/// The file of records, locked.
+#[derive(Debug)]
+struct RecordsLock {
+    file: File,
+    path: PathBuf,
+    /// It was not there before.
+    is_made: bool,
+}
+
+/// The file beside the records.
+#[derive(Debug)]
+struct NoteFile {
     file: File,
     path: PathBuf,
     plan: String,
     left: Option<LostSlot>,
     /// The file at the path is the one that is locked.
     is_in_place: bool,
+    /// What the last runner left is taken away, or there was nothing.
+    is_settled: Cell<bool>,
 }
 
 /// A slot that an earlier runner had begun.
@@ -34,16 +57,144 @@ pub struct LostSlot {
     pub number: u32,
 }
 
+/// The place of a file of records, whatever symlinks lead to it: the same for all of its names but
+/// hard links.
+#[must_use]
+pub fn place_of(records: &Path) -> PathBuf {
+    if let Ok(place) = fs::canonicalize(records) {
+        return place;
+    }
+    let parent = records
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    match (
+        fs::canonicalize(parent.unwrap_or(Path::new("."))),
+        records.file_name(),
+    ) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        (Ok(_) | Err(_), _) => records.to_owned(),
+    }
+}
+
 impl StoreLock {
-    /// Takes the lock of an experiment.
+    /// Takes the lock of an experiment by the file of its records, which is made where there is
+    /// none.
     ///
     /// # Errors
     /// Somebody else runs it, who is named, or the file cannot be written.
-    pub fn take(path: &Path, plan: &str) -> Result<Self, String> {
+    pub fn take(records: &Path) -> Result<Self, String> {
+        let place = place_of(records);
+        let beside = place.with_extension("lock");
+        Ok(Self {
+            _records: RecordsLock::take(&place, &beside)?,
+            note: NoteFile::take(&beside)?,
+        })
+    }
+
+    /// Whether somebody runs the experiment of these records.
+    #[must_use]
+    pub fn is_held(records: &Path) -> bool {
+        let file = File::open(records);
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Where a runner of these records says what is under way.
+    #[must_use]
+    pub fn note_of(records: &Path) -> PathBuf {
+        place_of(records).with_extension("lock")
+    }
+
+    /// With the plan that is run.
+    #[must_use]
+    pub fn of_plan(mut self, hash: &str) -> Self {
+        hash.clone_into(&mut self.note.plan);
+        self
+    }
+
+    /// The slot that the last runner had begun.
+    #[must_use]
+    pub fn left(&self) -> Option<LostSlot> {
+        self.note.left
+    }
+
+    /// What the last runner left is taken away: its note may go.
+    pub(crate) fn settled(&self) {
+        self.note.is_settled.set(true);
+    }
+
+    /// Says what is under way, before it is.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn note(
+        &self,
+        slot: Option<LostSlot>,
+        group: Option<u32>,
+        scratch: &Path,
+    ) -> Result<(), String> {
+        self.note.write(slot, group, scratch)
+    }
+}
+
+impl RecordsLock {
+    fn take(path: &Path, note: &Path) -> Result<Option<Self>, String> {
+        let told = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         loop {
-            let mut lock = Self::take_once(path, plan)?;
+            let facts = fs::metadata(path).ok();
+            if facts.as_ref().is_some_and(|facts| !facts.is_file()) {
+                return Ok(None);
+            }
+            let mut options = File::options();
+            let file = options
+                .read(true)
+                .append(true)
+                .create(true)
+                .open(path)
+                .map_err(told)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(held(path, note)),
+                Err(TryLockError::Error(error)) => return Err(told(error)),
+            }
             // Whoever held it may have removed it meanwhile.
-            let inode = |facts: std::io::Result<fs::Metadata>| facts.map(|facts| facts.ino()).ok();
+            if inode(file.metadata()) == inode(fs::metadata(path)) {
+                return Ok(Some(Self {
+                    file,
+                    path: path.to_owned(),
+                    is_made: facts.is_none(),
+                }));
+            }
+        }
+    }
+}
+
+impl Drop for RecordsLock {
+    /// Removes a file that was made for the lock and into which nothing came.
+    fn drop(&mut self) {
+        let is_empty = self.file.metadata().is_ok_and(|facts| facts.len() == 0);
+        if self.is_made && is_empty {
+            let _nothing_depends_on_it = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn inode(facts: std::io::Result<fs::Metadata>) -> Option<(u64, u64)> {
+    facts.map(|facts| (facts.dev(), facts.ino())).ok()
+}
+
+/// Who holds a lock, as far as the note beside the records says it.
+fn held(path: &Path, note: &Path) -> String {
+    let note = File::open(note).ok().and_then(|file| read(&file));
+    let who = note.and_then(|note| note["process"].as_u64());
+    let who = who.map_or_else(|| "another process".into(), |pid| format!("process {pid}"));
+    format!("{who} runs this experiment ({} is locked)", path.display())
+}
+
+impl NoteFile {
+    fn take(path: &Path) -> Result<Self, String> {
+        loop {
+            let mut lock = Self::take_once(path)?;
+            // Whoever held it may have removed it meanwhile.
             if inode(lock.file.metadata()) == inode(fs::metadata(path)) {
                 lock.is_in_place = true;
                 return Ok(lock);
@@ -51,7 +202,7 @@ impl StoreLock {
         }
     }
 
-    fn take_once(path: &Path, plan: &str) -> Result<Self, String> {
+    fn take_once(path: &Path) -> Result<Self, String> {
         let told = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let foreign = || {
             format!(
@@ -71,15 +222,7 @@ impl StoreLock {
         let file = options.map_err(told)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let who = read(&file).and_then(|note| note["process"].as_u64());
-                let who =
-                    who.map_or_else(|| "another process".into(), |pid| format!("process {pid}"));
-                return Err(format!(
-                    "{who} runs this experiment ({} is locked)",
-                    path.display()
-                ));
-            }
+            Err(TryLockError::WouldBlock) => return Err(held(path, path)),
             Err(TryLockError::Error(error)) => return Err(told(error)),
         }
         if !is_own(&file).map_err(told)? {
@@ -93,24 +236,15 @@ impl StoreLock {
         let out = Self {
             file,
             path: path.to_owned(),
-            plan: plan.to_owned(),
+            plan: String::new(),
             left,
             is_in_place: false,
+            is_settled: Cell::new(left.is_none()),
         };
         Ok(out)
     }
 
-    /// The slot that the last runner had begun.
-    #[must_use]
-    pub fn left(&self) -> Option<LostSlot> {
-        self.left
-    }
-
-    /// Says what is under way, before it is.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn note(
+    fn write(
         &self,
         slot: Option<LostSlot>,
         group: Option<u32>,
@@ -135,11 +269,11 @@ impl StoreLock {
     }
 }
 
-impl Drop for StoreLock {
-    /// Removes the file: nothing is under way. A runner that is killed leaves it, and one that
-    /// panics, for the next to read.
+impl Drop for NoteFile {
+    /// Removes the file: nothing is under way. A runner that is killed leaves it, one that panics,
+    /// and one that is refused before it has taken away what another left, for the next to read.
     fn drop(&mut self) {
-        if self.is_in_place && !std::thread::panicking() {
+        if self.is_in_place && self.is_settled.get() && !std::thread::panicking() {
             let _nothing_depends_on_it = fs::remove_file(&self.path);
         }
     }
@@ -246,27 +380,33 @@ fn marked(mark: &str) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    fn refused(records: &Path) -> String {
+        StoreLock::take(records).expect_err("somebody holds it")
+    }
+
     #[test]
     fn what_is_no_lock_is_neither_written_nor_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let [path, other] = ["Cargo.lock", "other"].map(|name| dir.path().join(name));
+        let [path, other, records] =
+            ["Cargo.lock", "other", "Cargo.jsonl"].map(|name| dir.path().join(name));
         let precious = "# This file is automatically @generated by Cargo.\n";
         fs::write(&path, precious).unwrap();
-        let why = StoreLock::take(&path, "p").unwrap_err();
+        let why = refused(&records);
         assert!(why.contains("no lock of an experiment"), "{why}");
         assert_eq!(fs::read_to_string(&path).unwrap(), precious);
+        assert!(!records.exists(), "a refusal leaves nothing");
         fs::remove_file(&path).unwrap();
         fs::write(&other, "").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
-        assert!(StoreLock::take(&path, "p").is_err());
+        refused(&records);
         assert!(path.is_symlink() && other.exists());
     }
 
     #[test]
     fn a_store_has_one_runner_and_the_next_learns_what_the_last_had_begun() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.lock");
-        let lock = StoreLock::take(&path, "p").unwrap();
+        let [path, records] = ["x.lock", "x.jsonl"].map(|name| dir.path().join(name));
+        let lock = StoreLock::take(&records).unwrap();
         assert_eq!(lock.left(), None);
         let slot = LostSlot {
             turn: Turn {
@@ -278,7 +418,7 @@ mod tests {
             number: 5,
         };
         lock.note(Some(slot), None, dir.path()).unwrap();
-        let second = StoreLock::take(&path, "p").unwrap_err();
+        let second = refused(&records);
         assert!(
             second.contains(&format!("process {} runs this", std::process::id())),
             "{second}"
@@ -286,11 +426,41 @@ mod tests {
         let note = fs::read(&path).unwrap();
         assert_eq!(note.len(), 4096);
         drop(lock);
-        assert!(!path.exists());
+        assert!(!path.exists() && !records.exists());
         // As a killed runner leaves it.
         fs::write(&path, note).unwrap();
-        let next = StoreLock::take(&path, "p").unwrap();
-        assert_eq!(next.left(), Some(slot));
+        for _refused_before_it_was_settled in 0..2 {
+            let next = StoreLock::take(&records).unwrap();
+            assert_eq!(next.left(), Some(slot));
+        }
+        StoreLock::take(&records).unwrap().settled();
+        assert_eq!(StoreLock::take(&records).unwrap().left(), None);
+    }
+
+    #[test]
+    fn a_store_has_one_runner_whatever_names_it_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let [records, symlink, hard, below] =
+            ["x.jsonl", "s.jsonl", "h.jsonl", "d"].map(|name| dir.path().join(name));
+        fs::write(&records, "").unwrap();
+        std::os::unix::fs::symlink(&records, &symlink).unwrap();
+        fs::hard_link(&records, &hard).unwrap();
+        fs::create_dir(&below).unwrap();
+        let lock = StoreLock::take(&records).unwrap();
+        let round = below.join("../x.jsonl");
+        for name in [&symlink, &hard, &round] {
+            assert!(refused(name).contains("runs this experiment"), "{name:?}");
+            assert!(StoreLock::is_held(name));
+        }
+        for name in [&symlink, &round] {
+            assert_eq!(StoreLock::note_of(name), dir.path().join("x.lock"));
+        }
+        drop(lock);
+        assert!(records.exists(), "what was there before stays");
+        let lock = StoreLock::take(&hard).unwrap();
+        assert!(refused(&records).contains("runs this experiment"));
+        drop(lock);
+        assert!(!StoreLock::is_held(&records));
     }
 
     #[test]
@@ -298,7 +468,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.lock");
         fs::write(&path, b"{\"boot\":\"0\",\"group\":nu").unwrap();
-        assert_eq!(StoreLock::take(&path, "p").unwrap().left(), None);
+        let lock = StoreLock::take(&dir.path().join("x.jsonl")).unwrap();
+        assert_eq!(lock.left(), None);
     }
 
     #[test]

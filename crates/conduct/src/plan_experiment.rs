@@ -8,7 +8,7 @@ use crate::build::{built, digest, identity_of, locks_of};
 use crate::command::SlotDirs;
 use crate::slots::{LoadReader, make_scratch};
 use crate::{Task, surroundings};
-use checked::{check_limits, commits, sample_works};
+use checked::{check_limits, check_metric, commits, sample_works};
 use facts::{arms, facts, kind, metric};
 use host::Context;
 use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
@@ -47,6 +47,8 @@ struct MadeArm {
     tree: Option<PathBuf>,
     /// What identifies it beyond that.
     said: Option<String>,
+    /// Why its build failed.
+    lost: Option<String>,
 }
 
 /// Where things lie.
@@ -75,6 +77,7 @@ impl PlanExperiment {
         let arms = arms(&file);
         let works = sample_works(&file, &places.dir, loads)?;
         let metric = metric(&file).map_err(LabError::Plan)?;
+        check_metric(&file, &works, &metric)?;
         surroundings::check(&file.surroundings).map_err(LabError::Plan)?;
         let mark = digest(&places.records.display().to_string());
         check_limits(&file, &mark)?;
@@ -100,10 +103,11 @@ impl PlanExperiment {
         Ok(out)
     }
 
-    /// Builds what is to be built. Arms whose build fails are left out, and said.
+    /// Builds what is to be built. Every slot of an arm whose build fails is a failed one; which
+    /// those are is returned, in words.
     ///
     /// # Errors
-    /// The baseline's build failed, or nothing is left to compare it with.
+    /// What a build is to be cannot be read.
     pub fn build(&mut self, context: &Context) -> Result<Vec<String>, LabError> {
         let mut failed = Vec::new();
         for index in 0..self.file.arms.len() {
@@ -118,25 +122,21 @@ impl PlanExperiment {
                     self.made[index].tree = Some(built.tree);
                     self.made[index].said = built.identity;
                 }
-                Err(why) if self.file.arms[index].role == Role::Baseline => {
-                    return Err(LabError::Plan(why));
-                }
                 Err(why) => {
-                    failed.push(format!("{} is left out: {why}", self.file.arms[index].name));
-                    self.arms.retain(|arm| *arm != index);
+                    let name = &self.file.arms[index].name;
+                    failed.push(format!("no slot of {name} can run: {why}"));
+                    self.made[index].lost = Some(why);
                 }
             }
         }
         self.facts = self.stated();
-        let candidates = self
-            .facts
-            .arms
-            .iter()
-            .filter(|arm| arm.role == Role::Candidate);
-        if candidates.count() == 0 {
-            return Err(LabError::Plan(failed.join("; ")));
-        }
         Ok(failed)
+    }
+
+    /// Why an arm of the plan can never run.
+    #[must_use]
+    pub fn lost(&self, arm: usize) -> Option<&str> {
+        self.made[self.arms[arm]].lost.as_deref()
     }
 
     /// The plan, as far as everything in it is known.
@@ -204,7 +204,8 @@ impl PlanExperiment {
     }
 
     /// The place of the baseline among the arms.
-    pub(crate) fn baseline(&self) -> usize {
+    #[must_use]
+    pub fn baseline(&self) -> usize {
         let mut arms = self.facts.arms.iter();
         arms.position(|arm| arm.role == Role::Baseline).unwrap_or(0)
     }

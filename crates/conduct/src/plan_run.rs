@@ -40,6 +40,7 @@ pub struct Rehearsal {
 pub fn recover(run: &PlanRun<'_>, done: &[Record]) -> Result<Option<Record>, LabError> {
     let experiment = run.experiment;
     clear(experiment.mark(), experiment.scratch(), &run.context.clock).map_err(LabError::Plan)?;
+    run.lock.settled();
     let lost = run.lock.left().filter(|lost| !has_record(done, lost));
     Ok(lost.and_then(|lost| interrupted(run, &lost)))
 }

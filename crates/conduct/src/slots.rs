@@ -269,7 +269,15 @@ impl Conduct for SlotConductor<'_> {
         sys::caught_signal().is_some()
     }
 
+    fn lost(&self, arm: usize) -> Option<&str> {
+        self.experiment.lost(arm)
+    }
+
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {
+        if let Some(why) = self.experiment.lost(turn.arm) {
+            let why = why.to_owned();
+            return Err(self.unstarted(turn, why));
+        }
         let made = self.make(turn);
         made.map_err(|why| self.unstarted(turn, why))?;
         let Some((task, context)) = self.task() else {

@@ -71,10 +71,7 @@ fn runner() {
     let file = PlanFile::parse(&text, "p.toml").unwrap();
     let loads = |_: &str, _: &_| Err("no load".to_owned());
     let experiment = PlanExperiment::new(file, &places, &loads, None).unwrap();
-    let (lock, context) = (
-        StoreLock::take(&dir.join("p.lock"), "p").unwrap(),
-        context(),
-    );
+    let (lock, context) = (StoreLock::take(&places.records).unwrap(), context());
     let run = PlanRun {
         experiment: &experiment,
         context: &context,

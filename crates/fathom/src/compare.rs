@@ -187,8 +187,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         .flatten()
         .cloned()
         .collect();
-    let question = question(matches)?;
+    let mut question = question(matches)?;
     if matches.get_flag("run") {
+        question.metric = crate::metric::asked(matches)?;
         return experiment::run(matches, &base, &candidates, question);
     }
     let given =
@@ -207,7 +208,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     match candidates.as_slice() {
         [] => {
             let records = read(&base)?;
-            let asked = of_plan(registered(matches, question, &records), &records)?;
+            let asked = of_plan(registered(matches, question, &records)?, &records)?;
             let all: Vec<&Record> = records.iter().collect();
             let mut asked_of = files.quantities(&asked);
             asked_of.try_for_each(|of| kinds::check_records(of, &all))?;
@@ -215,6 +216,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
             files.conclude_arms(&found, &records)
         }
         [candidate] => {
+            question.metric = crate::metric::asked(matches)?;
             let sides = [read_side(&base)?, read_side(candidate)?];
             let [a, b] = sides.each_ref().map(|side| side.iter().collect::<Vec<&Record>>());
             let all = [a.as_slice(), &b].concat();
@@ -235,7 +237,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 
 fn question(matches: &ArgMatches) -> Result<Question> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
-    let metric = crate::metric::asked(matches)?;
+    let metric = crate::metric::named(matches)?;
     let margin = Percent::parse(&text("margin"))
         .map_err(|e| Usage(format!("--margin: {e}")))?
         .0
@@ -259,18 +261,18 @@ fn question(matches: &ArgMatches) -> Result<Question> {
 }
 
 /// What the plan of an experiment asks, unless the command line asks something else, which is said.
-fn registered(matches: &ArgMatches, question: Question, records: &[Record]) -> Question {
+fn registered(matches: &ArgMatches, question: Question, records: &[Record]) -> Result<Question> {
     let asked = AskedOfRecords {
         metric: question.metric,
         margin: question.margin,
         words: String::new(),
     };
-    let AskedOfRecords { metric, margin, .. } = asked.or_as_registered(matches, records);
-    Question {
+    let AskedOfRecords { metric, margin, .. } = asked.or_as_registered(matches, records)?;
+    Ok(Question {
         metric,
         margin,
         ..question
-    }
+    })
 }
 
 /// In an experiment the options in which arms differ are what its plan compares; those that were

@@ -19,7 +19,7 @@ pub(crate) fn code(outcome: anyhow::Result<i32>) -> ExitCode {
 }
 
 /// An error and its causes, without those that it tells itself.
-fn told(error: &anyhow::Error) -> String {
+pub(crate) fn told(error: &anyhow::Error) -> String {
     let add = |told: String, cause: String| {
         if told.contains(&cause) {
             told
@@ -51,7 +51,8 @@ pub(crate) fn unstarted(source: Box<dyn Error + Send + Sync>) -> anyhow::Error {
     }
 }
 
-fn code_of(error: &anyhow::Error) -> i32 {
+/// The exit code of an error.
+pub(crate) fn code_of(error: &anyhow::Error) -> i32 {
     error
         .chain()
         .find_map(|cause| cause.downcast_ref::<run::RunError>())

@@ -7,7 +7,7 @@ use crate::written::{self, RECORDS, RecordFile, force};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use import::{Format, TrialColumns, TrialRoles, import, import_as};
-use record::Record;
+use record::{Preference, Record};
 use run::safety::OutputFile;
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ pub(crate) fn command() -> Command {
         .join(", ");
     Command::new("import")
         .about("Turns results of fio, k6, warp, IOPulse, hyperfine and elbencho into records; what they lack stays unknown")
+        .after_help(AFTER_HELP)
         .arg(
             Arg::new("file")
                 .required(true)
@@ -39,14 +40,31 @@ pub(crate) fn command() -> Command {
         .arg(force())
 }
 
+const AFTER_HELP: &str = "\
+Examples:
+  fathom import results.json --records fio.jsonl
+  fathom import trials.csv --format trials --columns arm=branch,row=size,block=n,order=i,value=speed --baseline main --unit MB/s --better higher --records t.jsonl
+  fathom compare t.jsonl
+
+A table of trials is a CSV with a line of headings; each line is one slot of an experiment. `block` says which slots were
+measured beside each other, one of every arm; `order` in which order they ran, of all slots or within each block, from any
+number; `start` the time at which each began (2026-01-30T17:08:00Z), which is an order too. Where slots ran in blocks, the
+order shows them, and `block` may be left out. A table that says neither, or whose arms ran one after the other, has no
+verdict: its order is aliased with the arms. `fathom compare` judges the value by what --better says.";
+
 /// What says how a table of trials is to be read.
-const OF_TRIALS: [(&str, &str, &str); 4] = [
+const OF_TRIALS: [(&str, &str, &str); 5] = [
     (
         "columns",
         "arm=A,row=B+C,block=D,order=E,value=F,start=G,ok=H:TEXT",
-        "Of trials: which columns say what; arm and value are needed",
+        "Of trials: which columns say what; arm and value are needed, and for a verdict block and order or start",
     ),
     ("unit", "UNIT", "Of trials: what the values are in"),
+    (
+        "better",
+        "WHICH",
+        "Of trials: which values are better, higher or lower",
+    ),
     (
         "baseline",
         "ARM",
@@ -57,7 +75,11 @@ const OF_TRIALS: [(&str, &str, &str); 4] = [
 
 fn trial_arguments() -> Vec<Arg> {
     let argument = |(name, value, help): (&'static str, &'static str, &'static str)| {
-        Arg::new(name).long(name).value_name(value).help(help)
+        let argument = Arg::new(name).long(name).value_name(value).help(help);
+        if name == "better" {
+            return argument.value_parser(["higher", "lower"]);
+        }
+        argument
     };
     OF_TRIALS.map(argument).into()
 }
@@ -71,6 +93,11 @@ fn trials(matches: &ArgMatches, text: &str, name: &str) -> Result<Vec<Record>> {
         TrialColumns::parse(&needed("columns")?).map_err(|e| Usage(format!("--columns: {e}")))?;
     let roles = TrialRoles {
         unit: given("unit"),
+        better: match given("better").as_deref() {
+            Some("higher") => Preference::Higher,
+            Some(_) => Preference::Lower,
+            None => Preference::Unsaid,
+        },
         baseline: needed("baseline")?,
         control: given("control"),
     };

@@ -81,7 +81,7 @@ fn experiment(
     let above = at.parent().unwrap_or(Path::new(""));
     let places = Places {
         dir: here.join(above),
-        records: here.join(&records),
+        records: conduct::place_of(&records),
         fathom: std::env::current_exe().context("the program's own path cannot be read")?,
     };
     let experiment =

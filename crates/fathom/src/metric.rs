@@ -34,11 +34,19 @@ pub(crate) fn registered(question: &PlannedQuestion) -> Option<Quantity> {
 
 /// The quantity that was asked for.
 pub(crate) fn asked(matches: &ArgMatches) -> Result<Quantity> {
+    preferred(matches, named(matches)?)
+}
+
+/// As [`asked`], before anything is said of what is better.
+pub(crate) fn named(matches: &ArgMatches) -> Result<Quantity> {
     let text = matches
         .get_one::<String>("metric")
         .map_or("iops", String::as_str);
-    let metric =
-        Quantity::parse(text).map_err(|error| Usage(format!("--metric {text:?}: {error}")))?;
+    Ok(Quantity::parse(text).map_err(|error| Usage(format!("--metric {text:?}: {error}")))?)
+}
+
+/// A quantity with what the command line says is better of it.
+fn preferred(matches: &ArgMatches, metric: Quantity) -> Result<Quantity> {
     let better = match matches.get_one::<String>("better").map(String::as_str) {
         Some("higher") => Preference::Higher,
         Some(_) => Preference::Lower,
@@ -62,16 +70,20 @@ pub(crate) struct AskedOfRecords {
 impl AskedOfRecords {
     /// What the plan of an experiment asks, but for what the command line says, which is told where
     /// it is another metric: a verdict on it was chosen afterwards.
-    pub(crate) fn or_as_registered(self, matches: &ArgMatches, records: &[Record]) -> Self {
-        let mut plans = records
-            .iter()
-            .filter_map(|record| record.trial.as_ref()?.written_plan.as_deref());
-        let Some(planned) = plans.find_map(|plan| plan.plan.question.as_ref()) else {
-            return self;
+    ///
+    /// # Errors
+    /// Of the metric the other values are better.
+    pub(crate) fn or_as_registered(self, matches: &ArgMatches, records: &[Record]) -> Result<Self> {
+        let unregistered = |asked: Self| {
+            let metric = preferred(matches, asked.metric.clone())?;
+            Ok(Self { metric, ..asked })
+        };
+        let Some(planned) = question_of(records) else {
+            return unregistered(self);
         };
         // Older versions wrote the metric in words.
         let Some(registered) = registered(planned) else {
-            return self;
+            return unregistered(self);
         };
         let is_given = |key: &str| matches.value_source(key) == Some(ValueSource::CommandLine);
         if is_given("metric") && self.metric.key() != registered.key() {
@@ -81,20 +93,31 @@ impl AskedOfRecords {
                 self.metric.key()
             ));
         }
-        Self {
-            metric: if is_given("metric") || is_given("better") {
-                self.metric
-            } else {
-                registered
-            },
+        let metric = if is_given("metric") {
+            self.metric
+        } else {
+            registered
+        };
+        Ok(Self {
+            metric: preferred(matches, metric)?,
             margin: if is_given("margin") {
                 self.margin
             } else {
                 planned.margin
             },
             words: planned.text.clone(),
-        }
+        })
     }
+}
+
+/// What the plan of an experiment asks, or who imported it.
+fn question_of(records: &[Record]) -> Option<&PlannedQuestion> {
+    let mut trials = records.iter().filter_map(|record| record.trial.as_ref());
+    trials.find_map(|trial| {
+        let plan = trial.written_plan.as_deref();
+        plan.and_then(|plan| plan.plan.question.as_ref())
+            .or(trial.question.as_ref())
+    })
 }
 
 /// The thresholds that were asked for, of a verb that knows them.

@@ -89,7 +89,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         margin: options.margin,
         words: String::new(),
     }
-    .or_as_registered(matches, &records);
+    .or_as_registered(matches, &records)?;
     options.metric = asked.metric;
     options.margin = asked.margin;
     options.question = asked.words;
@@ -136,7 +136,7 @@ fn form(file: &Path) -> Result<Form> {
 
 fn options(matches: &ArgMatches) -> Result<StudyOptions> {
     let text = |key: &str| matches.get_one::<String>(key).cloned().unwrap_or_default();
-    let metric = crate::metric::asked(matches)?;
+    let metric = crate::metric::named(matches)?;
     let margin = Percent::parse(&text("margin"))
         .map_err(|e| Usage(format!("--margin: {e}")))?
         .0

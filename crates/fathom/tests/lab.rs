@@ -1,5 +1,14 @@
 //! Experiments from plan files, through the binary.
 
+#[path = "lab/builds.rs"]
+mod builds;
+#[path = "lab/failures.rs"]
+mod failures;
+#[path = "lab/refused.rs"]
+mod refused;
+#[path = "lab/tables.rs"]
+mod tables;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -314,7 +323,11 @@ fn servers_are_arms_and_every_slot_has_a_fresh_one() {
 }
 
 fn records(dir: &Path) -> Vec<serde_json::Value> {
-    let lines = fs::read_to_string(dir.join("p.jsonl")).unwrap_or_default();
+    records_in(&dir.join("p.jsonl"))
+}
+
+fn records_in(file: &Path) -> Vec<serde_json::Value> {
+    let lines = fs::read_to_string(file).unwrap_or_default();
     lines
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
@@ -387,7 +400,7 @@ fn privileged_limits_are_set_tried_and_seen() {
 }
 
 #[test]
-fn a_second_runner_of_one_store_is_refused() {
+fn a_second_runner_of_one_store_is_refused_whatever_name_it_gives() {
     let dir = with_plan(
         &stated("10", "12")
             .replace("[1, 30]", "6")
@@ -403,219 +416,21 @@ fn a_second_runner_of_one_store_is_refused() {
     while !dir.path().join("p.plan.toml").exists() {
         std::thread::yield_now();
     }
-    let second = in_dir(dir.path(), &["lab", "run", "p.toml", "--resume"]);
-    let told = text(&second.stderr);
+    let records = dir.path().join("p.jsonl");
+    std::os::unix::fs::symlink("p.jsonl", dir.path().join("s.jsonl")).unwrap();
+    fs::hard_link(&records, dir.path().join("h.jsonl")).unwrap();
+    let second = |name| {
+        let words = ["lab", "run", "p.toml", "--resume", "--records", name];
+        in_dir(dir.path(), &words)
+    };
+    let seconds = ["p.jsonl", "./p.jsonl", "s.jsonl", "h.jsonl"].map(second);
     first.kill().unwrap();
     first.wait().unwrap();
-    assert_eq!(second.status.code(), Some(2), "{told}");
-    assert!(
-        told.contains("runs this experiment") || told.contains("to go on with"),
-        "{told}"
-    );
-}
-
-fn git(dir: &Path, words: &[&str]) {
-    let identity = [
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@t",
-        "-c",
-        "init.defaultBranch=main",
-    ];
-    let output = Command::new("git")
-        .args(identity)
-        .args(words)
-        .current_dir(dir)
-        .output()
-        .expect("the test can do this");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-const REFS: &str = r#"
-metric = "value:v"
-better = "lower"
-passes = 6
-settle = "0s"
-keep-free = "1MiB"
-calibrate = 0
-[build]
-repository = "."
-command = "sh -c 'cp tool.sh built; echo built >> log'"
-identity = "wc -l log"
-[workload]
-command = "sh {tree}/built {pass}"
-read = { name = "v", regex = 'value ([0-9.]+)' }
-[[arm]]
-name = "old"
-build = { ref = "old" }
-[[arm]]
-name = "new"
-build = { ref = "main" }
-"#;
-
-/// A repository with two commits, the plan that compares them, and a cache of its own.
-fn with_refs() -> (tempfile::TempDir, tempfile::TempDir) {
-    let dir = tempfile::tempdir().expect("the test can do this");
-    let at = dir.path();
-    let write = |value: &str| {
-        fs::write(at.join("tool.sh"), format!("echo value {value}\n"))
-            .expect("the test can do this")
-    };
-    git(at, &["init", "-q"]);
-    write("10.$1");
-    git(at, &["add", "tool.sh"]);
-    git(at, &["commit", "-qm", "first"]);
-    git(at, &["tag", "old"]);
-    write("12.$1");
-    git(at, &["commit", "-qam", "second"]);
-    fs::write(at.join("p.toml"), REFS).expect("the test can do this");
-    let cache = tempfile::tempdir().expect("the test can do this");
-    (dir, cache)
-}
-
-fn lab_with(dir: &Path, cache: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(FATHOM);
-    command
-        .arg("lab")
-        .args(words)
-        .current_dir(dir)
-        .env("XDG_CACHE_HOME", cache);
-    command.output().expect("the test can do this")
-}
-
-#[test]
-fn git_refs_are_arms_that_are_built_once_a_commit_and_stay_that_commit() {
-    let (dir, cache) = with_refs();
-    let at = dir.path();
-    let lab = |words: &[&str]| lab_with(at, cache.path(), words);
-    let shown = lab(&["plan", "p.toml"]);
-    assert!(
-        text(&shown.stdout).contains(", commit "),
-        "{}{}",
-        text(&shown.stdout),
-        text(&shown.stderr)
-    );
-    assert_eq!(names(cache.path()), [""; 0], "a plan builds nothing");
-    let output = lab(&["run", "p.toml"]);
-    assert_eq!(
-        output.status.code(),
-        Some(3),
-        "{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    // The branch moves on; what was resolved stays.
-    fs::write(at.join("tool.sh"), "echo value 1.$1\n").unwrap();
-    git(at, &["commit", "-qam", "third"]);
-    let again = lab(&["run", "p.toml", "--resume"]);
-    assert_eq!(
-        again.status.code(),
-        Some(3),
-        "{}{}",
-        text(&again.stdout),
-        text(&again.stderr)
-    );
-    let logs = Command::new("find")
-        .arg(cache.path())
-        .args(["-name", "log", "-path", "*tree*"])
-        .output()
-        .unwrap();
-    let logs = text(&logs.stdout);
-    assert_eq!(logs.lines().count(), 2, "one tree a commit: {logs}");
-    assert!(
-        logs.lines()
-            .all(|log| fs::read_to_string(log).unwrap() == "built\n"),
-        "built once"
-    );
-}
-
-#[test]
-fn a_build_that_fails_is_an_arm_that_is_left_out_and_a_ref_that_is_not_there_is_refused() {
-    let (dir, cache) = with_refs();
-    let at = dir.path();
-    let lab = |words: &[&str]| lab_with(at, cache.path(), words);
-    let fails = REFS
-        .replace(
-            "cp tool.sh built",
-            "grep -q 10 tool.sh || exit 1; cp tool.sh built",
-        )
-        .replace("\"main\"", "\"old\"")
-        + "[[arm]]\nname = \"broken\"\nbuild = { ref = \"main\" }\n";
-    fs::write(at.join("q.toml"), fails).unwrap();
-    let output = lab(&["run", "q.toml"]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("broken is left out: the build of main"),
-        "{}",
-        text(&output.stderr)
-    );
-    let nowhere = lab(&["plan", "p.toml"]);
-    assert_eq!(nowhere.status.code(), Some(0));
-    fs::write(at.join("r.toml"), REFS.replace("\"main\"", "\"nowhere\"")).unwrap();
-    let output = lab(&["plan", "r.toml"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("has no ref \"nowhere\""),
-        "{}",
-        text(&output.stderr)
-    );
-}
-
-/// Lines of twenty blocks of two arms, of which the second takes a fifth longer.
-fn table() -> Vec<String> {
-    let mut lines = Vec::new();
-    for block in 0..20_u32 {
-        let mut arms = [("old", 100), ("new", 120)];
-        if (block * 7 / 3) % 2 == 1 {
-            arms.reverse();
-        }
-        for ((arm, ms), place) in arms.into_iter().zip(0..) {
-            let (order, ms) = (2 * block + place, ms + block * 13 % 7);
-            lines.push(format!("{arm},{block},{order},{ms}"));
-        }
+    for second in seconds {
+        let told = text(&second.stderr);
+        assert_eq!(second.status.code(), Some(2), "{told}");
+        assert!(told.contains("runs this experiment"), "{told}");
     }
-    lines
-}
-
-/// The verdict on such a table, and what was told.
-fn judged_table(lines: &[String], columns: &str) -> (Option<i32>, String) {
-    let dir = tempfile::tempdir().expect("the test can do this");
-    let text_of = format!("arm,block,order,ms\n{}\n", lines.join("\n"));
-    fs::write(dir.path().join("t.csv"), text_of).expect("the test can do this");
-    let import = [
-        "import",
-        "t.csv",
-        "--format",
-        "trials",
-        "--baseline",
-        "old",
-        "--columns",
-        columns,
-        "--records",
-        "t.jsonl",
-    ];
-    let output = in_dir(dir.path(), &import);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let judge = [
-        "compare", "t.jsonl", "--metric", "value:ms", "--better", "lower",
-    ];
-    let judged = in_dir(dir.path(), &judge);
-    (
-        judged.status.code(),
-        text(&judged.stdout) + &text(&judged.stderr),
-    )
-}
-
-#[test]
-fn a_table_of_another_harness_is_judged_like_an_experiment() {
-    let columns = "arm=arm,block=block,order=order,value=ms";
-    let (code, told) = judged_table(&table(), columns);
-    assert!(told.contains("Slower") && code == Some(3), "{told}");
-    let mut one_by_one = table();
-    one_by_one.sort();
-    let (code, told) = judged_table(&one_by_one, "arm=arm,value=ms");
-    assert_eq!(code, Some(4), "{told}");
 }
 
 /// The seven arms of the matrix in small: their servers, and an upload of each.
@@ -646,11 +461,17 @@ fn the_matrix_of_the_file_share_runs_in_small() {
     let output = lab.output().unwrap();
     let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
     let records = records(dir.path());
-    let good = records
+    // A block in which the machine stood still is repeated.
+    let good: std::collections::BTreeSet<_> = records
         .iter()
         .filter(|record| record["outcome"]["status"] == "ok")
-        .count();
-    assert_eq!(good, 16, "seven arms and the control in two rows: {told}");
+        .map(|record| [&record["trial"]["row"], &record["trial"]["arm"]].map(ToString::to_string))
+        .collect();
+    assert_eq!(
+        good.len(),
+        16,
+        "seven arms and the control in two rows: {told}"
+    );
     let placebo = "placebo: batch-chunk-reading is to change get, and put ran";
     assert!(told.contains(placebo), "{told}");
     assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);

@@ -1,11 +1,15 @@
 //! A table of arms, rows, blocks and values that another harness wrote: each line a record with its
 //! place in an experiment, so that it is judged like our own.
 
-use record::{Outcome, Record, Role, SCHEMA, Source, Status, Summary, Trial};
-use std::collections::{BTreeMap, BTreeSet};
+mod cells;
+mod places;
 
-/// The most lines of a table.
-const MOST_LINES: usize = 1_000_000;
+pub(crate) use cells::lines;
+use places::{Place, PlaceTexts, places};
+use record::{
+    Outcome, PlannedQuestion, Preference, Record, Role, SCHEMA, Source, Status, Summary, Trial,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which columns say what.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,9 +29,14 @@ pub struct TrialColumns {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrialRoles {
     pub unit: Option<String>,
+    /// Which values are better; [`Preference::Unsaid`] if nobody says it.
+    pub better: Preference,
     pub baseline: String,
     pub control: Option<String>,
 }
+
+/// Differences below this ratio do not matter, unless who judges says otherwise.
+const MARGIN: f64 = 0.05;
 
 impl TrialColumns {
     /// Reads `arm=A,row=B+C,block=D,order=E,value=F,start=G,ok=H:200`.
@@ -125,18 +134,24 @@ pub fn trials(
             return Err(format!("has no arm {arm:?}; there are {}", arms.join(", ")));
         }
     }
+    let ragged = body
+        .iter()
+        .find(|(_, cells)| cells.len() != headings.1.len());
+    if let Some((line, cells)) = ragged {
+        return Err(format!(
+            "line {line} has {} columns, and the first {}",
+            cells.len(),
+            headings.1.len()
+        ));
+    }
+    let texts: Vec<PlaceTexts<'_>> = body
+        .iter()
+        .map(|(line, cells)| table.texts(*line, cells))
+        .collect();
     let mut seen = Seen::default();
     body.iter()
-        .map(|(line, cells)| {
-            if cells.len() != headings.1.len() {
-                return Err(format!(
-                    "line {line} has {} columns, and the first {}",
-                    cells.len(),
-                    headings.1.len()
-                ));
-            }
-            table.record(cells, *line, &mut seen)
-        })
+        .zip(places(&texts)?)
+        .map(|((line, cells), place)| table.record(cells, *line, place, &mut seen))
         .collect()
 }
 
@@ -158,12 +173,9 @@ struct TrialTable<'a> {
 struct Seen {
     arms: Vec<String>,
     rows: Vec<String>,
-    /// Lines of each arm in each row.
-    lines: BTreeMap<(String, String), u32>,
-    slots: u32,
 }
 
-fn place(list: &mut Vec<String>, name: &str) -> u32 {
+fn number(list: &mut Vec<String>, name: &str) -> u32 {
     let at = list
         .iter()
         .position(|known| known == name)
@@ -175,14 +187,46 @@ fn place(list: &mut Vec<String>, name: &str) -> u32 {
 }
 
 impl TrialTable<'_> {
-    fn record(&self, cells: &[String], line: usize, seen: &mut Seen) -> Result<Record, String> {
-        let trial = self.trial(cells, line, seen)?;
-        let failure = match (self.ok, &self.columns.ok) {
-            (Some(at), Some((column, good))) if cells[at].trim() != good => {
-                Some(format!("{column} is {}", cells[at]))
-            }
-            _ => None,
-        };
+    /// What a line says of its place.
+    fn texts<'a>(&self, line: usize, cells: &'a [String]) -> PlaceTexts<'a> {
+        let cell = |at: Option<usize>| at.map(|at| cells[at].trim());
+        PlaceTexts {
+            line,
+            arm: &cells[self.arm],
+            row: self.row_of(cells),
+            has_failed: self.failure(cells).is_some(),
+            block: cell(self.block),
+            order: cell(self.order),
+            start: cell(self.start),
+        }
+    }
+
+    fn row_of(&self, cells: &[String]) -> String {
+        let values = self.row.iter().zip(&self.columns.row);
+        let values: Vec<String> = values
+            .map(|(at, column)| format!("{column}={}", cells[*at]))
+            .collect();
+        if values.is_empty() {
+            return "run".to_owned();
+        }
+        values.join(" ")
+    }
+
+    fn failure(&self, cells: &[String]) -> Option<String> {
+        let (at, (column, good)) = self.ok.zip(self.columns.ok.as_ref())?;
+        (cells[at].trim() != good).then(|| format!("{column} is {}", cells[at]))
+    }
+
+    fn record(
+        &self,
+        cells: &[String],
+        line: usize,
+        place: Place,
+        seen: &mut Seen,
+    ) -> Result<Record, String> {
+        let started_at = place.started_at.clone();
+        let trial = self.trial(cells, place, seen);
+        let failure = self.failure(cells);
         let text = cells[self.value].trim();
         let value: Option<f64> = text.parse().ok().filter(|value: &f64| value.is_finite());
         if value.is_none() && failure.is_none() {
@@ -205,7 +249,7 @@ impl TrialTable<'_> {
             id: format!("{}:{line}", self.name),
             kind: "run".into(),
             name: trial.row.clone(),
-            started_at: self.start.map(|at| cells[at].clone()).unwrap_or_default(),
+            started_at,
             summaries: [("run".to_owned(), summary)].into(),
             outcome: Outcome {
                 status: if failure.is_some() {
@@ -228,27 +272,8 @@ impl TrialTable<'_> {
     }
 
     /// The place of a line in the experiment.
-    fn trial(&self, cells: &[String], line: usize, seen: &mut Seen) -> Result<Trial, String> {
-        let number = |at: usize| {
-            let text = cells[at].trim();
-            text.parse::<u32>()
-                .map_err(|_no_number| format!("line {line}: {text:?} is no whole number"))
-        };
-        let arm = cells[self.arm].clone();
-        let values = self.row.iter().zip(&self.columns.row);
-        let values: Vec<String> = values
-            .map(|(at, column)| format!("{column}={}", cells[*at]))
-            .collect();
-        let row = if values.is_empty() {
-            "run".to_owned()
-        } else {
-            values.join(" ")
-        };
-        let of_cell = seen.lines.entry((arm.clone(), row.clone())).or_default();
-        let repetition = *of_cell;
-        *of_cell += 1;
-        let in_file = seen.slots;
-        seen.slots += 1;
+    fn trial(&self, cells: &[String], place: Place, seen: &mut Seen) -> Trial {
+        let (arm, row) = (cells[self.arm].clone(), self.row_of(cells));
         let role = if arm == self.roles.baseline {
             Role::Baseline
         } else if self.roles.control.as_ref() == Some(&arm) {
@@ -256,60 +281,40 @@ impl TrialTable<'_> {
         } else {
             Role::Candidate
         };
-        Ok(Trial {
+        Trial {
             plan: format!("trials of {}", self.name),
-            block: self.block.map(number).transpose()?.unwrap_or(repetition),
-            slot: self.order.map(number).transpose()?.unwrap_or(in_file),
+            block: place.block,
+            slot: place.slot,
+            unsaid: place.unsaid,
+            question: Some(self.question()),
             role,
-            arm_number: place(&mut seen.arms, &arm),
-            row_number: place(&mut seen.rows, &row),
+            arm_number: number(&mut seen.arms, &arm),
+            row_number: number(&mut seen.rows, &row),
             arm,
             row,
             ..Trial::default()
-        })
+        }
     }
-}
 
-/// Lines of a table with their numbers: commas between cells, quotes around those that hold commas
-/// or quotes.
-pub(crate) fn lines(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
-    let mut out = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim().is_empty() {
-            continue;
-        }
-        if out.len() > MOST_LINES {
-            return Err(format!("has more than {MOST_LINES} lines"));
-        }
-        out.push((
-            number,
-            cells(line).ok_or_else(|| format!("line {number}: a quote does not end"))?,
-        ));
-    }
-    Ok(out)
-}
-
-fn cells(line: &str) -> Option<Vec<String>> {
-    let (mut out, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
-    let mut letters = line.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if is_quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                cell.push('"');
-            }
-            '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => out.push(std::mem::take(&mut cell)),
-            other => cell.push(other),
+    /// What such a table is asked: its values.
+    fn question(&self) -> PlannedQuestion {
+        PlannedQuestion {
+            metric: format!("value:{}", self.columns.value),
+            margin: MARGIN,
+            better: match self.roles.better {
+                Preference::Higher => Some("higher".into()),
+                Preference::Lower => Some("lower".into()),
+                Preference::Unsaid => None,
+            },
+            ..PlannedQuestion::default()
         }
     }
-    out.push(cell);
-    (!is_quoted).then_some(out)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::UnsaidPlace;
 
     const TABLE: &str = "branch,size,n,speed,status\nmain,1M,0,10.5,200\n\"new, faster\",1M,0,12,200\nmain,1M,1,x,500\n";
 
@@ -317,7 +322,7 @@ mod tests {
         let roles = TrialRoles {
             unit: Some("MB/s".into()),
             baseline: baseline.into(),
-            control: None,
+            ..TrialRoles::default()
         };
         trials(TABLE, "t.csv", &TrialColumns::parse(columns)?, &roles)
     }
@@ -339,6 +344,8 @@ mod tests {
             ("new, faster", "size=1M", 0)
         );
         assert_eq!((trial(2).block, trial(2).slot), (1, 2));
+        assert_eq!(trial(2).unsaid, [UnsaidPlace::Order]);
+        assert_eq!(trial(0).question.unwrap().metric, "value:speed");
         assert_eq!(records[1].summaries["run"].figures["speed"], 12.0);
         let failed = &records[2].outcome;
         assert_eq!(

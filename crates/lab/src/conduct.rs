@@ -41,6 +41,11 @@ pub trait Conduct {
     /// Whether a signal asks for the end.
     fn is_stopped(&self) -> bool;
 
+    /// Why an arm can never run: its build failed. Its slots are failed records that break no block.
+    fn lost(&self, _arm: usize) -> Option<&str> {
+        None
+    }
+
     /// Makes what the arm of this turn needs before it can be measured.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use crate::order::{block, may_look, rows_of_pass, slots_per_pass};
 use crate::{Conduct, KeepError, LabError, Turn, Unstarted, Work};
-use record::{PlanFacts, PlanLine, Record, SlotPlace, Status, Trial};
+use record::{PlanFacts, PlanLine, Record, Role, SlotPlace, Status, Trial};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -80,7 +80,10 @@ pub fn run(
         written,
         notice: None,
     };
-    let why = course.passes(decided)?;
+    let why = match course.nothing_to_compare()? {
+        Some(why) => WhyEnded::Failed(why),
+        None => course.passes(decided)?,
+    };
     Ok(Ended {
         records: course.records,
         why,
@@ -165,6 +168,8 @@ pub fn trial(
         row_number: number(turn.row),
         planned_blocks: Some(plan.most_passes),
         lead_in_ns,
+        unsaid: Vec::new(),
+        question: None,
         written_plan: Some(Arc::clone(written)),
     })
 }
@@ -233,6 +238,44 @@ enum Broken {
 }
 
 impl Course<'_> {
+    /// Where the baseline cannot run, or nothing that is compared with it: the slots of those that
+    /// cannot, as failed records, and why.
+    fn nothing_to_compare(&mut self) -> Result<Option<String>, LabError> {
+        let arms = &self.plan.arms;
+        let lost = |role: Role| -> Vec<Option<&str>> {
+            let of_role = (0..arms.len()).filter(|arm| arms[*arm].role == role);
+            of_role.map(|arm| self.conduct.lost(arm)).collect()
+        };
+        let [base, others] = [Role::Baseline, Role::Candidate].map(lost);
+        let is_nothing_left = !others.is_empty() && others.iter().all(Option::is_some);
+        let why = base.into_iter().flatten().next();
+        let why = why.or_else(|| {
+            others
+                .into_iter()
+                .flatten()
+                .next()
+                .filter(|_| is_nothing_left)
+        });
+        let Some(why) = why.map(str::to_owned) else {
+            return Ok(None);
+        };
+        let attempt = self.next_attempt(0, 0).unwrap_or(0);
+        for turn in block(self.plan, 0, 0, attempt) {
+            if self.conduct.lost(turn.arm).is_some() {
+                let record = self.slot(turn)?;
+                (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
+                self.records.push(record);
+            }
+        }
+        Ok(Some(why))
+    }
+
+    /// Arms that can run.
+    fn able(&self) -> usize {
+        let arms = 0..self.plan.arms.len();
+        arms.filter(|arm| self.conduct.lost(*arm).is_none()).count()
+    }
+
     fn passes(&mut self, decided: &mut dyn FnMut(&[Record]) -> bool) -> Result<WhyEnded, LabError> {
         // A look that an earlier beginning went past did not decide.
         let done = self.records.iter().filter_map(place);
@@ -279,7 +322,7 @@ impl Course<'_> {
             .filter(|(trial, good)| *good && trial.attempt == last)
             .map(|(trial, _)| trial.arm_number)
             .collect();
-        (good.len() < self.plan.arms.len()).then_some(last + 1)
+        (good.len() < self.able()).then_some(last + 1)
     }
 
     /// Runs a block until it is complete; `None` if it is.
@@ -305,7 +348,9 @@ impl Course<'_> {
             }
             let record = self.slot(*turn)?;
             (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
-            let (wrote, fault) = (wrote(&record), fault(&record));
+            let is_lost = self.conduct.lost(turn.arm).is_some();
+            let fault = fault(&record).filter(|_| !is_lost);
+            let wrote = wrote(&record);
             self.records.push(record);
             if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
@@ -485,8 +530,8 @@ mod tests {
                 arm_number: u32::try_from(turn.arm).unwrap(),
                 row_number: u32::try_from(turn.row).unwrap(),
                 planned_blocks: Some(3),
-                lead_in_ns: None,
                 written_plan: Some(Arc::new(plan.clone().line())),
+                ..Trial::default()
             };
             assert_eq!(trial(record), &expected);
         }

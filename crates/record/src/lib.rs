@@ -57,7 +57,7 @@ pub use store::{Damage, ReadRecords, Store, StoreError, are_records, parse_recor
 pub use stored::{ALL, KindFigures, OptionValue, StoredRecord, Typing, schema, summary};
 pub use summary::{LatencyRange, Source, Summary};
 pub use threshold::{Comparator, NoThreshold, Threshold, ThresholdResult};
-pub use trial::{Role, SlotPlace, Stopping, Trial};
+pub use trial::{Role, SlotPlace, Stopping, Trial, UnsaidPlace};
 
 /// Whether a field says no more than its absence.
 fn is_unset<T: Default + PartialEq>(value: &T) -> bool {

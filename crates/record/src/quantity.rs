@@ -220,6 +220,35 @@ impl Quantity {
         !self.measure.is_of_record()
     }
 
+    /// Whether loads over a network have it, and nothing else.
+    #[must_use]
+    pub fn is_of_loads(&self) -> bool {
+        self.measure.shown == Shown::OfLoads
+    }
+
+    /// Whether it counts the bytes of operations.
+    #[must_use]
+    pub fn is_of_bytes(&self) -> bool {
+        let is_counted = matches!(self.measure.source, Source::Counts(_));
+        is_counted
+            && matches!(
+                self.measure.unit,
+                ValueUnit::Bytes | ValueUnit::BytesPerSecond
+            )
+    }
+
+    /// The part of requests that it is of.
+    #[must_use]
+    pub fn part(&self) -> Option<RequestPart> {
+        self.part
+    }
+
+    /// The name of a number that somebody else states.
+    #[must_use]
+    pub fn stated(&self) -> Option<&str> {
+        matches!(self.measure.source, Source::Stated(_)).then_some(self.parameter.as_str())
+    }
+
     /// Whether it limits failures, so that a threshold on it says which are tolerable.
     #[must_use]
     pub fn is_of_failures(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The place of a record in an experiment.
 
-use crate::PlanLine;
+use crate::{PlanLine, PlannedQuestion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -43,9 +43,35 @@ pub struct Trial {
     /// own arm. `None`: from whatever ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead_in_ns: Option<u64>,
+    /// What a table that another harness wrote does not say of this place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsaid: Vec<UnsaidPlace>,
+    /// What is asked of an experiment that has no written plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<PlannedQuestion>,
     /// The plan itself, where the file has it; the same for all records of one plan.
     #[serde(skip)]
     pub written_plan: Option<Arc<PlanLine>>,
+}
+
+/// A part of a place that is a guess.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum UnsaidPlace {
+    /// When it ran: `slot` is the line of the table.
+    Order,
+    /// What it was measured beside: `block` counts the lines of its arm and row.
+    Block,
+}
+
+impl Trial {
+    /// Whether nobody says this of the place.
+    #[must_use]
+    pub fn lacks(&self, part: UnsaidPlace) -> bool {
+        self.unsaid.contains(&part)
+    }
 }
 
 /// Where an experiment stands when a slot is about to begin.
@@ -67,7 +93,9 @@ pub struct SlotPlace<'a> {
 }
 
 /// What an arm is compared as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     #[default]

@@ -280,6 +280,8 @@ fn trial() -> Trial {
         attempt: 1,
         planned_blocks: Some(2),
         lead_in_ns: Some(3),
+        unsaid: vec![record::UnsaidPlace::Order],
+        question: Some(record::PlannedQuestion::default()),
         ..Trial::default()
     }
 }

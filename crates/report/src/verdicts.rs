@@ -4,10 +4,12 @@
 //! All three say the same of the same entries. What a verdict means for a gate is decided here and
 //! nowhere else, so that a file and the exit code beside it agree.
 
+mod failure;
 mod json;
 mod junit;
 mod markdown;
 
+pub use failure::{Failure, failure_json, failure_junit, failure_markdown};
 pub(crate) use json::verdict_fields;
 pub use json::verdicts_json;
 pub use junit::verdicts_junit;

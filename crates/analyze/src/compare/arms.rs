@@ -12,7 +12,7 @@ use super::{
     row_of, said_of_aside, set_aside,
 };
 use crate::{Located, audit};
-use record::Record;
+use record::{Record, UnsaidPlace};
 use stats::{
     BlockRun, CARRY_OVER_ALPHA, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, Reason, Verdict,
     benjamini_hochberg, control_p, control_p_by_pass, drift, holm, kruskal_wallis, mde,
@@ -90,8 +90,12 @@ pub(crate) fn compare_arms_audited(
         records
             .iter()
             .filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)))
+            .filter(|(arm, _)| cast.is_usable(arm))
     };
-    let blocks = complete(all(), cast.arms());
+    let blocks = match cast.arms() {
+        Some(arms) => complete(all(), arms),
+        None => Vec::new(),
+    };
     let course = Course::of(records, &cast, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
@@ -166,7 +170,7 @@ impl<'a> Course<'a> {
             &records.iter().collect::<Vec<_>>(),
             &question.metric,
         );
-        let in_blocks = blocks.len() * cast.arms();
+        let in_blocks = blocks.iter().map(Slots::len).sum::<usize>();
         for slots in blocks {
             let row = slots.values().next().map_or("", |record| row_of(record));
             rows.entry(row).or_default().push(slots);
@@ -313,6 +317,9 @@ impl<'a> Course<'a> {
 
     /// Judged blocks of a candidate, row by row.
     fn blocks_of(&self, arm: &str) -> Vec<Vec<Block<'a>>> {
+        if !self.cast.is_usable(arm) {
+            return vec![Vec::new(); self.rows.len()];
+        }
         let turns = Turns::of(self.of_arm(self.cast.base), self.of_arm(arm));
         let block = |slots: &Slots<'a>| Block {
             base: slots[self.cast.base],
@@ -341,7 +348,7 @@ impl<'a> Course<'a> {
                 signed_rank(
                     &of_rows
                         .iter()
-                        .flat_map(|row| self.differences(&row[..look]))
+                        .flat_map(|row| self.differences(&row[..look.min(row.len())]))
                         .collect::<Vec<_>>(),
                 )
                 .p
@@ -401,7 +408,8 @@ impl<'a> Course<'a> {
         let invalid = ground
             .invalid
             .clone()
-            .or_else(|| aliased(&[side(0), side(1)]))
+            .or_else(|| self.cannot_be_placed())
+            .or_else(|| self.in_windows(aliased(&[side(0), side(1)])?))
             .or_else(|| common.cloned());
         let unused = self.measured - self.looked;
         let interrupted = self.ending.interrupted;
@@ -477,7 +485,43 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// What a table that another harness wrote leaves open of the places of its slots.
+    fn cannot_be_placed(&self) -> Option<Reason> {
+        let trials = || {
+            self.records
+                .iter()
+                .filter_map(|record| record.trial.as_ref())
+        };
+        let lacks = |part| trials().any(|trial| trial.lacks(part));
+        let text = match (lacks(UnsaidPlace::Order), lacks(UnsaidPlace::Block)) {
+            (false, false) => return None,
+            (true, false) => {
+                "order aliased with arm: the table does not say in which order its slots ran, so time and arm cannot be separated"
+            }
+            (false, true) => {
+                "no repetition: the table does not say which slots belong to one block, and in the order in which they ran they are none"
+            }
+            (true, true) => {
+                "order aliased with arm, no repetition: the table says neither in which order its slots ran nor which of them belong to one block, so time and arm cannot be separated, and no interval is possible"
+            }
+        };
+        Some(Reason::Audit(text.into()))
+    }
+
+    /// Where one arm ran after the other, and each only once a row, more than the order is missing.
+    fn in_windows(&self, aliased: Reason) -> Option<Reason> {
+        if self.measured > 1 {
+            return Some(aliased);
+        }
+        Some(Reason::Audit(
+            "order aliased with arm, no repetition: one side ran after the other, and once a row, so time and arm cannot be separated, and no interval is possible. Measure them in randomised blocks: fathom compare --run, fathom lab".into(),
+        ))
+    }
+
     fn drift(&self) -> Option<Drift> {
+        if self.cannot_be_placed().is_some() {
+            return None;
+        }
         let mut blocks: Vec<(usize, Vec<&Record>)> = self
             .judged_blocks()
             .map(|(row, slots)| {

@@ -1,6 +1,6 @@
 //! Which arm of an experiment plays what.
 
-use record::{Record, Role};
+use record::{Record, Role, Status};
 use std::collections::BTreeSet;
 
 /// Records that are no experiment that could be judged.
@@ -30,7 +30,10 @@ fn listed(names: &[String]) -> String {
 pub(super) struct Cast<'a> {
     pub(super) base: &'a str,
     pub(super) control: Option<&'a str>,
+    /// Those of the plan, also where no slot of one ended well.
     pub(super) candidates: Vec<&'a str>,
+    /// Arms of which at least one slot ended well: a block holds one of each.
+    usable: BTreeSet<&'a str>,
 }
 
 impl<'a> Cast<'a> {
@@ -51,34 +54,54 @@ impl<'a> Cast<'a> {
                 plans: plans.into_iter().map(str::to_owned).collect(),
             });
         }
-        let of_role = |role: Role| -> BTreeSet<&str> {
-            trials
-                .iter()
-                .filter(|trial| trial.role == role)
-                .map(|trial| trial.arm.as_str())
-                .collect()
+        // An arm that has no record because the experiment ended before it is one all the same.
+        let mut written = trials
+            .iter()
+            .filter_map(|trial| trial.written_plan.as_deref());
+        let planned = written.next().into_iter().flat_map(|line| &line.plan.arms);
+        let named: BTreeSet<(Role, &str)> = planned
+            .map(|arm| (arm.role, arm.name.as_str()))
+            .chain(trials.iter().map(|trial| (trial.role, trial.arm.as_str())))
+            .collect();
+        let of_role = |role: Role| -> Vec<&str> {
+            let of = named.iter().filter(|(of, _)| *of == role);
+            of.map(|(_, name)| *name).collect()
         };
-        let baselines: Vec<&str> = of_role(Role::Baseline).into_iter().collect();
+        let baselines = of_role(Role::Baseline);
         let [base] = baselines[..] else {
             return Err(NoExperiment::Baselines {
                 names: baselines.into_iter().map(str::to_owned).collect(),
             });
         };
-        let candidates: Vec<&str> = of_role(Role::Candidate).into_iter().collect();
-        let control = of_role(Role::Control).into_iter().next();
+        let candidates = of_role(Role::Candidate);
         if candidates.is_empty() {
             return Err(NoExperiment::NoCandidate {
                 base: base.to_owned(),
             });
         }
+        let good = records
+            .iter()
+            .filter(|record| record.outcome.status == Status::Ok);
+        let usable: BTreeSet<&str> = good
+            .filter_map(|record| Some(record.trial.as_ref()?.arm.as_str()))
+            .collect();
         Ok(Self {
             base,
-            control,
+            control: of_role(Role::Control)
+                .into_iter()
+                .find(|name| usable.contains(name)),
             candidates,
+            usable,
         })
     }
 
-    pub(super) fn arms(&self) -> usize {
-        1 + usize::from(self.control.is_some()) + self.candidates.len()
+    /// How many slots a complete block has; `None` where none can be complete.
+    pub(super) fn arms(&self) -> Option<usize> {
+        self.is_usable(self.base).then_some(self.usable.len())
+    }
+
+    /// Whether a slot of it ended well.
+    pub(super) fn is_usable(&self, arm: &str) -> bool {
+        self.usable.contains(arm)
     }
 }

@@ -5,9 +5,9 @@ use crate::build::resolved;
 use crate::command::SlotDirs;
 use crate::slots::LoadReader;
 use crate::spec_task::task;
-use crate::{Task, limits, stated};
+use crate::{Giver, Task, check_given, limits, stated};
 use lab::{Builtins, LabError, PlanFile, ReadyWhen, ValueSource, WorkSpec};
-use record::PlanFacts;
+use record::{PlanFacts, Quantity};
 use std::collections::BTreeSet;
 use std::path::Path;
 use sys::MachineClock;
@@ -101,6 +101,29 @@ pub(super) fn sample_works(
         )));
     }
     Ok(out)
+}
+
+/// Whether the slots can give what is asked.
+pub(super) fn check_metric(
+    file: &PlanFile,
+    works: &[Vec<Task>],
+    metric: &Quantity,
+) -> Result<(), LabError> {
+    let mut rows = Vec::new();
+    for ((row, cells), tasks) in file.rows.iter().zip(&file.cells).zip(works) {
+        let mut givers = Vec::new();
+        for ((arm, cell), task) in file.arms.iter().zip(cells).zip(tasks) {
+            let server = cell.server(&Builtins::sample("fathom"));
+            let server = server.map_err(|e| LabError::Plan(e.to_string()))?;
+            givers.push(Giver {
+                arm: &arm.name,
+                task,
+                has_server: server.is_some(),
+            });
+        }
+        rows.push((row.name.as_str(), givers));
+    }
+    check_given(metric, &rows).map_err(|why| LabError::Plan(format!("metric: {why}")))
 }
 
 /// Whether what is read of a command could ever be found.

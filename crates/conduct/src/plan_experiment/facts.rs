@@ -63,7 +63,6 @@ pub(super) fn facts(
 ) -> PlanFacts {
     let arm = |(number, index): (usize, &usize)| {
         let of_file = &file.arms[*index];
-        // Where an arm is left out, the control is no longer beyond the arms of the file.
         let is_control = arms[..number].contains(index);
         PlannedArm {
             name: if is_control {

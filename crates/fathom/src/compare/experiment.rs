@@ -19,6 +19,7 @@ use clap::parser::ValueSource;
 use conduct::{Experiment, Task};
 use lab::{Ended, Kept, LabError, WhyEnded};
 use record::{PlanFacts, PlannedArm, PlannedQuestion, Record, Role, Stopping};
+use report::Failure;
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
@@ -108,7 +109,13 @@ pub(crate) fn judged(
         Ok(found) => files.conclude_arms(&found, &ended.records),
         // A side without a single record, because the experiment ended before its first slot.
         Err(nothing) => {
-            told(&format!("No verdict: {nothing}"));
+            let why = format!("No verdict: {nothing}");
+            told(&why);
+            files.fail(&Failure {
+                name: &plan.name,
+                why: &why,
+                exit_code: 4,
+            })?;
             Ok(4)
         }
     }

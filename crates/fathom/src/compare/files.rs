@@ -7,7 +7,7 @@ use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Quantity, Record, Threshold};
-use report::{Gate, Verdicts};
+use report::{Failure, Gate, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
@@ -157,25 +157,37 @@ impl VerdictFiles {
         self.conclude(&text, &verdicts.held_against(held))
     }
 
+    /// Writes to all files that there is no verdict because something failed.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub(crate) fn fail(&self, failure: &Failure<'_>) -> Result<()> {
+        self.write_each(|form| match form {
+            Form::Json => report::failure_json(failure),
+            Form::Markdown => report::failure_markdown(failure),
+            Form::JUnit => report::failure_junit(failure),
+        })
+    }
+
     fn conclude(&self, text: &str, verdicts: &Verdicts<'_>) -> Result<i32> {
         tell(&format!("{text}{}", verdicts.thresholds_text()))?;
         self.write(verdicts)?;
         Ok(verdicts.outcome().exit_code())
     }
 
-    /// Writes them all, the rest also where one cannot be written.
     fn write(&self, verdicts: &Verdicts<'_>) -> Result<()> {
-        let written: Vec<Result<()>> = self
-            .files
-            .iter()
-            .map(|(file, form)| {
-                let text = match form {
-                    Form::Json => report::verdicts_json(verdicts),
-                    Form::Markdown => report::verdicts_markdown(verdicts),
-                    Form::JUnit => report::verdicts_junit(verdicts),
-                };
-                written::write(file, &text)
-            })
+        self.write_each(|form| match form {
+            Form::Json => report::verdicts_json(verdicts),
+            Form::Markdown => report::verdicts_markdown(verdicts),
+            Form::JUnit => report::verdicts_junit(verdicts),
+        })
+    }
+
+    /// Writes them all, the rest also where one cannot be written.
+    fn write_each(&self, text: impl Fn(Form) -> String) -> Result<()> {
+        let files = self.files.iter();
+        let written: Vec<Result<()>> = files
+            .map(|(file, form)| written::write(file, &text(*form)))
             .collect();
         written.into_iter().collect()
     }

@@ -4,7 +4,7 @@ use crate::compare::{
     VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, told, watched,
 };
 use crate::context;
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::live::{self, Live};
 use crate::written::{RECORDS, RecordFile};
 use analyze::{Question, compare_arms};
@@ -15,6 +15,7 @@ use conduct::{
 };
 use lab::{Ended, Kept, WhyEnded};
 use record::{PlanFacts, Record};
+use report::Failure;
 use run::safety::OutputFile;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,31 +34,56 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
-    let (_, file) = super::plan_file(matches)?;
+    let (plan, file) = super::plan_file(matches)?;
     let records = super::records_of(matches, &file);
-    let found = found(&records, matches.get_flag("resume"))?;
-    let (mut experiment, records) = super::experiment(matches, found.plan.as_ref())?;
-    let plan = matches
-        .get_one::<std::path::PathBuf>("plan")
-        .map(|plan| plan.display().to_string());
     let is_ci = matches.get_flag("ci");
-    let mut files = VerdictFiles::new(matches, &[plan.as_deref().unwrap_or_default()])?;
-    if is_ci {
-        files = files.and(
-            &["md", "xml"].map(|ending| records.with_extension(ending)),
-            matches,
-        )?;
-    }
+    let files = verdict_files(matches, plan, &records)?;
     let output = OutputFile::new(&records, RECORDS).forced(matches.get_flag("force"));
     let store = RecordFile::checked(output)?;
+    let is_resumed = matches.get_flag("resume");
+    if is_resumed && !records.exists() {
+        let shown = records.display();
+        let text = format!("there is no {shown} to go on with; leave --resume out");
+        return Err(Usage(text).into());
+    }
     sys::catch_signals();
     sys::adopt_orphans();
-    let lock = StoreLock::take(&records.with_extension("lock"), &experiment.facts.hash())
-        .map_err(Usage)?;
+    // Before the records are read: a runner that ends meanwhile has added to them.
+    let lock = StoreLock::take(&records).map_err(Usage)?;
+    let ended = from_lock_to_verdict(matches, lock, &store, &files);
+    match &ended {
+        Ok((code, why)) if is_ci => super::status::annotate(&file.name, *code, why.as_deref()),
+        // What was asked wrongly says nothing of the experiment, whose verdicts may lie there.
+        Err(error) if exit::code_of(error) != 2 => {
+            let (why, exit_code) = (exit::told(error), exit::code_of(error));
+            files.fail(&Failure {
+                name: &file.name,
+                why: &why,
+                exit_code,
+            })?;
+            if is_ci {
+                super::status::annotate(&file.name, exit_code, Some(&why));
+            }
+        }
+        Ok(_) | Err(_) => {}
+    }
+    ended.map(|(code, _)| code)
+}
+
+/// Runs what is left of the experiment. Returns the exit code, and what ended it early.
+fn from_lock_to_verdict(
+    matches: &ArgMatches,
+    lock: StoreLock,
+    store: &RecordFile,
+    files: &VerdictFiles,
+) -> Result<(i32, Option<String>)> {
+    let found = found(store.path(), matches.get_flag("resume"))?;
+    let (mut experiment, records) = super::experiment(matches, found.plan.as_ref())?;
     let context = context::context(1_000_000_000)?;
-    let left_out = experiment.build(&context).map_err(of_lab)?;
-    left_out.iter().for_each(|text| told(text));
+    let lost = experiment.build(&context).map_err(of_lab)?;
+    lost.iter().for_each(|text| told(text));
     let is_begun = found.is_this(&experiment, &records)?;
+    let lock = lock.of_plan(&experiment.facts.hash());
     let run = PlanRun {
         experiment: &experiment,
         context: &context,
@@ -81,16 +107,27 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if !is_begun {
         rehearsed(&run, &live)?;
     }
-    let ended = measured(&run, &store, done, &question, &live)?;
+    let ended = measured(&run, store, done, &question, &live)?;
     live.end(&live::ended(Some(&records)));
     let asked = of_plan(question, &ended.records)?;
-    let code = judged(&ended, &experiment.facts, &asked, &files)?;
+    let code = judged(&ended, &experiment.facts, &asked, files)?;
     super::status::tell_placebos(&experiment.facts, &ended.records)?;
-    let code = exit_code(&ended, code, &experiment, !left_out.is_empty());
-    if is_ci {
-        super::status::annotate(&experiment.facts.name, code);
+    let code = exit_code(&ended, code, &experiment, !lost.is_empty());
+    let why = match ended.why {
+        WhyEnded::Failed(why) => Some(why),
+        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget | WhyEnded::Signal => None,
+    };
+    Ok((code, why))
+}
+
+/// Where the verdicts go.
+fn verdict_files(matches: &ArgMatches, plan: &Path, records: &Path) -> Result<VerdictFiles> {
+    let files = VerdictFiles::new(matches, &[&plan.display().to_string()])?;
+    if !matches.get_flag("ci") {
+        return Ok(files);
     }
-    Ok(code)
+    let beside = ["md", "xml"].map(|ending| records.with_extension(ending));
+    files.and(&beside, matches)
 }
 
 fn say_plan(experiment: &PlanExperiment, records: &Path) {
@@ -100,7 +137,8 @@ fn say_plan(experiment: &PlanExperiment, records: &Path) {
 
 /// Slots of the baseline before the first pass, and what they say of what is to come.
 fn rehearsed(run: &PlanRun<'_>, live: &Live) -> Result<()> {
-    if run.experiment.file.calibrate == 0 {
+    let is_baseline_lost = run.experiment.lost(run.experiment.baseline()).is_some();
+    if run.experiment.file.calibrate == 0 || is_baseline_lost {
         return Ok(());
     }
     live.waits("slots of the baseline before the first pass, whose numbers are not used");
@@ -187,14 +225,8 @@ pub(super) struct StoreBefore {
 }
 
 fn found(file: &Path, is_resumed: bool) -> Result<StoreBefore> {
+    // Of a pipe nothing can be read.
     if !file.is_file() {
-        if is_resumed {
-            let shown = file.display();
-            return Err(Usage(format!(
-                "there is no {shown} to go on with; leave --resume out"
-            ))
-            .into());
-        }
         return Ok(StoreBefore {
             records: Vec::new(),
             plan: None,
@@ -218,7 +250,9 @@ impl StoreBefore {
         let refused = |text: String| Err(Usage(text).into());
         let Some(plan) = &self.plan else {
             if self.is_resumed {
-                return refused(format!("{shown} holds no experiment to go on with"));
+                return refused(format!(
+                    "{shown} holds no experiment to go on with; leave --resume out"
+                ));
             }
             return Ok(false);
         };
@@ -278,7 +312,7 @@ fn first_difference(path: &str, a: &serde_json::Value, b: &serde_json::Value) ->
     (a != b).then(|| format!("{path} was {a} and is {b}"))
 }
 
-fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, is_short: bool) -> i32 {
+fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, has_lost: bool) -> i32 {
     let trials = ended
         .records
         .iter()
@@ -286,7 +320,8 @@ fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, is_short: bo
     let passes = trials.map(|trial| trial.block + 1).max().unwrap_or(0);
     let was_looked_at = lab::has_look(&experiment.facts, passes);
     match &ended.why {
-        WhyEnded::Decided | WhyEnded::Passes if is_short && code == 0 => 1,
+        // There is no verdict on an arm that cannot be built, and that is known why.
+        WhyEnded::Decided | WhyEnded::Passes if has_lost => 1,
         WhyEnded::Decided | WhyEnded::Passes => code,
         WhyEnded::Budget if was_looked_at => code,
         WhyEnded::Budget => 5,

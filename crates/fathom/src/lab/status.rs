@@ -6,6 +6,7 @@ use crate::tell::tell;
 use analyze::Question;
 use anyhow::Result;
 use clap::{ArgMatches, Command};
+use conduct::StoreLock;
 use record::{PlanFacts, Record, Status, Stopping};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -103,11 +104,12 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
         "measured",
         format!("{} of {}", Nanos(spent), Nanos(plan.budget_ns)),
     );
-    let lock = std::fs::File::open(file.with_extension("lock"));
-    let runner = match lock.map(|file| file.try_lock()) {
-        Ok(Err(_held)) => "running",
-        Ok(Ok(())) => "killed: go on with --resume",
-        Err(_none) => "none",
+    let runner = if StoreLock::is_held(file) {
+        "running"
+    } else if StoreLock::note_of(file).is_file() {
+        "killed: go on with --resume"
+    } else {
+        "none"
     };
     line("runner", runner.to_owned());
     if let Some(why) = failed.last() {
@@ -143,7 +145,14 @@ fn whole_blocks(plan: &PlanFacts, records: &[Record]) -> usize {
             .or_default()
             .insert(trial.arm_number);
     }
-    attempts.retain(|_, arms| arms.len() == plan.arms.len());
+    // Of an arm that cannot be built no slot is good.
+    let able: BTreeSet<u32> = attempts.values().flatten().copied().collect();
+    let arms = if able.len() > 1 {
+        able.len()
+    } else {
+        plan.arms.len()
+    };
+    attempts.retain(|_, of| of.len() == arms);
     let blocks: BTreeSet<(u32, u32)> = attempts
         .into_keys()
         .map(|(block, row, _)| (block, row))
@@ -185,8 +194,8 @@ fn placebos(plan: &PlanFacts, records: &[Record]) -> String {
     plan.arms.iter().filter(is_placebo).map(told).collect()
 }
 
-/// What a job of continuous integration shows beside its log.
-pub(super) fn annotate(name: &str, code: i32) {
+/// What a job of continuous integration shows beside its log; `why` is what ended it early.
+pub(super) fn annotate(name: &str, code: i32, why: Option<&str>) {
     let (level, text) = match code {
         0 => ("notice", "equivalent, faster or undecided"),
         3 => ("error", "slower, or undecided where that fails"),
@@ -194,7 +203,10 @@ pub(super) fn annotate(name: &str, code: i32) {
         5 => ("warning", "ended before its first look"),
         _ => ("error", "slots failed"),
     };
+    // An annotation is one line.
+    let why = why.and_then(|why| why.lines().next());
+    let why = why.map_or_else(String::new, |why| format!(": {}", why.replace("::", ": :")));
     told(&format!(
-        "::{level} title=fathom lab {name}::{text} (exit code {code})"
+        "::{level} title=fathom lab {name}::{text} (exit code {code}){why}"
     ));
 }

@@ -10,11 +10,12 @@ pub enum QuantityValue {
 }
 
 /// Which values of a quantity are wished for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preference {
     Higher,
     Lower,
     /// The number is somebody else's, or says what was asked.
+    #[default]
     Unsaid,
 }
 

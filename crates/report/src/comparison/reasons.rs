@@ -47,7 +47,7 @@ pub(crate) fn reason_text(reason: &Reason) -> String {
     match reason {
         Reason::Audit(text) => text.clone(),
         Reason::OrderAliasedWithArm => {
-            "one side ran after the other, so time and side cannot be separated. Measure them in randomised blocks: fathom compare --run"
+            "order aliased with arm: one side ran after the other, so time and side cannot be separated. Measure them in randomised blocks: fathom compare --run"
                 .into()
         }
         Reason::NotDrawnByLot { .. } => NOT_DRAWN.into(),

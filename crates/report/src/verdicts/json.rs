@@ -10,8 +10,8 @@ use stats::{Estimate, Method, Verdict};
 use units::ValueUnit;
 
 /// The version of the form below.
-const FORM: u32 = 1;
-const MARK: &str = "fathom_verdicts";
+pub(super) const FORM: u32 = 1;
+pub(super) const MARK: &str = "fathom_verdicts";
 
 /// The verdicts as one indented object; `fathom_verdicts` is the version of its form.
 #[must_use]

@@ -11,10 +11,10 @@ use analyze::HeldThreshold;
 use record::Record;
 use std::fmt::Write as _;
 
-const HEAD: &str =
+pub(super) const HEAD: &str =
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- fathom verdicts -->\n<testsuites>\n";
 /// Where no record says when it began: the schemas want a time.
-const NO_TIME: &str = "1970-01-01T00:00:00";
+pub(super) const NO_TIME: &str = "1970-01-01T00:00:00";
 
 /// The verdicts as JUnit XML.
 #[must_use]
@@ -207,7 +207,7 @@ fn hostname<'a>(records: &[&'a Record]) -> &'a str {
 }
 
 /// Text for elements and attributes, without the two characters that XML has no form for.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     plot::escape(&text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}"))
 }
 

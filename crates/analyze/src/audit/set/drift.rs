@@ -1,8 +1,9 @@
 //! Levels that move over an experiment.
 
-use super::{Experiment, Located, claimed, level};
+use super::{Experiment, Located, claimed, is_unsaid, level};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
+use record::UnsaidPlace;
 use stats::{BlockRun, Drift, PORTABLE_CHANGE};
 use std::collections::BTreeMap;
 
@@ -46,6 +47,9 @@ type Placed = (u32, usize, f64);
 
 /// Complete blocks in the order of their first slot.
 fn blocks(experiment: &Experiment<'_>) -> Vec<BlockRun> {
+    if is_unsaid(experiment, UnsaidPlace::Order) {
+        return Vec::new();
+    }
     let arms: Vec<&str> = experiment.arms().into_iter().map(|(arm, _)| arm).collect();
     let mut configs: Vec<&str> = Vec::new();
     let mut by_block: BTreeMap<(usize, u32), Vec<Placed>> = BTreeMap::new();

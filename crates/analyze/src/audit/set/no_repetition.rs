@@ -1,8 +1,9 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
-use super::{Experiment, Located, cells, names, repetitions};
+use super::{Experiment, Located, cells, is_unsaid, names, repetitions};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
+use record::UnsaidPlace;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -32,6 +33,11 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .any(|(_, record)| record.source.is_some());
     if !experiment.is_placed && !are_quoted {
         return Vec::new();
+    }
+    if is_unsaid(experiment, UnsaidPlace::Block) {
+        let message = "the table does not say which slots belong to one block, so none repeats a comparison: no interval is possible";
+        let advice = "import it with the column that says it (block=COLUMN), or with an order in which every arm ran once before any ran again; if it has neither, measure again in randomised blocks";
+        return vec![RULE.about(None, experiment.severity(), message.into(), advice)];
     }
     let cells = cells(&experiment.slots);
     let few: Vec<_> = cells
@@ -82,6 +88,19 @@ mod tests {
         );
         assert_eq!(found[0].severity, Severity::Invalid);
         assert_eq!(run_on(check, &blocks(5)).len(), 1);
+    }
+
+    #[test]
+    fn lines_that_belong_to_no_block_are_no_repetitions() {
+        let mut records = blocks(9);
+        for trial in records
+            .iter_mut()
+            .filter_map(|record| record.trial.as_mut())
+        {
+            trial.unsaid = vec![record::UnsaidPlace::Block];
+        }
+        let found = run_on(check, &records);
+        assert!(only(&found).starts_with("the table does not say which slots belong to one block"));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! If each arm ran in a time of its own, time and arm cannot be told apart.
 
-use super::{Experiment, Located, Slot, arm};
+use super::{Experiment, Located, Slot, arm, is_unsaid};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use crate::identity::Identity;
-use record::Record;
+use record::{Record, UnsaidPlace};
 use stats::{Aliased, aliased_with_order};
 
 /// Its text and what finds it.
@@ -15,8 +15,9 @@ pub(in crate::audit) const RULE: Rule = Rule {
     title: "Time and arm cannot be separated",
     text: "\
 The order of the slots (trial.slot, else started_at): found if each arm ran in one
-window of time, or if one arm ran before another with a probability above 0.9. Invalid
-in a plan or a document, a warning for other records.
+window of time, or if one arm ran before another with a probability above 0.9; and of an
+imported table if it does not say the order. Invalid in a plan or a document, a warning
+for other records.
 Machines drift: disks fill, caches warm, neighbours wake. If variant A ran from 20:00 to
 23:00 and B from 13:00 to 19:00 next day, \"B is slower\" and \"the machine became slower\"
 are one sentence. In simulation a drift to a third turns 98.7 % of identical pairs into
@@ -42,21 +43,15 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     {
         return Vec::new();
     }
-    let mut slots: Vec<(Moment<'_>, &str)> = experiment
-        .slots
-        .iter()
-        .filter_map(|(_, r)| Some((moment(r)?, arm(r))))
-        .collect();
-    if slots.len() < experiment.slots.len() {
-        return Vec::new();
+    if is_unsaid(experiment, UnsaidPlace::Order) {
+        let message =
+            "the table does not say in which order its slots ran: time and arm cannot be separated";
+        let advice = "import it with the column that says it (order=COLUMN, or start=COLUMN for the times of the starts); if nobody wrote it down, measure again in randomised blocks";
+        return vec![RULE.about(None, experiment.severity(), message.into(), advice)];
     }
-    slots.sort();
-    let tied = slots
-        .windows(2)
-        .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
-    if tied {
+    let Some(slots) = in_time(experiment) else {
         return Vec::new();
-    }
+    };
     let mut arms: Vec<&str> = Vec::new();
     slots.iter().for_each(|(_, arm)| {
         if !arms.contains(arm) {
@@ -98,6 +93,26 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     vec![RULE.about(None, experiment.severity(), message, advice)]
 }
 
+/// Slots in the order of time; `None` where that is not known of each.
+fn in_time<'a>(experiment: &Experiment<'a>) -> Option<Vec<(Moment<'a>, &'a str)>> {
+    let mut slots: Vec<(Moment<'_>, &str)> = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, r)| Some((moment(r)?, arm(r))))
+        .collect();
+    if slots.len() < experiment.slots.len() {
+        return None;
+    }
+    slots.sort();
+    let tied = slots
+        .windows(2)
+        .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1);
+    if tied {
+        return None;
+    }
+    Some(slots)
+}
+
 /// Place in the order of the runs: as planned, else as begun.
 type Moment<'a> = (u32, &'a str);
 
@@ -130,6 +145,20 @@ mod tests {
             only(&found),
             "each of 3 arms ran in one window of time: time and arm cannot be separated"
         );
+        assert_eq!(found[0].severity, Severity::Invalid);
+    }
+
+    #[test]
+    fn an_order_that_nobody_says_separates_nothing() {
+        let mut records = order("abbabaab");
+        for trial in records
+            .iter_mut()
+            .filter_map(|record| record.trial.as_mut())
+        {
+            trial.unsaid = vec![UnsaidPlace::Order];
+        }
+        let found = run_on(check, &records);
+        assert!(only(&found).starts_with("the table does not say in which order"));
         assert_eq!(found[0].severity, Severity::Invalid);
     }
 
