@@ -16,11 +16,12 @@ mod limits;
 mod pairs;
 mod standing;
 mod subject;
+mod unplaced;
 mod windows;
 
 pub(crate) use arms::compare_arms_audited;
-pub use arms::{ArmComparison, ArmsComparison, ControlCheck, compare_arms};
-pub use cast::NoExperiment;
+pub use arms::{ArmComparison, ArmsComparison, compare_arms};
+pub use cast::{ControlCheck, NoExperiment};
 pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,
 };
@@ -36,6 +37,7 @@ use pairs::{Block, matched, row_of};
 use record::{Quantity, Record, Status};
 use stats::{Estimate, Reason, Verdict, aliased_with_order, fisher_exact};
 use std::collections::BTreeSet;
+use unplaced::nothing_usable;
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,41 +283,6 @@ impl<'a> Ground<'a> {
             left_out,
             invalid,
         }
-    }
-}
-
-/// Why there is nothing to compare: a side of which no slot ended well, or none was begun.
-fn nothing_usable(
-    sides: &[Vec<&Record>; 2],
-    usable: &[Vec<&Record>; 2],
-    names: [&str; 2],
-) -> Option<Reason> {
-    let lost = (0..2).find(|side| usable[*side].is_empty())?;
-    let name = names[lost];
-    let mut why = sides[lost]
-        .iter()
-        .rev()
-        .filter_map(|record| record.outcome.message.as_deref());
-    let why = why.next().map_or_else(String::new, |why| {
-        let line = why.lines().next().unwrap_or_default();
-        format!(", the last because {}", shortened(line))
-    });
-    Some(Reason::Audit(match sides[lost].len() {
-        0 => format!("no slot of {name} was run"),
-        1 => format!(
-            "the only slot of {name} failed{}",
-            why.replacen(", the last", "", 1)
-        ),
-        n => format!("all {n} slots of {name} failed{why}"),
-    }))
-}
-
-/// A line that may be as long as a foreign program likes.
-fn shortened(line: &str) -> String {
-    const SHOWN: usize = 300;
-    match line.char_indices().nth(SHOWN) {
-        None => line.to_owned(),
-        Some((at, _)) => format!("{} …", &line[..at]),
     }
 }
 

@@ -247,7 +247,31 @@ pub(crate) fn tail(path: &Path) -> String {
         file.seek(SeekFrom::Start(length.saturating_sub(MOST_TOLD)))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+        Ok(shown(String::from_utf8_lossy(&bytes).trim()))
     };
     read().unwrap_or_default()
+}
+
+/// Foreign text without what would move a terminal's cursor, colour it or end a record's line.
+fn shown(text: &str) -> String {
+    let letter = |letter: char| match letter {
+        '\n' | '\t' => letter.to_string(),
+        '\r' => String::new(),
+        other if other.is_control() => other.escape_default().to_string(),
+        other => other.to_string(),
+    };
+    text.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_printed_does_not_drive_the_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("out");
+        std::fs::write(&file, "a\u{1b}[31mred\r\n\tb\0\n").unwrap();
+        assert_eq!(tail(&file), "a\\u{1b}[31mred\n\tb\\u{0}");
+    }
 }

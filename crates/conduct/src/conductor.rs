@@ -1,7 +1,8 @@
 //! What a slot says, done.
 
+use crate::Row;
+use crate::drain::Drain;
 use crate::works::Works;
-use crate::{Row, drain};
 use host::{Context, Event, Watch};
 use lab::{Conduct, Turn, Unstarted, Work};
 use record::{Record, SlotPlace};
@@ -14,6 +15,7 @@ pub struct Conductor<'a> {
     watch: &'a mut dyn Watch,
     began: u64,
     works: Works,
+    drain: Drain,
 }
 
 impl<'a> Conductor<'a> {
@@ -24,6 +26,7 @@ impl<'a> Conductor<'a> {
             watch,
             began: context.clock.now(),
             works: Works::default(),
+            drain: Drain::default(),
         }
     }
 }
@@ -42,6 +45,7 @@ impl Conduct for Conductor<'_> {
     }
 
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {
+        self.drain.begin(&self.context.machine);
         let task = self.rows[turn.row].tasks[turn.arm].in_pass(turn.pass);
         self.works.make(&task, self.context, &mut *self.watch)
     }
@@ -59,7 +63,7 @@ impl Conduct for Conductor<'_> {
 
     fn settle(&mut self, turn: Turn, longest_ns: u64) -> Option<String> {
         let task = &self.rows[turn.row].tasks[turn.arm];
-        drain::settle(task, self.context, longest_ns)
+        self.drain.settle(task, self.context, longest_ns)
     }
 }
 

@@ -13,10 +13,56 @@ const SETTLED_BYTES: u64 = 16 << 20;
 /// Time between two looks at the counters.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Sends the files of a task to their device and waits until the machine has nothing more to write,
-/// for at most `limit_ns`. What is left then is said in words. The server of a load may be on this
-/// machine.
-pub(crate) fn settle(task: &Task, context: &Context, limit_ns: u64) -> Option<String> {
+/// After so many slots in a row that did not settle, what waits to be written is somebody else's.
+const OF_OTHERS: u32 = 3;
+
+/// Waits between slots, each for what it brought: what others on this machine write is there before
+/// and after.
+///
+/// How much a slot wrote is not counted by its processes: those who write for it may be none of
+/// them.
+#[derive(Debug, Default)]
+pub(crate) struct Drain {
+    /// What waited to be written when the last slot that settled, or the first, began.
+    found_bytes: u64,
+    /// Slots since then that did not settle: what they left is not what the next one found.
+    unsettled: u32,
+}
+
+impl Drain {
+    /// A slot is about to begin.
+    pub(crate) fn begin(&mut self, machine: &Machine) {
+        if self.unsettled.is_multiple_of(OF_OTHERS) {
+            self.found_bytes = Left::now(machine, None).unwritten_bytes;
+        }
+    }
+
+    /// Waits as [`settle`] does, until nothing is left that the slot did not find.
+    pub(crate) fn settle(
+        &mut self,
+        task: &Task,
+        context: &Context,
+        limit_ns: u64,
+    ) -> Option<String> {
+        let left = settle(task, context, limit_ns, self.found_bytes);
+        self.unsettled = if left.is_some() {
+            self.unsettled + 1
+        } else {
+            0
+        };
+        left
+    }
+}
+
+/// Sends the files of a task to their device and waits until the machine has no more to write than
+/// was found, for at most `limit_ns`. What is left then is said in words. The server of a load may be
+/// on this machine.
+pub(crate) fn settle(
+    task: &Task,
+    context: &Context,
+    limit_ns: u64,
+    found_bytes: u64,
+) -> Option<String> {
     let (files, storage) = match task {
         Task::Run(workload) => {
             let resolved = resolve(workload, &context.machine).ok();
@@ -40,11 +86,11 @@ pub(crate) fn settle(task: &Task, context: &Context, limit_ns: u64) -> Option<St
     let device = storage.as_ref().and_then(first_device);
     loop {
         let left = Left::now(machine, device);
-        if unsynced == 0 && left.is_settled() {
+        if unsynced == 0 && left.is_settled(found_bytes) {
             return None;
         }
         if unsynced > 0 || clock.now() >= end || sys::caught_signal().is_some() {
-            return Some(left.told(unsynced, limit_ns));
+            return Some(left.told(unsynced, limit_ns, found_bytes));
         }
         clock.sleep_until(clock.now() + LOOK_NS);
     }
@@ -78,18 +124,28 @@ impl Left {
         }
     }
 
-    fn is_settled(self) -> bool {
-        self.unwritten_bytes < SETTLED_BYTES && self.in_flight == 0
+    fn is_settled(self, found_bytes: u64) -> bool {
+        let of_others = if found_bytes < SETTLED_BYTES {
+            0
+        } else {
+            found_bytes
+        };
+        self.unwritten_bytes < of_others + SETTLED_BYTES && self.in_flight == 0
     }
 
-    fn told(self, unsynced: usize, limit_ns: u64) -> String {
+    fn told(self, unsynced: usize, limit_ns: u64, found_bytes: u64) -> String {
+        let found = if found_bytes < SETTLED_BYTES {
+            String::new()
+        } else {
+            format!(" (it found {})", Bytes(found_bytes))
+        };
         let files = if unsynced > 0 {
             format!(", {unsynced} files not synced")
         } else {
             String::new()
         };
         format!(
-            "the slot before had not settled after {}: {} unwritten, {} requests at the device{files}",
+            "the slot before had not settled after {}: {} unwritten{found}, {} requests at the device{files}",
             Nanos(limit_ns),
             Bytes(self.unwritten_bytes),
             self.in_flight
@@ -140,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_not_written_in_time_is_said_with_its_amount() {
         let (dir, workload) = waiting(34 << 10);
-        let told = settle(&task(&workload), &context(dir.path()), 20_000_000);
+        let told = settle(&task(&workload), &context(dir.path()), 20_000_000, 0);
         assert_eq!(
             told.as_deref(),
             Some(
@@ -153,12 +209,47 @@ mod tests {
     fn an_idle_machine_is_not_waited_for() {
         let (dir, workload) = waiting(1 << 10);
         let context = context(dir.path());
-        assert_eq!(settle(&task(&workload), &context, u64::MAX), None);
+        assert_eq!(settle(&task(&workload), &context, u64::MAX, 0), None);
         let no_file = Workload {
             engine: workload::EngineName::Sim,
             targets: vec![],
             ..workload
         };
-        assert_eq!(settle(&task(&no_file), &context, u64::MAX), None);
+        assert_eq!(settle(&task(&no_file), &context, u64::MAX, 0), None);
+    }
+
+    /// Sets what waits to be written.
+    fn write_waiting(dir: &Path, mib: u64) {
+        let text = format!("Dirty: {} kB\nWriteback: 0 kB\n", mib << 10);
+        std::fs::write(dir.join("proc/meminfo"), text).unwrap();
+    }
+
+    #[test]
+    fn what_others_had_to_write_before_a_slot_is_not_waited_for_after_it() {
+        let (dir, workload) = waiting(0);
+        let (context, task) = (context(dir.path()), task(&workload));
+        let mut drain = Drain::default();
+        let mut slot = |found_mib, left_mib| {
+            write_waiting(dir.path(), found_mib);
+            drain.begin(&context.machine);
+            write_waiting(dir.path(), left_mib);
+            drain.settle(&task, &context, 20_000_000)
+        };
+        assert_eq!(slot(300, 310), None, "others write");
+        assert_eq!(slot(0, 15), None);
+        assert!(
+            slot(300, 400)
+                .unwrap()
+                .contains("400 MiB unwritten (it found 300 MiB)")
+        );
+        // What the slot before left is no beginning for the next.
+        assert!(slot(400, 400).is_some());
+        assert!(slot(400, 400).is_some());
+        assert_eq!(
+            slot(400, 400),
+            None,
+            "nobody here has written for three slots"
+        );
+        assert!(slot(0, 20).is_some());
     }
 }

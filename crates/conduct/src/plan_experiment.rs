@@ -3,15 +3,17 @@
 
 mod checked;
 mod facts;
+mod programs;
 
 use crate::build::{built, digest, identity_of, locks_of};
 use crate::command::SlotDirs;
 use crate::slots::{LoadReader, make_scratch};
 use crate::{Task, surroundings};
-use checked::{check_limits, check_metric, commits, sample_works};
+use checked::{check_expects, check_limits, check_metric, commits, sample_works};
 use facts::{arms, facts, kind, metric};
 use host::Context;
 use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
+use programs::check_programs;
 use record::{PlanFacts, Quantity, Record, Role};
 use std::collections::BTreeMap;
 use std::fs;
@@ -78,6 +80,8 @@ impl PlanExperiment {
         let works = sample_works(&file, &places.dir, loads)?;
         let metric = metric(&file).map_err(LabError::Plan)?;
         check_metric(&file, &works, &metric)?;
+        check_expects(&file)?;
+        check_programs(&file, &places.dir)?;
         surroundings::check(&file.surroundings).map_err(LabError::Plan)?;
         let mark = digest(&places.records.display().to_string());
         check_limits(&file, &mark)?;
@@ -222,6 +226,22 @@ impl PlanExperiment {
         &self.mark
     }
 
+    /// What is said where slots would leave less space than is to be kept free.
+    pub(crate) fn lacks_space(&self) -> Option<String> {
+        let keep_free = self.file.keep_free_bytes;
+        let mut above = self.scratch.ancestors();
+        let at = above.find(|at| at.is_dir())?;
+        let free = sys::free_bytes(at).ok().flatten()?;
+        (free < keep_free).then(|| {
+            format!(
+                "{} are free in {}, and keep-free is {}",
+                units::Bytes(free),
+                at.display(),
+                units::Bytes(keep_free)
+            )
+        })
+    }
+
     fn slot_dir(&self, turn: Turn) -> PathBuf {
         let Turn {
             pass,
@@ -234,7 +254,7 @@ impl PlanExperiment {
 
     /// The directories of a slot, empty.
     pub(crate) fn place(&self, turn: Turn, context: &Context) -> Result<SlotDirs, String> {
-        let [scratch, prints] = make_scratch(&self.slot_dir(turn), self.file.keep_free_bytes)?;
+        let [scratch, prints] = make_scratch(&self.slot_dir(turn))?;
         Ok(SlotDirs {
             dir: self.dir.clone(),
             scratch,

@@ -94,6 +94,9 @@ const REHEARSAL: u32 = u32::MAX;
 /// A slot failed: it would fail in the experiment too.
 pub fn rehearse(run: &PlanRun<'_>, watch: &mut dyn Watch) -> Result<Rehearsal, LabError> {
     let (experiment, context) = (run.experiment, run.context);
+    if let Some(why) = experiment.lacks_space() {
+        return Err(LabError::Plan(why));
+    }
     let mut conductor = SlotConductor::new(run, watch);
     let (mut spent, mut slots) = (0, 0);
     let mut deviations: Vec<f64> = Vec::new();

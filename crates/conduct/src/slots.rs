@@ -3,6 +3,7 @@
 
 use crate::child::end_orphans;
 use crate::command::SlotDirs;
+use crate::drain::Drain;
 use crate::limits::{self, LimitGroup};
 use crate::lock::{LostSlot, StoreLock};
 use crate::plan_experiment::PlanExperiment;
@@ -11,7 +12,7 @@ use crate::server::Server;
 use crate::spec_task::task;
 use crate::surroundings;
 use crate::works::Works;
-use crate::{LoadTask, Task, drain};
+use crate::{LoadTask, Task};
 use host::{Context, Event, Observed, Watch};
 use lab::{Builtins, Conduct, Reset, ServerSpec, Turn, Unstarted, Work, WorkSpec};
 use record::{Outcome, Record, SlotPlace, Status};
@@ -20,7 +21,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
-use units::Bytes;
 
 /// Makes a load of a scenario and options by the names of flags.
 pub type LoadReader<'a> = dyn Fn(&str, &BTreeMap<String, String>) -> Result<LoadTask, String> + 'a;
@@ -54,6 +54,7 @@ pub(crate) struct SlotConductor<'a> {
     number: u32,
     /// The task of the slot that ended last, for which the machine is waited.
     last: Option<Task>,
+    drain: Drain,
 }
 
 /// A slot under way.
@@ -80,6 +81,7 @@ impl<'a> SlotConductor<'a> {
             open: None,
             number: 0,
             last: None,
+            drain: Drain::default(),
         }
     }
 
@@ -91,6 +93,7 @@ impl<'a> SlotConductor<'a> {
         };
         self.lock.note(Some(slot), None, experiment.scratch())?;
         (self.hook)(SlotStep::Noted);
+        self.drain.begin(&self.context.machine);
         surroundings::prepare(&experiment.file.surroundings, self.context)?;
         let place = experiment.place(turn, self.context)?;
         (self.hook)(SlotStep::ScratchMade);
@@ -155,7 +158,12 @@ impl<'a> SlotConductor<'a> {
             .cell(turn)
             .server(with)
             .map_err(|e| e.to_string())?;
-        let Some(spec) = spec else { return Ok(()) };
+        let Some(mut spec) = spec else { return Ok(()) };
+        // It runs in a directory of its own, and is named from that of the plan.
+        if spec.command[0].contains('/') {
+            let named = place.dir.join(&spec.command[0]);
+            spec.command[0] = named.display().to_string();
+        }
         if let Some(words) = &spec.prepare {
             place.run_around(self.context, "server.prepare", words)?;
         }
@@ -273,6 +281,10 @@ impl Conduct for SlotConductor<'_> {
         self.experiment.lost(arm)
     }
 
+    fn obstacle(&mut self) -> Option<String> {
+        self.experiment.lacks_space()
+    }
+
     fn prepare(&mut self, turn: Turn) -> Result<(), Unstarted> {
         if let Some(why) = self.experiment.lost(turn.arm) {
             let why = why.to_owned();
@@ -309,7 +321,7 @@ impl Conduct for SlotConductor<'_> {
     fn settle(&mut self, _turn: Turn, longest_ns: u64) -> Option<String> {
         let open = self.open.as_ref().and_then(|open| open.task.as_ref());
         let task = open.or(self.last.as_ref())?;
-        drain::settle(task, self.context, longest_ns)
+        self.drain.settle(task, self.context, longest_ns)
     }
 }
 
@@ -329,7 +341,7 @@ fn free_port() -> Result<u16, String> {
 }
 
 /// The directories of a slot, made anew.
-pub(crate) fn make_scratch(at: &Path, keep_free: u64) -> Result<[PathBuf; 2], String> {
+pub(crate) fn make_scratch(at: &Path) -> Result<[PathBuf; 2], String> {
     let told = |e: std::io::Error| format!("cannot make {}: {e}", at.display());
     match fs::remove_dir_all(at) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(told(error)),
@@ -338,16 +350,6 @@ pub(crate) fn make_scratch(at: &Path, keep_free: u64) -> Result<[PathBuf; 2], St
     let both = [at.join("scratch"), at.join("prints")];
     for dir in &both {
         fs::create_dir_all(dir).map_err(told)?;
-    }
-    if let Ok(Some(free)) = sys::free_bytes(at)
-        && free < keep_free
-    {
-        return Err(format!(
-            "{} are free in {}, and keep-free is {}",
-            Bytes(free),
-            at.display(),
-            Bytes(keep_free)
-        ));
     }
     Ok(both)
 }

@@ -45,8 +45,17 @@ impl Printed<'_> {
             ValueSource::Import(format) => return imported(format, &bytes, path),
         };
         match found {
-            Some(number) if number.is_finite() => Ok(vec![(value.name.clone(), number)]),
-            Some(_) | None => Err(format!(
+            Found::Number(number) if number.is_finite() => Ok(vec![(value.name.clone(), number)]),
+            Found::Number(number) => Err(format!(
+                "it states no {}: {number} is no finite number",
+                value.name
+            )),
+            Found::Text(text) => Err(format!(
+                "it states no {}: {} is {text:?}, which is no number",
+                value.name,
+                place(&value.source)
+            )),
+            Found::Nothing => Err(format!(
                 "it states no {}: {}",
                 value.name,
                 why(&value.source)
@@ -55,10 +64,38 @@ impl Printed<'_> {
     }
 }
 
+/// What stands where a number should be.
+#[derive(Debug, PartialEq)]
+enum Found {
+    Number(f64),
+    /// The beginning of what is there instead.
+    Text(String),
+    Nothing,
+}
+
+impl Found {
+    /// A text of people, who write commas between thousands.
+    fn of(text: &str) -> Self {
+        const SHOWN: usize = 40;
+        match text.trim().replace(',', "").parse() {
+            Ok(number) => Self::Number(number),
+            Err(_no_number) => Self::Text(text.chars().take(SHOWN).collect()),
+        }
+    }
+}
+
+fn place(source: &ValueSource) -> String {
+    match source {
+        ValueSource::Regex(pattern) => format!("what {pattern} matches last"),
+        ValueSource::Pointer(pointer) => format!("what is at {pointer}"),
+        ValueSource::Import(format) => format!("what {format} has"),
+    }
+}
+
 fn why(source: &ValueSource) -> String {
     match source {
         ValueSource::Regex(pattern) => format!("nothing matches {pattern}"),
-        ValueSource::Pointer(pointer) => format!("there is no number at {pointer}"),
+        ValueSource::Pointer(pointer) => format!("there is nothing at {pointer}"),
         ValueSource::Import(format) => format!("{format} has none"),
     }
 }
@@ -86,14 +123,14 @@ pub(crate) fn line_pattern(text: &str) -> Result<Regex, String> {
     Regex::new(text).map_err(|e| format!("line: {e}"))
 }
 
-fn last_match(text: &str, printed: &str) -> Result<Option<f64>, String> {
+fn last_match(text: &str, printed: &str) -> Result<Found, String> {
     let pattern = pattern(text)?;
     let last = pattern.captures_iter(printed).last();
-    let number = last.and_then(|found| found.get(1)?.as_str().trim().replace(',', "").parse().ok());
-    Ok(number)
+    let group = last.and_then(|found| found.get(1));
+    Ok(group.map_or(Found::Nothing, |group| Found::of(group.as_str())))
 }
 
-fn at_pointer(pointer: &str, bytes: &[u8]) -> Result<Option<f64>, String> {
+fn at_pointer(pointer: &str, bytes: &[u8]) -> Result<Found, String> {
     // Tools that print a line before their JSON are common; the last document counts.
     let whole = serde_json::from_slice(bytes);
     let value: serde_json::Value = match whole {
@@ -106,12 +143,14 @@ fn at_pointer(pointer: &str, bytes: &[u8]) -> Result<Option<f64>, String> {
                 .ok_or_else(|| format!("it is no JSON: {error}"))?
         }
     };
-    let found = value.pointer(pointer);
-    Ok(found.and_then(|found| {
-        found
-            .as_f64()
-            .or_else(|| found.as_str()?.trim().parse().ok())
-    }))
+    Ok(match value.pointer(pointer) {
+        None => Found::Nothing,
+        Some(found) => match (found.as_f64(), found.as_str()) {
+            (Some(number), _) => Found::Number(number),
+            (None, Some(text)) => Found::of(text),
+            (None, None) => Found::of(&found.to_string()),
+        },
+    })
 }
 
 /// Figures of another tool's result: those that it names, and rates and times of its one kind of
@@ -177,6 +216,11 @@ mod tests {
                 .unwrap_err()
                 .contains("states no speed")
         );
+        let word = ValueSource::Regex("is (.*)".into());
+        assert_eq!(
+            of(word, "it is fast\n").unwrap_err(),
+            "it states no speed: what is (.*) matches last is \"fast\", which is no number"
+        );
         let two = ValueSource::Regex("(a)(b)".into());
         assert!(of(two, "ab").unwrap_err().contains("has 2 groups"));
     }
@@ -191,7 +235,12 @@ mod tests {
         assert!(
             of(pointer("/c"), json)
                 .unwrap_err()
-                .contains("no number at /c")
+                .contains("nothing at /c")
+        );
+        assert!(
+            of(pointer("/a"), json)
+                .unwrap_err()
+                .contains("what is at /a is \"[{")
         );
         assert!(
             of(pointer("/c"), "no json")

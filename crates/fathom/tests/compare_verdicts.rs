@@ -294,7 +294,7 @@ fn one_kind_of_operation_is_compared_and_one_that_is_not_there_refused() {
         3,
         &["write: operations a second"],
     );
-    let absent = ["it does no operations of the kind \"put\"; the kinds there are read"];
+    let absent = ["no operations of the kind \"put\"; the kinds there are read"];
     assert_ends(
         &sim(["100us", "130us"], "16M", &["--metric", "put.p99"]),
         2,

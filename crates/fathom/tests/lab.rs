@@ -208,7 +208,6 @@ fn a_command_that_fails_states_nothing_or_hangs_is_a_failed_slot_with_its_reason
             "echo nothing {value}",
             "it states no speed: nothing matches",
         ),
-        ("/no/such/program {value}", "cannot start /no/such/program"),
         ("sh -c 'kill -9 $$ {value}'", "ended by signal 9"),
     ] {
         let plan = stated("10", "12").replace("echo speed: {value}.{pass}5", command);
@@ -342,7 +341,6 @@ fn a_server_that_never_gets_ready_ends_early_or_forks_away_is_told_with_what_it_
             "ended before it was ready; it printed: port",
         ),
         ("sh -c 'sleep 1000 {pool}'", "was not ready within 50 ms"),
-        ("/no/such/server {pool}", "cannot start /no/such/server"),
         (
             "sh -c 'setsid sleep 1000 & echo away {pool}'",
             "ended before it was ready",

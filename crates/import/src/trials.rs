@@ -5,7 +5,7 @@ mod cells;
 mod places;
 
 pub(crate) use cells::lines;
-use places::{Place, PlaceTexts, places};
+use places::{PlaceTexts, TrialPlace, places};
 use record::{
     Outcome, PlannedQuestion, Preference, Record, Role, SCHEMA, Source, Status, Summary, Trial,
 };
@@ -221,7 +221,7 @@ impl TrialTable<'_> {
         &self,
         cells: &[String],
         line: usize,
-        place: Place,
+        place: TrialPlace,
         seen: &mut Seen,
     ) -> Result<Record, String> {
         let started_at = place.started_at.clone();
@@ -272,7 +272,7 @@ impl TrialTable<'_> {
     }
 
     /// The place of a line in the experiment.
-    fn trial(&self, cells: &[String], place: Place, seen: &mut Seen) -> Trial {
+    fn trial(&self, cells: &[String], place: TrialPlace, seen: &mut Seen) -> Trial {
         let (arm, row) = (cells[self.arm].clone(), self.row_of(cells));
         let role = if arm == self.roles.baseline {
             Role::Baseline

@@ -46,6 +46,11 @@ pub trait Conduct {
         None
     }
 
+    /// What keeps any slot from beginning, whatever its arm: no space.
+    fn obstacle(&mut self) -> Option<String> {
+        None
+    }
+
     /// Makes what the arm of this turn needs before it can be measured.
     ///
     /// # Errors

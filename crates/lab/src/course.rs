@@ -1,6 +1,7 @@
 //! A plan carried out, slot by slot, or what is left of it.
 
-use crate::order::{block, may_look, rows_of_pass, slots_per_pass};
+use crate::order::{block, check, may_look, rows_of_pass, slots_per_pass};
+use crate::slot::{fault, spent_ns, wrote};
 use crate::{Conduct, KeepError, LabError, Turn, Unstarted, Work};
 use record::{PlanFacts, PlanLine, Record, Role, SlotPlace, Status, Trial};
 use std::collections::BTreeSet;
@@ -12,9 +13,6 @@ pub const MOST_FAILURES: u32 = 3;
 
 /// Exit code of what was asked wrongly.
 const USAGE: i32 = 2;
-
-/// Operations that leave nothing behind.
-const HARMLESS: [&str; 7] = ["read", "stat", "open", "readdir", "get", "head", "list"];
 
 /// An experiment that has ended.
 #[derive(Clone, Debug)]
@@ -90,58 +88,8 @@ pub fn run(
     })
 }
 
-fn check(plan: &PlanFacts) -> Result<(), LabError> {
-    let bad = |text: String| Err(LabError::Plan(text));
-    if plan.arms.is_empty() || plan.rows.is_empty() || plan.most_passes == 0 {
-        return bad(format!(
-            "the experiment {:?} has no arms, no rows or no passes",
-            plan.name
-        ));
-    }
-    if plan.least_passes > plan.most_passes {
-        return bad(format!(
-            "the experiment {:?} has at least {} and at most {} passes",
-            plan.name, plan.least_passes, plan.most_passes
-        ));
-    }
-    let arms = plan.arms.len();
-    match plan.rows.iter().find(|row| row.workloads.len() != arms) {
-        Some(row) => bad(format!(
-            "row {:?} has {} workloads for {arms} arms",
-            row.name,
-            row.workloads.len(),
-        )),
-        None => Ok(()),
-    }
-}
-
 fn place(record: &Record) -> Option<&Trial> {
     record.trial.as_ref()
-}
-
-/// Time that a slot took, as far as its record says.
-fn spent_ns(record: &Record) -> u64 {
-    let lead_in_ns = place(record).and_then(|trial| trial.lead_in_ns);
-    record.elapsed_ns + lead_in_ns.unwrap_or(0)
-}
-
-/// Why a slot is no part of a pair; `None` if it is.
-fn fault(record: &Record) -> Option<String> {
-    let stopped_ns = record.longest_stop_ns();
-    match record.outcome.status {
-        Status::Ok if stopped_ns == 0 => None,
-        Status::Ok => Some(format!(
-            "the generator itself stood still for {}",
-            units::Nanos(stopped_ns)
-        )),
-        Status::Failed | Status::Interrupted | Status::Incomplete => Some(
-            record
-                .outcome
-                .message
-                .clone()
-                .unwrap_or_else(|| "its run did not end well".into()),
-        ),
-    }
 }
 
 /// The place of a turn's record; `None` where the plan has no such row or arm.
@@ -172,23 +120,6 @@ pub fn trial(
         question: None,
         written_plan: Some(Arc::clone(written)),
     })
-}
-
-/// Whether a slot left anything to write: its operations, those before the measured time, or the
-/// making and removing of what it needed.
-#[must_use]
-pub fn wrote(record: &Record) -> bool {
-    let around = record
-        .load
-        .iter()
-        .flat_map(|load| [&load.setup, &load.teardown]);
-    let all = [&record.operations, &record.warmup]
-        .into_iter()
-        .chain(around);
-    let operations = all
-        .flat_map(|measured| measured.kinds())
-        .any(|(kind, counted)| !HARMLESS.contains(&kind) && counted.count > 0);
-    operations || record.fill.as_ref().is_some_and(|fill| fill.bytes > 0)
 }
 
 /// One turn as a slot of the plan is: with its lead-in, and settled after it. Nothing is kept.
@@ -234,6 +165,8 @@ struct Course<'a> {
 /// How a block ended before it was complete.
 enum Broken {
     Failed(String),
+    /// By what is no arm's failure.
+    Machine(String),
     Signal,
 }
 
@@ -291,7 +224,9 @@ impl Course<'_> {
                 }
                 match self.block(pass, row, attempt)? {
                     None => {}
-                    Some(Broken::Failed(why)) => return Ok(WhyEnded::Failed(why)),
+                    Some(Broken::Failed(why) | Broken::Machine(why)) => {
+                        return Ok(WhyEnded::Failed(why));
+                    }
                     Some(Broken::Signal) => return Ok(WhyEnded::Signal),
                 }
             }
@@ -331,7 +266,7 @@ impl Course<'_> {
         for attempt in first..first + MOST_FAILURES {
             match self.attempt(&block(self.plan, pass, row, attempt))? {
                 Some(Broken::Failed(why)) => last_failure = why,
-                other @ (None | Some(Broken::Signal)) => return Ok(other),
+                other @ (None | Some(Broken::Signal | Broken::Machine(_))) => return Ok(other),
             }
         }
         let row = &self.plan.rows[row].name;
@@ -345,6 +280,9 @@ impl Course<'_> {
         for turn in order {
             if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
+            }
+            if let Some(why) = self.conduct.obstacle() {
+                return Ok(Some(Broken::Machine(why)));
             }
             let record = self.slot(*turn)?;
             (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;

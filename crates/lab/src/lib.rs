@@ -25,12 +25,13 @@ mod knee;
 mod limit;
 mod order;
 mod plan_file;
+mod slot;
 
 #[cfg(test)]
 mod mock;
 
 pub use conduct::{Conduct, Turn, Unstarted, Work, measure_once};
-pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, rehearse, run, trial, wrote};
+pub use course::{Ended, Kept, MOST_FAILURES, WhyEnded, rehearse, run, trial};
 pub use error::{KeepError, LabError};
 pub use knee::KneeSearch;
 pub use limit::{LimitFound, LimitSearch, find_limit};
@@ -40,3 +41,4 @@ pub use plan_file::{
     PlanFileError, ReadyWhen, RepeatFor, Reset, ServerSpec, StatedValue, Surroundings, ValueSource,
     WorkSpec,
 };
+pub use slot::wrote;

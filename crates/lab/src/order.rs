@@ -1,7 +1,7 @@
 //! The slots of a plan in the order in which they run, and the passes after which it may be looked
 //! at: pure functions of the plan.
 
-use crate::Turn;
+use crate::{LabError, Turn};
 use record::{PlanFacts, Stopping};
 use stats::{Control, Design, LOOKS, Unit, pass_looks};
 
@@ -69,6 +69,35 @@ pub(crate) fn may_look(plan: &PlanFacts, passes: u32) -> bool {
             let rows = u32::try_from(plan.rows.len()).unwrap_or(u32::MAX);
             pass_looks(rows, passes).last() == Some(&passes)
         }
+    }
+}
+
+/// Whether a plan has what its slots need.
+///
+/// # Errors
+/// It has no arms, rows or passes, or another number of workloads than arms.
+pub(crate) fn check(plan: &PlanFacts) -> Result<(), LabError> {
+    let bad = |text: String| Err(LabError::Plan(text));
+    if plan.arms.is_empty() || plan.rows.is_empty() || plan.most_passes == 0 {
+        return bad(format!(
+            "the experiment {:?} has no arms, no rows or no passes",
+            plan.name
+        ));
+    }
+    if plan.least_passes > plan.most_passes {
+        return bad(format!(
+            "the experiment {:?} has at least {} and at most {} passes",
+            plan.name, plan.least_passes, plan.most_passes
+        ));
+    }
+    let arms = plan.arms.len();
+    match plan.rows.iter().find(|row| row.workloads.len() != arms) {
+        Some(row) => bad(format!(
+            "row {:?} has {} workloads for {arms} arms",
+            row.name,
+            row.workloads.len(),
+        )),
+        None => Ok(()),
     }
 }
 

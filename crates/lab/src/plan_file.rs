@@ -142,6 +142,7 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
     let top = reading::NodeTable::of(&root);
     let (rows, factors) = rows(&root)?;
     let arms = Arms::of(&root)?;
+    arms.check_apart(&factors)?;
     if rows.len().saturating_mul(arms.list.len()) > MOST_CELLS {
         return Err(Wrong::new(
             1,
@@ -172,7 +173,10 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
         },
     };
     Ok(PlanFile {
-        name: match top.text("name")? {
+        name: match top.name("name")? {
+            Some(name) if name.contains('/') => {
+                return Err(top.wrong("name", "is the beginning of file names, and has no /"));
+            }
             Some(name) => name,
             None => stem.map_or_else(|| "plan".into(), |stem| stem.to_string_lossy().into_owned()),
         },
@@ -186,7 +190,7 @@ fn read(text: &str, file: &str) -> Result<PlanFile, Wrong> {
         settle_ns: top.time("settle")?.unwrap_or(10_000_000_000),
         control: top.switch("control")?,
         calibrate: top.whole("calibrate")?.unwrap_or(3),
-        slot_limit_ns: top.time("slot-limit")?.unwrap_or(900_000_000_000),
+        slot_limit_ns: top.some_time("slot-limit")?.unwrap_or(900_000_000_000),
         scratch: top.text("scratch")?,
         keep_free_bytes: top.size("keep-free")?.unwrap_or(2 << 30),
         surroundings,
@@ -304,11 +308,26 @@ impl<'a> Arms<'a> {
         let common = base.set.clone();
         Ok(Self { list, common })
     }
+
+    /// What is a factor is the same for all arms of a row.
+    fn check_apart(&self, factors: &[(String, usize)]) -> Result<(), Wrong> {
+        let mut set = self.list.iter().flat_map(|arm| &arm.set);
+        let is_factor = |name: &str| factors.iter().any(|(factor, _)| factor == name);
+        match set.find(|(name, _)| is_factor(name)) {
+            None => Ok(()),
+            Some((name, (line, _))) => Err(Wrong::new(
+                *line,
+                format!(
+                    "{name} is a factor, and an arm sets it: every row would win over the arm; leave it out in one of the two"
+                ),
+            )),
+        }
+    }
 }
 
 fn arm(node: &PlanNode, index: usize) -> Result<ArmOfFile<'_>, Wrong> {
     let table = reading::NodeTable::of(node);
-    let name = table.text("name")?.filter(|name| !name.is_empty());
+    let name = table.name("name")?.filter(|name| !name.is_empty());
     let name =
         name.ok_or_else(|| Wrong::new(node.line, format!("arm {} has no name", index + 1)))?;
     let role = table.one_of("role", &["baseline", "candidate", "control"])?;

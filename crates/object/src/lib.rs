@@ -58,5 +58,5 @@ pub use scenario::{
 };
 pub use sign::Credentials;
 pub use target::LoadTarget;
-pub use threshold::threshold;
+pub use threshold::{kinds, threshold};
 pub use verbs::StepKind;

@@ -4,7 +4,8 @@ use crate::LoadError;
 use crate::verbs::CALLS;
 use record::Threshold;
 
-fn names() -> impl Iterator<Item = &'static str> {
+/// Every kind of request that a load counts.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
     CALLS.iter().map(|call| call.request().name)
 }
 
@@ -15,9 +16,9 @@ fn names() -> impl Iterator<Item = &'static str> {
 pub fn threshold(text: &str) -> Result<Threshold, LoadError> {
     let threshold = Threshold::parse(text).map_err(|error| LoadError::asked(error.to_string()))?;
     match threshold.quantity().operation() {
-        Some(kind) if !names().any(|name| name == kind) => Err(LoadError::asked(format!(
+        Some(kind) if !kinds().any(|name| name == kind) => Err(LoadError::asked(format!(
             "threshold {text:?}: {kind:?} is no kind of operation; kinds are {} and iteration",
-            names().collect::<Vec<_>>().join(", ")
+            kinds().collect::<Vec<_>>().join(", ")
         ))),
         Some(_) | None => Ok(threshold),
     }

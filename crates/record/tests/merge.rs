@@ -409,6 +409,7 @@ fn others(value: &Value) -> Vec<Value> {
                 "open",
                 "target",
                 "broken",
+                "block",
                 "<=",
             ];
             let words = words.map(str::to_owned).into_iter();

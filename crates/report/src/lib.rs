@@ -43,7 +43,7 @@ pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
 pub use terminal::{Page, TerminalOptions, knee_text, study_text, terminal};
 pub use verdicts::{
-    Failure, Gate, GateOutcome, Verdicts, failure_json, failure_junit, failure_markdown,
+    Gate, GateOutcome, VerdictFailure, Verdicts, failure_json, failure_junit, failure_markdown,
     is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,
 };
 

@@ -9,7 +9,7 @@ mod json;
 mod junit;
 mod markdown;
 
-pub use failure::{Failure, failure_json, failure_junit, failure_markdown};
+pub use failure::{VerdictFailure, failure_json, failure_junit, failure_markdown};
 pub(crate) use json::verdict_fields;
 pub use json::verdicts_json;
 pub use junit::verdicts_junit;

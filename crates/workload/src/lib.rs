@@ -20,6 +20,7 @@ mod workload;
 pub use config::{Phase, Stage, parse_config};
 pub use engine::{EngineFeature, EngineName, EngineTarget};
 pub use error::SpecError;
+pub use workload::kinds;
 pub use workload::{
     Access, Affinity, Arrival, BlockSizes, Cache, DataPattern, Distribution, Durability, Fadvise,
     FileSharing, Files, Fill, Fixed, Gaussian, Heat, LockMode, Madvise, MetaOp, OpenFlags, Pace,

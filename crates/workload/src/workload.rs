@@ -76,6 +76,13 @@ words!(
 words!(Fadvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", NoReuse = "noreuse" });
 words!(Madvise { Sequential = "seq", Random = "rand", WillNeed = "willneed", DontNeed = "dontneed", HugePage = "hugepage", NoHugePage = "nohugepage" });
 words!(MetaOp { Create = "create", Stat = "stat", Open = "open", Readdir = "readdir", Rename = "rename", Unlink = "unlink" });
+
+/// Every kind of operation that a run counts.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    ["read", "write", "fsync", "fdatasync"]
+        .into_iter()
+        .chain(MetaOp::WORDS.iter().copied())
+}
 /// Block sizes with integer weights; one entry unless `4k/60:64k/40` was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSizes(pub Vec<(Bytes, u32)>);

@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::{Effective, Finding, Severity};
 use levels::{level, median, typical};
-use record::{Record, UnsaidPlace};
+use record::Record;
 use stats::Drift;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,15 +173,6 @@ impl<'a> Experiment<'a> {
             .map(|(row, slots)| (row, grouped(&slots, arm)))
             .collect()
     }
-}
-
-/// Whether nobody says this of the places of slots.
-fn is_unsaid(experiment: &Experiment<'_>, part: UnsaidPlace) -> bool {
-    let mut trials = experiment
-        .slots
-        .iter()
-        .filter_map(|(_, record)| record.trial.as_ref());
-    trials.any(|trial| trial.lacks(part))
 }
 
 /// What a record is one of several of: the arm of its plan, else its name.

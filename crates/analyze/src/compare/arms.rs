@@ -5,18 +5,18 @@
 //! one that it does not find different has an interval and no verdict of difference.
 
 use super::accused::{accused, bar, findings, within};
-use super::cast::{Cast, NoExperiment};
+use super::cast::{Cast, ControlCheck, NoExperiment};
 use super::pairs::{Block, Turns, complete, differences, logarithm, moment};
+use super::unplaced::{cannot_be_placed, in_windows, seen_carry_over};
 use super::{
     Comparison, Ground, Judgement, PermittedLooks, Question, RowComparison, aliased, judged,
     row_of, said_of_aside, set_aside,
 };
 use crate::{Located, audit};
-use record::{Record, UnsaidPlace};
+use record::Record;
 use stats::{
-    BlockRun, CARRY_OVER_ALPHA, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, Reason, Verdict,
-    benjamini_hochberg, control_p, control_p_by_pass, drift, holm, kruskal_wallis, mde,
-    signed_rank,
+    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, Reason, Verdict, benjamini_hochberg,
+    control_p, control_p_by_pass, drift, holm, kruskal_wallis, mde, signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,17 +57,6 @@ pub struct ArmComparison {
     pub depends_on_row: Option<f64>,
 }
 
-/// The baseline against itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ControlCheck {
-    pub arm: String,
-    /// The p of all tests together: of all rows and of each, at this look and those before. Each
-    /// spends its part of [`CONTROL_ALPHA`], and the one that comes nearest to its part is
-    /// scaled to the whole.
-    pub p: f64,
-    pub blocks: usize,
-}
-
 /// Compares the arms of one experiment by their roles.
 ///
 /// # Errors
@@ -92,14 +81,15 @@ pub(crate) fn compare_arms_audited(
             .filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)))
             .filter(|(arm, _)| cast.is_usable(arm))
     };
-    let blocks = match cast.arms() {
-        Some(arms) => complete(all(), arms),
-        None => Vec::new(),
-    };
+    let blocks = cast
+        .arms()
+        .map_or_else(Vec::new, |arms| complete(all(), arms));
     let course = Course::of(records, &cast, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
-    let drift = course.drift();
+    let drift = course
+        .drift()
+        .filter(|_| cannot_be_placed(records).is_none());
     let common = accused(&findings, |_| false)
         .or_else(|| {
             control
@@ -129,12 +119,6 @@ pub(crate) fn compare_arms_audited(
         records: records.len(),
         left_out,
     })
-}
-
-/// Where it matters which arm ran before, nobody knows what a difference is of.
-fn seen_carry_over(drift: Option<&Drift>) -> Option<Reason> {
-    let p = drift.and_then(|drift| drift.predecessor_p)?;
-    (p < CARRY_OVER_ALPHA).then_some(Reason::CarryOver { p })
 }
 
 type Slots<'a> = BTreeMap<&'a str, &'a Record>;
@@ -408,8 +392,8 @@ impl<'a> Course<'a> {
         let invalid = ground
             .invalid
             .clone()
-            .or_else(|| self.cannot_be_placed())
-            .or_else(|| self.in_windows(aliased(&[side(0), side(1)])?))
+            .or_else(|| cannot_be_placed(self.records))
+            .or_else(|| Some(in_windows(aliased(&[side(0), side(1)])?, self.measured)))
             .or_else(|| common.cloned());
         let unused = self.measured - self.looked;
         let interrupted = self.ending.interrupted;
@@ -485,43 +469,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// What a table that another harness wrote leaves open of the places of its slots.
-    fn cannot_be_placed(&self) -> Option<Reason> {
-        let trials = || {
-            self.records
-                .iter()
-                .filter_map(|record| record.trial.as_ref())
-        };
-        let lacks = |part| trials().any(|trial| trial.lacks(part));
-        let text = match (lacks(UnsaidPlace::Order), lacks(UnsaidPlace::Block)) {
-            (false, false) => return None,
-            (true, false) => {
-                "order aliased with arm: the table does not say in which order its slots ran, so time and arm cannot be separated"
-            }
-            (false, true) => {
-                "no repetition: the table does not say which slots belong to one block, and in the order in which they ran they are none"
-            }
-            (true, true) => {
-                "order aliased with arm, no repetition: the table says neither in which order its slots ran nor which of them belong to one block, so time and arm cannot be separated, and no interval is possible"
-            }
-        };
-        Some(Reason::Audit(text.into()))
-    }
-
-    /// Where one arm ran after the other, and each only once a row, more than the order is missing.
-    fn in_windows(&self, aliased: Reason) -> Option<Reason> {
-        if self.measured > 1 {
-            return Some(aliased);
-        }
-        Some(Reason::Audit(
-            "order aliased with arm, no repetition: one side ran after the other, and once a row, so time and arm cannot be separated, and no interval is possible. Measure them in randomised blocks: fathom compare --run, fathom lab".into(),
-        ))
-    }
-
     fn drift(&self) -> Option<Drift> {
-        if self.cannot_be_placed().is_some() {
-            return None;
-        }
         let mut blocks: Vec<(usize, Vec<&Record>)> = self
             .judged_blocks()
             .map(|(row, slots)| {

@@ -26,6 +26,17 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// The baseline against itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControlCheck {
+    pub arm: String,
+    /// The p of all tests together: of all rows and of each, at this look and those before. Each
+    /// spends its part of [`stats::CONTROL_ALPHA`], and the one that comes nearest to its part is
+    /// scaled to the whole.
+    pub p: f64,
+    pub blocks: usize,
+}
+
 /// Who plays what.
 pub(super) struct Cast<'a> {
     pub(super) base: &'a str,

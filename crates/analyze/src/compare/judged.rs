@@ -2,7 +2,7 @@
 
 use super::pairs::{Block, Differences, are_led_in, differences};
 use super::{Interrupted, Question, RowComparison, Sensitivity, accused};
-use record::Preference;
+use record::{Preference, Record};
 use stats::{Better, Reason, Verdict, effect, judge, outlying, unless_carry_over};
 
 /// How blocks are judged, beside the question.
@@ -83,6 +83,31 @@ fn without_metric(blocks: &[Block<'_>], question: &Question) -> Reason {
         .iter()
         .filter(|block| block.values(&question.metric).is_none())
         .count();
+    // Quantities know no negative numbers, and logarithms no zero.
+    let stated = |record: &Record| {
+        let figures = record.summaries.values().map(|of| &of.figures);
+        question
+            .metric
+            .stated()
+            .and_then(|name| figures.filter_map(|of| of.get(name)).copied().next())
+    };
+    let is_low = |record: &Record| {
+        let value = question.metric.of(record).of_any_support();
+        value
+            .or_else(|| stated(record))
+            .is_some_and(|value| value <= 0.0)
+    };
+    let low = blocks
+        .iter()
+        .filter(|block| is_low(block.base) || is_low(block.candidate))
+        .count();
+    if low > 0 {
+        return Reason::Audit(format!(
+            "in {low} of {} blocks {} is 0 or below: changes are ratios, which such values have not",
+            blocks.len(),
+            question.metric.name()
+        ));
+    }
     Reason::Audit(format!(
         "{lacking} of {} blocks have no {}, or too few operations for it; choose another --metric, or longer slots",
         blocks.len(),

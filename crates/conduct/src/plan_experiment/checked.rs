@@ -5,6 +5,7 @@ use crate::build::resolved;
 use crate::command::SlotDirs;
 use crate::slots::LoadReader;
 use crate::spec_task::task;
+use crate::task::COMMAND;
 use crate::{Giver, Task, check_given, limits, stated};
 use lab::{Builtins, LabError, PlanFile, ReadyWhen, ValueSource, WorkSpec};
 use record::{PlanFacts, Quantity};
@@ -124,6 +125,32 @@ pub(super) fn check_metric(
         rows.push((row.name.as_str(), givers));
     }
     check_given(metric, &rows).map_err(|why| LabError::Plan(format!("metric: {why}")))
+}
+
+/// Refuses what no operation is called: an arm that is expected to change it would be a placebo.
+pub(super) fn check_expects(file: &PlanFile) -> Result<(), LabError> {
+    let known: BTreeSet<&str> = object::kinds()
+        .chain(workload::kinds())
+        .chain([COMMAND])
+        .collect();
+    for arm in &file.arms {
+        let Some(stranger) = arm
+            .expects
+            .iter()
+            .find(|kind| !known.contains(kind.as_str()))
+        else {
+            continue;
+        };
+        let near = units::nearest(stranger, known.iter().copied());
+        let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
+        let known: Vec<&str> = known.into_iter().collect();
+        return Err(LabError::Plan(format!(
+            "{}: expects: {stranger:?} is no operation{meant}; there are {}",
+            arm.name,
+            known.join(", ")
+        )));
+    }
+    Ok(())
 }
 
 /// Whether what is read of a command could ever be found.

@@ -111,7 +111,7 @@ fn cost(row: &Phase, context: &Context) -> Result<Result<u64, String>, ProfileEr
     }
     if lab::wrote(&record) {
         let task = Task::from(row.workload.clone());
-        let _the_first_slot_would_tell = drain::settle(&task, context, SETTLE_NS);
+        let _the_first_slot_would_tell = drain::settle(&task, context, SETTLE_NS, 0);
     }
     Ok(Ok((context.clock.now() - begin).saturating_sub(own_ns)))
 }

@@ -19,7 +19,7 @@ use clap::parser::ValueSource;
 use conduct::{Experiment, Task};
 use lab::{Ended, Kept, LabError, WhyEnded};
 use record::{PlanFacts, PlannedArm, PlannedQuestion, Record, Role, Stopping};
-use report::Failure;
+use report::VerdictFailure;
 use run::safety::OutputFile;
 use stats::{FIRST_LOOK, LOOKS, Reason, Verdict, fewest_blocks};
 use std::collections::BTreeSet;
@@ -111,7 +111,7 @@ pub(crate) fn judged(
         Err(nothing) => {
             let why = format!("No verdict: {nothing}");
             told(&why);
-            files.fail(&Failure {
+            files.fail(&VerdictFailure {
                 name: &plan.name,
                 why: &why,
                 exit_code: 4,

@@ -7,7 +7,7 @@ use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Quantity, Record, Threshold};
-use report::{Failure, Gate, Verdicts};
+use report::{Gate, VerdictFailure, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
@@ -161,7 +161,7 @@ impl VerdictFiles {
     ///
     /// # Errors
     /// The first file that could not be written.
-    pub(crate) fn fail(&self, failure: &Failure<'_>) -> Result<()> {
+    pub(crate) fn fail(&self, failure: &VerdictFailure<'_>) -> Result<()> {
         self.write_each(|form| match form {
             Form::Json => report::failure_json(failure),
             Form::Markdown => report::failure_markdown(failure),

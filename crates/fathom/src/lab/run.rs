@@ -15,7 +15,7 @@ use conduct::{
 };
 use lab::{Ended, Kept, WhyEnded};
 use record::{PlanFacts, Record};
-use report::Failure;
+use report::VerdictFailure;
 use run::safety::OutputFile;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
         // What was asked wrongly says nothing of the experiment, whose verdicts may lie there.
         Err(error) if exit::code_of(error) != 2 => {
             let (why, exit_code) = (exit::told(error), exit::code_of(error));
-            files.fail(&Failure {
+            files.fail(&VerdictFailure {
                 name: &file.name,
                 why: &why,
                 exit_code,

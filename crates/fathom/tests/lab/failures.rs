@@ -68,3 +68,45 @@ fn an_arm_that_always_fails_is_told_by_what_failed_and_not_by_its_environment() 
         assert_eq!(names(dir.path()), ["p.jsonl", "p.plan.toml", "p.toml"]);
     }
 }
+
+#[test]
+fn values_that_no_ratio_can_be_made_of_and_texts_that_are_no_number_are_told_as_such() {
+    let told_of = |value: &str| {
+        let plan = stated("10", "12")
+            .replace(
+                "echo speed: {value}.{pass}5",
+                &format!("echo speed: {value} {{value}}"),
+            )
+            .replace("speed: ([0-9.]+)", "speed: (\\S+)")
+            .replace("calibrate = 1", "calibrate = 0")
+            .replace("[1, 30]", "6");
+        let dir = with_plan(&plan);
+        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    for value in ["-3", "0"] {
+        let told = told_of(value);
+        assert!(
+            told.contains("in 6 of 6 blocks speed is 0 or below"),
+            "{told}"
+        );
+    }
+    let told = told_of("fast");
+    assert!(told.contains("is \"fast\", which is no number"), "{told}");
+    assert!(told_of("NaN").contains("NaN is no finite number"));
+}
+
+#[test]
+fn a_disk_that_is_too_full_is_no_failure_of_an_arm() {
+    for calibrate in ["calibrate = 1", "calibrate = 0"] {
+        let plan = stated("10", "12")
+            .replace("keep-free = \"1MiB\"", "keep-free = \"1000TiB\"")
+            .replace("calibrate = 1", calibrate);
+        let dir = with_plan(&plan);
+        let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+        let told = text(&output.stdout) + &text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{told}");
+        assert!(told.contains("and keep-free is 1000 TiB"), "{told}");
+        assert!(!told.contains("failed 3 times"), "{told}");
+    }
+}

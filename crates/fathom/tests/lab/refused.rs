@@ -70,3 +70,48 @@ fn a_threshold_of_operations_that_a_load_does_not_do_is_refused() {
         );
     }
 }
+
+#[test]
+fn what_is_not_there_and_what_nothing_is_called_is_refused() {
+    let with = |from: &str, to: &str| {
+        let plan = stated("10", "12");
+        assert!(plan.contains(from), "{from}");
+        plan.replace(from, to)
+    };
+    for (plan, expected) in [
+        (
+            with(
+                "name = \"second\"",
+                "name = \"second\"\nexpects = [\"fly\"]",
+            ),
+            "second: expects: \"fly\" is no operation; there are ",
+        ),
+        (
+            with(
+                "name = \"second\"",
+                "name = \"second\"\nexpects = [\"reed\"]",
+            ),
+            "did you mean \"read\"?",
+        ),
+        (
+            with("echo speed", "no-such-program speed"),
+            "first in run: cannot start no-such-program: no directory of PATH has it",
+        ),
+        (
+            with("echo speed", "/no/such/program speed"),
+            "cannot start /no/such/program: there is no such file",
+        ),
+        (
+            with("echo speed", "./p.toml speed"),
+            "p.toml: it is not executable",
+        ),
+        (
+            with("read = {", "input = \"not-there\"\nread = {"),
+            "input: there is no file ",
+        ),
+        (with("{pass}5", "{pass}5 {y"), "the brace at \"{y\""),
+    ] {
+        let told = refused(&plan);
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+}

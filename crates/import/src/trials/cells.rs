@@ -11,6 +11,10 @@ pub(crate) fn lines(text: &str) -> Result<Vec<(usize, Vec<String>)>, String> {
         if line.trim().is_empty() {
             continue;
         }
+        // A name with such letters would be another one on every terminal.
+        if line.contains(|letter: char| letter.is_control() && letter != '\t') {
+            return Err(format!("line {number} holds a control character"));
+        }
         if out.len() > MOST_LINES {
             return Err(format!("has more than {MOST_LINES} lines"));
         }

@@ -21,7 +21,7 @@ pub(super) struct PlaceTexts<'a> {
 
 /// The place of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TrialPlace {
     pub(super) block: u32,
     pub(super) slot: u32,
     /// Empty where nobody says it.
@@ -33,7 +33,7 @@ pub(super) struct Place {
 ///
 /// # Errors
 /// A text that is no number or time, or two lines in one place, with the line.
-pub(super) fn places(lines: &[PlaceTexts<'_>]) -> Result<Vec<Place>, String> {
+pub(super) fn places(lines: &[PlaceTexts<'_>]) -> Result<Vec<TrialPlace>, String> {
     let starts = starts(lines)?;
     let blocks = column(lines, |line| line.block, "block")?;
     let order = order(lines, blocks.as_deref(), starts.as_deref())?;
@@ -53,7 +53,7 @@ pub(super) fn places(lines: &[PlaceTexts<'_>]) -> Result<Vec<Place>, String> {
     let blocks = found.unwrap_or_else(|| repetitions(lines));
     check_blocks(lines, &blocks)?;
     let start = |at: usize| starts.as_ref().map(|starts| time::format(starts[at]));
-    let place = |(at, (block, slot))| Place {
+    let place = |(at, (block, slot))| TrialPlace {
         block,
         slot,
         started_at: start(at).unwrap_or_default(),

@@ -77,6 +77,24 @@ impl<'a> NodeTable<'a> {
         Ok(self.text(key)?.map(time).transpose()?.map(|time| time.0))
     }
 
+    /// A time above 0: for what would otherwise have no time at all.
+    pub(crate) fn some_time(&self, key: &str) -> Result<Option<u64>, Wrong> {
+        match self.time(key)? {
+            Some(0) => Err(self.wrong(key, "a time above 0, or every slot would fail")),
+            other => Ok(other),
+        }
+    }
+
+    /// Text that is shown as a name.
+    pub(crate) fn name(&self, key: &str) -> Result<Option<String>, Wrong> {
+        match self.text(key)? {
+            Some(name) if name.contains(char::is_control) => {
+                Err(self.wrong(key, "a name has no control characters"))
+            }
+            other => Ok(other),
+        }
+    }
+
     pub(crate) fn size(&self, key: &str) -> Result<Option<u64>, Wrong> {
         let size = |text: String| Bytes::parse(&text).map_err(|e| self.wrong(key, e));
         Ok(self.text(key)?.map(size).transpose()?.map(|size| size.0))

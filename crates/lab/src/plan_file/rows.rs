@@ -42,6 +42,12 @@ pub(super) fn rows(root: &PlanNode) -> Result<(Vec<RowOfFile>, Named), Wrong> {
                     ),
                 )
             })?;
+        if values.iter().any(|value| value.contains(char::is_control)) {
+            return Err(Wrong::new(
+                *line,
+                format!("factor {name}: a value has no control characters"),
+            ));
+        }
         let distinct: BTreeSet<&String> = values.iter().collect();
         if distinct.len() < values.len() {
             return Err(Wrong::new(

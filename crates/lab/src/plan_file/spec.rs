@@ -138,7 +138,7 @@ pub(super) fn build_spec(node: &PlanNode) -> Result<BuildSpec, Wrong> {
             .ok_or_else(|| table.wrong("command", "is needed in [build]"))?,
         directory: table.text("directory")?.unwrap_or_else(|| ".".into()),
         env: table.pairs("env")?,
-        within_ns: table.time("within")?.unwrap_or(1_800_000_000_000),
+        within_ns: table.some_time("within")?.unwrap_or(1_800_000_000_000),
         identity: table.words("identity")?,
     })
 }
@@ -171,7 +171,7 @@ pub(super) fn server_spec(node: &PlanNode) -> Result<ServerSpec, Wrong> {
         command,
         env: table.pairs("env")?,
         directory: table.text("directory")?.unwrap_or_default(),
-        ready_within_ns: ready.time("within")?.unwrap_or(30_000_000_000),
+        ready_within_ns: ready.some_time("within")?.unwrap_or(30_000_000_000),
         ready: readiness(&ready)?,
         stop_signal: stop_signal.unwrap_or_else(|| "TERM".into()),
         stop_within_ns: stop_within_ns.unwrap_or(10_000_000_000),
@@ -206,6 +206,13 @@ fn limits(server: &NodeTable<'_>) -> Result<Limits, Wrong> {
         return Err(table.wrong("cpus", "is a number above 0"));
     }
     let memory_bytes = table.size("memory")?;
+    if memory_bytes == Some(0) {
+        return Err(table.wrong("memory", "is a size above 0"));
+    }
+    let processes: Option<u64> = table.whole("processes")?;
+    if processes == Some(0) {
+        return Err(table.wrong("processes", "is a number above 0"));
+    }
     let swap = table.size("swap")?;
     if swap.is_some() && memory_bytes.is_none() {
         return Err(table.wrong("swap", "is a limit beside memory; give both"));
@@ -215,7 +222,7 @@ fn limits(server: &NodeTable<'_>) -> Result<Limits, Wrong> {
         swap_bytes: swap,
         cpus,
         cpu_list: table.text("cpu-list")?,
-        processes: table.whole("processes")?,
+        processes,
     })
 }
 
@@ -278,7 +285,7 @@ pub(super) fn work_spec(node: &PlanNode) -> Result<WorkSpec, Wrong> {
 }
 
 fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
-    let repeat = match (table.whole("repeat")?, table.time("for")?) {
+    let repeat = match (table.whole("repeat")?, table.some_time("for")?) {
         (Some(_), Some(_)) => {
             return Err(table.wrong(
                 "for",
@@ -307,7 +314,7 @@ fn command_spec(table: &NodeTable<'_>) -> Result<CommandSpec, Wrong> {
         cleanup: table.words("cleanup")?,
         warmup: table.whole("warmup")?.unwrap_or(1),
         repeat,
-        timeout_ns: table.time("timeout")?.unwrap_or(600_000_000_000),
+        timeout_ns: table.some_time("timeout")?.unwrap_or(600_000_000_000),
         exit_codes: codes
             .map_err(|_no_number| table.wrong("exit-codes", "is a list of numbers"))?,
         input: table.text("input")?,

@@ -55,7 +55,7 @@ impl Builtins {
 
     /// A text with all its placeholders filled in.
     pub(crate) fn fill(&self, text: &str, line: usize) -> Result<String, Wrong> {
-        let value = |name: &str| self.0.get(name).cloned();
+        let value = |name: &str| Ok(self.0.get(name).cloned());
         fill(text, line, &value, Braces::Plain)
     }
 }
@@ -72,7 +72,7 @@ enum Braces {
 fn fill(
     text: &str,
     line: usize,
-    value: &dyn Fn(&str) -> Option<String>,
+    value: &dyn Fn(&str) -> Result<Option<String>, Wrong>,
     braces: Braces,
 ) -> Result<String, Wrong> {
     let mut out = String::new();
@@ -92,18 +92,35 @@ fn fill(
         }
         let end = from.find('}').filter(|_| brace == "{");
         let name = end.map(|end| &from[1..end]).filter(|name| is_name(name));
-        // Regular expressions and JSON have braces that are no placeholders.
         let Some((name, end)) = name.zip(end) else {
-            out.push_str(brace);
-            rest = &from[1..];
-            continue;
+            return Err(no_placeholder(text, text.len() - from.len(), line));
         };
-        let value = value(name);
+        let value = value(name)?;
         out.push_str(&value.ok_or_else(|| no_value(name, line))?);
         rest = &from[end + 1..];
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// What a brace is that is neither doubled nor part of a placeholder: a text that was meant to have
+/// a value would be measured as it stands.
+fn no_placeholder(text: &str, at: usize, line: usize) -> Wrong {
+    const SHOWN: usize = 24;
+    let from: String = text[at..].chars().take(SHOWN).collect();
+    let what = match from.as_bytes() {
+        [b'}', ..] => "ends no placeholder",
+        [b'{', b'}', ..] => "has no name",
+        _ if from.len() == text.len() - at && !from.contains('}') => "does not end",
+        _ => "is no placeholder",
+    };
+    Wrong::new(
+        line,
+        format!(
+            "the brace at {from:?} (character {}) {what}; a placeholder is {{name}}, and {{{{ and }}}} are braces",
+            text[..at].chars().count() + 1
+        ),
+    )
 }
 
 fn no_value(name: &str, line: usize) -> Wrong {
@@ -160,7 +177,8 @@ impl Names {
         let own = common.iter().chain(&arm.set);
         out.extend(own.map(|(name, (_, text))| (name.clone(), text.clone())));
         out.extend(row.values.clone());
-        out.insert("arm".into(), arm.facts.name.clone());
+        let doubled = arm.facts.name.replace('{', "{{").replace('}', "}}");
+        out.insert("arm".into(), doubled);
         out.insert("row".into(), row.name.clone());
         Values(out)
     }
@@ -182,10 +200,10 @@ impl Names {
         // A value of an arm may name a factor.
         let value = |name: &str| {
             let Some(value) = inner(name) else {
-                return later(name);
+                return Ok(later(name));
             };
-            let nested = |name: &str| inner(name).or_else(|| later(name));
-            fill(&value, line, &nested, Braces::Kept).ok()
+            let nested = |name: &str| Ok(inner(name).or_else(|| later(name)));
+            fill(&value, line, &nested, Braces::Kept).map(Some)
         };
         fill(text, line, &value, Braces::Kept)
     }

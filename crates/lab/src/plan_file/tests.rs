@@ -61,10 +61,90 @@ fn placeholders_are_filled_by_arm_row_and_slot_and_what_a_slot_fills_in_is_one_w
 }
 
 #[test]
-fn braces_that_are_doubled_or_hold_no_name_stand_for_themselves() {
-    let text = SMALL.replace("'{flag} x'", "'{flag} {{size}} a{2} {print $1}'");
+fn braces_that_are_doubled_stand_for_themselves_and_others_are_refused() {
+    let text = SMALL.replace("'{flag} x'", "'{flag} {{size}} a{{2}} {{print $1}}'");
     let plan = PlanFile::parse(&text, "p.toml").unwrap();
     assert_eq!(command(&plan, 0, 0)[5], "-a {size} a{2} {print $1}");
+    for (braces, expected) in [
+        (
+            "{flag} {y",
+            "p.toml:8: the brace at \"{y' {scratch}\" (character 44) is no placeholder",
+        ),
+        (
+            "{flag} {}",
+            "the brace at \"{}' {scratch}\" (character 44) has no name",
+        ),
+        (
+            "{flag} }",
+            "the brace at \"}' {scratch}\" (character 44) ends no placeholder",
+        ),
+        (
+            "{flag} a{2}",
+            "is no placeholder; a placeholder is {name}, and {{ and }} are braces",
+        ),
+        ("{flag} {{un}", "ends no placeholder"),
+    ] {
+        let refused = refused(&SMALL.replace("'{flag} x'", &format!("'{braces}'")));
+        assert!(refused.contains(expected), "{braces}: {refused}");
+    }
+    let unclosed = SMALL.replace("{scratch}\"", "{scratch\"");
+    assert!(
+        refused(&unclosed).contains("does not end"),
+        "{}",
+        refused(&unclosed)
+    );
+    let in_a_value = SMALL.replace("\"-a\"", "\"-a{\"");
+    assert!(refused(&in_a_value).contains("the brace at \"{\""));
+}
+
+#[test]
+fn names_and_values_that_would_mislead_are_refused() {
+    for (text, expected) in [
+        (
+            SMALL.replace("{ flag = \"-a\" }", "{ flag = \"-a\", size = \"9\" }"),
+            "p.toml:11: size is a factor, and an arm sets it: every row would win over the arm",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"b\\u001b[31m\""),
+            "p.toml:13: name: a name has no control characters",
+        ),
+        (
+            SMALL.replace("name = \"b\"", "name = \"b\\u0000\""),
+            "a name has no control characters",
+        ),
+        (
+            SMALL.replace("[\"1\", \"2\"]", "[\"1\", \"2\\n\"]"),
+            "p.toml:4: factor size: a value has no control characters",
+        ),
+        (
+            format!("name = \"../x\"\n{SMALL}"),
+            "p.toml:1: name: is the beginning of file names, and has no /",
+        ),
+        (
+            format!("slot-limit = \"0s\"\n{SMALL}"),
+            "p.toml:1: slot-limit: a time above 0, or every slot would fail",
+        ),
+        (
+            SMALL.replace(
+                "[[arm]]\nname = \"a\"",
+                "timeout = \"0s\"\n[[arm]]\nname = \"a\"",
+            ),
+            "p.toml:9: timeout: a time above 0",
+        ),
+    ] {
+        let refused = refused(&text);
+        assert!(refused.contains(expected), "{expected:?}: {refused}");
+    }
+    let served = |section: &str| refused(&format!("{SMALL}[server]\ncommand = \"x\"\n{section}\n"));
+    let limited = |limits: &str| {
+        served(&format!(
+            "ready = {{ tcp = \"a:1\" }}\nlimits = {{ {limits} }}"
+        ))
+    };
+    assert!(limited("processes = 0").contains("processes: is a number above 0"));
+    assert!(limited("memory = 0").contains("memory: is a size above 0"));
+    let never = served("ready = { tcp = \"a:1\", within = \"0s\" }");
+    assert!(never.contains("within: a time above 0"), "{never}");
 }
 
 #[test]

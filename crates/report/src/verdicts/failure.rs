@@ -5,7 +5,7 @@ use crate::study::escaped;
 
 /// What ended, and why.
 #[derive(Clone, Copy, Debug)]
-pub struct Failure<'a> {
+pub struct VerdictFailure<'a> {
     pub name: &'a str,
     pub why: &'a str,
     pub exit_code: i32,
@@ -13,7 +13,7 @@ pub struct Failure<'a> {
 
 /// As Markdown.
 #[must_use]
-pub fn failure_markdown(failure: &Failure<'_>) -> String {
+pub fn failure_markdown(failure: &VerdictFailure<'_>) -> String {
     let mut lines = failure.why.lines();
     let mut out = format!(
         "{}\n## {} Storage comparison: {} failed\n\n{}\n",
@@ -34,7 +34,7 @@ pub fn failure_markdown(failure: &Failure<'_>) -> String {
 
 /// As JUnit XML: one case, which is an error.
 #[must_use]
-pub fn failure_junit(failure: &Failure<'_>) -> String {
+pub fn failure_junit(failure: &VerdictFailure<'_>) -> String {
     let (name, why) = (junit::escape(failure.name), junit::escape(failure.why));
     let first = junit::escape(failure.why.lines().next().unwrap_or_default());
     format!(
@@ -46,7 +46,7 @@ pub fn failure_junit(failure: &Failure<'_>) -> String {
 
 /// As JSON.
 #[must_use]
-pub fn failure_json(failure: &Failure<'_>) -> String {
+pub fn failure_json(failure: &VerdictFailure<'_>) -> String {
     let whole = serde_json::json!({
         json::MARK: json::FORM,
         "outcome": "failed to run",
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_in_every_form_and_no_text_of_it_is_markup() {
-        let failure = Failure {
+        let failure = VerdictFailure {
             name: "a<b",
             why: "the server <died>\n* it printed & ended",
             exit_code: 1,

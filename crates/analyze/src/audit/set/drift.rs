@@ -1,6 +1,7 @@
 //! Levels that move over an experiment.
 
-use super::{Experiment, Located, claimed, is_unsaid, level};
+use super::order_aliased::is_unsaid;
+use super::{Experiment, Located, claimed, level};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::UnsaidPlace;

@@ -1,6 +1,7 @@
 //! Fewer than six blocks have no interval, and what has no interval cannot be compared.
 
-use super::{Experiment, Located, cells, is_unsaid, names, repetitions};
+use super::order_aliased::is_unsaid;
+use super::{Experiment, Located, cells, names, repetitions};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::UnsaidPlace;

@@ -1,6 +1,6 @@
 //! If each arm ran in a time of its own, time and arm cannot be told apart.
 
-use super::{Experiment, Located, Slot, arm, is_unsaid};
+use super::{Experiment, Located, Slot, arm};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use crate::identity::Identity;
@@ -91,6 +91,15 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     };
     let advice = "run one slot of every arm in each block, in random order; neither more runs nor a discarded first one repairs this order";
     vec![RULE.about(None, experiment.severity(), message, advice)]
+}
+
+/// Whether nobody says this of the places of slots.
+pub(super) fn is_unsaid(experiment: &Experiment<'_>, part: UnsaidPlace) -> bool {
+    let mut trials = experiment
+        .slots
+        .iter()
+        .filter_map(|(_, record)| record.trial.as_ref());
+    trials.any(|trial| trial.lacks(part))
 }
 
 /// Slots in the order of time; `None` where that is not known of each.
