@@ -485,6 +485,7 @@ fn the_plans_of_the_repository_are_read_and_those_that_any_machine_can_do_are_sh
             "ciphers.toml",
             "disks.toml",
             "git-refs.toml",
+            "itoa",
             "picoshare.toml",
             "unpack.toml"
         ]
