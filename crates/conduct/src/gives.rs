@@ -52,51 +52,25 @@ pub fn check_given<'a>(metric: &Quantity, rows: &[(&str, Vec<Giver<'a>>)]) -> Re
 /// Why a task has no such number; `None` if it may have one.
 fn lacks(metric: &Quantity, giver: &Giver<'_>) -> Option<String> {
     let task = giver.task;
-    let kinds = task.kinds();
-    if let Some(kind) = metric.operation().filter(|kind| !kinds.contains(kind)) {
-        let kinds: Vec<&str> = kinds.into_iter().collect();
-        return Some(format!(
-            "it does no operations of the kind {kind:?}; the kinds there are {}",
-            kinds.join(", ")
-        ));
-    }
     let is_of_a_server = metric.key().starts_with("server.");
     if is_of_a_server && !giver.has_server && !matches!(task, Task::Command(_)) {
         return Some("nobody watches a server; one that is started by [server] is watched".into());
     }
+    if !is_of_a_server && let Err(why) = metric.check_given(&task.measurable()) {
+        return Some(format!("it has {why}"));
+    }
     match task {
-        Task::Command(task) => of_command(metric, &task.spec.read),
+        Task::Command(_) => of_command(metric),
         Task::Run(_) if metric.is_of_loads() || is_of_a_server => {
             Some("it is a number of loads over a network, and this is a run".into())
-        }
-        Task::Run(_) if metric.stated().is_some() => {
-            Some("nothing states a value in a run; a command does, read by `read`".into())
         }
         Task::Run(_) | Task::Load(_) => None,
     }
 }
 
-fn of_command(metric: &Quantity, read: &[lab::StatedValue]) -> Option<String> {
-    let names: Vec<&str> = read
-        .iter()
-        .map(|value| value.name.as_str())
-        .filter(|name| !name.is_empty())
-        .collect();
-    if let Some(wanted) = metric.stated() {
-        // What an import is called stands in what it reads.
-        let is_import = names.len() < read.len();
-        if is_import || names.contains(&wanted) {
-            return None;
-        }
-        let near = units::nearest(wanted, names.iter().copied());
-        let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
-        return Some(match names[..] {
-            [] => format!("nothing reads {wanted:?}; add read = {{ name = {wanted:?}, … }}"),
-            _ => format!(
-                "no read has the name {wanted:?}{meant}; there are {}",
-                names.join(", ")
-            ),
-        });
+fn of_command(metric: &Quantity) -> Option<String> {
+    if metric.stated().is_some() {
+        return None;
     }
     let is_counted = metric.is_of_operations() && !metric.is_of_bytes() && metric.part().is_none();
     let has = is_counted || OF_COMMANDS.iter().any(|name| metric.is(name));
@@ -203,7 +177,7 @@ mod tests {
             assert!(why.contains(expected), "{metric}: {why}");
         }
         let why = given("value:v", &[&[&command(&[])]]).unwrap_err();
-        assert!(why.contains("nothing reads \"v\""), "{why}");
+        assert!(why.contains("no number \"v\": it states none"), "{why}");
         let imported = command(&[("", ValueSource::Import("fio".into()))]);
         assert_eq!(given("value:anything", &[&[&imported]]), Ok(()));
     }

@@ -261,14 +261,6 @@ impl LoadPlan {
         })
     }
 
-    /// Refuses a threshold on operations that it does not do: it could only hold.
-    ///
-    /// # Errors
-    /// What it does instead.
-    pub fn check_threshold(&self, threshold: &record::Threshold) -> Result<(), LoadError> {
-        self.scenario.check_threshold(threshold)
-    }
-
     /// The same load for this time at the level of its peak, without a warm-up and held to nothing.
     #[must_use]
     pub fn at_its_peak(&self, for_ns: u64) -> Self {

@@ -15,12 +15,10 @@ pub use adjust::{Adjustments, parse_stages};
 pub use sizes::ObjectSizes;
 pub(crate) use sizes::SizeDraw;
 
-use crate::LoadError;
 use crate::payload::ObjectData;
 use crate::ramp::{Ramp, Spacing};
 use crate::verbs::{Call, StepKind};
 use record::Threshold;
-use std::collections::BTreeSet;
 
 /// A whole load.
 #[derive(Clone, Debug, PartialEq)]
@@ -200,23 +198,6 @@ impl Scenario {
                     .unwrap_or(u32::MAX)
             }
             Arrivals::Open { connections, .. } => *connections,
-        }
-    }
-
-    /// Refuses a threshold on operations that it does not do.
-    pub(crate) fn check_threshold(&self, threshold: &Threshold) -> Result<(), LoadError> {
-        let kinds: BTreeSet<&str> = self
-            .calls()
-            .into_iter()
-            .map(|call| call.request().name)
-            .collect();
-        match threshold.quantity().operation() {
-            Some(kind) if !kinds.contains(kind) => Err(LoadError::asked(format!(
-                "threshold {:?}: this load has no operations of the kind {kind:?}; the kinds there are {}",
-                threshold.text(),
-                kinds.into_iter().collect::<Vec<_>>().join(", ")
-            ))),
-            Some(_) | None => Ok(()),
         }
     }
 

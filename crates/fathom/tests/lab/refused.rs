@@ -24,10 +24,7 @@ fn a_metric_that_no_slot_can_have_is_refused() {
             "no operations of the kind \"put\"; the kinds there are run",
         ),
         ("throughput", "a command that is timed has time"),
-        (
-            "value:sped",
-            "no read has the name \"sped\", did you mean \"speed\"?",
-        ),
+        ("value:sped", "no number \"sped\"; it states speed"),
         ("server.rss.max", "a command that is timed has time"),
     ] {
         let better = if metric.starts_with("value") {

@@ -101,10 +101,6 @@ impl Scenario {
         if changes.no_thresholds {
             self.thresholds.clear();
         }
-        // The scenario's own may be of operations that other changes have taken away.
-        for threshold in &changes.thresholds {
-            self.check_threshold(threshold)?;
-        }
         self.thresholds.extend(changes.thresholds.iter().cloned());
         self.check()?;
         Ok(self)

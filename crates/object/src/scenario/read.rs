@@ -190,11 +190,8 @@ impl Scenario {
             data: raw.data,
             verify: raw.verify,
         };
-        let thresholds = scenario.thresholds.iter();
-        thresholds
-            .clone()
-            .try_for_each(|threshold| scenario.check_threshold(threshold))
-            .and_then(|()| scenario.check())
+        scenario
+            .check()
             .map_err(|error| LoadError::asked(format!("{file}: {error}")))?;
         Ok(scenario)
     }
