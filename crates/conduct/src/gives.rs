@@ -168,10 +168,7 @@ mod tests {
             ),
             ("server.rss.max", "a command that is timed has"),
             ("disk.bytes/byte", "a command that is timed has"),
-            (
-                "value:sped",
-                "no read has the name \"sped\", did you mean \"speed\"?",
-            ),
+            ("value:sped", "no number \"sped\"; it states speed"),
         ] {
             let why = given(metric, &[&[&timed]]).unwrap_err();
             assert!(why.contains(expected), "{metric}: {why}");
