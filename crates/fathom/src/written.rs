@@ -172,10 +172,6 @@ impl RecordFile {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.output.path()
-    }
-
     /// Appends a record, synced.
     pub(crate) fn append(&self, record: &Record) -> Result<()> {
         self.keep(Kept::Record(record))
