@@ -22,6 +22,7 @@ mod windows;
 pub(crate) use arms::compare_arms_audited;
 pub use arms::{ArmComparison, ArmsComparison, compare_arms};
 pub use cast::{ControlCheck, NoExperiment};
+use differences::foreign_host;
 pub use differences::{
     Disagreement, environment_differences, factors_between, workload_differences,
 };
@@ -324,28 +325,6 @@ fn usable<'a>(records: &[&'a Record], side: &str, left_out: &mut Vec<String>) ->
         }
     }
     out
-}
-
-/// Hosts that differ explain any difference.
-fn foreign_host(environment: &[Disagreement]) -> Option<Reason> {
-    let telling = [
-        "system.machine_fingerprint",
-        "system.hostname",
-        "cpu.model",
-        "storage.device.model",
-        "storage.file_system.kind",
-    ];
-    let found: Vec<&str> = environment
-        .iter()
-        .map(|d| d.key.as_str())
-        .filter(|key| telling.contains(key))
-        .collect();
-    (!found.is_empty()).then(|| {
-        Reason::Audit(format!(
-            "the environments differ ({}), so the cause is unknown",
-            found.join(", ")
-        ))
-    })
 }
 
 fn unequal_failures(base: &[&Record], candidate: &[&Record]) -> Option<Reason> {

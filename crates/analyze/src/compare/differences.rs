@@ -4,6 +4,7 @@ use super::row_of;
 use super::subject::{TARGET, targets_differ};
 use crate::circumstances::environment_facts;
 use record::Record;
+use stats::Reason;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fact on which the two sides disagree; each side's values, joined.
@@ -106,6 +107,28 @@ fn disagreements(
             candidate: show(candidate, key),
         })
         .collect()
+}
+
+/// Hosts that differ explain any difference.
+pub(super) fn foreign_host(environment: &[Disagreement]) -> Option<Reason> {
+    let telling = [
+        "system.machine_fingerprint",
+        "system.hostname",
+        "cpu.model",
+        "storage.device.model",
+        "storage.file_system.kind",
+    ];
+    let found: Vec<&str> = environment
+        .iter()
+        .map(|d| d.key.as_str())
+        .filter(|key| telling.contains(key))
+        .collect();
+    (!found.is_empty()).then(|| {
+        Reason::Audit(format!(
+            "the environments differ ({}), so the cause is unknown",
+            found.join(", ")
+        ))
+    })
 }
 
 #[cfg(test)]
