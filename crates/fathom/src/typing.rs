@@ -1,11 +1,17 @@
 //! The options of records as numbers, by what the tables of options say of their values.
 
+use object::LoadOption;
 use record::{OptionValue, Record};
 use units::{Bytes, Nanos, Percent, Rate};
 
 /// Reads an option of a record. What its table does not know, and what it does not take, is text.
-pub(crate) fn typed(_: &Record, key: &str, text: &str) -> OptionValue {
-    let known = workload::settings::find(key).and_then(|setting| of_value(setting.value, text));
+pub(crate) fn typed(record: &Record, key: &str, text: &str) -> OptionValue {
+    let value = if record.kind == "load" {
+        LoadOption::named(key).map(LoadOption::value)
+    } else {
+        workload::settings::find(key).map(|setting| setting.value)
+    };
+    let known = value.and_then(|value| of_value(value, text));
     known.unwrap_or_else(|| OptionValue::Text(text.to_owned()))
 }
 
@@ -15,7 +21,7 @@ fn of_value(value: Option<&str>, text: &str) -> Option<OptionValue> {
         return text.parse().ok().map(OptionValue::Switch);
     };
     match value {
-        "SIZE" => Bytes::parse(text)
+        "SIZE" | "SIZES" => Bytes::parse(text)
             .ok()
             .map(|size| OptionValue::Whole(size.0)),
         "TIME" => Nanos::parse(text)
@@ -26,7 +32,7 @@ fn of_value(value: Option<&str>, text: &str) -> Option<OptionValue> {
             .ok()
             .map(|share| OptionValue::Real(share.0)),
         "N" => text.parse().ok().map(OptionValue::Whole),
-        "X" | "H" => text.parse().ok().map(OptionValue::Real),
+        "X" | "H" | "FACTOR" => text.parse().ok().map(OptionValue::Real),
         _ => None,
     }
 }
@@ -52,5 +58,18 @@ mod tests {
         );
         assert_eq!(read("target", "true"), OptionValue::Text("true".to_owned()));
         assert_eq!(read("foreign", "8"), OptionValue::Text("8".to_owned()));
+        let load = Record {
+            kind: "load".to_owned(),
+            ..Record::default()
+        };
+        let read = |key: &str, text: &str| typed(&load, key, text);
+        assert_eq!(read("users", "8"), OptionValue::Whole(8));
+        assert_eq!(read("timeout", "60s"), OptionValue::Whole(60_000_000_000));
+        assert_eq!(read("http2", "false"), OptionValue::Switch(false));
+        assert_eq!(read("object-size", "4KiB"), OptionValue::Whole(4096));
+        assert_eq!(
+            read("object-size", "4KiB-64KiB"),
+            OptionValue::Text("4KiB-64KiB".to_owned())
+        );
     }
 }
