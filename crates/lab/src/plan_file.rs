@@ -22,6 +22,7 @@ use cell::cell;
 use node::{NodeValue, PlanNode};
 use record::Role;
 use rows::rows;
+use stats::pass_looks;
 use std::collections::BTreeMap;
 use template::Names;
 
@@ -57,6 +58,24 @@ pub enum Passes {
     Fixed(u32),
     /// At least and at most so many, ended by a look.
     ByLooks([u32; 2]),
+    /// Ended by a look, and by no budget before the first.
+    UntilKnown,
+}
+
+impl Passes {
+    /// At least and at most so many, of so many rows: without a word, no budget ends them before the
+    /// first look, for which the blocks of all rows count together.
+    #[must_use]
+    pub fn ends(self, rows: u32) -> [u32; 2] {
+        match self {
+            Self::Fixed(n) => [n, n],
+            Self::ByLooks(ends) => ends,
+            Self::UntilKnown => {
+                let first = pass_looks(rows.max(1), MOST_PASSES).first().copied();
+                [first.unwrap_or(MOST_PASSES), MOST_PASSES]
+            }
+        }
+    }
 }
 
 /// What is done to the machine before each slot.
@@ -222,7 +241,7 @@ fn passes(top: &reading::NodeTable<'_>) -> Result<Passes, Wrong> {
         )
     };
     Ok(match top.get("passes").map(|node| &node.value) {
-        None => Passes::ByLooks([1, MOST_PASSES]),
+        None => Passes::UntilKnown,
         Some(NodeValue::Whole(n)) => {
             let n = u32::try_from(*n).ok().filter(|n| (1..=100_000).contains(n));
             Passes::Fixed(n.ok_or_else(bad)?)

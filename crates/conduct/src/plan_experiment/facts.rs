@@ -83,11 +83,7 @@ pub(super) fn facts(
         name: row.name.clone(),
         workloads: arms.iter().map(|index| cells[*index].planned()).collect(),
     };
-    let (stopping, [least_passes, most_passes]) = match file.passes {
-        Passes::Fixed(n) => (Stopping::Fixed, [n, n]),
-        Passes::ByLooks(ends) if file.rows.len() > 1 => (Stopping::EachPass, ends),
-        Passes::ByLooks(ends) => (Stopping::Open, ends),
-    };
+    let (stopping, [least_passes, most_passes]) = passes(file);
     PlanFacts {
         name: file.name.clone(),
         stopping,
@@ -106,6 +102,17 @@ pub(super) fn facts(
         arms: arms.iter().enumerate().map(arm).collect(),
         rows: file.rows.iter().zip(&file.cells).map(row).collect(),
     }
+}
+
+/// When it may end, and between how many passes.
+fn passes(file: &PlanFile) -> (Stopping, [u32; 2]) {
+    let rows = u32::try_from(file.rows.len()).unwrap_or(u32::MAX);
+    let stopping = match file.passes {
+        Passes::Fixed(_) => Stopping::Fixed,
+        Passes::ByLooks(_) | Passes::UntilKnown if rows > 1 => Stopping::EachPass,
+        Passes::ByLooks(_) | Passes::UntilKnown => Stopping::Open,
+    };
+    (stopping, file.passes.ends(rows))
 }
 
 /// Half of the longest slot; the lead-in of a command is its warm-up.

@@ -334,3 +334,12 @@ proptest::proptest! {
         let _either = PlanFile::parse(&SMALL.replace("{flag}", &text), "p.toml");
     }
 }
+
+#[test]
+fn no_budget_ends_a_plan_before_its_first_look_unless_it_says_so() {
+    for (rows, least) in [(0, 8), (1, 8), (2, 4), (3, 3), (8, 1), (20, 1)] {
+        assert_eq!(Passes::UntilKnown.ends(rows), [least, 90]);
+    }
+    assert_eq!(Passes::ByLooks([1, 12]).ends(1), [1, 12]);
+    assert_eq!(Passes::Fixed(5).ends(20), [5, 5]);
+}
