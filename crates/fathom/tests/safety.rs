@@ -404,7 +404,7 @@ fn records_are_never_appended_to_the_file_that_is_imported() {
     for records in ["h.json", "link"] {
         let message = ground.refused(&["import", "h.json", "--records", records, "--force"]);
         assert!(
-            message.contains("is one of the files that are imported"),
+            message.contains("is one of the files that are read"),
             "{message}"
         );
     }

@@ -229,10 +229,10 @@ fn on_a_terminal(more: &[&str]) -> String {
 
 #[test]
 fn progress_is_shown_on_a_terminal_as_often_as_was_asked_for() {
-    // Each line of progress begins with the time, such as `   0.3 s  get 1.2k/s`.
+    // Each bar says the time, such as `get: 0.3 s of 1.5 s, 2 s left`.
     let lines = |shown: &str| {
         let times = shown
-            .match_indices(" s  get ")
+            .match_indices(" s of 1.5 s")
             .filter_map(|(at, _)| shown[..at].rsplit(' ').next())
             .map(str::to_owned);
         times.collect::<BTreeSet<_>>().len()

@@ -93,11 +93,11 @@ fn row(upload: &KeptUpload, size: u64, downloads: u64) -> Markup {
     html! {
         tr {
             td { a href=(address(upload)) { (upload.name) } }
-            td class="note" { (upload.note) @if upload.guest_link.is_some() { " (guest)" } }
-            td { (Bytes(size)) }
-            td { (time(upload.uploaded)) }
-            td { (end(upload.expires)) }
-            td { a href={ "/files/" (id) "/downloads" } { (downloads) } }
+            td class="note" data-of="Note" { (upload.note) @if upload.guest_link.is_some() { " (guest)" } }
+            td data-of="Size" { (Bytes(size)) }
+            td data-of="Uploaded" { (time(upload.uploaded)) }
+            td data-of="Expires" { (end(upload.expires)) }
+            td data-of="Downloads" { a href={ "/files/" (id) "/downloads" } { (downloads) } }
             td class="actions" {
                 button data-copy=(address(upload)) { "Copy link" }
                 a href={ "/files/" (id) "/info" } { "Info" }
@@ -181,7 +181,7 @@ pub(super) fn downloads(
             p { a href={ "/files/" (id) "/downloads?unique=" (other) } { @if unique { "Show all" } @else { "Show the latest of each visitor" } } }
             table {
                 thead { tr { th { "Time" } th { "Address" } th { "Browser" } } }
-                tbody { @for row in downloads { tr { td { (time(row.at)) } td { (row.address) } td { (row.agent) } } } }
+                tbody { @for row in downloads { tr { td { (time(row.at)) } td data-of="Address" { (row.address) } td data-of="Browser" { (row.agent) } } } }
             }
         },
     ))

@@ -36,10 +36,10 @@ pub(super) fn guest(store: &ShareStore, id: &str, now: u64) -> ShareResult<Sheet
 fn limits(link: &GuestLink) -> Markup {
     let with = &link.with;
     html! {
-        td { (end(with.expires)) }
-        td { @if let Some(span) = with.lifetime { (span / DAY) " days" } @else { "as long as wanted" } }
-        td { @if let Some(most) = with.most_bytes { (Bytes(most)) } @else { "any" } }
-        td { (link.uploads) @if let Some(most) = with.most_uploads { " of " (most) } }
+        td data-of="Expires" { (end(with.expires)) }
+        td data-of="Files live" { @if let Some(span) = with.lifetime { (span / DAY) " days" } @else { "as long as wanted" } }
+        td data-of="Size" { @if let Some(most) = with.most_bytes { (Bytes(most)) } @else { "any" } }
+        td data-of="Files" { (link.uploads) @if let Some(most) = with.most_uploads { " of " (most) } }
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn list(store: &ShareStore, now: u64, base: &str) -> ShareResult<Shee
                             tr {
                                 td { a href={ "/g/" (link.id) } { @if link.with.label.is_empty() { (link.id) } @else { (link.with.label) } } }
                                 (limits(link))
-                                td { @if link.disabled { "disabled" } @else if link.is_open(0, now) { "open" } @else { "closed" } }
+                                td data-of="State" { @if link.disabled { "disabled" } @else if link.is_open(0, now) { "open" } @else { "closed" } }
                                 td class="actions" {
                                     button data-copy={ (base) "/g/" (link.id) } { "Copy link" }
                                     @if link.disabled {
