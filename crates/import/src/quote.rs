@@ -90,6 +90,10 @@ pub fn quote_csv(text: &str, name: &str) -> Result<Vec<Record>, String> {
     if body.is_empty() {
         return Err("holds headings and no result".to_owned());
     }
+    let is_again = |(at, heading): &(usize, &String)| headings[..*at].contains(heading);
+    if let Some((_, again)) = headings.iter().enumerate().find(is_again) {
+        return Err(format!("has two columns {again:?}"));
+    }
     let of_line = |(line, cells): &(usize, Vec<String>)| {
         if cells.len() != headings.len() {
             let (there, headings) = (cells.len(), headings.len());
@@ -409,6 +413,10 @@ mod tests {
         for (table, why) in [
             ("", "no line of headings"),
             ("name,iops\n", "no result"),
+            (
+                "name,read.iops,read.iops\na,1,2\n",
+                "two columns \"read.iops\"",
+            ),
             ("name,iops\na,1k\n", "line 2: iops of what?"),
             ("name,read.iops\na,fast\n", "line 2: read.iops:"),
             ("name,read.speed\na,1\n", "line 2:"),

@@ -17,6 +17,13 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What a database has left that is not there itself; to SQLite it would be rubbish beside a new one.
+fn left_behind(path: &Path) -> Option<PathBuf> {
+    let names = BESIDE.iter().filter(|ending| !ending.is_empty());
+    let mut names = names.map(|ending| beside(path, ending));
+    names.find(|name| fs::symlink_metadata(name).is_ok())
+}
+
 /// The file of a database, locked. It lasts as long as the lock, and the lock is the file's own:
 /// whoever comes by another name of it finds the same.
 ///
@@ -57,6 +64,14 @@ impl Hold {
             Err(fs::TryLockError::Error(e)) => return Err(wrong(e)),
         }
         let path = fs::canonicalize(given).map_err(wrong)?;
+        if is_new && let Some(stranger) = left_behind(&path) {
+            let _ = fs::remove_file(&path);
+            return Err(ShareError::Refused(format!(
+                "there is no database, and {} is of one that was here: put that database back, which may have \
+                 its newest uploads there, or move that file away",
+                stranger.display()
+            )));
+        }
         let hold = Self {
             file: Arc::new(file),
             had_shares: beside(&path, ".shares").exists(),
@@ -135,6 +150,28 @@ mod tests {
         entries
             .map(|entry| entry.file_name().to_str().unwrap().to_owned())
             .collect()
+    }
+
+    #[test]
+    fn what_a_database_left_that_was_moved_away_is_kept_until_it_is_back() {
+        for ending in ["-wal", "-shm", "-journal"] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.db");
+            let left = beside(&path, ending);
+            fs::write(&left, "acknowledged").unwrap();
+            for given in [path.clone(), {
+                let link = dir.path().join("link.db");
+                std::os::unix::fs::symlink("a.db", &link).unwrap();
+                link
+            }] {
+                assert!(
+                    refusal(&given).contains("put that database back"),
+                    "{ending}"
+                );
+                assert_eq!(fs::read_to_string(&left).unwrap(), "acknowledged");
+                assert!(!path.exists());
+            }
+        }
     }
 
     fn refusal(path: &Path) -> String {
