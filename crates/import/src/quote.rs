@@ -6,7 +6,6 @@
 
 use crate::trials;
 use record::{Quantity, Record, SCHEMA, Source, Summary, TargetFact};
-use std::collections::BTreeMap;
 use units::{ValueUnit, lossless::f64_to_u64_saturating, nearest};
 
 /// The most results and claims of a file.
@@ -273,48 +272,65 @@ fn figure(
     let field = set(summary, &quantity, value).ok_or_else(|| {
         format!("{key} cannot be quoted; count, errors, bytes, iops, throughput, mean, min, max and percentiles can")
     })?;
-    summary.as_written.insert(field, text.to_owned());
-    Ok(())
+    match summary.as_written.insert(field, text.to_owned()) {
+        Some(first) => Err(format!(
+            "{key}: the same figure is said twice, {first:?} and {text:?}"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Puts a value into its field, and gives the name of the field.
 fn set(summary: &mut Summary, quantity: &Quantity, value: f64) -> Option<String> {
-    let whole = f64_to_u64_saturating(value);
+    let whole = Some(f64_to_u64_saturating(value));
     let plain = quantity.of_any_kind().key();
-    match plain.as_str() {
-        "count" | "success" => summary.count = Some(whole),
-        "errors" => summary.errors = Some(whole),
-        "bytes" => summary.bytes = Some(whole),
-        "iops" => summary.per_second = Some(value),
-        "throughput" => summary.bytes_per_second = Some(value),
-        "mean" => summary.mean_ns = Some(value),
-        "min" => summary.min_ns = Some(value),
-        "max" => summary.max_ns = Some(value),
+    let field = match plain.as_str() {
+        "count" | "success" => {
+            summary.count = whole;
+            "count"
+        }
+        "errors" => {
+            summary.errors = whole;
+            "errors"
+        }
+        "bytes" => {
+            summary.bytes = whole;
+            "bytes"
+        }
+        "iops" => {
+            summary.per_second = Some(value);
+            "per_second"
+        }
+        "throughput" => {
+            summary.bytes_per_second = Some(value);
+            "bytes_per_second"
+        }
+        "mean" => {
+            summary.mean_ns = Some(value);
+            "mean_ns"
+        }
+        "min" => {
+            summary.min_ns = Some(value);
+            "min_ns"
+        }
+        "max" => {
+            summary.max_ns = Some(value);
+            "max_ns"
+        }
         "success/op" => {
-            summary.figures.insert("success_percent".to_owned(), value);
+            let name = "success_percent";
+            summary.figures.insert(name.to_owned(), value);
+            name
         }
         other => {
             let percent = other
                 .strip_prefix('p')
                 .filter(|text| text.parse::<f64>().is_ok())?;
             summary.percentiles_ns.insert(percent.to_owned(), value);
+            other
         }
-    }
-    let fields: BTreeMap<&str, &str> = [
-        ("iops", "per_second"),
-        ("throughput", "bytes_per_second"),
-        ("mean", "mean_ns"),
-        ("min", "min_ns"),
-        ("max", "max_ns"),
-        ("success", "count"),
-        ("success/op", "success_percent"),
-    ]
-    .into();
-    Some(
-        fields
-            .get(plain.as_str())
-            .map_or(plain.clone(), |field| (*field).to_owned()),
-    )
+    };
+    Some(field.to_owned())
 }
 
 /// A published value, which may be rounded: `18.4 GiB` is no whole number of bytes.
@@ -425,6 +441,11 @@ mod tests {
                 "did you mean block-size?",
             ),
             ("read.iops\n1k\n", "line 2: has no name"),
+            ("name,read.iops,read.rate\na,1k,2k\n", "said twice"),
+            (
+                "name,operation,iops,read.iops\na,read,1k,2k\n",
+                "said twice",
+            ),
             ("name,note\na,b\n", "says no figure"),
             ("name,read.iops\na\n", "line 2 has 1 columns"),
             ("name,read.signing/op\na,1ms\n", "line 2:"),
