@@ -75,7 +75,12 @@ fn the_stored_record_says_the_same_as_the_table_and_reads_back() {
         );
     }
     assert_eq!(stored["options"]["block-size"], 4096);
-    assert_eq!(place.fathom("audit runs.jsonl").code, Some(0));
+    // A short run on a busy machine may be doubted, which is 4; it is read in any case.
+    let audit = place.fathom("audit runs.jsonl");
+    assert!(
+        matches!(audit.code, Some(0 | 4)) && audit.complained.is_empty(),
+        "{audit:?}"
+    );
 }
 
 #[test]
