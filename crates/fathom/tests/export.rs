@@ -79,7 +79,8 @@ fn the_stored_record_says_the_same_as_the_table_and_reads_back() {
     let audit = place.fathom("audit runs.jsonl");
     assert!(
         matches!(audit.code, Some(0 | 4)) && audit.complained.is_empty(),
-        "{audit:?}"
+        "{}",
+        audit.said
     );
 }
 
