@@ -12,6 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const INPUT: usize = 256 << 10;
 /// How long somebody may take until requests can come.
 const PATIENCE_NS: u64 = 10_000_000_000;
+/// How long a thread looks for the next request before it sleeps, as long as requests come within
+/// that time. To wake a thread takes longer than most requests, above all in a virtual machine,
+/// where an idle CPU is left to the host.
+const LOOKS_NS: u64 = 100_000;
 /// How long a client may take for its last answers when the server ends.
 const FAREWELL_NS: u64 = 1_000_000_000;
 
@@ -76,6 +80,10 @@ pub(super) struct Exchange<'a, S> {
     message: usize,
     /// Whether there is no use in reading more.
     full: bool,
+    /// Whether the last request came so soon that it is worth looking for the next.
+    brisk: bool,
+    /// Whether somebody else can run while this thread looks.
+    has_company: bool,
     stopping: &'a AtomicBool,
     begun: u64,
 }
@@ -88,6 +96,8 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             incoming: Incoming::new(),
             message: 0,
             full: false,
+            brisk: false,
+            has_company: std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1),
             stopping,
             begun: sys::monotonic_ns(),
         }
@@ -157,20 +167,39 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             return Ok(());
         }
         let alone = !answers && self.conversation.lane().held() == 0;
-        let mut flags = RecvFlags::DONTWAIT;
         if alone && !self.conversation.negotiates() {
-            flags = RecvFlags::empty();
-        } else if !self.ready(answers)? {
-            return Ok(());
+            self.next_request()
+        } else if self.ready(answers)? {
+            self.read(RecvFlags::DONTWAIT).map(|_| ())
+        } else {
+            Ok(())
         }
+    }
+
+    /// Waits for the next request of a client that has been answered.
+    fn next_request(&mut self) -> Result<(), Over> {
+        let since = sys::monotonic_ns();
+        while self.brisk {
+            if self.read(RecvFlags::DONTWAIT)? {
+                return Ok(());
+            }
+            self.brisk = sys::monotonic_ns() - since < LOOKS_NS;
+        }
+        self.read(RecvFlags::empty())?;
+        self.brisk = self.has_company && sys::monotonic_ns() - since < LOOKS_NS;
+        Ok(())
+    }
+
+    /// Reads what has come, and whether anything has.
+    fn read(&mut self, flags: RecvFlags) -> Result<bool, Over> {
         let room = self.incoming.room(self.message);
         match recv(self.socket, &mut room[..], flags) {
             Ok((0, _)) => Err(Over::Ended),
             Ok((bytes, _)) => {
                 self.incoming.end += bytes;
-                Ok(())
+                Ok(true)
             }
-            Err(SocketErrno::AGAIN | SocketErrno::INTR) => Ok(()),
+            Err(SocketErrno::AGAIN | SocketErrno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
