@@ -1,13 +1,12 @@
 //! Open-file-description locks around each operation, so that workers exclude each other as
 //! processes would.
 
-use crate::safety::LOCKABLE;
 use crate::source::Drawn;
 use engine::Op;
 use record::Histogram;
 use std::fs::File;
 use sys::Clock;
-use sys::{LockKind, ofd_lock, ofd_unlock};
+use sys::{LOCKABLE, LockKind, ofd_lock, ofd_unlock};
 
 /// Locks of one worker, each on an open file description of its own.
 pub(crate) struct Locks {

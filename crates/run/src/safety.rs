@@ -31,7 +31,8 @@ use std::sync::Arc;
 use crate::RunError;
 
 pub use block_device::{Device, DeviceNumber, FileId, How, Layer, Part, Use, file_in_use, in_use};
-pub(crate) use lock::{Announced, LOCKABLE, announce};
+pub use lock::kernels_use;
+pub(crate) use lock::{Announced, announce};
 pub use output::{OutputFile, OutputForm, check_apart};
 pub use owner::{
     Mark, MarkError, MarkPlace, Stale, Stamp, XATTR, outwait_seals, read_mark, seal_mark,

@@ -7,6 +7,7 @@
 //! Deliberately absent: what an operation is, what is counted, and every decision.
 
 pub mod aio;
+mod announce;
 mod child;
 pub mod clock;
 mod device;
@@ -19,6 +20,7 @@ mod signals;
 mod terminal;
 mod vigil;
 
+pub use announce::{FileUse, LOCKABLE, announce_use, is_announced};
 pub use child::{
     ProcessEnd, Spent, adopt_orphans, signal_group, signal_number, signal_process, wait_child,
 };

@@ -1,21 +1,15 @@
 //! Who uses a file at this moment: locks between processes, and what this process knows of itself.
 //!
-//! Locks lie on two bytes at the far end of the range that a file can have, where no data are: one
-//! belongs to writers, of whom there is one process at a time, the other to readers. They are locks
-//! of the open file, so that the kernel drops them with the process. Phases of one process that use
-//! one file were asked for together and share its lock.
+//! What processes announce to each other is `sys::announce_use`. Phases of one process that use one
+//! file were asked for together and share its lock.
 
-use super::{Access, FileId, Refusal};
+use super::{Access, FileId, Probe as _, Refusal, Use, file_in_use};
+use crate::probe::RealProbe;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use sys::LockKind;
-
-/// What lies beyond every byte that a lock on data covers.
-pub(crate) const LOCKABLE: u64 = WRITERS;
-const WRITERS: u64 = u64::MAX / 2 - 2;
-const READERS: u64 = u64::MAX / 2 - 1;
+use sys::FileUse;
 
 /// What this process writes to, with the open file that has the lock.
 static WRITTEN: Mutex<Vec<(FileId, Weak<File>)>> = Mutex::new(Vec::new());
@@ -56,8 +50,8 @@ pub(crate) fn announce(
                 _lock: Some(Arc::clone(lock)),
             });
         }
-        (Access::Write, None) => sys::ofd_try_lock(file, LockKind::Exclusive, WRITERS, 1),
-        (Access::Read, _) => sys::ofd_try_lock(file, LockKind::Shared, READERS, 1),
+        (Access::Write, None) => sys::announce_use(file, FileUse::Writes),
+        (Access::Read, _) => sys::announce_use(file, FileUse::Reads),
     };
     match taken {
         Ok(true) => {
@@ -65,24 +59,23 @@ pub(crate) fn announce(
                 written.push((id, Arc::downgrade(file)));
             }
             let others = if access == Access::Write {
-                READERS
+                FileUse::Reads
             } else {
-                WRITERS
+                FileUse::Writes
             };
-            let note = (own.is_none()
-                && sys::ofd_is_locked(file, LockKind::Exclusive, others, 1).unwrap_or(false))
-            .then(|| {
-                let does = if access == Access::Write {
-                    "reads"
-                } else {
-                    "writes to"
-                };
-                format!(
-                    "{} {does} {} at the same time: each of the two disturbs the other",
-                    users(id),
-                    path.display()
-                )
-            });
+            let note =
+                (own.is_none() && sys::is_announced(file, others).unwrap_or(false)).then(|| {
+                    let does = if access == Access::Write {
+                        "reads"
+                    } else {
+                        "writes to"
+                    };
+                    format!(
+                        "{} {does} {} at the same time: each of the two disturbs the other",
+                        users(id),
+                        path.display()
+                    )
+                });
             Ok(Announced {
                 note,
                 _lock: Some(Arc::clone(file)),
@@ -117,9 +110,15 @@ pub(super) fn is_written_here(id: FileId) -> bool {
 /// that cannot be told.
 pub(super) fn other_writer(file: &File) -> Option<String> {
     let id = FileId::of(&file.metadata().ok()?);
-    let is_locked = !is_written_here(id)
-        && sys::ofd_is_locked(file, LockKind::Exclusive, WRITERS, 1).unwrap_or(false);
+    let is_locked =
+        !is_written_here(id) && sys::is_announced(file, FileUse::Writes).unwrap_or(false);
     is_locked.then(|| users(id))
+}
+
+/// What the kernel does with a regular file: the backing of a loop device, or swap space.
+pub fn kernels_use(path: &Path) -> Option<Use> {
+    let uses = file_in_use(Path::new("/"), path, &|node| RealProbe.loop_backing(node));
+    uses.into_iter().find(Use::is_certain)
 }
 
 /// Processes other than this one that have a file open, as far as this user may know.
@@ -189,7 +188,7 @@ mod tests {
     #[test]
     fn a_second_writer_is_refused_until_the_first_has_ended() {
         let (_place, path, ours, theirs) = opened();
-        assert!(sys::ofd_try_lock(&theirs, LockKind::Exclusive, WRITERS, 1).unwrap());
+        assert!(sys::announce_use(&theirs, FileUse::Writes).unwrap());
         let refused = announce(&ours, &path, Access::Write).unwrap_err();
         assert!(matches!(refused, Refusal::Written { .. }), "{refused}");
         assert!(other_writer(&ours).is_some());
@@ -206,18 +205,17 @@ mod tests {
     #[test]
     fn readers_share_and_a_writer_beside_a_reader_is_noted_by_both() {
         let (_place, path, ours, theirs) = opened();
-        assert!(sys::ofd_try_lock(&theirs, LockKind::Shared, READERS, 1).unwrap());
+        assert!(sys::announce_use(&theirs, FileUse::Reads).unwrap());
         let reading = announce(&ours, &path, Access::Read).unwrap();
         assert_eq!(reading.note, None);
         let writing = announce(&ours, &path, Access::Write).unwrap();
         assert!(writing.note.unwrap().contains(" reads "));
         assert!(
-            sys::ofd_try_lock(&theirs, LockKind::Exclusive, READERS - 1, 1)
-                .is_ok_and(|taken| !taken),
+            sys::announce_use(&theirs, FileUse::Writes).is_ok_and(|taken| !taken),
             "it is ours"
         );
         let (_place, path, ours, theirs) = opened();
-        assert!(sys::ofd_try_lock(&theirs, LockKind::Exclusive, WRITERS, 1).unwrap());
+        assert!(sys::announce_use(&theirs, FileUse::Writes).unwrap());
         assert!(
             announce(&ours, &path, Access::Read)
                 .unwrap()
@@ -243,7 +241,7 @@ mod tests {
     #[test]
     fn locks_on_all_data_leave_the_announcements_alone() {
         let (_place, path, ours, theirs) = opened();
-        sys::ofd_lock(&theirs, LockKind::Exclusive, 0, LOCKABLE).unwrap();
+        sys::ofd_lock(&theirs, sys::LockKind::Exclusive, 0, sys::LOCKABLE).unwrap();
         announce(&ours, &path, Access::Write).unwrap();
         announce(&ours, &path, Access::Read).unwrap();
     }

@@ -4,9 +4,8 @@
 //! or terminal. All of this is asked before the run, and once more of the open file before the
 //! first byte, because a name can change hands in between.
 
-use super::{How, Probe, Referent, file_in_use, is_kernel_interface};
+use super::{Referent, is_kernel_interface, kernels_use};
 use crate::error::RunError;
-use crate::probe::RealProbe;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Seek};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -207,13 +206,7 @@ impl OutputFile {
         if self.targets.iter().any(is_same) {
             return self.refused("it is the target of this run; name another file");
         }
-        let uses = file_in_use(Path::new("/"), &self.path, &|node| {
-            RealProbe.loop_backing(node)
-        });
-        if let Some(found) = uses
-            .iter()
-            .find(|found| !matches!(found.how, How::Undetermined { .. }))
-        {
+        if let Some(found) = kernels_use(&self.path) {
             return self.refused(found);
         }
         if metadata.len() == 0 || self.is_forced {
