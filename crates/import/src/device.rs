@@ -7,7 +7,8 @@
 use crate::bins::Bins;
 use crate::error::ImportError;
 use crate::origin::fnv1a;
-use record::{ErrorCount, Operations, Record, SCHEMA, Source, TargetFact};
+use crate::time;
+use record::{ErrorCount, Operations, Record, SCHEMA, Source, Status, TargetFact};
 use std::collections::BTreeMap;
 
 const MAGIC: &[u8; 8] = b"FATHOMBD";
@@ -25,6 +26,10 @@ const DONE: [&str; 10] = [
     "crashed",
 ];
 const CHANGE: usize = 256;
+const ENTRY: usize = 80;
+/// Where the head says how the log ended, and on which host.
+const END: usize = 56;
+const HOST: usize = 88;
 
 /// Whether a file begins as such a log does.
 pub(crate) fn is_log(bytes: &[u8]) -> bool {
@@ -50,10 +55,26 @@ struct Reading {
     errors: BTreeMap<(&'static str, u64), (u64, u64)>,
     first: Option<u64>,
     last: u64,
+    /// Entries, and those that a number below the highest does not have.
+    whole: u64,
+    holes: u64,
+    /// Numbers since the last entry.
+    since: u64,
 }
 
 impl Reading {
-    /// One entry; `None` where it is none.
+    /// What stands at the place of a number: an entry, or none of a request that was under way when
+    /// the server was killed, or that the disk did not take. `None` where it makes no sense.
+    fn place(&mut self, number: u64, entry: &[u8]) -> Option<()> {
+        if entry[72] & 1 == 0 || word(entry, 0)? != number {
+            self.since += 1;
+            return Some(());
+        }
+        self.holes += std::mem::take(&mut self.since);
+        self.whole += 1;
+        self.entry(entry)
+    }
+
     fn entry(&mut self, entry: &[u8]) -> Option<()> {
         let (offset, length) = (word(entry, 8)?, word(entry, 16)?);
         let (arrived, committed) = (word(entry, 24)?, word(entry, 40)?);
@@ -103,7 +124,8 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError>
     else {
         return Err(wrong("it ends in its head"));
     };
-    if form != 1 | 80 << 32 {
+    let version = form & 0xffff_ffff;
+    if form >> 32 != ENTRY as u64 || !(1..=2).contains(&version) {
         return Err(wrong("its version is not known"));
     }
     let head = usize::try_from(head)
@@ -111,16 +133,104 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<Vec<Record>, ImportError>
         .filter(|head| *head >= CHANGE && *head <= bytes.len())
         .ok_or_else(|| wrong("it ends in its head"))?;
     let mut reading = Reading::default();
-    for entry in bytes[head..].chunks_exact(80) {
-        // What a killed server had under way has no end.
-        if entry[72] & 1 == 1 && reading.entry(entry).is_none() {
+    let (entries, rest) = bytes[head..].as_chunks::<ENTRY>();
+    for (number, entry) in (0..).zip(entries) {
+        if reading.place(number, entry).is_none() {
             return Err(wrong("an entry makes no sense"));
         }
     }
     if reading.first.is_none() {
         return Err(wrong("it holds no requests"));
     }
-    Ok(vec![record(reading, &bytes[..head], device, name)])
+    let extent = Extent {
+        version,
+        places: entries.len() as u64,
+        is_torn: !rest.is_empty(),
+    };
+    let missing = extent.missing(&reading, &bytes[..head]);
+    let mut record = record(reading, &bytes[..head], device, name);
+    if !missing.is_empty() {
+        record.outcome.status = Status::Incomplete;
+        record.outcome.exit_code = 5;
+        record.outcome.message = Some(missing.join("; "));
+    }
+    record.notices.splice(0..0, missing);
+    Ok(vec![record])
+}
+
+/// How far a log goes.
+struct Extent {
+    version: u64,
+    /// Entries for which the file is long enough.
+    places: u64,
+    /// It ends within one.
+    is_torn: bool,
+}
+
+impl Extent {
+    /// What of the device's requests is not in its log, as sentences.
+    fn missing(&self, reading: &Reading, head: &[u8]) -> Vec<String> {
+        let number = |at| word(head, at).unwrap_or(0);
+        let (capacity, whole) = (number(24), reading.whole);
+        let has_ended = self.version > 1 && number(END) == 1;
+        let mut missing = Vec::new();
+        if self.is_torn {
+            missing.push("the log ends within an entry: it was cut".to_owned());
+        }
+        if has_ended {
+            let (came, told) = (number(END + 8), number(END + 16));
+            let here = format!("of {came} requests {whole} are in this log");
+            if whole.saturating_add(told) < came {
+                missing.push(format!("{here}, and its server wrote more: it was cut"));
+            } else if came > capacity {
+                missing.push(format!(
+                    "{here}, which had room for {capacity} (--log-requests)"
+                ));
+            } else if whole < came {
+                missing.push(format!("{here}: its disk did not take the others"));
+            }
+            return missing;
+        }
+        if whole == capacity {
+            missing.push(format!(
+                "the log is full with {whole} requests and was not ended by its server: how many came after them is not known"
+            ));
+        } else if self.version > 1 && self.places < capacity {
+            missing.push(
+                "the log was not ended by its server, and is shorter than that made it: it was cut"
+                    .to_owned(),
+            );
+        }
+        if reading.holes > 0 {
+            missing.push(format!(
+                "{} requests before the last have no entry: they were under way when the server was killed, or its disk did not take them",
+                reading.holes
+            ));
+        }
+        missing
+    }
+}
+
+/// When the first request came, and on which host, where the log says so.
+fn told_of_the_start(record: &mut Record, reading: &Reading, head: &[u8]) {
+    let number = |at| word(head, at).map(i128::from);
+    if let (Some(then), Some(since_1970), Some(first)) = (number(32), number(40), reading.first)
+        && since_1970 > 0
+    {
+        record.started_at = time::format(since_1970 + i128::from(first) - then);
+    }
+    let length = head
+        .get(HOST..HOST + 4)
+        .and_then(|bytes| bytes.first_chunk());
+    let length = length.map_or(0, |length| u32::from_le_bytes(*length));
+    let name = usize::try_from(length)
+        .ok()
+        .filter(|length| (1..=64).contains(length))
+        .and_then(|length| head.get(HOST + 4..HOST + 4 + length));
+    if let Some(name) = name {
+        let name = String::from_utf8_lossy(name).into_owned();
+        record.generator_mut().environment.system.hostname = Some(name);
+    }
 }
 
 fn record(reading: Reading, head: &[u8], device: u64, name: &str) -> Record {
@@ -145,6 +255,7 @@ fn record(reading: Reading, head: &[u8], device: u64, name: &str) -> Record {
         }),
         ..Record::default()
     };
+    told_of_the_start(&mut record, &reading, head);
     for (
         kind,
         Kind {
@@ -199,7 +310,11 @@ mod tests {
         bytes[264..272].copy_from_slice(&2_u64.to_le_bytes());
         bytes[276..280].copy_from_slice(&4_u32.to_le_bytes());
         bytes[280..284].copy_from_slice(b"none");
-        for entry in entries {
+        bytes[24..32].copy_from_slice(&64_u64.to_le_bytes());
+        bytes[32..40].copy_from_slice(&50_u64.to_le_bytes());
+        bytes[40..48].copy_from_slice(&(1_000_000_000_u64 * 86_400).to_le_bytes());
+        for (number, mut entry) in (0_u64..).zip(entries.iter().copied()) {
+            entry[0] = number;
             bytes.extend(entry.iter().flat_map(|word| word.to_le_bytes()));
         }
         bytes
@@ -233,6 +348,66 @@ mod tests {
         assert_eq!(record.notices, ["from request 2 on: none"]);
     }
 
+    /// As its server ended it, after so many requests.
+    fn ended(mut bytes: Vec<u8>, came: u64, missing: u64) -> Vec<u8> {
+        bytes[8] = 2;
+        for (at, number) in [(56, 1), (64, came), (72, missing)] {
+            bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes[88..92].copy_from_slice(&4_u32.to_le_bytes());
+        bytes[92..96].copy_from_slice(b"here");
+        bytes
+    }
+
+    fn said(bytes: &[u8]) -> (Status, String) {
+        let record = read(bytes, "d.log").unwrap().remove(0);
+        (record.outcome.status, record.notices.join("; "))
+    }
+
+    #[test]
+    fn a_log_says_when_and_where_it_began() {
+        let bytes = ended(log(&[entry(0, 0, 0, 150)]), 1, 0);
+        let record = read(&bytes, "d.log").unwrap().remove(0);
+        assert_eq!(record.started_at, "1970-01-02T00:00:00.00000005Z");
+        let system = &record.generator().environment.system;
+        assert_eq!(system.hostname.as_deref(), Some("here"));
+        assert_eq!(record.outcome.status, Status::Ok);
+    }
+
+    #[test]
+    fn a_log_that_lacks_requests_says_so_and_is_incomplete() {
+        let two = log(&[entry(0, 0, 0, 150), entry(0, 0, 0, 150)]);
+        let mut full = two.clone();
+        full[24] = 2;
+        let hole = log(&[entry(0, 0, 0, 150), [0; 10], entry(0, 0, 0, 150)]);
+        let torn = two[..two.len() - 1].to_vec();
+        for (bytes, why) in [
+            (
+                ended(two.clone(), 5, 3),
+                "of 5 requests 2 are in this log: its disk",
+            ),
+            (
+                ended(full.clone(), 5, 3),
+                "which had room for 2 (--log-requests)",
+            ),
+            (
+                ended(two.clone(), 5, 0),
+                "its server wrote more: it was cut",
+            ),
+            (full, "full with 2 requests and was not ended"),
+            (torn, "ends within an entry"),
+            (hole, "1 requests before the last have no entry"),
+        ] {
+            let (status, words) = said(&bytes);
+            assert!(words.contains(why), "{why}: {words}");
+            assert_eq!(status, Status::Incomplete, "{why}");
+        }
+        let mut cut = two.clone();
+        cut[8] = 2;
+        assert!(said(&cut).1.contains("shorter than that made it"));
+        assert_eq!(said(&ended(two, 2, 0)).0, Status::Ok);
+    }
+
     #[test]
     fn what_is_no_log_is_refused() {
         for bytes in [
@@ -242,7 +417,7 @@ mod tests {
             log(&[entry(0, 0, 0, 50)]),
             {
                 let mut other = log(&[]);
-                other[8] = 9;
+                other[8] = 3;
                 other
             },
         ] {

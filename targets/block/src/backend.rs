@@ -37,6 +37,9 @@ pub trait BlockBackend: Send + Sync {
     /// Gives the device another size.
     fn resize(&self, bytes: u64) -> DeviceResult;
 
+    /// Nothing more is asked of it.
+    fn finish(&self) {}
+
     /// Loses its power: what is left of what was not stable is decided by the text. Devices without
     /// a volatile cache lose nothing and cannot.
     ///

@@ -12,7 +12,7 @@
 
 use crate::device::ServedDevice;
 use crate::setting::VOCABULARY;
-use crate::socket::{OwnSocket, SocketError, bind};
+use crate::socket::{OwnSocket, SocketError, bind, reach};
 use misbehave::{Histograms, Misbehaviour};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -25,6 +25,8 @@ use units::Bytes;
 const MOST_BYTES: u64 = 64 << 10;
 /// How long somebody may take for a line, and to take an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a device may take to do what it was told, such as to lose much with its power.
+const PATIENCE_WITH_DEVICES: Duration = Duration::from_secs(120);
 
 /// A control socket as long as it is there.
 pub struct ControlSocket {
@@ -65,19 +67,53 @@ fn converse(client: &UnixStream, device: &ServedDevice, histograms: Histograms) 
     client.set_read_timeout(Some(PATIENCE))?;
     client.set_write_timeout(Some(PATIENCE))?;
     let mut input = BufReader::new(client);
+    let mut output = client;
     loop {
-        let mut line = String::new();
-        (&mut input).take(MOST_BYTES).read_line(&mut line)?;
-        if !line.ends_with('\n') {
-            return Ok(());
-        }
-        let answer = match obey(device, line.trim(), histograms) {
+        let line = match line_of(&mut input) {
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(()),
+            // What is cut may mean another thing than what was meant: nothing of it is done.
+            Err(why) => return output.write_all(format!("error {why}\n").as_bytes()),
+        };
+        let told = String::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned());
+        let answer = match told.and_then(|line| obey(device, line.trim(), histograms)) {
             Ok(told) => format!("ok {told}\n"),
             Err(why) => format!("error {why}\n"),
         };
-        let mut output = client;
         output.write_all(answer.as_bytes())?;
     }
+}
+
+/// The next line; `None` where nothing more comes, and words where what comes is no line.
+fn line_of(input: &mut impl io::BufRead) -> Result<Option<Vec<u8>>, String> {
+    let mut line = Vec::new();
+    let read = input.take(MOST_BYTES).read_until(b'\n', &mut line);
+    match (read, line.last()) {
+        (Ok(_), None) => Ok(None),
+        (Ok(_), Some(b'\n')) => Ok(Some(line)),
+        (Ok(_), Some(_)) if line.len() as u64 == MOST_BYTES => {
+            Err(format!("a line has at most {}", Bytes(MOST_BYTES)))
+        }
+        (Ok(_), Some(_)) => Err("the line has no end; end it with a line break".to_owned()),
+        (Err(_), _) => Err(format!(
+            "no whole line came within {} s",
+            PATIENCE.as_secs()
+        )),
+    }
+}
+
+/// Tells the device whose control socket is there one line; what it answers.
+///
+/// # Errors
+/// Nobody listens there, or nobody answers in time.
+pub fn tell(socket: &Path, line: &str) -> io::Result<String> {
+    let mut stream = reach(socket)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE_WITH_DEVICES))?;
+    stream.write_all(format!("{line}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(answer)
 }
 
 /// Does what one line says.
@@ -95,6 +131,15 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
                     Misbehaviour::parse(text, &vocabulary).map_err(|error| error.to_string())?,
                 ),
             };
+            let beyond = models
+                .as_ref()
+                .and_then(|models| models.beyond(device.size()));
+            if let Some(place) = beyond {
+                let (start, size) = (Bytes(place.start), Bytes(device.size()));
+                return Err(format!(
+                    "a fault at {start} does nothing: the device has {size}"
+                ));
+            }
             let generation = device.misbehave(models, rest.trim());
             Ok(format!("generation {generation}"))
         }
@@ -114,5 +159,62 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
         _ => Err(
             "there are misbehave MODELS, release, crash CHOICE, resize BYTES and seen".to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::memory;
+    use std::net::Shutdown;
+
+    /// What a client hears that says this and then nothing more.
+    fn answered(says: &[u8]) -> String {
+        let device = memory(1 << 20);
+        let (near, far) = UnixStream::pair().unwrap();
+        let mut near = &near;
+        near.write_all(says).unwrap();
+        near.shutdown(Shutdown::Write).unwrap();
+        converse(&far, &device, |_| Err("none".to_owned())).unwrap();
+        drop(far);
+        io::read_to_string(near).unwrap()
+    }
+
+    #[test]
+    fn whatever_is_no_line_is_answered_with_the_reason() {
+        assert_eq!(answered(b"release\n"), "ok released\n");
+        assert_eq!(answered(b""), "");
+        let cut = "error the line has no end; end it with a line break\n";
+        assert_eq!(answered(b"misbehave none"), cut);
+        assert_eq!(
+            answered(b"\xff\xfe\nrelease\n"),
+            "error the line is not UTF-8\nok released\n"
+        );
+        assert_eq!(
+            answered(&vec![b'x'; 64 << 10]),
+            "error a line has at most 64 KiB\n"
+        );
+    }
+
+    #[test]
+    fn a_fault_that_would_do_nothing_is_refused_with_words() {
+        let device = memory(1 << 20);
+        for (told, why) in [
+            ("read.lost=1%", "write"),
+            ("write.stale=1%", "read"),
+            ("flush.torn=1%", "write"),
+            ("trim.corrupt=1%", "read, write"),
+            ("flush.bandwidth=1MB/s", "read, write"),
+            ("read.stall=1s/after:1MiB", "write"),
+            ("seed=1", "does nothing"),
+            ("read.errors=EIO@0+0", "no bytes"),
+            ("flush.errors=EIO@0+4KiB", "no place"),
+            ("write.errors=EIO@0+4KiB:until-written", "writing cures"),
+            ("read.errors=EIO@1MiB+4KiB", "the device has 1 MiB"),
+        ] {
+            let line = format!("misbehave {told}");
+            let refused = obey(&device, &line, |_| Err("none".to_owned())).unwrap_err();
+            assert!(refused.contains(why), "{told}: {refused}");
+        }
     }
 }

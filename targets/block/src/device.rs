@@ -2,7 +2,7 @@
 
 use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::lane::Lane;
-use crate::log::{DeviceLog, LogEntry, Treated};
+use crate::log::{DeviceLog, LogEnd, LogEntry, Treated};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use crate::setting::{StandingOrders, held};
 use house::{Seen, Tally};
@@ -91,11 +91,12 @@ impl ServedDevice {
         Lane::new(Arc::clone(self), depth, waker)
     }
 
-    /// Nobody asks any more: what is written of requests ends here.
-    pub fn finish(&self) {
-        if let Some(log) = &self.log {
-            log.finish();
-        }
+    /// Nobody asks any more: what is written of requests and changes ends here. What a log that
+    /// was asked for says of itself.
+    pub fn finish(&self) -> Option<LogEnd> {
+        self.backend.finish();
+        let requests = self.requests.load(Ordering::Relaxed);
+        self.log.as_ref().map(|log| log.finish(requests))
     }
 
     /// Where the piece that begins at `offset` ends, at most at `end`, and whether it has room.

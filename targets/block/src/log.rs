@@ -5,6 +5,7 @@
 
 use crate::request::BlockRequest;
 use crate::setting::held;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -14,7 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sys::FileMap;
 
 const MAGIC: &[u8; 8] = b"FATHOMBD";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Where the head says how the log ended.
+const END: u64 = 56;
+/// Most bytes of the name of the host in the head.
+const HOST: usize = 64;
 /// Bytes before the first entry.
 const HEAD: u64 = 64 << 10;
 const ENTRY_BYTES: u32 = 80;
@@ -114,7 +119,57 @@ pub struct DeviceLog {
     capacity: u64,
     /// One more than the highest number that was written.
     end: AtomicU64,
-    changes: Mutex<u64>,
+    /// Entries that there was room for, and that the disk did not take.
+    unwritten: AtomicU64,
+    changes: Mutex<Changes>,
+}
+
+/// Descriptions of changes.
+#[derive(Default)]
+struct Changes {
+    written: u64,
+    unwritten: u64,
+}
+
+/// What a log says of itself at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEnd {
+    /// Requests that came, with an entry or without.
+    pub requests: u64,
+    /// Those for which there was no room.
+    pub beyond: u64,
+    /// Those that the disk did not take.
+    pub unwritten: u64,
+    /// Changes that are not described.
+    pub changes: u64,
+}
+
+impl fmt::Display for LogEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requests = self.requests;
+        if self.beyond > 0 {
+            let room = requests - self.beyond;
+            writeln!(
+                f,
+                "the log is incomplete: {requests} requests came, and it has room for {room}; give more --log-requests"
+            )?;
+        }
+        if self.unwritten > 0 {
+            writeln!(
+                f,
+                "the log is incomplete: of {requests} requests the disk did not take {}",
+                self.unwritten
+            )?;
+        }
+        if self.changes > 0 {
+            writeln!(
+                f,
+                "the log is incomplete: {} changes of misbehaviour are not described in it",
+                self.changes
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl DeviceLog {
@@ -152,13 +207,20 @@ impl DeviceLog {
         ] {
             head.extend(number.to_le_bytes());
         }
+        head.extend([0; 32]);
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = host.trim().as_bytes();
+        let host = &host[..host.len().min(HOST)];
+        head.extend(u32::try_from(host.len()).expect("it was cut").to_le_bytes());
+        head.extend(host);
         file.write_all_at(&head, 0)?;
         Ok(Self {
             file,
             map,
             capacity,
             end: AtomicU64::new(0),
-            changes: Mutex::new(0),
+            unwritten: AtomicU64::new(0),
+            changes: Mutex::default(),
         })
     }
 
@@ -168,7 +230,9 @@ impl DeviceLog {
         if entry.number < self.capacity {
             let place = HEAD + entry.number * ENTRY as u64;
             // A disk that is full loses entries, and not requests.
-            let _bytes = self.map.write(place, &entry.encoded());
+            if self.map.write(place, &entry.encoded()) < 0 {
+                self.unwritten.fetch_add(1, Relaxed);
+            }
             self.end.fetch_max(entry.number + 1, Relaxed);
         }
     }
@@ -176,10 +240,11 @@ impl DeviceLog {
     /// Writes down that the device does other things to requests from now on.
     pub fn change(&self, generation: u32, at: u64, number: u64, text: &str) {
         let mut changes = held(&self.changes);
-        if *changes >= CHANGES {
+        if changes.written >= CHANGES {
+            changes.unwritten += 1;
             return;
         }
-        *changes += 1;
+        changes.written += 1;
         let mut out = [0; CHANGE];
         out[..8].copy_from_slice(&at.to_le_bytes());
         out[8..16].copy_from_slice(&number.to_le_bytes());
@@ -188,12 +253,26 @@ impl DeviceLog {
         let length = u32::try_from(text.len()).expect("it was cut");
         out[20..24].copy_from_slice(&length.to_le_bytes());
         out[24..24 + text.len()].copy_from_slice(text);
-        let _bytes = self.map.write(*changes * CHANGE as u64, &out);
+        if self.map.write(changes.written * CHANGE as u64, &out) < 0 {
+            changes.unwritten += 1;
+        }
     }
 
-    /// Nothing more comes: the end of the file is behind the last request.
-    pub fn finish(&self) {
+    /// Nothing more comes after so many requests: the end of the file is behind the last entry,
+    /// and the head says what is missing.
+    pub fn finish(&self, requests: u64) -> LogEnd {
+        let end = LogEnd {
+            requests,
+            beyond: requests.saturating_sub(self.capacity),
+            unwritten: self.unwritten.load(Relaxed),
+            changes: held(&self.changes).unwritten,
+        };
+        let missing = end.beyond + end.unwritten;
+        let told = [1, requests, missing, end.changes].map(u64::to_le_bytes);
+        // The page of the head is there since the beginning, so that a full disk takes it.
+        let _an_end_that_is_not_told_is_none = self.map.write(END, told.as_flattened());
         let bytes = HEAD + self.end.load(Relaxed) * ENTRY as u64;
         let _a_longer_file_is_as_good = self.file.set_len(bytes);
+        end
     }
 }

@@ -187,7 +187,7 @@ fn write(
             ..request
         };
         device.perform(&asked, &mut Buffer::Takes(&mut old))?;
-        setting.remember(request.offset, &old);
+        setting.remember(request.offset, old);
     }
     device.perform(&request, &mut Buffer::Brings(kept))
 }

@@ -1,8 +1,8 @@
 //! How the device misbehaves from one change to the next.
 
+use crate::replaced::Replaced;
 use crate::request::{BlockOperation, Errno};
 use misbehave::{Codes, Cured, Misbehaviour, Shaper, Vocabulary};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +28,16 @@ pub const VOCABULARY: Vocabulary<'static> = Vocabulary {
         "misdirected",
         "hang",
     ],
+    only: &[
+        ("bandwidth", &["read", "write"]),
+        ("corrupt", &["read", "write"]),
+        ("stale", &["read"]),
+        ("lost", &["write"]),
+        ("torn", &["write"]),
+        ("misdirected", &["write"]),
+    ],
+    placeless: &["flush"],
+    curing: &["write", "trim", "zero"],
     histogram: |_| Err("histograms cannot be read here".to_owned()),
 };
 
@@ -40,8 +50,8 @@ pub(crate) struct StandingOrders {
     pub(crate) since: u64,
     pub(crate) shaper: Mutex<Shaper>,
     pub(crate) cured: Mutex<Cured>,
-    /// What was there before the last write, by the number of the sector.
-    before: Mutex<HashMap<u64, [u8; SECTOR]>>,
+    /// What was there before the last write.
+    before: Mutex<Replaced>,
 }
 
 /// What a thread that panicked has left is as good as what it found.
@@ -60,28 +70,13 @@ impl StandingOrders {
     }
 
     /// Keeps what a write is about to replace.
-    pub(crate) fn remember(&self, offset: u64, old: &[u8]) {
-        let mut before = held(&self.before);
-        let first = offset / SECTOR as u64;
-        for (number, sector) in (first..).zip(old.chunks_exact(SECTOR)) {
-            let mut kept = [0; SECTOR];
-            kept.copy_from_slice(sector);
-            before.insert(number, kept);
-        }
+    pub(crate) fn remember(&self, offset: u64, old: Vec<u8>) {
+        held(&self.before).remember(offset, old);
     }
 
     /// Puts what was there before in the place of what is; whether that is another thing.
     pub(crate) fn recall(&self, offset: u64, found: &mut [u8]) -> bool {
-        let before = held(&self.before);
-        let first = offset / SECTOR as u64;
-        let mut differs = false;
-        for (number, sector) in (first..).zip(found.chunks_exact_mut(SECTOR)) {
-            if let Some(old) = before.get(&number) {
-                differs |= sector != old;
-                sector.copy_from_slice(old);
-            }
-        }
-        differs
+        held(&self.before).recall(offset, found)
     }
 
     /// Whether writing has taken away the errors of this place.

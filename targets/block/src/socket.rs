@@ -1,11 +1,17 @@
 //! Sockets of the file system: whose they are, and that none is left.
 
+use rustix::event::{Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+
+/// How long another server may take to begin in the same directory, and one that has more callers
+/// than it can take to take one more.
+const PATIENCE_NS: u64 = 5_000_000_000;
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +20,10 @@ pub enum SocketError {
     InUse(PathBuf),
     #[error("{0} is there, and is no socket")]
     NoSocket(PathBuf),
+    #[error(
+        "{0} is locked by another process, so that it cannot be told whether a server begins there; end that, or name another directory"
+    )]
+    Directory(PathBuf),
     #[error("{path} cannot be listened on")]
     Listen {
         path: PathBuf,
@@ -43,6 +53,40 @@ impl Drop for OwnSocket {
     }
 }
 
+/// Connects, or says at once why it cannot: a server whose queue of callers is full would block.
+fn call(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Connects to a server that may have more callers than it can take at the moment.
+pub(crate) fn reach(path: &Path) -> io::Result<UnixStream> {
+    patiently(|| call(path))
+}
+
+/// Tries again for a while what would block.
+fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    const MOMENT: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 20_000_000,
+    };
+    let end = sys::monotonic_ns().saturating_add(PATIENCE_NS);
+    loop {
+        match attempt() {
+            Err(error)
+                if error.kind() == io::ErrorKind::WouldBlock && sys::monotonic_ns() < end =>
+            {
+                let _nothing_is_waited_for_but_time = poll(&mut [], Some(&MOMENT));
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Makes a socket, in the place of one whose server is dead.
 pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError> {
     let wrong = |source| SocketError::Listen {
@@ -52,17 +96,27 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
-    let directory = File::open(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
+    let parent = parent.unwrap_or(Path::new("."));
+    let directory = File::open(parent).map_err(wrong)?;
     // Two servers that begin at once do not take each other's for dead.
-    flock(&directory, FlockOperation::LockExclusive).map_err(|error| wrong(error.into()))?;
+    let locked = patiently(|| {
+        flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from)
+    });
+    match locked {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(SocketError::Directory(parent.to_owned()));
+        }
+        locked => locked.map_err(wrong)?,
+    }
     match std::fs::symlink_metadata(path) {
         Ok(facts) if !facts.file_type().is_socket() => {
             return Err(SocketError::NoSocket(path.to_owned()));
         }
-        Ok(_) => match UnixStream::connect(path) {
+        Ok(_) => match call(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 std::fs::remove_file(path).map_err(wrong)?;
             }
+            // Also one whose queue of callers is full.
             Ok(_) | Err(_) => return Err(SocketError::InUse(path.to_owned())),
         },
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -75,4 +129,41 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixListener, OwnSocket), SocketError
         node: (facts.dev(), facts.ino()),
     };
     Ok((listener, socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_a_full_queue_is_alive_and_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        let mut callers = Vec::new();
+        while let Ok(caller) = call(&path) {
+            callers.push(caller);
+        }
+        assert!(matches!(bind(&path), Err(SocketError::InUse(_))));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_directory_that_another_process_has_locked_is_not_waited_for_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = File::open(dir.path()).unwrap();
+        flock(&other, FlockOperation::LockExclusive).unwrap();
+        let refused = bind(&dir.path().join("s")).err().unwrap();
+        assert!(matches!(refused, SocketError::Directory(_)), "{refused}");
+        drop(other);
+        bind(&dir.path().join("s")).unwrap();
+    }
 }

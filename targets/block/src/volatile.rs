@@ -97,11 +97,15 @@ impl VolatileBackend {
         let mut before = vec![0; after.len()];
         self.backend.read(offset, &mut before)?;
         change()?;
+        if let Some(journal) = &mut cache.journal
+            && let Err(error) = journal.write(EntryKind::of(keep), offset, &after)
+        {
+            // What is refused is not there, or states would lack what reads find.
+            self.backend.write(offset, &before, Keep::Cached)?;
+            return Err(error);
+        }
         cache.number += 1;
         let number = cache.number;
-        if let Some(journal) = &mut cache.journal {
-            journal.write(EntryKind::of(keep), offset, &after)?;
-        }
         // A stable write before which nothing is unstable cannot be undone by anything.
         if keep == Keep::Cached || !cache.writes.is_empty() {
             cache.writes.push(Unstable {
@@ -197,6 +201,12 @@ impl BlockBackend for VolatileBackend {
 
     fn allocated(&self, offset: u64, end: u64) -> (u64, bool) {
         self.backend.allocated(offset, end)
+    }
+
+    fn finish(&self) {
+        if let Some(journal) = &mut held(&self.cache).journal {
+            journal.finish();
+        }
     }
 
     /// Not while something is unstable: what is undone must have its place.

@@ -116,6 +116,16 @@ impl Misbehaviour {
         self.all.stale.is_some() || self.of.iter().any(|(_, models)| models.stale.is_some())
     }
 
+    /// A place of errors that begins behind the last byte of a device of this size.
+    pub fn beyond(&self, bytes: u64) -> Option<FaultPlace> {
+        let of = std::iter::once(&self.all).chain(self.of.iter().map(|(_, models)| models));
+        of.filter_map(|models| match models.errors?.which {
+            Which::At(place) => Some(place),
+            Which::Share(_) | Which::Nth(_) | Which::Once(_) => None,
+        })
+        .find(|place| place.start >= bytes)
+    }
+
     /// The law of the waits of an operation, without jitter.
     pub fn latency(&self, operation: &str) -> Option<&Delay> {
         self.model(operation, |models| models.latency.as_ref())

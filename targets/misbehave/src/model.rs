@@ -304,6 +304,9 @@ mod tests {
             "corrupt",
             "hang",
         ],
+        only: &[],
+        placeless: &[],
+        curing: &[],
         histogram: |_| Err("none".to_owned()),
     };
 

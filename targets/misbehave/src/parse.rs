@@ -20,6 +20,8 @@ pub enum MisbehaveError {
         operation: String,
         known: String,
     },
+    #[error("`{part}` does nothing: {why}")]
+    Idle { part: String, why: String },
     #[error("`{part}` says again what was said before it")]
     Twice { part: String },
     #[error("`{part}`: {why}")]
@@ -36,6 +38,13 @@ struct Part<'a> {
 impl Part<'_> {
     fn wrong(&self, why: impl Into<String>) -> MisbehaveError {
         MisbehaveError::Malformed {
+            part: self.text.to_owned(),
+            why: why.into(),
+        }
+    }
+
+    fn idle(&self, why: impl Into<String>) -> MisbehaveError {
+        MisbehaveError::Idle {
             part: self.text.to_owned(),
             why: why.into(),
         }
@@ -176,6 +185,9 @@ impl Part<'_> {
                 bytes: self.unit(Bytes::parse(bytes))?.0,
                 until_written,
             };
+            if place.bytes == 0 {
+                return Err(self.idle("the place has no bytes"));
+            }
             return Ok(Fault {
                 which: Which::At(place),
                 code: self.code(code)?,
@@ -263,6 +275,38 @@ impl Part<'_> {
     }
 }
 
+/// Refuses what an operation can be told and would never do.
+fn refuse_idle(part: &Part<'_>, operation: &str, model: &str, models: &Models) -> Parsed<()> {
+    let vocabulary = part.vocabulary;
+    let mut only = vocabulary.only.iter();
+    if let Some((_, operations)) = only.find(|(name, _)| *name == model)
+        && !operations.contains(&operation)
+    {
+        let operations = operations.join(", ");
+        return Err(part.idle(format!("{model} is of {operations}")));
+    }
+    if let ("stall", Some(Stall::After { .. })) = (model, models.stall)
+        && !vocabulary.curing.is_empty()
+        && operation != "write"
+    {
+        return Err(part.idle("only a write writes bytes, after which all may stand still"));
+    }
+    let place = models.errors.filter(|_| model == "errors");
+    let place = place.and_then(|fault| match fault.which {
+        Which::At(place) => Some(place),
+        Which::Share(_) | Which::Nth(_) | Which::Once(_) => None,
+    });
+    match place {
+        Some(_) if vocabulary.placeless.contains(&operation) => {
+            Err(part.idle(format!("a {operation} has no place")))
+        }
+        Some(place) if place.until_written && vocabulary.curing.contains(&operation) => {
+            Err(part.idle("writing cures the place, so that it never fails"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 pub(crate) fn parse(text: &str, vocabulary: &Vocabulary<'_>) -> Parsed<Misbehaviour> {
     let operations = vocabulary.operations;
     let mut out = Misbehaviour::default();
@@ -302,7 +346,15 @@ pub(crate) fn parse(text: &str, vocabulary: &Vocabulary<'_>) -> Parsed<Misbehavi
                 out.of.push((operation.to_owned(), Models::default()));
                 out.of.len() - 1
             });
-        part.apply(&mut out.of[at].1, model, value)?;
+        let of = &mut out.of[at].1;
+        part.apply(of, model, value)?;
+        refuse_idle(&part, operation, model, of)?;
+    }
+    if out.all == Models::default() && out.of.is_empty() {
+        return Err(MisbehaveError::Idle {
+            part: text.to_owned(),
+            why: "a seed draws for models, and there is none".to_owned(),
+        });
     }
     out.seed = seed.unwrap_or(0);
     Ok(out)
@@ -387,6 +439,8 @@ mod tests {
             ("latency=lognormal:3ms:-1", "0 to 10"),
             ("latency=5parsecs", "`latency=5parsecs`"),
             ("seed=-1", "`seed=-1`"),
+            ("seed=1", "does nothing"),
+            ("errors=503@1MiB+0", "no bytes"),
             ("", "``"),
         ] {
             assert!(wrong(text).contains(names), "{text}: {}", wrong(text));

@@ -21,6 +21,12 @@ pub struct Vocabulary<'a> {
     pub operations: &'a [&'a str],
     pub codes: Codes<'a>,
     pub models: &'a [&'a str],
+    /// Models that only some operations can have, with these: of another they would do nothing.
+    pub only: &'a [(&'a str, &'a [&'a str])],
+    /// Operations that are about no place.
+    pub placeless: &'a [&'a str],
+    /// Operations that are the writing which cures a place.
+    pub curing: &'a [&'a str],
     pub histogram: Histograms,
 }
 
@@ -44,6 +50,9 @@ impl<'a> Vocabulary<'a> {
             operations,
             codes: Codes::Statuses,
             models: &Self::HTTP,
+            only: &[],
+            placeless: &[],
+            curing: &[],
             histogram: |_| Err("histograms cannot be read here".to_owned()),
         }
     }

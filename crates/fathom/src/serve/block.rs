@@ -7,13 +7,11 @@ use crate::exit::Usage;
 use anyhow::{Context as _, Result};
 use block::nbd::{NbdAddress, NbdServing};
 use block::{
-    BlockBackend, CrashJournal, CrashStates, DeviceLog, FileBackend, Geometry, MemoryBackend,
-    NullBackend, ServedDevice, VolatileBackend, control,
+    BlockBackend, CrashJournal, CrashStates, DeviceLog, FileBackend, Geometry, JournalFlaw,
+    MemoryBackend, NullBackend, ServedDevice, VolatileBackend, control,
 };
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, value_parser};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Bytes;
@@ -28,7 +26,10 @@ Examples:
   fathom serve block --size 1g --unix /tmp/disk.sock --misbehave latency=lognormal:5ms:0.5 --control /tmp/disk.control --log disk.log
   fathom serve block --control /tmp/disk.control --tell 'misbehave read.errors=EIO@1MiB+4KiB:until-written'
 
-Exit codes: 0 ended by a signal, 1 the device failed, 2 usage";
+Exit codes: 0 ended by a signal, 1 the device or its log failed, 2 usage, 5 a journal is cut or damaged";
+
+/// Exit code of a journal of which states may be missing.
+const INCOMPLETE: i32 = 5;
 
 /// The target's arguments.
 pub(super) fn command() -> Command {
@@ -128,7 +129,20 @@ fn list(states: &CrashStates) -> i32 {
         listed.join("\n"),
         states.count()
     ));
-    0
+    tell_flaw(states)
+}
+
+/// Says why states may be missing; the exit code of incomplete results where they may.
+fn tell_flaw(states: &CrashStates) -> i32 {
+    let Some(flaw) = states.flaw() else {
+        return 0;
+    };
+    say(&format!("notice: {flaw}\n"));
+    match flaw {
+        // All that a killed server had acknowledged is there.
+        JournalFlaw::Unended => 0,
+        JournalFlaw::Torn { .. } | JournalFlaw::Damaged { .. } => INCOMPLETE,
+    }
 }
 
 /// The bytes, with a cache before them if that was asked for.
@@ -156,6 +170,7 @@ fn kept(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
             .apply(*number, &memory)
             .map_err(|why| wrong("crash-state", why))?;
         say(&format!("{told}\n"));
+        tell_flaw(&states);
         return Ok(Box::new(memory));
     }
     match memory(matches, block)? {
@@ -207,8 +222,15 @@ fn elsewhere(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> 
     let size = size(matches, block)?;
     if let Some(path) = matches.get_one::<PathBuf>("file") {
         let read_only = matches.get_flag("read-only");
-        let backend = FileBackend::open(path, size, read_only)
-            .with_context(|| format!("--file {}", path.display()))?;
+        let shown = path.display();
+        if let Some(found) = run::safety::kernels_use(path).filter(|_| !read_only) {
+            return Err(wrong("file", format!("{shown} is in use: {found}")));
+        }
+        let backend =
+            FileBackend::open(path, size, read_only).with_context(|| format!("--file {shown}"))?;
+        if let Some(notice) = backend.notice() {
+            say(&format!("notice: {shown}: {notice}\n"));
+        }
         return Ok(Box::new(backend));
     }
     let Some(size) = size else {
@@ -268,10 +290,7 @@ fn device(matches: &ArgMatches, geometry: Geometry) -> Result<Arc<ServedDevice>>
 /// Tells a running device one line and prints what it answers.
 fn tell(socket: &Path, line: &str) -> Result<i32> {
     let shown = socket.display();
-    let mut stream = UnixStream::connect(socket).with_context(|| format!("--control {shown}"))?;
-    stream.write_all(format!("{line}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    let answer = control::tell(socket, line).with_context(|| format!("--control {shown}"))?;
     match answer.split_once(' ') {
         Some(("ok", told)) => {
             say(told);
@@ -331,6 +350,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
             .collect();
         say(&format!("{}device: {size}\n", uris.concat()));
     })?;
-    device.finish();
-    Ok(0)
+    let ended = device.finish();
+    let incomplete = ended.map(|end| end.to_string()).unwrap_or_default();
+    say(&incomplete);
+    // What a full disk did not take was not asked for to be left out, unlike what has no room.
+    let failed = ended.is_some_and(|end| end.unwritten > 0);
+    Ok(i32::from(failed))
 }

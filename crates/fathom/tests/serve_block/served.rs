@@ -1,11 +1,12 @@
 //! A served device that ends with its test.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 pub(crate) struct Served {
     child: Child,
     uris: Vec<String>,
+    says: BufReader<ChildStdout>,
     _dir: tempfile::TempDir,
 }
 
@@ -27,7 +28,8 @@ impl Served {
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut uris = Vec::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let mut says = BufReader::new(child.stdout.take().unwrap());
+        for line in says.by_ref().lines() {
             let line = line.unwrap();
             match line.strip_prefix("listening on ") {
                 Some(uri) => uris.push(uri.to_owned()),
@@ -39,6 +41,7 @@ impl Served {
         Self {
             child,
             uris,
+            says,
             _dir: dir,
         }
     }
@@ -56,12 +59,19 @@ impl Served {
     }
 
     /// Asks it to end, and says with which code it did.
-    pub(crate) fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(self) -> Option<i32> {
+        self.last_words().0
+    }
+
+    /// Asks it to end: with which code it did, and what it said meanwhile.
+    pub(crate) fn last_words(mut self) -> (Option<i32>, String) {
         let kill = Command::new("kill")
             .arg(self.child.id().to_string())
             .status();
         assert!(kill.unwrap().success());
-        self.child.wait().unwrap().code()
+        let mut words = String::new();
+        self.says.read_to_string(&mut words).unwrap();
+        (self.child.wait().unwrap().code(), words)
     }
 }
 

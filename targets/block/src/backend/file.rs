@@ -6,9 +6,10 @@ use crate::request::{DeviceResult, Errno};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sys::FileUse;
 
 /// Zeros are written in pieces of this length where the file system cannot make holes.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
@@ -19,14 +20,16 @@ pub struct FileBackend {
     size: AtomicU64,
     /// A device has the size that it has.
     is_device: bool,
+    notice: Option<&'static str>,
 }
 
 impl FileBackend {
-    /// Opens what is there, or makes a file of `size` bytes where nothing is.
+    /// Opens what is there, or makes a file of `size` bytes where nothing is. It is announced to
+    /// other servers and runs as long as it is open, by whatever name they know it.
     ///
     /// # Errors
     /// Nothing there and no size given; another size than what is there has; no permission; a
-    /// device that is mounted or otherwise in use.
+    /// file that another process writes to; a device that is mounted or otherwise in use.
     pub fn open(path: &Path, size: Option<u64>, read_only: bool) -> io::Result<Self> {
         // As the kernel knows it: a device that is mounted is not opened.
         let exclusive = rustix::fs::OFlags::EXCL.bits();
@@ -34,10 +37,14 @@ impl FileBackend {
             std::fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device());
         let mut options = File::options();
         options.read(true).write(!read_only);
-        if is_device && !read_only {
-            options.custom_flags(i32::try_from(exclusive).unwrap_or(0));
-        }
-        let file = match (options.open(path), size) {
+        let flags = if is_device && !read_only {
+            i32::try_from(exclusive).unwrap_or(0)
+        } else {
+            0
+        };
+        // A pipe without a writer would be waited for.
+        let opened = sys::open_without_waiting(&mut options, flags, path);
+        let file = match (opened, size) {
             (Err(error), Some(size)) if error.kind() == io::ErrorKind::NotFound => {
                 let file = File::options()
                     .read(true)
@@ -68,20 +75,46 @@ impl FileBackend {
                 "it has {has} bytes, and {wanted} were asked for; leave the size out to serve it as it is"
             )));
         }
+        let notice = announced(&file, read_only)?;
         Ok(Self {
             file,
             size: AtomicU64::new(has),
             is_device,
+            notice,
         })
     }
-}
 
-impl FileBackend {
+    /// What whoever serves the file should know of it.
+    pub fn notice(&self) -> Option<&'static str> {
+        self.notice
+    }
+
     fn kept(&self, keep: Keep) -> DeviceResult {
         match keep {
             Keep::Cached => Ok(()),
             Keep::Stable => told(self.file.sync_data()),
         }
+    }
+}
+
+/// Announces the use of a file, and says what others do with it.
+fn announced(file: &File, read_only: bool) -> io::Result<Option<&'static str>> {
+    let used = if read_only {
+        FileUse::Reads
+    } else {
+        FileUse::Writes
+    };
+    match sys::announce_use(file, used) {
+        Ok(true) if read_only && sys::is_announced(file, FileUse::Writes).unwrap_or(false) => Ok(
+            Some("another process writes to it: what is read changes meanwhile"),
+        ),
+        Ok(true) => Ok(None),
+        Ok(false) => Err(io::Error::other(
+            "another server or run writes to it; end that, or serve another file",
+        )),
+        Err(_) => Ok(Some(
+            "its file system has no locks, so that nothing keeps another server or run from writing to it",
+        )),
     }
 }
 
@@ -133,5 +166,37 @@ impl BlockBackend for FileBackend {
         told(self.file.set_len(bytes))?;
         self.size.store(bytes, Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_writer_by_whatever_name_it_is_called() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let first = FileBackend::open(&path("a"), Some(4096), false).unwrap();
+        std::os::unix::fs::symlink(path("a"), path("b")).unwrap();
+        std::fs::hard_link(path("a"), path("c")).unwrap();
+        for name in ["a", "b", "c"] {
+            let refused = FileBackend::open(&path(name), None, false).unwrap_err();
+            assert!(refused.to_string().contains("another server or run"));
+            let reader = FileBackend::open(&path(name), None, true).unwrap();
+            assert!(reader.notice().unwrap().contains("another process writes"));
+        }
+        drop(first);
+        let second = FileBackend::open(&path("b"), None, false).unwrap();
+        assert_eq!(second.notice(), None);
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("p");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        let refused = FileBackend::open(&pipe, None, true).unwrap_err();
+        assert!(refused.to_string().contains("neither a file nor"));
     }
 }

@@ -2,10 +2,10 @@
 
 use super::conversation::Conversation;
 use super::{Awaits, HangUp};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno as SocketErrno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What is read at once, unless one message is longer.
@@ -39,7 +39,8 @@ impl Incoming {
         &self.bytes[self.start..self.end]
     }
 
-    /// Room for the rest of a message of so many bytes, or for whatever comes.
+    /// Room for more of a message of so many bytes, or for whatever comes. It grows with what has
+    /// come: who announces a long message and does not send it takes no memory.
     fn room(&mut self, message: usize) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -48,14 +49,40 @@ impl Incoming {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             let wanted = message.max(INPUT);
-            if self.bytes.len() < wanted {
-                self.bytes.resize(wanted, 0);
+            let earned = wanted.min((2 * self.end).max(INPUT));
+            if self.bytes.len() < earned {
+                self.bytes.resize(earned, 0);
             } else if self.bytes.len() > wanted && self.end <= wanted {
                 self.bytes.truncate(wanted);
                 self.bytes.shrink_to_fit();
             }
         }
         &mut self.bytes[self.end..]
+    }
+}
+
+/// The end of the server, which wakes whoever waits for a client.
+pub(super) struct ClosingTime {
+    told: AtomicBool,
+    /// Can be read for ever once it is told.
+    waker: OwnedFd,
+}
+
+impl ClosingTime {
+    pub(super) fn new() -> rustix::io::Result<Self> {
+        Ok(Self {
+            told: AtomicBool::new(false),
+            waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        })
+    }
+
+    pub(super) fn tell(&self) {
+        self.told.store(true, Relaxed);
+        let _a_full_counter_wakes_as_well = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn is_told(&self) -> bool {
+        self.told.load(Relaxed)
     }
 }
 
@@ -84,12 +111,14 @@ pub(super) struct Exchange<'a, S> {
     brisk: bool,
     /// Whether somebody else can run while this thread looks.
     has_company: bool,
-    stopping: &'a AtomicBool,
+    ending: &'a ClosingTime,
+    /// When it is over whatever the client does; `None` until the server ends.
+    last_moment: Option<u64>,
     begun: u64,
 }
 
 impl<'a, S: AsFd> Exchange<'a, S> {
-    pub(super) fn new(socket: &'a S, conversation: Conversation, stopping: &'a AtomicBool) -> Self {
+    pub(super) fn new(socket: &'a S, conversation: Conversation, ending: &'a ClosingTime) -> Self {
         Self {
             socket,
             conversation,
@@ -98,7 +127,8 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             full: false,
             brisk: false,
             has_company: std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1),
-            stopping,
+            ending,
+            last_moment: None,
             begun: sys::monotonic_ns(),
         }
     }
@@ -117,7 +147,7 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             }
             match self.receive() {
                 Ok(()) => {}
-                Err(Over::Ended) if self.stopping.load(Relaxed) => {
+                Err(Over::Ended) if self.ending.is_told() => {
                     self.conversation.abandon();
                     return self.farewell();
                 }
@@ -161,6 +191,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Waits until there is something to do, and reads what has come.
     fn receive(&mut self) -> Result<(), Over> {
+        if self.is_late() {
+            return Err(Over::Ended);
+        }
         let answers = !self.conversation.answer().is_empty();
         // A client that is read from when its answers wait would be read from for ever.
         if self.full && !answers && self.conversation.lane().held() == 0 {
@@ -204,6 +237,16 @@ impl<'a, S: AsFd> Exchange<'a, S> {
         }
     }
 
+    /// Whether the server has ended and the client has had its time: what it had sent before is
+    /// still done, and a client that takes no answers holds nobody up.
+    fn is_late(&mut self) -> bool {
+        if self.last_moment.is_none() && self.ending.is_told() {
+            self.last_moment = Some(sys::monotonic_ns() + FAREWELL_NS);
+        }
+        self.last_moment
+            .is_some_and(|end| sys::monotonic_ns() >= end)
+    }
+
     /// Whether there is something to read, after waiting for that, for room to send, or for a
     /// request that ends.
     fn ready(&self, answers: bool) -> Result<bool, Over> {
@@ -219,17 +262,24 @@ impl<'a, S: AsFd> Exchange<'a, S> {
             }
             until = Some(until.map_or(end, |due| due.min(end)));
         }
+        let until = until.into_iter().chain(self.last_moment).min();
         let limit = until.map(|until| span(until.saturating_sub(now)));
         let lane = self.conversation.lane();
         let waker = lane.waker().unwrap_or(self.socket.as_fd());
+        // Whoever knows of the end is not woken by it again.
+        let ending = match self.last_moment {
+            None => PollFd::new(&self.ending.waker, PollFlags::IN),
+            Some(_) => PollFd::new(self.socket, PollFlags::empty()),
+        };
         let mut entries = [
             PollFd::new(self.socket, wanted),
+            ending,
             PollFd::from_borrowed_fd(waker, PollFlags::IN),
         ];
         let watched = if lane.held() > 0 && lane.waker().is_some() {
-            2
+            3
         } else {
-            1
+            2
         };
         match poll(&mut entries[..watched], limit.as_ref()) {
             Ok(_) | Err(SocketErrno::INTR) => {}
@@ -246,7 +296,9 @@ impl<'a, S: AsFd> Exchange<'a, S> {
 
     /// Sends what is still to be sent, unless the client takes it too slowly.
     fn farewell(mut self) {
-        let end = sys::monotonic_ns() + FAREWELL_NS;
+        let end = self
+            .last_moment
+            .unwrap_or_else(|| sys::monotonic_ns() + FAREWELL_NS);
         loop {
             let left = end.saturating_sub(sys::monotonic_ns());
             if self.send().is_err() || self.conversation.answer().is_empty() || left == 0 {
@@ -262,5 +314,93 @@ fn span(ns: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::memory;
+    use std::io::{Read as _, Write as _};
+    use std::net::Shutdown;
+    use std::os::unix::net::UnixStream;
+
+    const BYTES: u64 = 8 << 20;
+
+    fn request(command: u16, length: u32) -> Vec<u8> {
+        let mut out = 0x2560_9513_u32.to_be_bytes().to_vec();
+        out.extend([0; 2]);
+        out.extend(command.to_be_bytes());
+        out.extend([0; 16]);
+        out.extend(length.to_be_bytes());
+        out
+    }
+
+    /// A client whose requests may come, and the other end of its socket.
+    fn client() -> (UnixStream, UnixStream) {
+        let (mut near, far) = UnixStream::pair().unwrap();
+        near.write_all(&3_u32.to_be_bytes()).unwrap();
+        near.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+        (near, far)
+    }
+
+    #[test]
+    fn a_client_that_never_reads_holds_up_no_end() {
+        let device = memory(BYTES);
+        let ending = ClosingTime::new().unwrap();
+        let (mut near, far) = client();
+        for _ in 0..64 {
+            near.write_all(&request(0, 8 << 20)).unwrap();
+        }
+        std::thread::scope(|scope| {
+            let conversation = Conversation::new(&device, "");
+            let server = scope.spawn(|| Exchange::new(&far, conversation, &ending).run());
+            while !device.seen().contains("\"read\"") {
+                std::thread::yield_now();
+            }
+            ending.tell();
+            far.shutdown(Shutdown::Read).unwrap();
+            server.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn what_a_client_had_asked_for_before_the_end_is_answered() {
+        let device = memory(BYTES);
+        let ending = ClosingTime::new().unwrap();
+        let (mut near, far) = client();
+        near.write_all(&request(0, 32 << 10).repeat(3)).unwrap();
+        ending.tell();
+        far.shutdown(Shutdown::Read).unwrap();
+        let heard = std::thread::scope(|scope| {
+            let conversation = Conversation::new(&device, "");
+            let (ending, far) = (&ending, &far);
+            scope.spawn(move || {
+                Exchange::new(far, conversation, ending).run();
+                far.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut heard = Vec::new();
+            near.read_to_end(&mut heard).unwrap();
+            heard.len()
+        });
+        assert_eq!(heard, 18 + 10 + 3 * ((32 << 10) + 16));
+    }
+
+    #[test]
+    fn a_message_that_is_announced_and_not_sent_takes_no_memory() {
+        const MESSAGE: usize = 32 << 20;
+        let mut incoming = Incoming::new();
+        let mut sent = 0;
+        while sent < MESSAGE {
+            let room = incoming.room(MESSAGE).len();
+            assert!(incoming.bytes.len() <= (2 * sent).max(INPUT));
+            let piece = room.min(MESSAGE - sent).min(100_000);
+            incoming.end += piece;
+            sent += piece;
+        }
+        assert_eq!(incoming.unread().len(), MESSAGE);
+        incoming.start = incoming.end;
+        incoming.room(0);
+        assert_eq!(incoming.bytes.len(), MESSAGE, "the next may be as long");
     }
 }

@@ -1,6 +1,6 @@
 //! Where clients come in, and how all of it ends.
 
-use super::connection::Exchange;
+use super::connection::{ClosingTime, Exchange};
 use super::conversation::Conversation;
 use crate::device::ServedDevice;
 use crate::setting::held;
@@ -13,7 +13,6 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -143,9 +142,8 @@ impl AsFd for Door {
 }
 
 /// Those who are spoken with.
-#[derive(Default)]
 struct Clients {
-    stopping: AtomicBool,
+    ending: ClosingTime,
     open: Mutex<HashMap<u64, Arc<Client>>>,
 }
 
@@ -174,6 +172,11 @@ pub fn serve(
     end: impl AsFd,
     ready: impl FnOnce(&[NbdAddress]),
 ) -> Result<(), NbdError> {
+    let ending = ClosingTime::new().map_err(|error| NbdError::Wait(error.into()))?;
+    let clients = Arc::new(Clients {
+        ending,
+        open: Mutex::default(),
+    });
     let doors: Vec<Door> = serving
         .addresses
         .iter()
@@ -181,7 +184,6 @@ pub fn serve(
         .collect::<Result<_, _>>()?;
     let addresses: Vec<NbdAddress> = doors.iter().map(Door::address).collect();
     ready(&addresses);
-    let clients = Arc::new(Clients::default());
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut number = 0;
     while wait(&doors, &end).map_err(NbdError::Wait)? {
@@ -199,7 +201,7 @@ pub fn serve(
         }
     }
     drop(doors);
-    clients.stopping.store(true, Relaxed);
+    clients.ending.tell();
     clients
         .open()
         .values()
@@ -250,6 +252,6 @@ fn speak(
     let conversation = Conversation::new(device, export);
     let thread = std::thread::Builder::new().name("nbd-client".to_owned());
     thread
-        .spawn(move || Exchange::new(&*client, conversation, &spoken.0.stopping).run())
+        .spawn(move || Exchange::new(&*client, conversation, &spoken.0.ending).run())
         .ok()
 }
