@@ -75,7 +75,8 @@ fn converse(client: &UnixStream, device: &ServedDevice, histograms: Histograms) 
             // What is cut may mean another thing than what was meant: nothing of it is done.
             Err(why) => return output.write_all(format!("error {why}\n").as_bytes()),
         };
-        let told = String::from_utf8(line).map_err(|_| "the line is not UTF-8".to_owned());
+        let told = String::from_utf8(line).ok();
+        let told = told.ok_or_else(|| "the line is not UTF-8".to_owned());
         let answer = match told.and_then(|line| obey(device, line.trim(), histograms)) {
             Ok(told) => format!("ok {told}\n"),
             Err(why) => format!("error {why}\n"),

@@ -363,8 +363,8 @@ mod tests {
             }
         });
         let whole = std::fs::read(&path).unwrap();
-        let (first, length) = (16, ENTRY + 512);
-        let second = first + length as u64;
+        let (first, length) = (16_usize, ENTRY + 512);
+        let second = (first + length) as u64;
         let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let states = CrashStates::open(&path).unwrap();
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(read(&whole), (4, None));
         let cut = &whole[..whole.len() - ENTRY];
         assert_eq!(read(cut), (4, Some(JournalFlaw::Unended)));
-        let at = (first + 3 * length as u64, whole.len() - ENTRY);
+        let at = ((first + 3 * length) as u64, whole.len() - ENTRY);
         let torn = Some(JournalFlaw::Torn { at: at.0 });
         assert_eq!(read(&whole[..at.1 - 1]), (3, torn));
         let last = whole.len() as u64 - ENTRY as u64;
@@ -382,7 +382,7 @@ mod tests {
         let bytes = whole.len() as u64 - second;
         for (byte, to) in [(0, 9), (8, 1), (16, 0), (ENTRY + 5, 1)] {
             let mut damaged = whole.clone();
-            damaged[second as usize + byte] = to;
+            damaged[first + length + byte] = to;
             let flaw = JournalFlaw::Damaged { at: second, bytes };
             assert_eq!(read(&damaged), (1, Some(flaw)), "{byte}");
         }
