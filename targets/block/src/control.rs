@@ -30,28 +30,54 @@ const PATIENCE_WITH_DEVICES: Duration = Duration::from_secs(120);
 
 /// A control socket as long as it is there.
 pub struct ControlSocket {
-    _socket: OwnSocket,
+    listener: UnixListener,
+    socket: OwnSocket,
 }
 
-/// Opens a control socket and answers in a thread of its own.
+impl ControlSocket {
+    /// Makes the socket, at which nobody answers yet.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn bind(path: &Path) -> Result<Self, SocketError> {
+        let (listener, socket) = bind(path)?;
+        Ok(Self { listener, socket })
+    }
+
+    /// Answers in a thread of its own.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub fn answer(&self, device: Arc<ServedDevice>, told: Histograms) -> Result<(), SocketError> {
+        let listener = self.listener();
+        let answering = listener.and_then(|listener| answer(listener, device, told));
+        answering.map_err(|source| SocketError::Listen {
+            path: self.socket.path().to_owned(),
+            source,
+        })
+    }
+
+    /// Where those who ask wait, to be handed on.
+    ///
+    /// # Errors
+    /// There are too many descriptors.
+    pub fn listener(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+}
+
+/// Answers those who ask there, in a thread of its own that ends with the process.
 ///
 /// # Errors
-/// The socket cannot be made.
-pub fn open(
-    path: &Path,
+/// There is no thread.
+pub fn answer(
+    listener: UnixListener,
     device: Arc<ServedDevice>,
     histograms: Histograms,
-) -> Result<ControlSocket, SocketError> {
-    let (listener, socket) = bind(path)?;
+) -> io::Result<()> {
     let thread = std::thread::Builder::new().name("block-control".to_owned());
     let started = thread.spawn(move || listen(&listener, &device, histograms));
-    match started {
-        Ok(_ends_with_the_process) => Ok(ControlSocket { _socket: socket }),
-        Err(source) => Err(SocketError::Listen {
-            path: path.to_owned(),
-            source,
-        }),
-    }
+    started.map(drop)
 }
 
 fn listen(listener: &UnixListener, device: &Arc<ServedDevice>, histograms: Histograms) {
@@ -117,6 +143,29 @@ pub fn tell(socket: &Path, line: &str) -> io::Result<String> {
     Ok(answer)
 }
 
+/// What a device of so many bytes is told to do to requests; `none` is nothing.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn models(
+    text: &str,
+    bytes: u64,
+    histograms: Histograms,
+) -> Result<Option<Misbehaviour>, String> {
+    let vocabulary = VOCABULARY.with_histograms(histograms);
+    let models = match text.trim() {
+        "none" => return Ok(None),
+        text => Misbehaviour::parse(text, &vocabulary).map_err(|error| error.to_string())?,
+    };
+    if let Some(place) = models.beyond(bytes) {
+        let (start, size) = (Bytes(place.start), Bytes(bytes));
+        return Err(format!(
+            "a fault at {start} does nothing: the device has {size}"
+        ));
+    }
+    Ok(Some(models))
+}
+
 /// Does what one line says.
 ///
 /// # Errors
@@ -125,22 +174,7 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     match word {
         "misbehave" => {
-            let vocabulary = VOCABULARY.with_histograms(histograms);
-            let models = match rest.trim() {
-                "none" => None,
-                text => Some(
-                    Misbehaviour::parse(text, &vocabulary).map_err(|error| error.to_string())?,
-                ),
-            };
-            let beyond = models
-                .as_ref()
-                .and_then(|models| models.beyond(device.size()));
-            if let Some(place) = beyond {
-                let (start, size) = (Bytes(place.start), Bytes(device.size()));
-                return Err(format!(
-                    "a fault at {start} does nothing: the device has {size}"
-                ));
-            }
+            let models = models(rest, device.size(), histograms)?;
             let generation = device.misbehave(models, rest.trim());
             Ok(format!("generation {generation}"))
         }
@@ -151,9 +185,7 @@ pub fn obey(device: &ServedDevice, line: &str, histograms: Histograms) -> Result
         "crash" => device.crash(rest.trim()),
         "resize" => {
             let Bytes(bytes) = Bytes::parse(rest).map_err(|error| error.to_string())?;
-            device
-                .resize(bytes)
-                .map_err(|error| format!("{}: {error:?}", Bytes(bytes)))?;
+            device.resize(bytes)?;
             Ok(format!("{} bytes", device.size()))
         }
         "seen" if rest.is_empty() => Ok(device.seen()),

@@ -3,6 +3,7 @@
 use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::lane::Lane;
 use crate::log::{DeviceLog, LogEnd, LogEntry, Treated};
+use crate::orders::OrdersFile;
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use crate::setting::{StandingOrders, held};
 use house::{Seen, Tally};
@@ -13,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use units::Bytes;
 
 /// What a device tells of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +24,16 @@ pub struct Geometry {
     pub read_only: bool,
 }
 
+/// Tells whoever keeps the size of a device that it has another.
+pub type SizeKeeper = Box<dyn Fn(u64) -> Result<(), String> + Send + Sync>;
+
 /// One device. Each queue or connection has a [`Lane`] to it.
 pub struct ServedDevice {
     backend: Box<dyn BlockBackend>,
     geometry: Geometry,
     log: Option<DeviceLog>,
+    orders: Option<OrdersFile>,
+    size_keeper: Option<SizeKeeper>,
     requests: AtomicU64,
     in_flight: AtomicU64,
     tallies: [Tally; BlockOperation::ALL.len()],
@@ -47,6 +54,8 @@ impl ServedDevice {
             backend,
             geometry,
             log: None,
+            orders: None,
+            size_keeper: None,
             requests: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
             tallies: Default::default(),
@@ -61,11 +70,34 @@ impl ServedDevice {
         }
     }
 
-    /// Writes every request down.
+    /// Writes every request down, behind those that are there.
     #[must_use]
     pub fn with_log(self, log: DeviceLog) -> Self {
         Self {
+            requests: AtomicU64::new(log.requests()),
             log: Some(log),
+            ..self
+        }
+    }
+
+    /// Writes down what it is told, and counts on where the server before it ended.
+    #[must_use]
+    pub fn with_orders(self, orders: OrdersFile) -> Self {
+        let generation = orders.last().map_or(0, |(generation, _)| generation);
+        let standing = StandingOrders::new(generation, None, self.now());
+        *held(&self.setting) = Arc::new(standing);
+        self.generation.store(generation, Ordering::Release);
+        Self {
+            orders: Some(orders),
+            ..self
+        }
+    }
+
+    /// Has somebody who keeps its size told of another one.
+    #[must_use]
+    pub fn with_size_keeper(self, keeper: SizeKeeper) -> Self {
+        Self {
+            size_keeper: Some(keeper),
             ..self
         }
     }
@@ -115,6 +147,9 @@ impl ServedDevice {
             let number = self.requests.load(Ordering::Relaxed);
             log.change(generation, since, number, text);
         }
+        if let Some(orders) = &self.orders {
+            orders.write(generation, text);
+        }
         self.generation.store(generation, Ordering::Release);
         generation
     }
@@ -140,12 +175,26 @@ impl ServedDevice {
     /// Gives the device another size, which those who connect from now on see.
     ///
     /// # Errors
-    /// No multiple of the block, no memory, or a device that cannot.
-    pub fn resize(&self, bytes: u64) -> DeviceResult {
+    /// No multiple of the block, no memory, a device that cannot, or a kernel that cannot.
+    pub fn resize(&self, bytes: u64) -> Result<(), String> {
+        let said = |error: Errno| format!("{}: {error:?}", Bytes(bytes));
         if bytes == 0 || !bytes.is_multiple_of(u64::from(self.geometry.block)) {
-            return Err(Errno::EINVAL);
+            return Err(said(Errno::EINVAL));
         }
-        self.backend.resize(bytes)
+        let before = self.size();
+        let keep = |bytes| match &self.size_keeper {
+            Some(keeper) => keeper(bytes),
+            None => Ok(()),
+        };
+        // Nobody is told of bytes that are not there.
+        if bytes < before {
+            keep(bytes)?;
+            return self.backend.resize(bytes).map_err(said);
+        }
+        self.backend.resize(bytes).map_err(said)?;
+        keep(bytes).inspect_err(|_| {
+            let _more_than_is_told_does_no_harm = self.backend.resize(before);
+        })
     }
 
     /// What was seen since the start, by kind, in the form of every served target.
@@ -170,7 +219,7 @@ impl ServedDevice {
         serde_json::to_string(&seen).unwrap_or_default()
     }
 
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         for waker in held(&self.wakers).iter().filter_map(Weak::upgrade) {
             let _a_full_counter_wakes_as_well = rustix::io::write(&*waker, &1_u64.to_ne_bytes());
         }

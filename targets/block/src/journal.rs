@@ -12,7 +12,7 @@ use crate::backend::Keep;
 use crate::request::{DeviceResult, Errno};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read as _, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use units::random::split_mix;
@@ -31,10 +31,18 @@ pub(crate) enum EntryKind {
     Flush = 3,
     /// Nothing follows: its offset is the number of entries before it.
     End = 4,
+    /// What a crash has left in a place that was not stable.
+    Settled = 5,
 }
 
 impl EntryKind {
-    const ALL: [Self; 4] = [Self::Cached, Self::Stable, Self::Flush, Self::End];
+    const ALL: [Self; 5] = [
+        Self::Cached,
+        Self::Stable,
+        Self::Flush,
+        Self::End,
+        Self::Settled,
+    ];
 
     pub(crate) fn of(keep: Keep) -> Self {
         match keep {
@@ -68,6 +76,33 @@ impl CrashJournal {
             entries: 0,
             entry: Vec::new(),
         })
+    }
+
+    /// Goes on with a journal that a server before this one has begun. What it had acknowledged is
+    /// whole; what it has left of an entry goes.
+    ///
+    /// # Errors
+    /// No journal.
+    pub fn resume(file: File) -> io::Result<Self> {
+        let mut reading = Reading::of(file.try_clone()?)?;
+        let mut entries = 0;
+        let mut bytes = reading.at;
+        while let Next::Change(_) | Next::Settled(_) | Next::Flush = reading.next()? {
+            entries += 1;
+            bytes = reading.at;
+        }
+        file.set_len(bytes)?;
+        Ok(Self {
+            file,
+            bytes,
+            entries,
+            entry: Vec::new(),
+        })
+    }
+
+    /// The file, to be handed on.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     pub(crate) fn write(&mut self, kind: EntryKind, offset: u64, bytes: &[u8]) -> DeviceResult {
@@ -137,6 +172,8 @@ impl fmt::Display for JournalFlaw {
 }
 
 struct Change {
+    /// Where in the journal it ends.
+    end: u64,
     stable: bool,
     offset: u64,
     bytes: Vec<u8>,
@@ -145,6 +182,8 @@ struct Change {
 /// What comes next in a journal.
 enum Next {
     Change(Change),
+    /// What a crash has left.
+    Settled(Change),
     Flush,
     /// It was ended here after so many entries.
     End(u64),
@@ -168,9 +207,13 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 impl Reading {
     fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        Self::of(File::open(path)?)
+    }
+
+    fn of(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let mut file = BufReader::new(file);
+        file.rewind()?;
         let mut head = [0; HEAD];
         let read = file.read_exact(&mut head);
         if read.is_err() || head[..8] != *MAGIC {
@@ -205,7 +248,7 @@ impl Reading {
         else {
             return damaged;
         };
-        let is_change = matches!(kind, EntryKind::Cached | EntryKind::Stable);
+        let is_change = !matches!(kind, EntryKind::Flush | EntryKind::End);
         let end = offset.checked_add(u64::from(length));
         let fits = !is_change || end.is_some_and(|end| end <= self.device);
         if length > MOST_BYTES || !fits {
@@ -220,12 +263,15 @@ impl Reading {
             return damaged;
         }
         self.at += ENTRY as u64 + u64::from(length);
+        let change = Change {
+            end: self.at,
+            stable: kind == EntryKind::Stable,
+            offset,
+            bytes,
+        };
         Ok(match kind {
-            EntryKind::Cached | EntryKind::Stable => Next::Change(Change {
-                stable: kind == EntryKind::Stable,
-                offset,
-                bytes,
-            }),
+            EntryKind::Cached | EntryKind::Stable => Next::Change(change),
+            EntryKind::Settled => Next::Settled(change),
             EntryKind::Flush => Next::Flush,
             EntryKind::End => Next::End(offset),
         })

@@ -81,6 +81,11 @@ impl Lane {
         if let Some(setting) = self.device.changed(self.setting.generation) {
             self.setting = setting;
         }
+        if self.held() == 0 {
+            // Whatever was lost or let go before it came is not its concern.
+            self.releases = self.device.releases.load(Ordering::Acquire);
+            self.crashes = self.device.crashes.load(Ordering::Acquire);
+        }
         let arrived = self.device.now();
         let mut entry = mischief::plain(self.device.begin(), arrived, request);
         entry.generation = self.setting.generation;
@@ -196,7 +201,7 @@ impl Drop for Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{memory, other, read, told, write};
+    use crate::testing::{memory, other, over, read, told, write};
     use crate::{BlockOperation, Buffer};
     use proptest::prelude::*;
 
@@ -300,6 +305,23 @@ mod tests {
         lane.reap(&mut out);
         let outcome = Ok(());
         assert_eq!(out, [Reaped { tag: 1, outcome }]);
+    }
+
+    #[test]
+    fn a_request_that_comes_after_a_crash_is_not_failed_by_it() {
+        let memory = Box::new(crate::MemoryBackend::new(1 << 20).unwrap());
+        let device = over(Box::new(crate::VolatileBackend::new(memory, 1)));
+        let mut lane = device.lane(4);
+        told(&device, "misbehave latency=1us");
+        told(&device, "crash drop");
+        assert_eq!(read(&mut lane, 0, 1), Ok(vec![0]));
+        told(&device, "misbehave hang=100%");
+        told(&device, "release");
+        let mut bytes = [0; LENGTH];
+        let asked = request(BlockOperation::Read, 0);
+        lane.submit(1, &asked, Buffer::Takes(&mut bytes));
+        lane.reap(&mut Vec::new());
+        assert_eq!(lane.held(), 1, "what was let go came before it");
     }
 
     #[test]

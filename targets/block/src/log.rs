@@ -24,6 +24,8 @@ const HOST: usize = 64;
 const HEAD: u64 = 64 << 10;
 const ENTRY_BYTES: u32 = 80;
 const ENTRY: usize = ENTRY_BYTES as usize;
+/// The flag of an entry that was written.
+const WHOLE: u8 = 1;
 /// Bytes of the description of one change, and how many there are.
 const CHANGE: usize = 256;
 const CHANGES: u64 = 255;
@@ -88,7 +90,6 @@ pub struct LogEntry {
 
 impl LogEntry {
     fn encoded(&self) -> [u8; ENTRY] {
-        const WHOLE: u8 = 1;
         let mut out = [0; ENTRY];
         let numbers = [
             self.number,
@@ -224,6 +225,55 @@ impl DeviceLog {
         })
     }
 
+    /// Goes on with a file that a server before this one has begun.
+    ///
+    /// # Errors
+    /// It is no such file.
+    pub fn resume(file: File) -> io::Result<Self> {
+        sys::catch_bus_errors();
+        let mut head = [0; 32];
+        file.read_exact_at(&mut head, 0)?;
+        if head[..8] != *MAGIC {
+            return Err(io::Error::other("it is no log of a block device"));
+        }
+        let mut word = [0; 8];
+        word.copy_from_slice(&head[24..]);
+        let capacity = u64::from_le_bytes(word);
+        let bytes = HEAD + capacity.saturating_mul(ENTRY as u64);
+        file.set_len(bytes)?;
+        let map = FileMap::new(file.try_clone()?, bytes, true)?;
+        let mut changes = 0;
+        while changes < CHANGES {
+            let mut time = [0; 8];
+            file.read_exact_at(&mut time, (changes + 1) * CHANGE as u64)?;
+            if time == [0; 8] {
+                break;
+            }
+            changes += 1;
+        }
+        Ok(Self {
+            end: AtomicU64::new(last_entry(&file, capacity)?),
+            file,
+            map,
+            capacity,
+            unwritten: AtomicU64::new(0),
+            changes: Mutex::new(Changes {
+                written: changes,
+                unwritten: 0,
+            }),
+        })
+    }
+
+    /// One more than the number of the last request that was written down.
+    pub(crate) fn requests(&self) -> u64 {
+        self.end.load(Relaxed)
+    }
+
+    /// The file, to be handed on.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Writes down what was done.
     #[inline]
     pub fn write(&self, entry: &LogEntry) {
@@ -274,5 +324,68 @@ impl DeviceLog {
         let bytes = HEAD + self.end.load(Relaxed) * ENTRY as u64;
         let _a_longer_file_is_as_good = self.file.set_len(bytes);
         end
+    }
+}
+
+/// One more than the number of the last entry that is whole. What was never written is a hole of the
+/// file.
+fn last_entry(file: &File, capacity: u64) -> io::Result<u64> {
+    let mut at = HEAD;
+    let mut end = HEAD;
+    while let Some(data) = sys::next_data(file, at)? {
+        end = sys::next_hole(file, data)?.unwrap_or(data + 1);
+        at = end;
+    }
+    let mut last = end.saturating_sub(HEAD).div_ceil(ENTRY as u64);
+    last = last.min(capacity);
+    while last > 0 {
+        let mut entry = [0; ENTRY];
+        file.read_exact_at(&mut entry, HEAD + (last - 1) * ENTRY as u64)?;
+        if entry[72] & WHOLE != 0 {
+            break;
+        }
+        last -= 1;
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{read, told};
+    use crate::{Geometry, MemoryBackend, ServedDevice};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_later_server_writes_behind_what_the_last_one_wrote() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = DeviceLog::create(&path, 1 << 20, 4096).unwrap();
+        let device = |log| {
+            let geometry = Geometry {
+                block: 1,
+                read_only: false,
+            };
+            let memory = Box::new(MemoryBackend::new(4096).unwrap());
+            Arc::new(ServedDevice::new(memory, geometry).with_log(log))
+        };
+        let first = device(log);
+        told(&first, "misbehave errors=nth:3:EIO");
+        for _ in 0..1000 {
+            let _it_may_be_told_to_fail = read(&mut first.lane(1), 0, 1);
+        }
+        drop(first);
+        let opened = || File::options().read(true).write(true).open(&path).unwrap();
+        let log = DeviceLog::resume(opened()).unwrap();
+        assert_eq!((log.requests(), held(&log.changes).written), (1000, 1));
+        let second = device(log);
+        told(&second, "misbehave none");
+        read(&mut second.lane(1), 0, 1).unwrap();
+        second.finish();
+        let bytes = std::fs::read(&path).unwrap();
+        let end = usize::try_from(HEAD).unwrap() + 1001 * ENTRY;
+        assert_eq!(bytes.len(), end);
+        assert_eq!(bytes[end - ENTRY..][..8], 1000_u64.to_le_bytes());
+        assert_eq!(&bytes[2 * CHANGE + 24..][..4], b"none");
     }
 }

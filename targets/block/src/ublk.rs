@@ -7,6 +7,7 @@
 
 mod control;
 mod error;
+mod estate;
 mod queue;
 mod raw;
 mod server;
@@ -16,7 +17,8 @@ mod supervisor;
 mod wire;
 
 pub use error::UblkError;
-pub use server::serve_queues;
+pub use estate::{Estate, Inherited, StartSign, inherited_control};
+pub use server::{serve_queues, size_keeper};
 pub use serving::UblkServing;
 pub use standing::{UblkStanding, features, standing, stop_standing};
 pub use supervisor::{UblkStarted, supervise};

@@ -7,7 +7,7 @@
 
 use crate::backend::{BlockBackend, Keep, ZeroRoom};
 use crate::journal::{CrashJournal, EntryKind};
-use crate::request::DeviceResult;
+use crate::request::{DeviceResult, Errno};
 use crate::setting::held;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -119,6 +119,19 @@ impl VolatileBackend {
         Ok(())
     }
 
+    /// What a crash has left of writes is the beginning of all states after it.
+    fn written_down(&self, cache: &mut Cache, writes: &[Unstable]) -> DeviceResult {
+        let Some(journal) = &mut cache.journal else {
+            return Ok(());
+        };
+        for write in writes {
+            let mut left = vec![0; write.after.len()];
+            self.backend.read(write.offset, &mut left)?;
+            journal.write(EntryKind::Settled, write.offset, &left)?;
+        }
+        journal.flush()
+    }
+
     /// A number in `[0, 1)` for a piece of a write in this crash.
     fn drawn(&self, crash: u64, number: u64, piece: u64) -> f64 {
         let bits = split_mix(split_mix(split_mix(self.seed) ^ crash) ^ number);
@@ -209,8 +222,11 @@ impl BlockBackend for VolatileBackend {
         }
     }
 
-    /// Not while something is unstable: what is undone must have its place.
+    /// Not while something is unstable: what is undone must have its place. A journal is of one size.
     fn resize(&self, bytes: u64) -> DeviceResult {
+        if held(&self.cache).journal.is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
         self.flush()?;
         self.backend.resize(bytes)
     }
@@ -230,7 +246,9 @@ impl BlockBackend for VolatileBackend {
         for write in &writes {
             lived += u64::from(self.again(write, choice, crash)?);
         }
-        self.backend.flush().map_err(|error| format!("{error:?}"))?;
+        self.written_down(&mut cache, &writes)
+            .and_then(|()| self.backend.flush())
+            .map_err(|error| format!("{error:?}"))?;
         Ok(format!("{lived} of {} unstable writes live", writes.len()))
     }
 }

@@ -5,6 +5,7 @@ mod ublk;
 use super::{file, histogram, say, switch, text, value, wrong};
 use crate::exit::Usage;
 use anyhow::{Context as _, Result};
+use block::control::ControlSocket;
 use block::nbd::{NbdAddress, NbdServing};
 use block::{
     BlockBackend, CrashJournal, CrashStates, DeviceLog, FileBackend, Geometry, JournalFlaw,
@@ -93,24 +94,15 @@ fn of_truth(command: Command) -> Command {
         .arg(value("tell", "LINE", "Tell the device whose --control is given one such line, print its answer, and end").requires("control"))
         .arg(value("seed", "N", "Decides what lives through crashes of --volatile").value_parser(value_parser!(u64)).default_value("0"))
         .arg(switch("volatile", "Put a cache before the device, of which a crash loses what was not flushed"))
-        .arg(file("journal", "FILE", "Write every change of a fresh device in memory down, for --crash-states").requires("volatile").conflicts_with_all(["file", "null"]))
+        .arg(file("journal", "FILE", "Write every change of a fresh device in memory down, for --crash-states").requires("volatile").conflicts_with_all(["file", "null", "crash-state"]))
         .arg(file("crash-states", "FILE", "List the states that a loss of power could have left by this journal, and end"))
         .arg(value("crash-state", "N", "Serve such a state of --crash-states in memory").value_parser(value_parser!(u64)).requires("crash-states"))
         .arg(file("log", "FILE", "Write down every request there: what came when, and what was done to it"))
         .arg(value("log-requests", "N", "Requests that the log has room for; later ones are not written down").value_parser(value_parser!(u64)).default_value("4194304"))
 }
 
-/// Of them those that only the NBD front knows.
-const OF_NBD: [&str; 8] = [
-    "misbehave",
-    "control",
-    "tell",
-    "volatile",
-    "journal",
-    "crash-states",
-    "crash-state",
-    "log",
-];
+/// What only the NBD front knows.
+const OF_NBD: [&str; 3] = ["unix", "tcp", "export"];
 
 /// The states of a journal that was given.
 fn states(matches: &ArgMatches) -> Result<Option<CrashStates>> {
@@ -146,33 +138,58 @@ fn tell_flaw(states: &CrashStates) -> i32 {
 }
 
 /// The bytes, with a cache before them if that was asked for.
-fn backend(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
-    let backend = kept(matches, block)?;
+fn cached(
+    matches: &ArgMatches,
+    backend: Box<dyn BlockBackend>,
+    journal: Option<CrashJournal>,
+) -> Box<dyn BlockBackend> {
     if !matches.get_flag("volatile") {
-        return Ok(backend);
+        return backend;
     }
-    let bytes = backend.size();
     let seed = *matches.get_one::<u64>("seed").expect("it has a default");
-    let mut cached = VolatileBackend::new(backend, seed);
-    if let Some(path) = matches.get_one::<PathBuf>("journal") {
-        let journal = CrashJournal::create(path, bytes)
-            .with_context(|| format!("--journal {}", path.display()))?;
-        cached = cached.with_journal(journal);
+    let cached = VolatileBackend::new(backend, seed);
+    Box::new(match journal {
+        Some(journal) => cached.with_journal(journal),
+        None => cached,
+    })
+}
+
+/// The journal of a device of so many bytes, if one was asked for.
+fn journal(matches: &ArgMatches, bytes: u64) -> Result<Option<CrashJournal>> {
+    let path = matches.get_one::<PathBuf>("journal");
+    path.map(|path| {
+        CrashJournal::create(path, bytes).with_context(|| format!("--journal {}", path.display()))
+    })
+    .transpose()
+}
+
+/// The log of such a device, if one was asked for.
+fn log(matches: &ArgMatches, bytes: u64) -> Result<Option<DeviceLog>> {
+    let requests = *matches
+        .get_one::<u64>("log-requests")
+        .expect("it has a default");
+    let path = matches.get_one::<PathBuf>("log");
+    path.map(|path| {
+        DeviceLog::create(path, requests, bytes)
+            .with_context(|| format!("--log {}", path.display()))
+    })
+    .transpose()
+}
+
+/// Tells the device what it was told on the command line, or before.
+fn told(device: &ServedDevice, spec: Option<&str>) -> Result<()> {
+    if let Some(spec) = spec {
+        control::obey(device, &format!("misbehave {spec}"), histogram)
+            .map_err(|why| wrong("misbehave", why))?;
     }
-    Ok(Box::new(cached))
+    Ok(())
+}
+
+fn spec(matches: &ArgMatches) -> Option<&str> {
+    matches.get_one::<String>("misbehave").map(String::as_str)
 }
 
 fn kept(matches: &ArgMatches, block: u32) -> Result<Box<dyn BlockBackend>> {
-    if let (Some(states), Some(number)) = (states(matches)?, matches.get_one::<u64>("crash-state"))
-    {
-        let memory = MemoryBackend::new(states.size()).context("--crash-states")?;
-        let told = states
-            .apply(*number, &memory)
-            .map_err(|why| wrong("crash-state", why))?;
-        say(&format!("{told}\n"));
-        tell_flaw(&states);
-        return Ok(Box::new(memory));
-    }
     match memory(matches, block)? {
         Some(memory) => Ok(Box::new(memory)),
         None => elsewhere(matches, block),
@@ -201,6 +218,16 @@ fn size(matches: &ArgMatches, block: u32) -> Result<Option<u64>> {
 fn memory(matches: &ArgMatches, block: u32) -> Result<Option<MemoryBackend>> {
     if matches.contains_id("file") || matches.get_flag("null") {
         return Ok(None);
+    }
+    if let (Some(states), Some(number)) = (states(matches)?, matches.get_one::<u64>("crash-state"))
+    {
+        let memory = MemoryBackend::new(states.size()).context("--crash-states")?;
+        let told = states
+            .apply(*number, &memory)
+            .map_err(|why| wrong("crash-state", why))?;
+        say(&format!("{told}\n"));
+        tell_flaw(&states);
+        return Ok(Some(memory));
     }
     let Some(size) = size(matches, block)? else {
         return Err(Usage("a device without a file needs a --size".to_owned()).into());
@@ -271,19 +298,14 @@ fn addresses(matches: &ArgMatches) -> Result<Vec<NbdAddress>> {
 
 /// The device with all that is done on the way to it.
 fn device(matches: &ArgMatches, geometry: Geometry) -> Result<Arc<ServedDevice>> {
-    let mut device = ServedDevice::new(backend(matches, geometry.block)?, geometry);
-    if let Some(path) = matches.get_one::<PathBuf>("log") {
-        let requests = *matches
-            .get_one::<u64>("log-requests")
-            .expect("it has a default");
-        let log = DeviceLog::create(path, requests, device.size())
-            .with_context(|| format!("--log {}", path.display()))?;
+    let kept = kept(matches, geometry.block)?;
+    let bytes = kept.size();
+    let journal = journal(matches, bytes)?;
+    let mut device = ServedDevice::new(cached(matches, kept, journal), geometry);
+    if let Some(log) = log(matches, bytes)? {
         device = device.with_log(log);
     }
-    if let Some(spec) = matches.get_one::<String>("misbehave") {
-        control::obey(&device, &format!("misbehave {spec}"), histogram)
-            .map_err(|why| wrong("misbehave", why))?;
-    }
+    told(&device, spec(matches))?;
     Ok(Arc::new(device))
 }
 
@@ -318,12 +340,6 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if let Some(done) = ublk::about_devices(matches) {
         return done;
     }
-    if text(matches, "front") == "ublk" {
-        return match OF_NBD.into_iter().find(|flag| is_given(matches, flag)) {
-            Some(flag) => Err(wrong(flag, "only --front nbd has it")),
-            None => ublk::run(matches),
-        };
-    }
     let socket = matches.get_one::<PathBuf>("control");
     if let (Some(line), Some(socket)) = (matches.get_one::<String>("tell"), socket) {
         return tell(socket, line);
@@ -331,6 +347,23 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     if let (Some(states), None) = (states(matches)?, matches.get_one::<u64>("crash-state")) {
         return Ok(list(&states));
     }
+    let is_ublk = text(matches, "front") == "ublk";
+    let (other, others) = if is_ublk {
+        ("nbd", &OF_NBD[..])
+    } else {
+        ("ublk", &ublk::ARGUMENTS[..])
+    };
+    if let Some(flag) = others.iter().find(|flag| is_given(matches, flag)) {
+        return Err(wrong(flag, format!("only --front {other} has it")));
+    }
+    if is_ublk {
+        ublk::run(matches)
+    } else {
+        serve_nbd(matches, socket)
+    }
+}
+
+fn serve_nbd(matches: &ArgMatches, socket: Option<&PathBuf>) -> Result<i32> {
     let geometry = geometry(matches)?;
     let serving = NbdServing {
         addresses: addresses(matches)?,
@@ -339,9 +372,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
     let _whatever_it_is = sys::raise_file_limit();
     let device = device(matches, geometry)?;
-    let _control = socket
-        .map(|socket| control::open(socket, Arc::clone(&device), histogram))
+    let control = socket
+        .map(|socket| ControlSocket::bind(socket))
         .transpose()?;
+    if let Some(control) = &control {
+        control.answer(Arc::clone(&device), histogram)?;
+    }
     let size = Bytes(device.size());
     block::nbd::serve(&device, &serving, end, |addresses| {
         let uris: Vec<String> = addresses

@@ -22,10 +22,20 @@ pub struct CrashStates {
 /// The changes between two flushes, and which of their choices are states: one that leaves what an
 /// earlier one left is none.
 struct Epoch {
-    changes: Vec<Change>,
+    found: Found,
     choices: Vec<u16>,
     /// The writes that may be torn as the last one.
     torn: Vec<usize>,
+}
+
+/// What a journal has between two flushes.
+struct Found {
+    /// Where in the journal it begins, and where the flush behind it ends.
+    begin: u64,
+    end: u64,
+    changes: Vec<Change>,
+    /// What a crash has left, if it ended with one.
+    settled: Vec<Change>,
 }
 
 /// One state.
@@ -46,13 +56,18 @@ impl CrashStates {
     /// No journal.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut reading = Reading::open(path)?;
-        let mut epochs = vec![Vec::new()];
+        let mut epochs = vec![Found::at(reading.at)];
         let mut entries = 0;
         let flaw = loop {
             let at = reading.at;
             match (reading.next()?, epochs.last_mut()) {
-                (Next::Change(change), Some(epoch)) => epoch.push(change),
-                (Next::Change(_) | Next::Flush, _) => epochs.push(Vec::new()),
+                (Next::Change(change), Some(epoch)) => epoch.changes.push(change),
+                (Next::Settled(change), Some(epoch)) => epoch.settled.push(change),
+                (Next::Flush, Some(epoch)) => {
+                    epoch.end = reading.at;
+                    epochs.push(Found::at(reading.at));
+                }
+                (Next::Change(_) | Next::Settled(_) | Next::Flush, None) => {}
                 // Entries that were taken out of its middle, or bytes that follow its end.
                 (Next::End(told), _) if told != entries || reading.at != reading.length => {
                     let bytes = reading.length - at;
@@ -63,8 +78,11 @@ impl CrashStates {
             }
             entries += 1;
         };
-        let epochs = epochs.into_iter().enumerate();
-        let epochs = epochs.map(|(number, changes)| Epoch::new(changes, number));
+        let mut before = None;
+        let epochs = epochs.into_iter().enumerate().map(|(number, found)| {
+            let settled = before.replace(!found.settled.is_empty());
+            Epoch::new(found, number, settled == Some(false))
+        });
         Ok(Self {
             size: reading.device,
             epochs: epochs.collect(),
@@ -92,19 +110,21 @@ impl CrashStates {
         let mut first = 0;
         let mut out = Vec::new();
         for (number, epoch) in self.epochs.iter().enumerate() {
-            let how = if epoch.changes.len() <= ALL_CHOICES {
+            let found = &epoch.found;
+            let how = if found.changes.len() <= ALL_CHOICES {
                 "every choice"
             } else {
                 "drawn choices"
             };
-            let (writes, whole) = (epoch.changes.len(), epoch.choices.len() as u64);
+            let (writes, whole) = (found.changes.len(), epoch.choices.len() as u64);
             let states = match whole {
                 0 => "no states that the epochs before do not have".to_owned(),
                 _ => format!("states {first} to {} {how}", first + whole - 1),
             };
             out.push(format!(
-                "epoch {number}: {writes} writes; {states}, {} more with a torn write",
+                "epoch {number}: {writes} writes; {states}, {} more with a torn write; from byte {} of the journal",
                 epoch.torn.len(),
+                found.begin,
             ));
             first += epoch.count();
         }
@@ -117,7 +137,7 @@ impl CrashStates {
             if let Some(choice) = epoch.choices.get(left) {
                 return Some(Chosen {
                     epoch: number,
-                    writes: subset(&epoch.changes, *choice, number),
+                    writes: subset(&epoch.found.changes, *choice, number),
                     torn: None,
                 });
             }
@@ -126,7 +146,7 @@ impl CrashStates {
                 return Some(Chosen {
                     epoch: number,
                     writes: (0..=*last).collect(),
-                    torn: Some(torn_after(&epoch.changes[*last], number, *last)),
+                    torn: Some(torn_after(&epoch.found.changes[*last], number, *last)),
                 });
             }
             left -= epoch.torn.len();
@@ -148,10 +168,14 @@ impl CrashStates {
                 .map_err(|error| format!("{error:?}"))
         };
         let before = self.epochs[..chosen.epoch].iter();
-        for change in before.flat_map(|epoch| &epoch.changes) {
+        let before =
+            before.flat_map(|Epoch { found, .. }| found.changes.iter().chain(&found.settled));
+        for change in before {
             put(change, change.bytes.len())?;
         }
-        let epoch = &self.epochs[chosen.epoch].changes;
+        let found = &self.epochs[chosen.epoch].found;
+        let possible = found.possible(&chosen);
+        let epoch = &found.changes;
         for at in &chosen.writes {
             let whole = epoch[*at].bytes.len();
             let torn = chosen.torn.filter(|_| Some(at) == chosen.writes.last());
@@ -162,7 +186,7 @@ impl CrashStates {
             format!(", the last of them torn after {bytes} bytes")
         });
         Ok(format!(
-            "state {state}: all before epoch {}, and of its {} writes {}{torn}",
+            "state {state}: all before epoch {}, and of its {} writes {}{torn}{possible}",
             chosen.epoch,
             epoch.len(),
             chosen.writes.len()
@@ -170,8 +194,39 @@ impl CrashStates {
     }
 }
 
+impl Found {
+    fn at(begin: u64) -> Self {
+        Self {
+            begin,
+            end: u64::MAX,
+            changes: Vec::new(),
+            settled: Vec::new(),
+        }
+    }
+
+    /// In words, until when a loss of power could leave this state: a stable write that it lacks
+    /// was not done, and neither was the flush of an epoch of which it lacks anything.
+    fn possible(&self, chosen: &Chosen) -> String {
+        let lacks = |at: usize| {
+            chosen.writes.binary_search(&at).is_err()
+                || chosen.torn.is_some() && chosen.writes.last() == Some(&at)
+        };
+        let changes = self.changes.iter().enumerate();
+        let mut missing = changes
+            .filter(|(at, _)| lacks(*at))
+            .map(|(_, change)| change);
+        let missing = missing.find(|change| change.stable);
+        match missing.map_or(self.end, |change| change.end) {
+            u64::MAX => String::new(),
+            end => format!("; until byte {end} of the journal"),
+        }
+    }
+}
+
 impl Epoch {
-    fn new(changes: Vec<Change>, number: usize) -> Self {
+    /// `follows`: it begins with all of the epoch before it.
+    fn new(found: Found, number: usize, follows: bool) -> Self {
+        let changes = &found.changes;
         // Drawn twice as often as there may be states, so that those drawn again cost none.
         let all = match changes.len() {
             writes @ 0..=ALL_CHOICES => 1 << writes,
@@ -179,21 +234,21 @@ impl Epoch {
         };
         let long = (0..changes.len()).filter(|at| changes[*at].bytes.len() >= 1024);
         let torn: Vec<usize> = long.collect();
-        let pieces = Pieces::of(&changes);
+        let pieces = Pieces::of(changes);
         let mut known = HashSet::new();
         // None of an epoch is what all of the one before it is.
-        if number > 0 {
+        if follows {
             known.insert(pieces.left_by(&[], changes.len()));
         }
         let is_new = |choice: &u16| {
-            let writes = subset(&changes, *choice, number);
+            let writes = subset(changes, *choice, number);
             known.insert(pieces.left_by(&writes, changes.len()))
         };
         let choices = (0..all).filter(is_new).take(usize::from(DRAWN)).collect();
         Self {
             choices,
             torn,
-            changes,
+            found,
         }
     }
 
@@ -275,6 +330,7 @@ fn subset(changes: &[Change], choice: u16, number: usize) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::{CrashJournal, MemoryBackend, VolatileBackend};
+    use std::fs::File;
 
     const BYTES: u64 = 1 << 16;
 
@@ -339,6 +395,54 @@ mod tests {
     }
 
     #[test]
+    fn what_a_crash_took_back_is_in_no_state_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let states = journal(&dir.path().join("j"), |device| {
+            device.write(0, &[1; 512], Keep::Cached).unwrap();
+            device.crash("drop").unwrap();
+            device.write(512, &[2; 512], Keep::Cached).unwrap();
+        });
+        let all = (0..states.count()).map(|number| state(&states, number)[..2].to_vec());
+        let all: Vec<Vec<u8>> = all.collect();
+        assert_eq!(all, [[0, 0], [1, 0], [0, 0], [0, 2]]);
+    }
+
+    #[test]
+    fn a_later_server_goes_on_behind_the_last_whole_entry() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("j");
+        let device = |journal| {
+            let memory = Box::new(MemoryBackend::new(BYTES).unwrap());
+            VolatileBackend::new(memory, 1).with_journal(journal)
+        };
+        let write = |device: &VolatileBackend, sector: u64| {
+            let bytes = [u8::try_from(sector).unwrap(); 512];
+            device.write(sector * 512, &bytes, Keep::Cached).unwrap();
+        };
+        let first = device(CrashJournal::create(&path, BYTES).unwrap());
+        write(&first, 1);
+        first.flush().unwrap();
+        write(&first, 2);
+        drop(first);
+        let opened = || File::options().read(true).write(true).open(&path).unwrap();
+        let whole = opened().metadata().unwrap().len();
+        opened().set_len(whole + 30).unwrap();
+        let second = device(CrashJournal::resume(opened()).unwrap());
+        write(&second, 3);
+        second.finish();
+        let states = CrashStates::open(&path).unwrap();
+        assert_eq!((states.count(), states.flaw()), (2 + 3, None));
+        assert_eq!(state(&states, 4)[..4], [0, 1, 2, 3]);
+        let told = |number| {
+            let memory = MemoryBackend::new(BYTES).unwrap();
+            states.apply(number, &memory).unwrap()
+        };
+        let end = 16 + 24 + 512 + 24;
+        assert!(told(0).ends_with(&format!("; until byte {end} of the journal")));
+        assert!(told(4).ends_with("of its 2 writes 2"));
+    }
+
+    #[test]
     fn an_epoch_of_many_writes_has_drawn_choices() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j");
@@ -368,7 +472,7 @@ mod tests {
         let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let states = CrashStates::open(&path).unwrap();
-            (states.epochs[0].changes.len(), states.flaw())
+            (states.epochs[0].found.changes.len(), states.flaw())
         };
         assert_eq!(read(&whole), (4, None));
         let cut = &whole[..whole.len() - ENTRY];

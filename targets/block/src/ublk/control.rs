@@ -2,7 +2,7 @@
 
 use super::error::UblkError;
 use super::raw::{ControlRing, Pending, Plain};
-use super::wire::{ControlCommand, DeviceFacts, Parameters, UblkCommand, feature, state};
+use super::wire::{ControlCommand, DeviceFacts, Parameters, SECTOR, UblkCommand, feature, state};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -99,6 +99,21 @@ impl Commander {
     ) -> Result<(), UblkError> {
         let bytes = parameters.bytes().to_vec();
         self.about(UblkCommand::SetParameters, device, 0, bytes)
+            .map(drop)
+    }
+
+    /// Gives a device that is served another size.
+    pub(super) fn update_size(&mut self, device: u32, bytes: u64) -> Result<(), UblkError> {
+        let facts = self.facts(device)?;
+        if facts.flags & feature::UPDATE_SIZE == 0 {
+            return Err(UblkError::TooOld {
+                needs: "another size for a device that is there",
+                version: "6.16",
+                running: Machine::here().release,
+            });
+        }
+        let sectors = bytes / SECTOR;
+        self.about(UblkCommand::UpdateSize, device, sectors, Vec::new())
             .map(drop)
     }
 

@@ -6,6 +6,8 @@ use crate::lane::{Lane, Reaped, Submitted};
 use crate::request::{BlockOperation, BlockRequest, Buffer, DeviceResult, Errno};
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many requests are given back at once: whoever asked can go on while the next ones are done.
 const TOGETHER: usize = 8;
@@ -21,16 +23,26 @@ pub(super) struct Queue {
     /// Requests of tags that were given back since the last call of the kernel.
     unsaid: usize,
     stopped: usize,
+    /// The device is about to be stopped: nothing may be held.
+    ending: Arc<AtomicBool>,
 }
 
 impl Queue {
     /// Asks for the first request of each tag. Called by the thread that runs the queue.
-    pub(super) fn new(char_device: File, shape: QueueShape, lane: Lane) -> io::Result<Self> {
+    pub(super) fn new(
+        char_device: File,
+        shape: QueueShape,
+        lane: Lane,
+        ending: Arc<AtomicBool>,
+    ) -> io::Result<Self> {
         let mut ring = QueueRing::new(char_device, shape)?;
         for tag in 0..shape.depth {
             ring.fetch(tag)?;
         }
         ring.flush()?;
+        if let Some(waker) = lane.waker() {
+            ring.watch(waker)?;
+        }
         Ok(Self {
             ring,
             lane,
@@ -38,6 +50,7 @@ impl Queue {
             results: vec![0; usize::from(shape.depth)],
             unsaid: 0,
             stopped: 0,
+            ending,
         })
     }
 
@@ -60,6 +73,9 @@ impl Queue {
                 }
             }
             self.lane.reap(&mut ended);
+            if self.lane.held() > 0 && self.ending.load(Ordering::Acquire) {
+                self.lane.abandon(&mut ended);
+            }
             for Reaped { tag, outcome } in ended.drain(..) {
                 self.give_back(tag, outcome)?;
             }

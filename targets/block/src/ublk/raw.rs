@@ -12,7 +12,7 @@ use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr::NonNull;
 use sys::DeviceView;
 
@@ -118,6 +118,9 @@ impl ControlRing {
     }
 }
 
+/// What is no tag.
+const WATCHED: u64 = u64::MAX;
+
 /// A command that the kernel has not answered.
 pub(super) struct Pending {
     number: u64,
@@ -164,6 +167,7 @@ pub(super) struct QueueRing {
     buffers: Buffers,
     char_device: File,
     shape: QueueShape,
+    watched: Option<RawFd>,
 }
 
 impl QueueRing {
@@ -184,6 +188,7 @@ impl QueueRing {
             buffers: Buffers::new(usize::from(count), shape.most_bytes)?,
             char_device,
             shape,
+            watched: None,
         })
     }
 
@@ -223,6 +228,26 @@ impl QueueRing {
         pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
     }
 
+    /// Has [`QueueRing::wait`] return whenever somebody writes to this descriptor.
+    pub(super) fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        self.watched = Some(descriptor.as_raw_fd());
+        self.watch_on()
+    }
+
+    fn watch_on(&mut self) -> io::Result<()> {
+        let Some(descriptor) = self.watched else {
+            return Ok(());
+        };
+        let wanted = u32::from(libc::POLLIN.unsigned_abs());
+        let entry = opcode::PollAdd::new(Fd(descriptor), wanted)
+            .multi(true)
+            .build()
+            .user_data(WATCHED);
+        // SAFETY: a poll has no memory of ours.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(|_full| io::Error::from_raw_os_error(libc::EBUSY))
+    }
+
     /// Hands over what was pushed without waiting.
     #[inline]
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -254,11 +279,16 @@ impl QueueRing {
             Err(error) if is_no_failure(&error) => {}
             Err(error) => return Err(error),
         }
-        out.extend(self.ring.completion().map(|entry| {
+        let mut unwatched = false;
+        out.extend(self.ring.completion().filter_map(|entry| {
+            if entry.user_data() == WATCHED {
+                unwatched |= !cqueue::more(entry.flags());
+                return None;
+            }
             let tag = u16::try_from(entry.user_data()).unwrap_or(u16::MAX);
-            (tag, entry.result())
+            Some((tag, entry.result()))
         }));
-        Ok(())
+        if unwatched { self.watch_on() } else { Ok(()) }
     }
 
     #[inline]

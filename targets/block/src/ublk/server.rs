@@ -5,20 +5,21 @@ use super::error::UblkError;
 use super::queue::Queue;
 use super::raw::QueueShape;
 use super::wire::{DeviceFacts, feature};
-use crate::device::ServedDevice;
+use crate::device::{ServedDevice, SizeKeeper};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// How long the char device may take to appear.
 const NODE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Serves the queues of device `number` until the driver stops it. `end` is readable when a signal
-/// has come; it ends nothing here, because whoever made the device stops it.
+/// Serves the queues of device `number` until the driver stops it. When `end` is readable, a signal
+/// has come: whoever made the device is about to stop it, so that from then on nothing is held.
 ///
 /// # Errors
 /// The device is not there, or a queue failed: then the other queues end with this process.
@@ -26,21 +27,28 @@ pub fn serve_queues(
     device: &Arc<ServedDevice>,
     number: u32,
     unprivileged: bool,
+    end: OwnedFd,
 ) -> Result<(), UblkError> {
     let mut commander = Commander::open(unprivileged)?;
     let char_device = open_char_device(number)?;
     let facts = commander.facts(number)?;
     // A process without the right to it is served more slowly when memory is short, not wrongly.
     let _no_right_to_it = sys::stand_below_file_systems();
+    let ending = Arc::new(AtomicBool::new(false));
     let (ended, ends) = channel();
     for queue in 0..facts.queues {
         let cpus = commander.affinity(number, queue)?;
         let char_device = char_device
             .try_clone()
             .map_err(UblkError::system("share the char device"))?;
-        start(device, char_device, shape(&facts, queue), cpus, &ended)?;
+        let lane = device.lane(facts.depth);
+        let shape = shape(&facts, queue);
+        let flag = Arc::clone(&ending);
+        let queue = move || Queue::new(char_device, shape, lane, flag).and_then(Queue::run);
+        start(shape.queue, cpus, queue, &ended)?;
     }
     drop((ended, char_device, commander));
+    hold_nothing_at(end, Arc::clone(device), ending)?;
     wait_for_all(&ends)
 }
 
@@ -88,27 +96,58 @@ pub(super) fn pause(moment: Duration) {
 
 type Ended = (u16, io::Result<()>);
 
+/// Requests that are held when a device is stopped would keep it from ending.
+fn hold_nothing_at(
+    end: OwnedFd,
+    device: Arc<ServedDevice>,
+    ending: Arc<AtomicBool>,
+) -> Result<(), UblkError> {
+    let body = move || {
+        loop {
+            match wait_readable([&end, &end], None) {
+                Ok([true, _]) => break,
+                Ok([false, _]) => {}
+                Err(_) => return,
+            }
+        }
+        device.misbehave(None, "none");
+        ending.store(true, Ordering::Release);
+        device.wake();
+    };
+    let thread = std::thread::Builder::new().name("ublk-end".to_owned());
+    let started = thread.spawn(body);
+    started
+        .map(drop)
+        .map_err(UblkError::system("start a thread"))
+}
+
+/// Who tells the kernel that the device has another size.
+pub fn size_keeper(number: u32, unprivileged: bool) -> SizeKeeper {
+    Box::new(move |bytes| {
+        let told = Commander::open(unprivileged)
+            .and_then(|mut commander| commander.update_size(number, bytes));
+        told.map_err(|error| error.to_string())
+    })
+}
+
 fn start(
-    device: &Arc<ServedDevice>,
-    char_device: File,
-    shape: QueueShape,
+    queue: u16,
     cpus: Vec<u32>,
+    serve: impl FnOnce() -> io::Result<()> + Send + 'static,
     ended: &Sender<Ended>,
 ) -> Result<(), UblkError> {
-    let lane = device.lane(shape.depth);
     let ended = ended.clone();
     let body = move || {
         sys::precise_sleeps();
         // CPUs that this process may not use leave the thread where it is.
         let _wherever_it_may_run = sys::set_affinity(&cpus);
-        let served = || Queue::new(char_device, shape, lane).and_then(Queue::run);
         // Requests of a queue that is gone would wait for ever while the others live.
-        let outcome = catch_unwind(AssertUnwindSafe(served))
+        let outcome = catch_unwind(AssertUnwindSafe(serve))
             .unwrap_or_else(|_told_already| Err(io::Error::other("it panicked")));
-        let _nobody_waits_at_the_end = ended.send((shape.queue, outcome));
+        let _nobody_waits_at_the_end = ended.send((queue, outcome));
     };
     std::thread::Builder::new()
-        .name(format!("ublk-{}", shape.queue))
+        .name(format!("ublk-{queue}"))
         .spawn(body)
         .map(drop)
         .map_err(UblkError::system("start a thread"))

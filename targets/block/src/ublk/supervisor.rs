@@ -49,7 +49,7 @@ pub fn supervise(
     geometry: Geometry,
     end: &OwnedFd,
     start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
-    ready: &mut dyn FnMut(&UblkStarted),
+    ready: &mut dyn FnMut(&UblkStarted) -> io::Result<()>,
 ) -> Result<(), UblkError> {
     let mut commander = Commander::open(serving.unprivileged)?;
     let wanted = wanted(serving, commander.features()?);
@@ -109,7 +109,7 @@ impl Supervisor {
         geometry: Geometry,
         end: &OwnedFd,
         start_server: &mut dyn FnMut(u32) -> io::Result<Child>,
-        ready: &mut dyn FnMut(&UblkStarted),
+        ready: &mut dyn FnMut(&UblkStarted) -> io::Result<()>,
     ) -> Result<(), UblkError> {
         let number = self.facts.device;
         self.wait_for_permission()?;
@@ -117,7 +117,7 @@ impl Supervisor {
         self.commander.set_parameters(number, &parameters)?;
         self.start(UblkCommand::Start, end, start_server)?;
         self.find_node()?;
-        ready(&self.started());
+        ready(&self.started()).map_err(UblkError::system("have the server do what it was told"))?;
         let mut deaths = 0;
         loop {
             match self.wait(end)? {
@@ -137,7 +137,8 @@ impl Supervisor {
                 return Ok(());
             }
             self.start(UblkCommand::EndRecovery, end, start_server)?;
-            ready(&self.started());
+            ready(&self.started())
+                .map_err(UblkError::system("have the server do what it was told"))?;
         }
     }
 
@@ -310,6 +311,12 @@ impl Supervisor {
     /// Stops the device, lets the server end, and removes the device: in this order, because the
     /// kernel removes it only when nobody has it open.
     fn remove(&mut self) -> Result<(), UblkError> {
+        if let Some(server) = &mut self.server
+            && !server.has_ended()
+        {
+            // So that it ends what it holds, which the kernel waits for.
+            let _it_may_be_gone_already = sys::signal_process(server.child.id(), libc::SIGTERM);
+        }
         let stopped = stop(&mut self.commander, self.facts.device, &mut || {
             if let Some(server) = &mut self.server {
                 server.kill();

@@ -61,6 +61,7 @@ pub(super) enum UblkCommand {
     EndRecovery,
     FactsOfAnybody,
     Features,
+    UpdateSize,
 }
 
 impl UblkCommand {
@@ -77,6 +78,7 @@ impl UblkCommand {
             Self::EndRecovery => "END_USER_RECOVERY",
             Self::FactsOfAnybody => "GET_DEV_INFO2",
             Self::Features => "GET_FEATURES",
+            Self::UpdateSize => "UPDATE_SIZE",
         }
     }
 
@@ -93,6 +95,7 @@ impl UblkCommand {
             Self::EndRecovery => (0x11, false),
             Self::FactsOfAnybody => (0x12, true),
             Self::Features => (0x13, true),
+            Self::UpdateSize => (0x15, false),
         };
         if only_answers {
             ioctl(READS, number, size_of::<ControlCommand>())

@@ -1,21 +1,38 @@
 //! `fathom serve block --front ublk`: a device of the kernel, and what there is of such devices.
 
-use super::super::{say, switch, text, value, wrong};
+use super::super::{histogram, say, switch, text, value, wrong};
 use crate::exit::Usage;
+use crate::tell;
 use anyhow::{Context as _, Result};
-use block::ublk::{UblkServing, UblkStarted, features, serve_queues, standing, stop_standing};
-use block::{BlockBackend as _, Geometry, MemoryBackend, ServedDevice};
+use block::control::{self, ControlSocket};
+use block::ublk::{
+    Estate, Inherited, StartSign, UblkServing, UblkStarted, features, inherited_control,
+    serve_queues, size_keeper, standing, stop_standing,
+};
+use block::{BlockBackend, Geometry, MemoryBackend, OrdersFile, ServedDevice};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use units::Bytes;
 
 /// The number of the device that a server started by a supervisor serves.
 const SERVER: &str = "serve-device";
+/// Where it finds what outlives it.
+const INHERITS: &str = "inherits";
+/// What only this front knows.
+pub(super) const ARGUMENTS: [&str; 7] = [
+    "number",
+    "queues",
+    "depth",
+    "max-request",
+    "no-recovery",
+    "user-copy",
+    "unprivileged",
+];
 
 pub(super) fn arguments(command: Command) -> Command {
     let ublk = |arg: Arg| arg.help_heading("With --front ublk");
@@ -35,7 +52,8 @@ pub(super) fn arguments(command: Command) -> Command {
         .arg(ublk(switch("no-recovery", "A server that dies takes the device with it, instead of being started again")))
         .arg(ublk(switch("user-copy", "Fetch the data of requests by calls: less memory, more calls")))
         .arg(ublk(switch("unprivileged", "Make a device of this user, without CAP_SYS_ADMIN; it cannot recover")))
-        .arg(Arg::new(SERVER).long(SERVER).value_name("N").hide(true).value_parser(value_parser!(u32)))
+        .arg(Arg::new(SERVER).long(SERVER).value_name("N").hide(true).requires(INHERITS).value_parser(value_parser!(u32)))
+        .arg(Arg::new(INHERITS).long(INHERITS).value_name("DESCRIPTORS").hide(true))
 }
 
 /// Runs `list` or `stop`; `None` where a device is to be served.
@@ -123,22 +141,73 @@ fn geometry(matches: &ArgMatches) -> Result<Geometry> {
     Ok(Geometry { block, ..geometry })
 }
 
-/// Serves the queues of a device until it is stopped. Its memory is the one that the supervisor
-/// handed over as standard input.
+/// Serves the queues of a device until it is stopped, with what the supervisor handed over.
 fn serve(matches: &ArgMatches, geometry: Geometry, number: u32) -> Result<i32> {
-    let _blocked_from_here_on = sys::end_descriptor().context("signals cannot be waited for")?;
-    let is_elsewhere = matches.contains_id("file") || matches.get_flag("null");
-    let backend = if is_elsewhere {
-        super::elsewhere(matches, geometry.block)?
-    } else {
-        let memory = io::stdin().as_fd().try_clone_to_owned();
-        let memory = memory.and_then(|memory| MemoryBackend::over(File::from(memory)));
-        let memory = memory.context("the memory of the device")?;
-        Box::new(super::huge(matches, memory)?)
+    let end = sys::end_descriptor().context("signals cannot be waited for")?;
+    let unprivileged = matches.get_flag("unprivileged");
+    let inherited = Inherited::take(text(matches, INHERITS));
+    let inherited = inherited.context("what the supervisor hands over")?;
+    let started = inherited.start_sign().context("a sign of the supervisor")?;
+    let kept: Box<dyn BlockBackend> = match inherited.memory {
+        Some(memory) => Box::new(super::huge(matches, memory)?),
+        None => super::elsewhere(matches, geometry.block)?,
     };
-    let device = Arc::new(ServedDevice::new(backend, geometry));
-    serve_queues(&device, number, matches.get_flag("unprivileged"))?;
+    let before = inherited.orders.last().map(|(_, text)| text);
+    let mut device = ServedDevice::new(super::cached(matches, kept, inherited.journal), geometry)
+        .with_orders(inherited.orders)
+        .with_size_keeper(size_keeper(number, unprivileged));
+    if let Some(log) = inherited.log {
+        device = device.with_log(log);
+    }
+    super::told(&device, before.as_deref())?;
+    let device = Arc::new(device);
+    let spec = super::spec(matches).filter(|_| before.is_none());
+    let told = spec.map(|spec| (spec.to_owned(), started));
+    let listener = matches.contains_id("control").then(inherited_control);
+    obey(Arc::clone(&device), told, listener.transpose()?)?;
+    serve_queues(&device, number, unprivileged, end)?;
+    if let Some(end) = device.finish() {
+        tell::say(end.to_string().trim_end());
+    }
     Ok(0)
+}
+
+/// Does what the first server of a device is told once the device is there, and then what comes over
+/// the control socket.
+fn obey(
+    device: Arc<ServedDevice>,
+    told: Option<(String, impl FnOnce() -> bool + Send + 'static)>,
+    listener: Option<UnixListener>,
+) -> io::Result<()> {
+    let body = move || {
+        if let Some((spec, started)) = told
+            && started()
+        {
+            // The supervisor has read it, and sees whether it was done.
+            let _done = super::told(&device, Some(&spec));
+        }
+        if let Some(listener) = listener {
+            let _the_supervisor_holds_the_socket = control::answer(listener, device, histogram);
+        }
+    };
+    let thread = std::thread::Builder::new().name("block-orders".to_owned());
+    thread.spawn(body).map(drop)
+}
+
+/// What outlives each server of a device of so many bytes.
+fn estate(matches: &ArgMatches, memory: Option<MemoryBackend>, bytes: u64) -> Result<Estate> {
+    if let Some(spec) = super::spec(matches) {
+        control::models(spec, bytes, histogram).map_err(|why| wrong("misbehave", why))?;
+    }
+    let control = matches.get_one::<PathBuf>("control");
+    Ok(Estate {
+        control: control.map(|path| ControlSocket::bind(path)).transpose()?,
+        journal: super::journal(matches, bytes)?,
+        log: super::log(matches, bytes)?,
+        orders: OrdersFile::new().context("memory for what the device is told")?,
+        memory,
+        start: StartSign::new().context("a sign for servers")?,
+    })
 }
 
 /// Makes the device, starts servers, and removes it when a signal comes.
@@ -158,11 +227,16 @@ fn supervise(matches: &ArgMatches, geometry: Geometry) -> Result<i32> {
         return Err(wrong("size", why));
     }
     let end = sys::end_descriptor().context("signals cannot be waited for")?;
+    let estate = estate(matches, memory, size)?;
     let mut servers = 0;
-    let mut start = |number| start_server(number, memory.as_ref());
+    let mut start = |number| start_server(number, &estate);
     let mut ready = |started: &UblkStarted| {
         servers += 1;
+        if servers == 1 && super::spec(matches).is_some() {
+            estate.begin()?;
+        }
         say(&announced(started, size, servers));
+        Ok(())
     };
     block::ublk::supervise(&serving, size, geometry, &end, &mut start, &mut ready)?;
     Ok(0)
@@ -189,16 +263,14 @@ fn announced(started: &UblkStarted, size: u64, servers: u32) -> String {
 }
 
 /// Starts this program with the same words once more, as the server of a device.
-fn start_server(number: u32, memory: Option<&MemoryBackend>) -> io::Result<Child> {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    words.extend([format!("--{SERVER}").into(), number.to_string().into()]);
-    let stdin = match memory {
-        Some(memory) => Stdio::from(memory.memory().try_clone_to_owned()?),
-        None => Stdio::null(),
-    };
-    std::process::Command::new("/proc/self/exe")
+fn start_server(number: u32, estate: &Estate) -> io::Result<Child> {
+    let mut server = std::process::Command::new("/proc/self/exe");
+    let inherits = estate.hand_over(&mut server)?;
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    server
         .args(words)
-        .stdin(stdin)
+        .args([format!("--{SERVER}"), number.to_string()])
+        .args([format!("--{INHERITS}"), inherits])
         .stdout(Stdio::null())
         .spawn()
 }
