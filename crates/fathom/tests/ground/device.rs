@@ -50,7 +50,7 @@ pub(crate) fn has(tools: &[&str]) -> bool {
 pub(crate) struct Undo(Vec<String>);
 
 impl Undo {
-    fn by(args: &[&str]) -> Self {
+    pub(crate) fn by(args: &[&str]) -> Self {
         Self(args.iter().map(|arg| (*arg).to_owned()).collect())
     }
 }

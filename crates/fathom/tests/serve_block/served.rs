@@ -7,6 +7,7 @@ pub(crate) struct Served {
     child: Child,
     uris: Vec<String>,
     says: BufReader<ChildStdout>,
+    said: String,
     _dir: tempfile::TempDir,
 }
 
@@ -28,13 +29,14 @@ impl Served {
         }
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut uris = Vec::new();
+        let mut said = String::new();
         let mut says = BufReader::new(child.stdout.take().unwrap());
         for line in says.by_ref().lines() {
             let line = line.unwrap();
             match line.strip_prefix("listening on ") {
                 Some(uri) => uris.push(uri.to_owned()),
                 None if line.starts_with("device: ") => break,
-                None => {}
+                None => said = said + &line + "\n",
             }
         }
         assert!(!uris.is_empty(), "the server did not start");
@@ -42,6 +44,7 @@ impl Served {
             child,
             uris,
             says,
+            said,
             _dir: dir,
         }
     }
@@ -51,6 +54,11 @@ impl Served {
         let output = command(args).output().unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// What it said before it listened.
+    pub(crate) fn said(&self) -> &str {
+        &self.said
     }
 
     /// Where clients reach it.

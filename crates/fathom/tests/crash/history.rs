@@ -1,0 +1,122 @@
+//! What was asked for and acknowledged, and what a state after a loss of power may hold of it.
+
+use std::collections::BTreeMap;
+
+/// Something that was asked for under one name.
+struct Version {
+    /// `None`: nothing is there.
+    content: Option<Vec<u8>>,
+    /// Bytes of the journal some time after it was acknowledged.
+    acknowledged: Option<u64>,
+}
+
+/// All versions of all names, in the order in which they were asked for.
+#[derive(Default)]
+pub(crate) struct History(BTreeMap<String, Vec<Version>>);
+
+impl History {
+    pub(crate) fn begin(&mut self, key: &str, content: Option<Vec<u8>>) {
+        let versions = self.0.entry(key.to_owned()).or_default();
+        versions.push(Version {
+            content,
+            acknowledged: None,
+        });
+    }
+
+    pub(crate) fn acknowledge(&mut self, key: &str, written: u64) {
+        let last = self.0.get_mut(key).and_then(|versions| versions.last_mut());
+        last.unwrap().acknowledged = Some(written);
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// A state that was possible until this byte of the journal has the last version that was
+    /// acknowledged before it, or a later one, whole.
+    pub(crate) fn judge(&self, key: &str, until: u64, found: Option<&[u8]>) {
+        let versions = &self.0[key];
+        let is_bound = |version: &Version| version.acknowledged.is_some_and(|at| at < until);
+        let bound = versions.iter().rposition(is_bound);
+        let may: Vec<Option<&[u8]>> = versions[bound.unwrap_or(0)..]
+            .iter()
+            .map(|version| version.content.as_deref())
+            .chain(bound.is_none().then_some(None))
+            .collect();
+        assert!(
+            may.contains(&found),
+            "{key}: {:?} bytes that are none of {:?} (version {bound:?} was acknowledged)",
+            found.map(<[u8]>::len),
+            may.iter()
+                .map(|content| content.map(<[u8]>::len))
+                .collect::<Vec<_>>(),
+        );
+    }
+}
+
+/// States of one epoch, as the program lists them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Epoch {
+    first: u64,
+    last: u64,
+    drawn: bool,
+    torn: u64,
+    pub(crate) begin: u64,
+}
+
+/// Reads lines such as `epoch 3: 12 writes; states 0 to 4095 every choice, 3 more with a torn
+/// write; from byte 99 of the journal`.
+pub(crate) fn epochs(listed: &str) -> Vec<Epoch> {
+    let numbers = |line: &str| -> Vec<u64> {
+        let words = line.split(|c: char| !c.is_ascii_digit());
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    let lines = listed.lines().filter(|line| line.starts_with("epoch "));
+    let read = |line: &str| {
+        let [_, _, first, last, torn, begin] = <[u64; 6]>::try_from(numbers(line)).unwrap();
+        Epoch {
+            first,
+            last,
+            drawn: line.contains("drawn"),
+            torn,
+            begin,
+        }
+    };
+    lines.map(read).collect()
+}
+
+/// Of so many epochs, among them the last, the state in which nothing of it lives, the one in which
+/// all does, a drawn one and a torn one.
+pub(crate) fn sample(epochs: &[&Epoch], wanted: usize) -> Vec<u64> {
+    let mut draw = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |bound: u64| {
+        draw ^= draw << 13;
+        draw ^= draw >> 7;
+        draw ^= draw << 17;
+        draw % bound.max(1)
+    };
+    let step = epochs.len().div_ceil(wanted.max(1)).max(1);
+    let mut states = Vec::new();
+    for epoch in epochs.iter().rev().step_by(step) {
+        let all = if epoch.drawn {
+            epoch.first + 1
+        } else {
+            epoch.last
+        };
+        states.extend([epoch.first, all.min(epoch.last)]);
+        states.push(epoch.first + below(epoch.last - epoch.first + 1));
+        states.extend((epoch.torn > 0).then(|| epoch.last + 1 + below(epoch.torn)));
+    }
+    states.sort_unstable();
+    states.dedup();
+    states
+}
+
+/// Until which byte of the journal the state was possible that a server has announced.
+pub(crate) fn until_byte(said: &str) -> u64 {
+    let said = said.split_once("; until byte ");
+    said.map_or(u64::MAX, |(_, rest)| {
+        let (number, _) = rest.split_once(' ').unwrap();
+        number.parse().unwrap()
+    })
+}
