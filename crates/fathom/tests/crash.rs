@@ -69,55 +69,56 @@ impl Crashes {
         Some(())
     }
 
-    /// Mounts states of the epochs from this byte of the journal on, has each looked at together
-    /// with the byte until which it was possible, and sees that the file system is whole afterwards.
-    fn each_state(&self, from: u64, mut look: impl FnMut(&Path, u64)) {
-        let listed = self
-            .ground
-            .fathom(&["serve", "block", "--crash-states", &self.journal]);
+    /// Mounts states of the epochs from this byte of the journal on, and has each looked at together
+    /// with the byte until which it was possible. What is wrong with them; the file system is whole.
+    fn each_state(
+        &self,
+        from: u64,
+        mut look: impl FnMut(&Path, u64) -> Vec<String>,
+    ) -> Vec<String> {
+        let listed = ["serve", "block", "--crash-states", &self.journal];
+        let epochs = epochs(&self.ground.fathom(&listed).stdout);
         let wanted = std::env::var("FATHOM_CRASH_STATES");
-        let wanted = wanted.map_or(6, |count| count.parse().unwrap());
-        let epochs: Vec<Epoch> = epochs(&listed.stdout);
+        let wanted = wanted.map_or(5, |count| count.parse().unwrap());
         let after: Vec<&Epoch> = epochs.iter().filter(|epoch| epoch.begin >= from).collect();
         let states = history::sample(&after, wanted);
         println!("{} states of {} epochs", states.len(), after.len());
+        let mut wrong = Vec::new();
         for state in states {
             let number = state.to_string();
             let words = ["--crash-states", &self.journal, "--crash-state", &number];
             let disk = Disk::of(&self.ground, &words).unwrap();
-            println!("{}", disk.said());
+            let said = disk.said().trim().to_owned();
             let mount = Mount::new(&self.ground, "crashed", "ext4", disk.node(), "rw");
-            look(&mount.at, until_byte(disk.said()));
+            let found = look(&mount.at, until_byte(&said));
+            wrong.extend(found.iter().map(|what| format!("{said}: {what}")));
             drop(mount);
             fs::remove_dir(self.ground.path("crashed")).unwrap();
-            disk.check()
-                .unwrap_or_else(|why| panic!("{}: {why}", disk.said()));
+            disk.check().unwrap_or_else(|why| panic!("{said}: {why}"));
         }
+        wrong
     }
 }
 
-fn s3_on(dir: &Path) -> s3::Server {
-    let data = dir.join("data");
-    s3::Server::start(&["--data", data.to_str().unwrap(), "--reserve", "1MiB"])
-}
-
-#[test]
-#[ignore = "needs root"]
-fn privileged_what_serve_s3_acknowledged_is_whole_after_every_loss_of_power() {
-    if !has(&TOOLS) {
-        return;
-    }
+/// What `serve s3` had acknowledged with these options and lost; `None` where the machine cannot tell.
+fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
+    let start = |dir: &Path| {
+        let data = dir.join("data");
+        let words = ["--data", data.to_str().unwrap(), "--reserve", "1MiB"];
+        s3::Server::start(&[&words[..], options].concat())
+    };
     let crashes = Crashes::new();
     let mut history = History::default();
     let mut from = 0;
-    let filled = crashes.fill(|dir| {
-        let mut server = s3_on(dir);
+    crashes.fill(|dir| {
+        let mut server = start(dir);
         let mut client = server.client();
-        client.put("/b", "").ok();
+        client.put("/bucket", "").ok();
+        tool(&["sync", "-f", &dir.to_string_lossy()]).unwrap();
         from = crashes.written();
         for step in 0..40_u64 {
-            let key = format!("/b/{}", step % 11);
-            // Small ones and such as are files of their own, and every seventh is taken away.
+            let key = format!("/bucket/{}", step % 11);
+            // Small ones, such as are files of their own, and every seventh is taken away.
             let length = usize::try_from(1 + step * step * 137 % 300_000).unwrap();
             let content = (step % 7 != 6).then(|| noise(step, length));
             history.begin(&key, content.clone());
@@ -128,14 +129,12 @@ fn privileged_what_serve_s3_acknowledged_is_whole_after_every_loss_of_power() {
             history.acknowledge(&key, crashes.written());
         }
         server.kill();
-    });
-    if filled.is_none() {
-        return;
-    }
-    crashes.each_state(from, |dir, until| {
-        let mut server = s3_on(dir);
+    })?;
+    Some(crashes.each_state(from, |dir, until| {
+        let mut server = start(dir);
         let mut client = server.client();
-        let listed = client.call("GET", "/b?list-type=2").ok().fields("Key");
+        let listed = client.call("GET", "/bucket?list-type=2").ok().fields("Key");
+        let mut wrong = Vec::new();
         for key in history.keys() {
             let answer = client.call("GET", key);
             let content = match answer.status {
@@ -143,75 +142,96 @@ fn privileged_what_serve_s3_acknowledged_is_whole_after_every_loss_of_power() {
                 404 => None,
                 _ => panic!("{key}: {} {}", answer.status, answer.text()),
             };
-            let is_listed = listed
-                .iter()
-                .any(|name| Some(&**name) == key.strip_prefix("/b/"));
-            assert_eq!(is_listed, content.is_some(), "{key} in {listed:?}");
-            history.judge(key, until, content.as_deref());
+            let name = key.strip_prefix("/bucket/").unwrap();
+            if listed.iter().any(|listed| listed == name) != content.is_some() {
+                wrong.push(format!("{key} in {listed:?}"));
+            }
+            wrong.extend(history.wrong(key, until, content.as_deref()));
         }
         assert_eq!(server.end("-TERM"), Some(0));
-    });
+        wrong
+    }))
 }
 
-#[test]
-#[ignore = "needs root"]
-fn privileged_what_serve_share_acknowledged_is_whole_after_every_loss_of_power() {
-    if !has(&TOOLS) {
-        return;
-    }
-    for layout in ["file-per-share", "one-database"] {
-        let crashes = Crashes::new();
-        let options = ["--layout", layout, "--reserve", "1MiB"];
-        let database = |dir: &Path| dir.join("share.db");
-        let mut history = History::default();
-        let mut uploads: BTreeMap<u64, String> = BTreeMap::new();
-        let mut from = 0;
-        let filled = crashes.fill(|dir| {
-            let server = share::Server::start(&database(dir), &options);
-            let owner = server.owner();
-            from = crashes.written();
-            for step in 0..24_u64 {
-                if let Some(id) = uploads.get(&(step / 2)).filter(|_| step % 6 == 5) {
-                    history.begin(id, None);
-                    assert_eq!(
-                        owner.call("DELETE", &format!("/api/entry/{id}")).status,
-                        200
-                    );
-                    history.acknowledge(id, crashes.written());
-                    continue;
-                }
-                let length = usize::try_from(1 + step * step * 1337 % 700_000).unwrap();
-                let content = noise(step, length);
-                let id = owner.upload("k", &content).id();
-                history.begin(&id, Some(content));
-                history.acknowledge(&id, crashes.written());
-                uploads.insert(step, id);
+/// What `serve share` had acknowledged with these options and lost.
+fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
+    let options = [&["--reserve", "1MiB"], options].concat();
+    let start = |dir: &Path| share::Server::start(&dir.join("share.db"), &options);
+    let crashes = Crashes::new();
+    let mut history = History::default();
+    let mut uploads: BTreeMap<u64, String> = BTreeMap::new();
+    let mut from = 0;
+    crashes.fill(|dir| {
+        let server = start(dir);
+        let owner = server.owner();
+        tool(&["sync", "-f", &dir.to_string_lossy()]).unwrap();
+        from = crashes.written();
+        for step in 0..24_u64 {
+            if let Some(id) = uploads.get(&(step / 2)).filter(|_| step % 6 == 5) {
+                history.begin(id, None);
+                let deleted = owner.call("DELETE", &format!("/api/entry/{id}"));
+                assert_eq!(deleted.status, 200);
+                history.acknowledge(id, crashes.written());
+                continue;
             }
-            server.kill();
-        });
-        if filled.is_none() {
-            return;
+            let length = usize::try_from(1 + step * step * 1337 % 700_000).unwrap();
+            let content = noise(step, length);
+            let id = owner.upload("k", &content).id();
+            history.begin(&id, Some(content));
+            history.acknowledge(&id, crashes.written());
+            uploads.insert(step, id);
         }
-        crashes.each_state(from, |dir, until| {
-            let server = share::Server::start(&database(dir), &options);
-            let guest = server.guest();
-            for id in history.keys() {
-                let answer = guest.call("GET", &format!("/-{id}"));
-                let content = match answer.status {
-                    200 => Some(answer.body),
-                    404 => None,
-                    _ => panic!("{id}: {} {}", answer.status, answer.text()),
-                };
-                history.judge(id, until, content.as_deref());
-            }
-            server.end();
+        server.kill();
+    })?;
+    Some(crashes.each_state(from, |dir, until| {
+        let server = start(dir);
+        let guest = server.guest();
+        let found = history.keys().filter_map(|id| {
+            let answer = guest.call("GET", &format!("/-{id}"));
+            let content = match answer.status {
+                200 => Some(answer.body),
+                404 => None,
+                _ => panic!("{id}: {} {}", answer.status, answer.text()),
+            };
+            history.wrong(id, until, content.as_deref())
         });
+        let wrong = found.collect();
+        server.end();
+        wrong
+    }))
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_what_serve_s3_acknowledged_is_whole_after_a_loss_of_power() {
+    if has(&TOOLS) {
+        assert_eq!(lost_by_s3(&[]).unwrap_or_default(), Vec::<String>::new());
     }
 }
 
 #[test]
 #[ignore = "needs root"]
-fn privileged_files_that_were_synced_on_ext4_are_whole_after_every_loss_of_power() {
+fn privileged_what_serve_share_acknowledged_is_whole_after_a_loss_of_power() {
+    if has(&TOOLS) {
+        for layout in ["file-per-share", "one-database"] {
+            let lost = lost_by_share(&["--layout", layout]);
+            assert_eq!(lost.unwrap_or_default(), Vec::<String>::new(), "{layout}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_what_was_acknowledged_without_being_kept_is_found_to_be_lost() {
+    if has(&TOOLS) {
+        let lost = lost_by_s3(&["--sync", "never"]);
+        assert!(lost.is_none_or(|lost| !lost.is_empty()));
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn privileged_files_that_were_synced_on_ext4_are_whole_after_a_loss_of_power() {
     if !has(&TOOLS) {
         return;
     }
@@ -235,11 +255,13 @@ fn privileged_files_that_were_synced_on_ext4_are_whole_after_every_loss_of_power
     if filled.is_none() {
         return;
     }
-    crashes.each_state(from, |dir, until| {
-        for key in history.keys() {
-            history.judge(key, until, fs::read(dir.join(key)).ok().as_deref());
-        }
+    let lost = crashes.each_state(from, |dir, until| {
+        let found = |key: &str| fs::read(dir.join(key)).ok();
+        let keys = history.keys();
+        keys.filter_map(|key| history.wrong(key, until, found(key).as_deref()))
+            .collect()
     });
+    assert_eq!(lost, Vec::<String>::new());
 }
 
 #[test]

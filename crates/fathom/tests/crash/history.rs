@@ -32,9 +32,9 @@ impl History {
         self.0.keys().map(String::as_str)
     }
 
-    /// A state that was possible until this byte of the journal has the last version that was
-    /// acknowledged before it, or a later one, whole.
-    pub(crate) fn judge(&self, key: &str, until: u64, found: Option<&[u8]>) {
+    /// What is wrong with a state that was possible until this byte of the journal: it has the last
+    /// version that was acknowledged before it, or a later one, whole.
+    pub(crate) fn wrong(&self, key: &str, until: u64, found: Option<&[u8]>) -> Option<String> {
         let versions = &self.0[key];
         let is_bound = |version: &Version| version.acknowledged.is_some_and(|at| at < until);
         let bound = versions.iter().rposition(is_bound);
@@ -43,14 +43,14 @@ impl History {
             .map(|version| version.content.as_deref())
             .chain(bound.is_none().then_some(None))
             .collect();
-        assert!(
-            may.contains(&found),
-            "{key}: {:?} bytes that are none of {:?} (version {bound:?} was acknowledged)",
-            found.map(<[u8]>::len),
-            may.iter()
-                .map(|content| content.map(<[u8]>::len))
-                .collect::<Vec<_>>(),
-        );
+        let length = |content: Option<&[u8]>| content.map(<[u8]>::len);
+        (!may.contains(&found)).then(|| {
+            let may: Vec<Option<usize>> = may.iter().copied().map(length).collect();
+            format!(
+                "{key}: {:?} bytes that are none of {may:?}; version {bound:?} was acknowledged",
+                length(found)
+            )
+        })
     }
 }
 

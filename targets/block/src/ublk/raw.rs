@@ -4,16 +4,18 @@
     reason = "memory that the kernel reads and writes while a command is under way"
 )]
 
+mod buffers;
+
 use super::wire::{
     COMMIT_AND_FETCH, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor, Parameters,
     UblkCommand, data_offset, descriptors_bytes, descriptors_offset,
 };
+use buffers::Buffers;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::ptr::NonNull;
 use sys::DeviceView;
 
 /// Structures of the kernel's header: any bytes are a value, and no byte is padding.
@@ -365,49 +367,5 @@ fn build(depth: u16) -> io::Result<IoUring> {
             .setup_coop_taskrun()
             .build(depth),
         built => built,
-    }
-}
-
-/// Page-aligned buffers of equal length, which take memory where they are used.
-struct Buffers {
-    base: NonNull<u8>,
-    stride: usize,
-    bytes: usize,
-}
-
-// SAFETY: the buffers own their mapping exclusively.
-unsafe impl Send for Buffers {}
-
-impl Buffers {
-    fn new(count: usize, stride: usize) -> io::Result<Self> {
-        let stride = stride.next_multiple_of(sys::page_size());
-        let bytes = count * stride;
-        Ok(Self {
-            base: sys::map_anonymous(bytes)?,
-            stride,
-            bytes,
-        })
-    }
-
-    fn address(&self, slot: usize) -> u64 {
-        debug_assert!((slot + 1) * self.stride <= self.bytes, "no such buffer");
-        self.base.as_ptr() as u64 + (slot * self.stride) as u64
-    }
-
-    fn slice(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
-        assert!(
-            bytes <= self.stride && (slot + 1) * self.stride <= self.bytes,
-            "{bytes} bytes do not fit into buffer {slot}"
-        );
-        // SAFETY: inside the mapping (asserted), and `&mut self` makes it the only reference; the
-        // kernel touches the buffer only while no request of its tag is with us.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(slot * self.stride), bytes) }
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new`, unmapped once; the ring that names it is gone before.
-        unsafe { sys::unmap(self.base, self.bytes) };
     }
 }
