@@ -57,14 +57,21 @@ impl Crashes {
         fs::metadata(&self.journal).unwrap().len()
     }
 
+    /// The same with nothing on the way: the first makes all stable, and the second, of nothing, ends
+    /// an epoch there.
+    fn settled(&self, dir: &Path) -> u64 {
+        for _ in 0..2 {
+            tool(&["sync", "-f", &dir.to_string_lossy()]).unwrap();
+        }
+        self.written()
+    }
+
     /// Has a fresh file system filled; `None` where the machine cannot.
     fn fill(&self, fill: impl FnOnce(&Path)) -> Option<()> {
         let words = ["--size", SIZE, "--volatile", "--journal", &self.journal];
         let disk = Disk::of(&self.ground, &words)?;
         disk.make_ext4();
         let mount = Mount::new(&self.ground, "filled", "ext4", disk.node(), "rw");
-        // From here on every state is one with a file system.
-        tool(&["sync", "-f", &mount.at.to_string_lossy()]).unwrap();
         fill(&mount.at);
         Some(())
     }
@@ -114,8 +121,7 @@ fn lost_by_s3(options: &[&str]) -> Option<Vec<String>> {
         let mut server = start(dir);
         let mut client = server.client();
         client.put("/bucket", "").ok();
-        tool(&["sync", "-f", &dir.to_string_lossy()]).unwrap();
-        from = crashes.written();
+        from = crashes.settled(dir);
         for step in 0..40_u64 {
             let key = format!("/bucket/{}", step % 11);
             // Small ones, such as are files of their own, and every seventh is taken away.
@@ -164,8 +170,7 @@ fn lost_by_share(options: &[&str]) -> Option<Vec<String>> {
     crashes.fill(|dir| {
         let server = start(dir);
         let owner = server.owner();
-        tool(&["sync", "-f", &dir.to_string_lossy()]).unwrap();
-        from = crashes.written();
+        from = crashes.settled(dir);
         for step in 0..24_u64 {
             if let Some(id) = uploads.get(&(step / 2)).filter(|_| step % 6 == 5) {
                 history.begin(id, None);
@@ -239,7 +244,7 @@ fn privileged_files_that_were_synced_on_ext4_are_whole_after_a_loss_of_power() {
     let mut history = History::default();
     let mut from = 0;
     let filled = crashes.fill(|dir| {
-        from = crashes.written();
+        from = crashes.settled(dir);
         for step in 0..30_u64 {
             let key = (step % 9).to_string();
             let content = noise(step, usize::try_from(1 + step * 3001).unwrap());

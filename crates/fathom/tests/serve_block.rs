@@ -175,5 +175,10 @@ fn what_is_lost_with_the_power_is_one_of_the_states_of_the_journal() {
         "{listed}"
     );
     let state = Served::start(&["--crash-states", &journal, "--crash-state", "1"]);
+    let said = state.said();
+    assert!(
+        said.starts_with("state 1: all before epoch 0, and of its 16 writes 16; until byte"),
+        "{said}"
+    );
     assert_eq!(state.end(), Some(0));
 }

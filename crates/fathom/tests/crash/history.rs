@@ -72,17 +72,18 @@ pub(crate) fn epochs(listed: &str) -> Vec<Epoch> {
         words.filter_map(|word| word.parse().ok()).collect()
     };
     let lines = listed.lines().filter(|line| line.starts_with("epoch "));
+    // Epochs without states of their own have fewer numbers.
     let read = |line: &str| {
-        let [_, _, first, last, torn, begin] = <[u64; 6]>::try_from(numbers(line)).unwrap();
-        Epoch {
+        let [_, _, first, last, torn, begin] = <[u64; 6]>::try_from(numbers(line)).ok()?;
+        Some(Epoch {
             first,
             last,
             drawn: line.contains("drawn"),
             torn,
             begin,
-        }
+        })
     };
-    lines.map(read).collect()
+    lines.filter_map(read).collect()
 }
 
 /// Of so many epochs, among them the last, the state in which nothing of it lives, the one in which
@@ -98,6 +99,7 @@ pub(crate) fn sample(epochs: &[&Epoch], wanted: usize) -> Vec<u64> {
     let step = epochs.len().div_ceil(wanted.max(1)).max(1);
     let mut states = Vec::new();
     for epoch in epochs.iter().rev().step_by(step) {
+        // Where choices are drawn, none and all are the first of them.
         let all = if epoch.drawn {
             epoch.first + 1
         } else {

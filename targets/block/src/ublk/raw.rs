@@ -10,7 +10,7 @@ use super::wire::{
     COMMIT_AND_FETCH, ControlCommand, DeviceFacts, FETCH, IoCommand, IoDescriptor, Parameters,
     UblkCommand, data_offset, descriptors_bytes, descriptors_offset,
 };
-use buffers::Buffers;
+use buffers::RequestBuffers;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::fs::File;
@@ -166,7 +166,7 @@ pub(super) struct QueueShape {
 pub(super) struct QueueRing {
     ring: IoUring,
     descriptors: DeviceView,
-    buffers: Buffers,
+    buffers: RequestBuffers,
     char_device: File,
     shape: QueueShape,
     watched: Option<RawFd>,
@@ -187,7 +187,7 @@ impl QueueRing {
         Ok(Self {
             ring,
             descriptors,
-            buffers: Buffers::new(usize::from(count), shape.most_bytes)?,
+            buffers: RequestBuffers::new(usize::from(count), shape.most_bytes)?,
             char_device,
             shape,
             watched: None,

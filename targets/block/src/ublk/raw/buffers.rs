@@ -4,16 +4,16 @@ use std::io;
 use std::ptr::NonNull;
 
 /// Page-aligned buffers of equal length, which take memory where they are used.
-pub(super) struct Buffers {
+pub(super) struct RequestBuffers {
     base: NonNull<u8>,
     stride: usize,
     bytes: usize,
 }
 
 // SAFETY: the buffers own their mapping exclusively.
-unsafe impl Send for Buffers {}
+unsafe impl Send for RequestBuffers {}
 
-impl Buffers {
+impl RequestBuffers {
     pub(super) fn new(count: usize, stride: usize) -> io::Result<Self> {
         let stride = stride.next_multiple_of(sys::page_size());
         let bytes = count * stride;
@@ -40,7 +40,7 @@ impl Buffers {
     }
 }
 
-impl Drop for Buffers {
+impl Drop for RequestBuffers {
     fn drop(&mut self) {
         // SAFETY: mapped in `new`, unmapped once; the ring that names it is gone before.
         unsafe { sys::unmap(self.base, self.bytes) };
