@@ -96,6 +96,9 @@ impl Crashes {
             let words = ["--crash-states", &self.journal, "--crash-state", &number];
             let disk = Disk::of(&self.ground, &words).unwrap();
             let said = disk.said().trim().to_owned();
+            if said.contains("torn") {
+                disk.repair_superblock();
+            }
             let mount = Mount::new(&self.ground, "crashed", "ext4", disk.node(), "rw");
             let found = look(&mount.at, until_byte(&said));
             wrong.extend(found.iter().map(|what| format!("{said}: {what}")));

@@ -9,7 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 /// What it takes, beside root.
-pub(crate) const TOOLS: [&str; 5] = ["nbdfuse", "losetup", "mkfs.ext4", "e2fsck", "mount"];
+pub(crate) const TOOLS: [&str; 6] = [
+    "nbdfuse",
+    "losetup",
+    "mkfs.ext4",
+    "e2fsck",
+    "dumpe2fs",
+    "mount",
+];
 
 /// What ends first stands first.
 pub(crate) struct Disk {
@@ -67,6 +74,14 @@ impl Disk {
     pub(crate) fn make_ext4(&self) {
         let lazy = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
         tool(&["mkfs.ext4", "-q", "-F", "-m", "0", "-E", lazy, self.node()]).unwrap();
+    }
+
+    /// Where a write of the superblock was torn, its checksum is wrong and nothing mounts: then there
+    /// is a copy of it.
+    pub(crate) fn repair_superblock(&self) {
+        if tool(&["dumpe2fs", "-h", self.node()]).is_err() {
+            let _it_says_that_it_repaired = tool(&["e2fsck", "-fy", self.node()]);
+        }
     }
 
     /// Whether the unmounted file system is whole.
