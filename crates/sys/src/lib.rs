@@ -34,7 +34,8 @@ pub use files::{
     sync_flag, write_xattr,
 };
 pub use memory::{
-    FileMap, MapAdvice, bind_memory, catch_bus_errors, map_anonymous, page_size, unmap,
+    FileMap, MapAdvice, bind_memory, catch_bus_errors, keep_little_free, map_anonymous, page_size,
+    unmap,
 };
 pub use poll::{Readiness, wait_ready};
 pub use process::{

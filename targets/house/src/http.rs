@@ -2,6 +2,7 @@
 //! answered by a site, and counted once.
 
 use crate::StdError;
+use crate::buffers::Buffers;
 use crate::handoff::{Direct, Handoff};
 use crate::inbound::{Inbound, Waits};
 use crate::injector::{Injector, Throttle};
@@ -62,8 +63,8 @@ pub struct Http<S> {
     injector: Option<Arc<Injector>>,
     /// How long a client that is waited for has.
     idle: Duration,
-    /// The most bytes that a connection holds of what comes, and of what goes out.
-    buffer: Option<usize>,
+    /// Where connections get the memory for what comes and what goes out, if not as they like.
+    buffers: Option<Arc<Buffers>>,
     numbers: AtomicU64,
 }
 
@@ -75,16 +76,17 @@ impl<S: Site> Http<S> {
             metrics,
             injector: injector.map(Arc::new),
             idle,
-            buffer: None,
+            buffers: None,
             numbers: AtomicU64::new(0),
         }
     }
 
-    /// The same with so many bytes for a connection, instead of as many as are quickest.
+    /// The same with a limit to the memory of all connections, instead of as much as is quickest for
+    /// each.
     #[must_use]
-    pub fn holding(self, bytes: usize) -> Self {
+    pub fn holding_little(self) -> Self {
         Self {
-            buffer: Some(bytes),
+            buffers: Some(Arc::default()),
             ..self
         }
     }
@@ -171,7 +173,8 @@ impl<S: Site> Http<S> {
     ) where
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (idle, buffer) = (self.idle, self.buffer);
+        let idle = self.idle;
+        let buffer = self.buffers.as_ref().map(Buffers::lend);
         let spoken = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoken);
         // What is to be slowed or damaged goes through our hands, and so does what the protocol
@@ -194,8 +197,14 @@ impl<S: Site> Http<S> {
             .timer(TokioTimer::new())
             .header_read_timeout(idle)
             .half_close(false);
-        if let Some(bytes) = buffer {
-            builder.http1().max_buf_size(bytes);
+        if let Some(buffer) = &buffer {
+            let window = u32::try_from(2 * buffer.bytes).unwrap_or(u32::MAX);
+            builder.http1().max_buf_size(buffer.bytes);
+            builder
+                .http2()
+                .initial_stream_window_size(window)
+                .initial_connection_window_size(window)
+                .max_send_buf_size(buffer.bytes);
         }
         builder
             .http2()

@@ -13,6 +13,7 @@
 //! measuring side.
 #![forbid(unsafe_code)]
 
+mod buffers;
 mod handoff;
 mod http;
 mod inbound;

@@ -246,7 +246,8 @@ impl FormReader {
             bytes
         } else {
             self.held.extend_from_slice(&bytes);
-            self.held.split().freeze()
+            // Memory of its own for what is held next: a few bytes would keep all of these.
+            std::mem::take(&mut self.held).freeze()
         };
         loop {
             let left = match self.at {

@@ -26,9 +26,6 @@ const SWEEP: Duration = Duration::from_secs(15);
 /// How often downloads are written into the history.
 const HISTORY: Duration = Duration::from_secs(1);
 
-/// Bytes that a connection holds: more are no quicker, and there may be many that are slow.
-const BUFFER: usize = 64 << 10;
-
 /// Threads that wait for the disk. SQLite writes one at a time; more would only hold memory.
 const WAITING_THREADS: usize = 32;
 
@@ -68,6 +65,7 @@ pub fn serve(
     store: ShareStore,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServingError> {
+    sys::keep_little_free();
     let store = Arc::new(store);
     let history = Arc::new(History::new(Arc::clone(&store), Arc::clone(&serving.log)));
     let site = site(&mut serving, &store, &history)?;
@@ -115,7 +113,7 @@ fn site(
         log: Arc::clone(&serving.log),
         proxied: serving.proxied,
     };
-    Ok(Http::new(site, metrics, injector, serving.idle).holding(BUFFER))
+    Ok(Http::new(site, metrics, injector, serving.idle).holding_little())
 }
 
 /// Removes what has expired, and writes the history.
