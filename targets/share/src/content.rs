@@ -15,9 +15,10 @@ pub(crate) use spare::Spare;
 use crate::error::{ShareError, ShareResult};
 use bytes::Bytes;
 use house::FileSpan;
-use rusqlite::Connection;
+use rusqlite::{Connection, MAIN_DB};
 use rustix::fs::statvfs;
 use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -198,10 +199,39 @@ pub(crate) trait BodyReader: Send {
     fn read(&mut self, first: u64, count: u64) -> ShareResult<Vec<Bytes>>;
     /// Some bytes of one chunk, or as many as it has.
     fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes>;
-    /// Where a chunk lies in a file; `None` where that is not known or there is none.
+    /// Whether its chunks lie in a file that the kernel can send from.
+    fn has_places(&self) -> bool {
+        false
+    }
+    /// Where a chunk lies in that file; `None` where there is none.
     fn place(&mut self, _: u64) -> ShareResult<Option<Vec<FileSpan>>> {
         Ok(None)
     }
+}
+
+/// The table of chunks and the column of their bytes.
+const TABLE: (&CStr, &CStr) = (c"chunk", c"bytes");
+
+/// The number of a row as SQLite has it.
+fn row_of(number: u64) -> ShareResult<i64> {
+    i64::try_from(number)
+        .map_err(|_too_large| ShareError::Damaged(format!("row {number:x} of an upload")))
+}
+
+/// Adds a chunk. It is copied once, into its pages: as the value of a statement it would be copied
+/// twice before that, whatever its length.
+fn write_row(connection: &Connection, number: u64, chunk: &[u8]) -> ShareResult<()> {
+    let insert = "INSERT INTO chunk VALUES (?1, zeroblob(?2))";
+    connection
+        .prepare_cached(insert)?
+        .execute((number, chunk.len() as u64))?;
+    if !chunk.is_empty() {
+        let (table, column) = TABLE;
+        let mut row = connection.blob_open(MAIN_DB, table, column, row_of(number)?, false)?;
+        row.write_at(chunk, 0)?;
+        row.close()?;
+    }
+    Ok(())
 }
 
 /// Why a body is not linked in.

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// How long a lock that another process holds is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// Pages of a table that lead to those of one row.
+const PAGES_BESIDE_ROW: u64 = 4;
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,17 @@ pub(crate) struct Tuning {
     pub(crate) checkpoint: u64,
     /// Bytes of the page cache.
     pub(crate) cache: u64,
+    /// Bytes of the longest row that is written, if those of an upload are.
+    pub(crate) row: u64,
     pub(crate) vacuum: Vacuum,
+}
+
+impl Tuning {
+    /// The page cache of who writes rows of a length: as many pages as one row has and those above
+    /// it, so that each is written to the file once, when it is full.
+    pub(crate) fn writing_cache(&self) -> u64 {
+        self.cache.max(self.row + PAGES_BESIDE_ROW * self.page_size)
+    }
 }
 
 /// Whether freed pages can be given back.
@@ -84,7 +96,10 @@ pub(crate) fn connect(path: &Path, purpose: Purpose, tuning: &Tuning) -> ShareRe
     let pages = tuning.checkpoint / tuning.page_size;
     with.set("wal_autocheckpoint", "checkpointed so often", pages.max(1))?;
     with.set("foreign_keys", "held to its references", 1)?;
-    with.cached(tuning.cache)
+    with.cached(match purpose {
+        Purpose::Write => tuning.writing_cache(),
+        Purpose::Read | Purpose::ReadKept => tuning.cache,
+    })
 }
 
 /// The address of a file that nobody changes. Everything but plain characters is escaped.
@@ -225,6 +240,7 @@ mod tests {
             synchronous: Synchronous::Full,
             checkpoint: 1 << 20,
             cache: 1 << 20,
+            row: 0,
             vacuum: Vacuum::Incremental,
         }
     }

@@ -141,8 +141,9 @@ impl ShareSite {
         let head = described(&upload, &media, &given);
         // The kernel sends where nothing was said of how many rows are read at once.
         let handoff = visitor.parts.extensions.get::<Arc<Handoff>>();
+        let has_places = reader.as_ref().is_some_and(|reader| reader.has_places());
         let way = match (self.store.options.read_batch, handoff) {
-            (0, Some(handoff)) => Way::Kernel(Arc::clone(handoff)),
+            (0, Some(handoff)) if has_places => Way::Kernel(Arc::clone(handoff)),
             (batch, _) => Way::Read(u64::from(batch.max(1))),
         };
         let body = match reader.filter(|_| !given.stretches.is_empty() && size > 0) {

@@ -4,14 +4,16 @@
 //! as `synchronous` says when [`Index::write`] returns.
 
 mod guests;
+mod head;
 mod history;
 mod schema;
 mod sessions;
 mod uploads;
 
 pub(crate) use guests::{GuestLink, NewGuestLink};
+pub(crate) use head::check_head;
 pub(crate) use history::{DownloadRow, HistoryPage};
-pub(crate) use schema::check_head;
+
 pub(crate) use sessions::SessionRow;
 pub(crate) use uploads::{Amended, KeptUpload, UploadsPage};
 
@@ -86,6 +88,17 @@ fn kept_as_made(error: ShareError) -> ShareError {
     ))
 }
 
+/// Page cache of all connections that only read.
+const ALL_READERS: u64 = 4 << 20;
+/// The least pages that one of them has.
+const LEAST_PAGES: u64 = 4;
+
+/// The page cache of one of so many.
+fn reading_cache(tuning: &Tuning, readers: usize) -> u64 {
+    let share = ALL_READERS / (readers as u64).max(1);
+    share.clamp(LEAST_PAGES * tuning.page_size, tuning.cache)
+}
+
 impl Index {
     /// Opens the database, and makes it where it is not there.
     pub(crate) fn open(
@@ -95,7 +108,8 @@ impl Index {
         downloads: Switch,
         ground: Arc<Footing>,
     ) -> ShareResult<Self> {
-        let mut linking = connect(path, Purpose::Write, &tuning).map_err(kept_as_made)?;
+        let links = Tuning { row: 0, ..tuning };
+        let mut linking = connect(path, Purpose::Write, &links).map_err(kept_as_made)?;
         schema::make(&mut linking, downloads)?;
         let staged = Tuning {
             synchronous: match tuning.synchronous {
@@ -106,8 +120,12 @@ impl Index {
             ..tuning
         };
         let staging = connect(path, Purpose::Write, &staged)?;
+        let reads = Tuning {
+            cache: reading_cache(&tuning, readers),
+            ..tuning
+        };
         let readers = (0..readers)
-            .map(|_| connect(path, Purpose::Read, &tuning))
+            .map(|_| connect(path, Purpose::Read, &reads))
             .collect::<ShareResult<_>>()?;
         Ok(Self {
             writers: Arc::new(Writers(Mutex::new(Pair { linking, staging }))),

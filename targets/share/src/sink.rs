@@ -18,17 +18,47 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
-/// Memory of all desks.
+/// Memory of all desks. A desk whose rows alone are more has it for itself.
 const ALL_DESKS: u64 = 16 << 20;
-/// What a desk has besides two rows: a connection and its pages.
-const BESIDE_ROWS: u64 = 704 << 10;
+/// The most desks.
+const MOST_DESKS: u64 = 16;
+/// What a desk has besides rows and pages: a connection.
+const CONNECTION: u64 = 192 << 10;
 /// Bytes that are put aside before a desk is waited for.
 const MOST_ASIDE: u64 = 1 << 20;
 /// Rows that are written at a desk while others wait for it.
 const TURN: u32 = 64;
 
+/// How the memory of desks is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Furnishing {
+    desks: usize,
+    /// Rows that a desk holds: one that comes, and where there is memory for it one that is written.
+    rows: u64,
+}
+
+impl Furnishing {
+    /// For rows of a length, and connections that hold so many bytes of pages.
+    fn new(chunk: u64, pages: u64) -> Self {
+        let fits = |rows: &u64| Self::desk(*rows, chunk, pages) <= ALL_DESKS;
+        let rows = Some(2).filter(fits).unwrap_or(1);
+        let desks = (ALL_DESKS / Self::desk(rows, chunk, pages)).clamp(1, MOST_DESKS);
+        Self {
+            desks: usize::try_from(desks).unwrap_or(1),
+            rows,
+        }
+    }
+
+    /// Bytes of one desk.
+    fn desk(rows: u64, chunk: u64, pages: u64) -> u64 {
+        rows * chunk + pages + CONNECTION
+    }
+}
+
 /// The places where uploads are written.
 pub(crate) struct Desks {
+    /// Whether a desk holds the row that comes while the one before it is written.
+    writes_behind: bool,
     free: Arc<Semaphore>,
     /// Told when somebody waits.
     wanted: Notify,
@@ -49,11 +79,13 @@ impl Drop for Waiting<'_> {
 }
 
 impl Desks {
-    /// As many as there is memory for with rows of this length.
-    pub(crate) fn new(chunk: u64, aside: PathBuf) -> Self {
-        let count = (ALL_DESKS / (2 * chunk + BESIDE_ROWS)).clamp(2, 16);
+    /// As many as there is memory for with rows of this length, and connections that hold so many
+    /// bytes of pages.
+    pub(crate) fn new(chunk: u64, pages: u64, aside: PathBuf) -> Self {
+        let furnishing = Furnishing::new(chunk, pages);
         Self {
-            free: Arc::new(Semaphore::new(usize::try_from(count).unwrap_or(2))),
+            writes_behind: furnishing.rows > 1,
+            free: Arc::new(Semaphore::new(furnishing.desks)),
             wanted: Notify::new(),
             waiting: AtomicUsize::new(0),
             aside,
@@ -210,6 +242,7 @@ impl Sink {
         while at < aside.length {
             let room = (self.chunk - self.buffer.len()) as u64;
             let more = usize::try_from(room.min(aside.length - at)).unwrap_or(usize::MAX);
+            self.make_room();
             let (file, mut buffer) = (Arc::clone(&aside.file), std::mem::take(&mut self.buffer));
             self.buffer = crate::blocking(move || {
                 let before = buffer.len();
@@ -227,9 +260,17 @@ impl Sink {
         Ok(())
     }
 
+    /// A row's memory at once: growing by itself a buffer would come to have up to twice as much.
+    fn make_room(&mut self) {
+        if self.buffer.capacity() < self.chunk {
+            self.buffer.reserve_exact(self.chunk - self.buffer.len());
+        }
+    }
+
     async fn fill(&mut self, mut bytes: Bytes) -> Result<(), Denial> {
         while !bytes.is_empty() {
             let taken = bytes.len().min(self.chunk - self.buffer.len());
+            self.make_room();
             self.buffer.extend_from_slice(&bytes.split_to(taken));
             if self.buffer.len() == self.chunk {
                 self.write().await?;
@@ -266,6 +307,10 @@ impl Sink {
             let outcome = draft.append(&chunk);
             (draft, chunk, outcome)
         }));
+        if !self.desks.writes_behind {
+            self.settle().await?;
+            self.buffer = std::mem::take(&mut self.spare);
+        }
         Ok(())
     }
 
@@ -324,11 +369,42 @@ mod tests {
         fn kept(self: Box<Self>) {}
     }
 
+    #[test]
+    fn desks_never_have_more_memory_than_there_is_for_all_of_them() {
+        for chunk in (16..25).map(|power| 1u64 << power) {
+            let pages = chunk + (256 << 10);
+            let Furnishing { desks, rows } = Furnishing::new(chunk, pages);
+            let all = desks as u64 * Furnishing::desk(rows, chunk, pages);
+            assert!(all <= ALL_DESKS || (desks, rows) == (1, 1), "{chunk}");
+            // The longest row that there may be, and its pages.
+            assert!(all <= 2 * (16 << 20) + (1 << 20), "{chunk}");
+        }
+        assert_eq!(Furnishing::new(270_321, 532_465).desks, 13);
+        let of_4mib = Furnishing::new(4 << 20, (4 << 20) + (256 << 10));
+        assert_eq!(of_4mib, Furnishing { desks: 1, rows: 2 });
+    }
+
+    #[tokio::test]
+    async fn a_desk_for_one_row_gives_every_byte_to_the_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let desks = Arc::new(Desks::new(16 << 20, 16 << 20, dir.path().to_owned()));
+        assert!(!desks.writes_behind);
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let mut sink = Sink::new(Box::new(Kept(Arc::clone(&kept))), Arc::clone(&desks));
+        let sent: Vec<u8> = (0..5500u32).map(|at| at.to_le_bytes()[0]).collect();
+        for bytes in sent.chunks(700) {
+            sink.push(bytes.to_vec().into()).await.unwrap();
+        }
+        sink.finish().await.unwrap();
+        assert_eq!(*kept.lock().unwrap(), sent);
+    }
+
     #[tokio::test]
     async fn who_waits_for_the_network_leaves_the_desk_and_every_byte_arrives_in_order() {
         let dir = tempfile::tempdir().unwrap();
         // Two desks, for more uploads than that.
-        let desks = Arc::new(Desks::new(1 << 30, dir.path().to_owned()));
+        let desks = Arc::new(Desks::new(3 << 20, 1 << 20, dir.path().to_owned()));
+        assert_eq!(desks.free.available_permits(), 2);
         let mut uploads = Vec::new();
         for _ in 0..7 {
             let kept = Arc::new(Mutex::new(Vec::new()));

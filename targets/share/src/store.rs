@@ -13,6 +13,7 @@ mod hold;
 mod model;
 mod opening;
 mod pins;
+mod remains;
 #[cfg(test)]
 mod testing;
 
@@ -92,7 +93,7 @@ impl ShareStore {
         check_head(&hold.path, &options)?;
         let ground = Arc::new(footing(&hold, &options, obstacle)?);
         ground.open_up()?;
-        let (tuning, _) = tunings(&options);
+        let (tuning, body_tuning) = tunings(&options);
         let index = Index::open(
             &hold.path,
             tuning,
@@ -113,7 +114,11 @@ impl ShareStore {
         };
         let store = Self {
             index,
-            desks: Arc::new(Desks::new(options.chunk(), aside)),
+            desks: Arc::new(Desks::new(
+                options.chunk(),
+                body_tuning.writing_cache(),
+                aside,
+            )),
             ahead: Arc::new(Semaphore::new(opening::reading_ahead(&options))),
             options,
             bodies,

@@ -13,10 +13,10 @@ use crate::error::{ShareError, ShareResult};
 use crate::options::Synchronous;
 use bytes::Bytes;
 use house::FileSpan;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,18 +33,21 @@ struct Place {
     root: PathBuf,
     tuning: Tuning,
     chunk: u64,
+    /// What the names of drafts have that nobody else's have.
+    mark: String,
     /// Keeps away who has another database with the same directory.
     _lock: File,
 }
 
 impl BodyFiles {
-    /// `first` is the lowest number that no body of the index ever had.
+    /// `first` is the lowest number that no body of the index ever had, `mark` the index's own.
     pub(crate) fn open(
         root: PathBuf,
         ground: Arc<Footing>,
         tuning: Tuning,
         chunk: u64,
         first: u64,
+        mark: String,
     ) -> ShareResult<Self> {
         fs::create_dir_all(root.join("incoming"))
             .map_err(|e| ShareError::io("making the directory of uploads", e))?;
@@ -57,6 +60,7 @@ impl BodyFiles {
             root,
             tuning,
             chunk,
+            mark,
         };
         sync_directory(&place.root)?;
         if let Some(above) = place
@@ -125,6 +129,20 @@ impl Place {
         self.root.join(name_of(number))
     }
 
+    fn draft(&self, number: u64) -> PathBuf {
+        self.incoming().join(format!("{number:016x}.{}", self.mark))
+    }
+
+    /// Whether a file is of an upload that was under way.
+    fn is_draft(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut journals = JOURNALS.iter();
+        let plain = journals.find_map(|journal| name.strip_suffix(journal));
+        let number = plain.unwrap_or(&name).split_once('.');
+        let number = number.filter(|(_, mark)| *mark == self.mark);
+        number.is_some_and(|(digits, _)| digits.len() == 16)
+    }
+
     fn connect(&self, number: u64) -> ShareResult<Connection> {
         let path = self.path(number);
         if !path.exists() {
@@ -174,13 +192,18 @@ fn name_of(number: u64) -> String {
 /// What SQLite puts beside a file that it writes.
 const JOURNALS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// Whether a file is of an upload that was under way.
-fn is_of_draft(path: &Path) -> bool {
-    let name = path.as_os_str().to_string_lossy();
-    let plain = JOURNALS
-        .iter()
-        .find_map(|journal| name.strip_suffix(journal));
-    number_of(Path::new(plain.unwrap_or(&name))).is_some()
+/// Whether a file is a body by what it says of itself: one by its name alone is somebody else's.
+fn is_body(path: &Path) -> ShareResult<bool> {
+    let mut head = [0; 72];
+    let wrong = |e| ShareError::io("reading the header of an upload", e);
+    if !fs::symlink_metadata(path).map_err(wrong)?.is_file() {
+        return Ok(false);
+    }
+    match File::open(path).and_then(|mut file| file.read_exact(&mut head)) {
+        Ok(()) => Ok(head[68..] == draft::MARK.to_be_bytes()),
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(wrong(e)),
+    }
 }
 
 struct FileReader {
@@ -228,12 +251,16 @@ impl BodyReader for FileReader {
     }
 
     fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
-        let query = "SELECT substr(bytes, ?2 + 1, ?3) FROM chunk WHERE number = ?1";
-        let part = part(self.connection()?, query, number, range)?;
+        // Not by SQLite, which would take a connection and its pages for each of many readers.
+        let part = self.pages()?.part(number, range)?;
         self.place
             .ground
             .count(|ground| &ground.bytes_out, part.len() as u64);
         Ok(part)
+    }
+
+    fn has_places(&self) -> bool {
+        true
     }
 
     fn place(&mut self, number: u64) -> ShareResult<Option<Vec<FileSpan>>> {
@@ -242,19 +269,6 @@ impl BodyReader for FileReader {
         self.place.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(spans)
     }
-}
-
-/// The part of a blob that a query gives for its number, a beginning and a length.
-pub(super) fn part(
-    connection: &Connection,
-    query: &str,
-    number: u64,
-    range: Range<u64>,
-) -> ShareResult<Bytes> {
-    let mut query = connection.prepare_cached(query)?;
-    let numbers = [number, range.start, range.end - range.start];
-    let part: Option<Vec<u8>> = query.query_row(numbers, |row| row.get(0)).optional()?;
-    Ok(part.unwrap_or_default().into())
 }
 
 /// The blobs that a query gives for two numbers.
@@ -319,12 +333,12 @@ impl Bodies for BodyFiles {
             ..Settled::default()
         };
         let mut unowned = files_in(&self.place.incoming())?;
-        unowned.retain(|path| is_of_draft(path));
+        unowned.retain(|path| self.place.is_draft(path));
         for path in files_in(&self.place.root)? {
             match number_of(&path) {
                 Some(number) if settled.missing.remove(&number) => {}
-                None => {}
-                Some(_) => unowned.push(path),
+                Some(_) if is_body(&path)? => unowned.push(path),
+                Some(_) | None => {}
             }
         }
         for path in unowned {

@@ -6,8 +6,10 @@
 //! that each begin with the number of the next. The files that this reads are never changed.
 
 use crate::error::{ShareError, ShareResult};
+use bytes::{Bytes, BytesMut};
 use house::FileSpan;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
@@ -200,6 +202,25 @@ impl TablePages {
         Ok(Some(spans))
     }
 
+    /// Some bytes of the blob of a row, or as many as it has.
+    pub(super) fn part(&self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
+        let mut out = BytesMut::new();
+        let mut begin = 0;
+        for span in self.blob(number)?.unwrap_or_default() {
+            let end = begin + span.len as u64;
+            let (from, to) = (range.start.max(begin), range.end.min(end));
+            if from < to {
+                let before = out.len();
+                out.resize(before + usize::try_from(to - from).unwrap_or(usize::MAX), 0);
+                self.file
+                    .read_exact_at(&mut out[before..], span.offset + (from - begin))
+                    .map_err(|e| ShareError::io("reading an upload", e))?;
+            }
+            begin = end;
+        }
+        Ok(out.freeze())
+    }
+
     fn span(&self, offset: u64, length: u64, out: &mut Vec<FileSpan>) {
         let len = usize::try_from(length).unwrap_or(usize::MAX);
         if len > 0 {
@@ -253,6 +274,9 @@ mod tests {
                 found == blob(number, *length),
                 "{page_size} {number} {length}"
             );
+            let (from, to) = (length / 3, length / 2 + 1);
+            let part = pages.part(number as u64, from as u64..to as u64).unwrap();
+            assert!(part == found[from..to.min(found.len())]);
         }
         assert!(pages.blob(lengths.len() as u64).unwrap().is_none());
     }

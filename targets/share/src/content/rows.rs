@@ -4,13 +4,16 @@
 //! network is slow. Those transactions need not be durable by themselves: the one that adds the
 //! upload to the index is, and what was written to the same log before it with it.
 
-use super::files::{part, rows};
-use super::{Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, not_whole};
+use super::files::rows;
+use super::{
+    Bodies, BodyPlace, BodyReader, Draft, Effect, Footing, Settled, TABLE, not_whole, row_of,
+    write_row,
+};
 use crate::database::Pool;
 use crate::error::{ShareError, ShareResult};
 use crate::index::{Pair, Writers};
 use bytes::Bytes;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, Transaction, TransactionBehavior};
 use rustix::fs::{FallocateFlags, fallocate};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -166,10 +169,10 @@ impl Draft for RowDraft {
         ground.room_for(2 * chunk.len() as u64)?;
         self.shared.writers.with(|writers| {
             self.shared.allocate(writers, chunk.len() as u64)?;
-            let mut insert = writers
-                .staging
-                .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?;
-            Ok(insert.execute((first_of(self.number) + self.chunks, chunk))?)
+            let immediate = TransactionBehavior::Immediate;
+            let row = Transaction::new_unchecked(&writers.staging, immediate)?;
+            write_row(&row, first_of(self.number) + self.chunks, chunk)?;
+            Ok(row.commit()?)
         })?;
         self.chunks += 1;
         self.bytes += chunk.len() as u64;
@@ -233,15 +236,31 @@ impl BodyReader for RowReader {
 
     fn part(&mut self, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
         let row = first_of(self.number) + number;
-        let query = "SELECT substr(bytes, ?2 + 1, ?3) FROM chunk WHERE number = ?1";
         let part = self
             .shared
             .readers
-            .with(|connection| part(connection, query, row, range))?;
+            .with(|connection| part(connection, row, range))?;
         let bytes = part.len() as u64;
         self.shared.ground.count(|ground| &ground.bytes_out, bytes);
         Ok(part)
     }
+}
+
+/// Some bytes of a row, or as many as it has, without reading all of it.
+fn part(connection: &Connection, number: u64, range: Range<u64>) -> ShareResult<Bytes> {
+    let (table, column) = TABLE;
+    let blob = match connection.blob_open(MAIN_DB, table, column, row_of(number)?, true) {
+        // There is no such row.
+        Err(rusqlite::Error::SqliteFailure(failure, _)) if failure.code == ErrorCode::Unknown => {
+            return Ok(Bytes::new());
+        }
+        other => other?,
+    };
+    let within = |at: u64| usize::try_from(at).map_or(blob.len(), |at| at.min(blob.len()));
+    let (from, to) = (within(range.start), within(range.end));
+    let mut out = vec![0; to.saturating_sub(from)];
+    blob.read_at_exact(&mut out, from)?;
+    Ok(out.into())
 }
 
 impl Bodies for BodyRows {

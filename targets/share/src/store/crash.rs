@@ -252,19 +252,27 @@ fn an_upload_whose_bytes_are_not_all_there_is_not_answered() {
 fn files_of_others_among_uploads_stay_and_are_never_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let layout = ShareLayout::FilePerShare;
-    drop(open(dir.path(), layout, Arc::new(Unobstructed)).unwrap());
+    let first = open(dir.path(), layout, Arc::new(Unobstructed)).unwrap();
+    let mark: String = first.index.setting("draft_mark").unwrap().unwrap();
+    drop(first);
     let shares = dir.path().join("x.db.shares");
     let foreign = [
         "incoming/mine",
         "incoming/5.share",
-        "a.share",
-        "000000000000000A.share",
-    ];
-    let ours = [
         "incoming/0000000000000005.share",
         "incoming/0000000000000005.share-journal",
+        "a.share",
+        "000000000000000A.share",
+        "000000000000000a.share",
     ];
-    for name in foreign.iter().chain(&ours) {
+    let ours = [
+        &format!("incoming/0000000000000005.{mark}"),
+        &format!("incoming/0000000000000005.{mark}-journal"),
+    ];
+    for name in foreign {
+        std::fs::write(shares.join(name), "x").unwrap();
+    }
+    for name in ours {
         std::fs::write(shares.join(name), "x").unwrap();
     }
     let (store, settled) =
@@ -282,5 +290,5 @@ fn files_of_others_among_uploads_stay_and_are_never_written_over() {
     let lost = ShareStore::attach(&dir.path().join("x.db"), super::testing::options(layout));
     let told = lost.err().expect("it is refused").to_string();
     assert!(told.contains("put that database back"), "{told}");
-    assert!(shares.join("0000000000000001.share").is_file() && !dir.path().join("x.db").exists());
+    assert!(shares.join("000000000000000b.share").is_file() && !dir.path().join("x.db").exists());
 }

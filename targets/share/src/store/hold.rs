@@ -1,5 +1,6 @@
 //! The file of a database, held by one server under whatever name it was opened.
 
+use super::remains::{ENDINGS, check_beside_database, check_beside_nothing};
 use crate::error::{ShareError, ShareResult};
 use std::fs::{self, File};
 use std::io;
@@ -7,21 +8,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What stands beside a database, by how its name goes on.
-const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
-
 /// A name that goes on.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
-}
-
-/// What a database has left that is not there itself; to SQLite it would be rubbish beside a new one.
-fn left_behind(path: &Path) -> Option<PathBuf> {
-    let names = BESIDE.iter().filter(|ending| !ending.is_empty());
-    let mut names = names.map(|ending| beside(path, ending));
-    names.find(|name| fs::symlink_metadata(name).is_ok())
 }
 
 /// The file of a database, locked. It lasts as long as the lock, and the lock is the file's own:
@@ -64,14 +55,15 @@ impl Hold {
             Err(fs::TryLockError::Error(e)) => return Err(wrong(e)),
         }
         let path = fs::canonicalize(given).map_err(wrong)?;
-        if is_new && let Some(stranger) = left_behind(&path) {
+        let is_nothing = file.metadata().map_err(wrong)?.len() == 0;
+        let checked = match is_nothing {
+            true => check_beside_nothing(&path),
+            false => check_beside_database(&path),
+        };
+        if checked.is_err() && is_new {
             let _ = fs::remove_file(&path);
-            return Err(ShareError::Refused(format!(
-                "there is no database, and {} is of one that was here: put that database back, which may have \
-                 its newest uploads there, or move that file away",
-                stranger.display()
-            )));
         }
+        checked?;
         let hold = Self {
             file: Arc::new(file),
             had_shares: beside(&path, ".shares").exists(),
@@ -126,7 +118,8 @@ impl Drop for Hold {
             return;
         }
         // What cannot be removed stays; that the start failed is told anyway.
-        for ending in BESIDE {
+        let _ = fs::remove_file(&self.path);
+        for ending in ENDINGS {
             let _ = fs::remove_file(beside(&self.path, ending));
         }
         if !self.had_shares {

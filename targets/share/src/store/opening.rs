@@ -8,8 +8,8 @@ use crate::index::Index;
 use crate::options::{JournalMode, ShareLayout, ShareOptions};
 use std::sync::Arc;
 
-/// The page cache of a connection that writes bodies: what does not fit is written at once.
-const BODY_CACHE: u64 = 512 << 10;
+/// The page cache of a connection to bodies.
+const BODY_CACHE: u64 = 256 << 10;
 const INDEX_CACHE: u64 = 1 << 20;
 /// Memory of all downloads that read whole rows.
 const ALL_READ: u64 = 10 << 20;
@@ -20,7 +20,7 @@ const INDEX_PAGE: u64 = 4096;
 /// one that waits and one that is read.
 pub(super) fn reading_ahead(options: &ShareOptions) -> usize {
     let each = 3 * options.chunk() * u64::from(options.read_batch.max(1));
-    usize::try_from((ALL_READ / each).clamp(4, 64)).unwrap_or(4)
+    usize::try_from((ALL_READ / (each + BODY_CACHE)).clamp(1, 64)).unwrap_or(1)
 }
 
 /// What a store stands on.
@@ -59,6 +59,7 @@ pub(super) fn bodies(
             tunings(options).1,
             chunk,
             first,
+            index.setting("draft_mark")?.unwrap_or_default(),
         )?),
         ShareLayout::OneDatabase => Box::new(BodyRows::open(
             ground,
@@ -79,6 +80,7 @@ pub(super) fn tunings(options: &ShareOptions) -> (Tuning, Tuning) {
         synchronous: options.synchronous,
         checkpoint: options.checkpoint.0,
         cache: BODY_CACHE,
+        row: options.chunk(),
         vacuum: Vacuum::Never,
     };
     match options.layout {
@@ -87,6 +89,7 @@ pub(super) fn tunings(options: &ShareOptions) -> (Tuning, Tuning) {
                 page_size: INDEX_PAGE,
                 journal: JournalMode::Wal,
                 cache: INDEX_CACHE,
+                row: 0,
                 ..body
             };
             (index, body)

@@ -46,6 +46,10 @@ impl BodyReader for Pinned {
         self.reader.part(number, range)
     }
 
+    fn has_places(&self) -> bool {
+        self.reader.has_places()
+    }
+
     fn place(&mut self, number: u64) -> ShareResult<Option<Vec<house::FileSpan>>> {
         self.reader.place(number)
     }

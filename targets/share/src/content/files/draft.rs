@@ -1,7 +1,7 @@
 //! A file that is being written.
 
-use super::{JOURNALS, Place, name_of, sync_directory, unlink};
-use crate::content::{BodyPlace, Draft, Effect, not_whole};
+use super::{JOURNALS, Place, sync_directory, unlink};
+use crate::content::{BodyPlace, Draft, Effect, not_whole, write_row};
 use crate::database::{Purpose, Tuning, connect};
 use crate::error::{ShareError, ShareResult};
 use crate::options::{JournalMode, Synchronous};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Bytes between two looks at the free space.
 const SPACE_STEP: u64 = 16 << 20;
 /// What such a file says that it is (`PRAGMA application_id`): "fshr".
-const MARK: u32 = 0x6673_6872;
+pub(super) const MARK: u32 = 0x6673_6872;
 
 const CHUNKS: &str = "CREATE TABLE chunk (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL)";
 
@@ -35,7 +35,7 @@ pub(super) struct FileDraft {
 impl FileDraft {
     pub(super) fn new(place: Arc<Place>, number: u64) -> Self {
         Self {
-            path: place.incoming().join(name_of(number)),
+            path: place.draft(number),
             place,
             number,
             connection: None,
@@ -67,9 +67,7 @@ impl Draft for FileDraft {
             }
         };
         let number = self.chunks;
-        self.open()?
-            .prepare_cached("INSERT INTO chunk VALUES (?1, ?2)")?
-            .execute((number, chunk))?;
+        write_row(self.open()?, number, chunk)?;
         self.chunks += 1;
         self.bytes += length;
         self.place.ground.count(|ground| &ground.bytes_in, length);
