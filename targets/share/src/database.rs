@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a lock that another process holds is waited for.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 });
 /// Pages of a table that lead to those of one row.
 const PAGES_BESIDE_ROW: u64 = 4;
 

@@ -18,12 +18,14 @@ pub(crate) use sessions::SessionRow;
 pub(crate) use uploads::{Amended, KeptUpload, UploadsPage};
 
 use crate::content::{Effect, Footing};
-use crate::database::{Pool, Purpose, Tuning, connect};
+use crate::database::{LOCK_WAIT, Pool, Purpose, Tuning, connect};
 use crate::error::{ShareError, ShareResult};
-use crate::options::{Switch, Synchronous};
+use crate::options::{JournalMode, Switch, Synchronous};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The connections that write, of which one is used at a time.
 pub(crate) struct Pair {
@@ -34,11 +36,19 @@ pub(crate) struct Pair {
 }
 
 /// Whose turn it is to write.
-pub(crate) struct Writers(Mutex<Pair>);
+pub(crate) struct Writers {
+    pair: Mutex<Pair>,
+    log: Option<Log>,
+}
 
 impl Writers {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Pair) -> ShareResult<T>) -> ShareResult<T> {
-        work(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let pair = self.pair.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = work(&pair);
+        if let Some(log) = &self.log {
+            log.shorten(&pair.staging);
+        }
+        outcome
     }
 
     /// The same for what must also be done on a full disk: where there is no space, the log is
@@ -61,6 +71,49 @@ impl Writers {
             Err(ShareError::NoSpace) if ground.relieve() => self.with(work),
             other => other,
         }
+    }
+}
+
+/// A write-ahead log that is kept from growing.
+///
+/// SQLite begins its log again where nobody reads from it. Where reads overlap without a pause,
+/// that never is, and the log has all that was ever written.
+struct Log {
+    path: PathBuf,
+    /// Bytes that SQLite lets it have.
+    usual: u64,
+    /// Bytes from which on readers are waited for.
+    most: AtomicU64,
+}
+
+/// How many times as long as usual a log may be before anybody waits.
+const LONG: u64 = 4;
+/// How long that may take. Reads take less; who copies the database takes longer.
+const READS_WAIT: Duration = Duration::from_millis(250);
+
+impl Log {
+    fn new(database: &Path, tuning: &Tuning) -> Self {
+        let mut path = database.as_os_str().to_owned();
+        path.push("-wal");
+        Self {
+            path: path.into(),
+            usual: tuning.checkpoint,
+            most: AtomicU64::new(LONG * tuning.checkpoint),
+        }
+    }
+
+    /// Empties it where it has become long, once who reads from it has ended.
+    fn shorten(&self, connection: &Connection) {
+        let length = || std::fs::metadata(&self.path).map_or(0, |found| found.len());
+        if length() <= self.most.load(Relaxed) {
+            return;
+        }
+        // What cannot be moved now is moved later: nothing is lost by it.
+        let _waits = connection.busy_timeout(READS_WAIT);
+        let _emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _waits = connection.busy_timeout(LOCK_WAIT);
+        // Whoever reads for long is waited for now and then, not at each write.
+        self.most.store(length() + LONG * self.usual, Relaxed);
     }
 }
 
@@ -128,7 +181,10 @@ impl Index {
             .map(|_| connect(path, Purpose::Read, &reads))
             .collect::<ShareResult<_>>()?;
         Ok(Self {
-            writers: Arc::new(Writers(Mutex::new(Pair { linking, staging }))),
+            writers: Arc::new(Writers {
+                pair: Mutex::new(Pair { linking, staging }),
+                log: (tuning.journal == JournalMode::Wal).then(|| Log::new(path, &tuning)),
+            }),
             readers: Arc::new(Pool::new(readers)),
             ground,
             synced: tuning.synchronous == Synchronous::Full,

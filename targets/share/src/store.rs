@@ -10,6 +10,8 @@ mod backup;
 mod crash;
 mod hold;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod model;
 mod opening;
 mod pins;
