@@ -15,7 +15,21 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(db: &Path, options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        Self::begun(Command::new(env!("CARGO_BIN_EXE_fathom")), db, options)
+    }
+
+    /// The same in a control group.
+    pub(crate) fn start_in(group: &Path, db: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
+            .arg(group)
+            .arg(env!("CARGO_BIN_EXE_fathom"));
+        Self::begun(command, db, options)
+    }
+
+    fn begun(mut command: Command, db: &Path, options: &[&str]) -> Self {
+        let mut child = command
             .args(["serve", "share", "--listen", "127.0.0.1:0", "--db"])
             .arg(db)
             .args(options)

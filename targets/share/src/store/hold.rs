@@ -133,10 +133,10 @@ impl Drop for Hold {
 #[cfg(test)]
 mod tests {
     use super::super::ShareStore;
-    use super::super::testing::options;
+    use super::super::testing::{bytes, options, put, read};
     use super::*;
     use crate::options::ShareLayout;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn names_in(dir: &Path) -> BTreeSet<String> {
         let entries = fs::read_dir(dir).unwrap().flatten();
@@ -168,8 +168,109 @@ mod tests {
     }
 
     fn refusal(path: &Path) -> String {
-        let refused = ShareStore::attach(path, options(ShareLayout::OneDatabase));
+        refusal_of(path, ShareLayout::OneDatabase)
+    }
+
+    fn refusal_of(path: &Path, layout: ShareLayout) -> String {
+        let refused = ShareStore::attach(path, options(layout));
         crate::error::described(&refused.err().expect("it is refused"))
+    }
+
+    const LAYOUTS: [ShareLayout; 2] = [ShareLayout::FilePerShare, ShareLayout::OneDatabase];
+
+    /// All files below a directory with their bytes.
+    fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            if entry.path().is_dir() {
+                found.extend(files(&entry.path()));
+            } else {
+                found.insert(entry.path(), fs::read(entry.path()).unwrap());
+            }
+        }
+        found
+    }
+
+    /// A store with an upload as a kill leaves it: what was answered is in its log alone.
+    fn killed(layout: ShareLayout) -> (tempfile::TempDir, String) {
+        let (alive, dead) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (store, _) = ShareStore::attach(&alive.path().join("a.db"), options(layout)).unwrap();
+        let id = put(&store, &bytes(1, 30_000), None, 1).unwrap();
+        for (path, bytes) in files(alive.path()) {
+            let copy = dead.path().join(path.strip_prefix(alive.path()).unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::write(copy, bytes).unwrap();
+        }
+        (dead, id)
+    }
+
+    fn assert_has(path: &Path, layout: ShareLayout, id: &str) {
+        let (store, _) = ShareStore::attach(path, options(layout)).unwrap();
+        let upload = store.index.find(id, 1).unwrap().expect("it was answered");
+        assert!(read(&store, &upload) == bytes(1, 30_000), "{layout}");
+    }
+
+    #[test]
+    fn a_start_that_is_refused_leaves_a_killed_database_as_it_was() {
+        for layout in LAYOUTS {
+            let (dir, id) = killed(layout);
+            let path = dir.path().join("a.db");
+            let before = files(dir.path());
+            let other = LAYOUTS.into_iter().find(|one| *one != layout).unwrap();
+            assert!(refusal_of(&path, other).contains(&format!("--layout {layout}")));
+            assert!(files(dir.path()) == before, "{layout}");
+            // Moved away, asked for, and put back as the refusal says.
+            fs::rename(&path, dir.path().join("b.db")).unwrap();
+            let without = files(dir.path());
+            for asked in LAYOUTS {
+                assert!(refusal_of(&path, asked).contains("put that database back"));
+            }
+            fs::write(&path, "").unwrap();
+            assert!(refusal_of(&path, layout).contains("put that database back"));
+            fs::remove_file(&path).unwrap();
+            assert!(files(dir.path()) == without, "{layout}");
+            fs::rename(dir.path().join("b.db"), &path).unwrap();
+            assert_has(&path, layout, &id);
+        }
+    }
+
+    #[test]
+    fn the_database_of_another_program_is_as_it_was_after_a_start_that_was_refused() {
+        for journal in ["wal", "delete"] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("hot.db");
+            let foreign = rusqlite::Connection::open(&path).unwrap();
+            foreign
+                .pragma_update(None, "journal_mode", journal)
+                .unwrap();
+            // A change that is not there before the log is read, or there until it is taken back.
+            let tables = "CREATE TABLE mine (x); INSERT INTO mine VALUES (zeroblob(100000));
+                          PRAGMA cache_size = 2; BEGIN; UPDATE mine SET x = zeroblob(200000);";
+            foreign.execute_batch(tables).unwrap();
+            let before = files(dir.path());
+            assert!(before.len() > 1, "{journal}");
+            for layout in LAYOUTS {
+                let told = refusal_of(&path, layout);
+                assert!(told.contains("another program"), "{journal}: {told}");
+                assert!(files(dir.path()) == before, "{journal} {layout}");
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_others_that_have_names_of_sqlites_stay_beside_a_database() {
+        for layout in LAYOUTS {
+            for ending in ENDINGS {
+                let dir = tempfile::tempdir().unwrap();
+                let path = dir.path().join("a.db");
+                drop(ShareStore::attach(&path, options(layout)).unwrap());
+                fs::write(beside(&path, ending), "mine").unwrap();
+                let before = files(dir.path());
+                let told = refusal_of(&path, layout);
+                assert!(told.contains("somebody else"), "{ending}: {told}");
+                assert!(files(dir.path()) == before, "{ending}");
+            }
+        }
     }
 
     #[test]
