@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What all large buffers together have.
-const ALL_LARGE: usize = 4 << 20;
+/// What all large buffers together have. A body that comes has three of them on its way.
+const ALL_LARGE: usize = 2 << 20;
 /// A large buffer.
 const LARGE: usize = 64 << 10;
-/// What every connection gets. The head of a request must fit into it.
-const SMALL: usize = 16 << 10;
+/// What every connection gets, the least that the library takes. The head of a request must fit in.
+const SMALL: usize = 8 << 10;
 
 /// What is left to be lent.
 #[derive(Default)]

@@ -53,6 +53,8 @@ type Read = (Box<dyn BodyReader>, ShareResult<Vec<ReadChunk>>);
 pub(crate) enum Way {
     /// From this process, so many chunks of the store at once.
     Read(u64),
+    /// From this process, a chunk whenever the one before it was sent.
+    Piecemeal,
     /// From the kernel, where the store knows in which file they lie.
     Kernel(Arc<Handoff>),
 }
@@ -66,6 +68,7 @@ fn read(
 ) -> ShareResult<Vec<ReadChunk>> {
     let count = match way {
         Way::Read(count) => (*count).min(most),
+        Way::Piecemeal => 1,
         Way::Kernel(_) => {
             if let Some(spans) = reader.place(first)? {
                 return Ok(vec![ReadChunk::Spans(spans)]);
@@ -77,7 +80,8 @@ fn read(
     Ok(read.into_iter().map(ReadChunk::Bytes).collect())
 }
 
-/// Bytes of an upload, read ahead by one read, so that the disk works while the network does.
+/// Bytes of an upload, read ahead by one read where there is memory for it, so that the disk works
+/// while the network does.
 pub(crate) struct FromStore {
     stretches: VecDeque<Stretch>,
     chunk: u64,
@@ -160,7 +164,8 @@ impl FromStore {
                 if goes_on {
                     self.ready.push_front((wanted, chunk));
                 }
-                if end < range.end && self.ready.is_empty() {
+                let is_last = end == range.end || matches!(self.way, Way::Piecemeal);
+                if !is_last && self.ready.is_empty() {
                     self.ask(wanted + 1, range.end);
                 }
                 return Poll::Ready(Ok(bytes));
@@ -399,8 +404,13 @@ mod tests {
         }
     }
 
+    /// A batch of none is sent piece by piece.
     async fn sent(stretches: Vec<Stretch>, size: u64, batch: u64) -> Result<Vec<u8>, String> {
-        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, Way::Read(batch));
+        let way = match batch {
+            0 => Way::Piecemeal,
+            batch => Way::Read(batch),
+        };
+        let stream = FromStore::new(Box::new(Tens(size)), stretches, 10, way);
         let mut body = ShareBody::Streamed(Box::new(stream));
         let (mut out, expected) = (Vec::new(), body.size_hint().exact().unwrap());
         while let Some(frame) =
@@ -419,7 +429,7 @@ mod tests {
 
     #[tokio::test]
     async fn any_ranges_are_sent_in_any_batches() {
-        for batch in [1, 2, 3, 100] {
+        for batch in [0, 1, 2, 3, 100] {
             for range in [0..95, 0..1, 9..11, 10..20, 37..95, 94..95, 20..90] {
                 let expected: Vec<u8> = (range.start..range.end)
                     .map(|at| u8::try_from(at).unwrap())
@@ -443,7 +453,7 @@ mod tests {
     #[tokio::test]
     async fn an_upload_that_is_shorter_than_it_was_ends_with_an_error() {
         for size in [0, 5, 10, 90, 94] {
-            for batch in [1, 4] {
+            for batch in [0, 1, 4] {
                 assert!(
                     sent(vec![Stretch::Upload(0..95)], size, batch)
                         .await

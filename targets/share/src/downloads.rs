@@ -153,7 +153,7 @@ impl ShareSite {
                 let stream = match (way, ahead) {
                     (Way::Read(_), Err(_full)) => {
                         let reader = Box::new(Pieces::new(reader, chunk));
-                        FromStore::new(reader, stretches, PIECE, Way::Read(1))
+                        FromStore::new(reader, stretches, PIECE, Way::Piecemeal)
                     }
                     (Way::Read(batch), Ok(ahead)) => {
                         let reader = Box::new(Ahead::new(reader, ahead));

@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
-/// Memory of all desks. A desk whose rows alone are more has it for itself.
-const ALL_DESKS: u64 = 16 << 20;
+/// Memory of all desks.
+const ALL_DESKS: u64 = 10 << 20;
+/// Memory up to which a desk has two rows, alone if it must: with one the disk waits for the network.
+const TWO_ROWS: u64 = 16 << 20;
 /// The most desks.
 const MOST_DESKS: u64 = 16;
 /// What a desk has besides rows and pages: a connection.
@@ -40,7 +42,7 @@ struct Furnishing {
 impl Furnishing {
     /// For rows of a length, and connections that hold so many bytes of pages.
     fn new(chunk: u64, pages: u64) -> Self {
-        let fits = |rows: &u64| Self::desk(*rows, chunk, pages) <= ALL_DESKS;
+        let fits = |rows: &u64| Self::desk(*rows, chunk, pages) <= TWO_ROWS;
         let rows = Some(2).filter(fits).unwrap_or(1);
         let desks = (ALL_DESKS / Self::desk(rows, chunk, pages)).clamp(1, MOST_DESKS);
         Self {
@@ -375,11 +377,13 @@ mod tests {
             let pages = chunk + (256 << 10);
             let Furnishing { desks, rows } = Furnishing::new(chunk, pages);
             let all = desks as u64 * Furnishing::desk(rows, chunk, pages);
-            assert!(all <= ALL_DESKS || (desks, rows) == (1, 1), "{chunk}");
+            assert!(all <= ALL_DESKS || desks == 1, "{chunk}");
+            assert!(all <= TWO_ROWS || rows == 1, "{chunk}");
             // The longest row that there may be, and its pages.
             assert!(all <= 2 * (16 << 20) + (1 << 20), "{chunk}");
         }
-        assert_eq!(Furnishing::new(270_321, 532_465).desks, 13);
+        let usual = Furnishing::new(270_321, 532_465);
+        assert_eq!(usual, Furnishing { desks: 8, rows: 2 });
         let of_4mib = Furnishing::new(4 << 20, (4 << 20) + (256 << 10));
         assert_eq!(of_4mib, Furnishing { desks: 1, rows: 2 });
     }
@@ -403,7 +407,7 @@ mod tests {
     async fn who_waits_for_the_network_leaves_the_desk_and_every_byte_arrives_in_order() {
         let dir = tempfile::tempdir().unwrap();
         // Two desks, for more uploads than that.
-        let desks = Arc::new(Desks::new(3 << 20, 1 << 20, dir.path().to_owned()));
+        let desks = Arc::new(Desks::new(1 << 20, 2 << 20, dir.path().to_owned()));
         assert_eq!(desks.free.available_permits(), 2);
         let mut uploads = Vec::new();
         for _ in 0..7 {
