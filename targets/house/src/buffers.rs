@@ -15,35 +15,35 @@ const SMALL: usize = 8 << 10;
 
 /// What is left to be lent.
 #[derive(Default)]
-pub(crate) struct Buffers {
+pub(crate) struct WireMemory {
     lent: AtomicUsize,
 }
 
 /// The buffer of one connection, until it is dropped.
-pub(crate) struct Buffer {
+pub(crate) struct WireBuffer {
     /// The most bytes that are held of what comes, and of what goes out.
     pub(crate) bytes: usize,
-    buffers: Arc<Buffers>,
+    memory: Arc<WireMemory>,
 }
 
-impl Buffers {
-    pub(crate) fn lend(self: &Arc<Self>) -> Buffer {
+impl WireMemory {
+    pub(crate) fn lend(self: &Arc<Self>) -> WireBuffer {
         let more = |lent: usize| (lent + LARGE <= ALL_LARGE).then_some(lent + LARGE);
         let bytes = match self.lent.fetch_update(Relaxed, Relaxed, more) {
             Ok(_) => LARGE,
             Err(_) => SMALL,
         };
-        Buffer {
+        WireBuffer {
             bytes,
-            buffers: Arc::clone(self),
+            memory: Arc::clone(self),
         }
     }
 }
 
-impl Drop for Buffer {
+impl Drop for WireBuffer {
     fn drop(&mut self) {
         if self.bytes == LARGE {
-            self.buffers.lent.fetch_sub(LARGE, Relaxed);
+            self.memory.lent.fetch_sub(LARGE, Relaxed);
         }
     }
 }
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn large_buffers_never_take_more_than_there_is_and_are_lent_again() {
-        let buffers = Arc::<Buffers>::default();
-        let large = |held: &[Buffer]| held.iter().filter(|one| one.bytes == LARGE).count();
-        let mut held: Vec<Buffer> = (0..500).map(|_| buffers.lend()).collect();
+        let buffers = Arc::<WireMemory>::default();
+        let large = |held: &[WireBuffer]| held.iter().filter(|one| one.bytes == LARGE).count();
+        let mut held: Vec<WireBuffer> = (0..500).map(|_| buffers.lend()).collect();
         assert_eq!(large(&held) * LARGE, ALL_LARGE);
         assert!(held[499].bytes == SMALL);
         held.drain(..10);

@@ -2,7 +2,7 @@
 //! answered by a site, and counted once.
 
 use crate::StdError;
-use crate::buffers::Buffers;
+use crate::buffers::WireMemory;
 use crate::handoff::{Direct, Handoff};
 use crate::inbound::{Inbound, Waits};
 use crate::injector::{Injector, Throttle};
@@ -64,7 +64,7 @@ pub struct Http<S> {
     /// How long a client that is waited for has.
     idle: Duration,
     /// Where connections get the memory for what comes and what goes out, if not as they like.
-    buffers: Option<Arc<Buffers>>,
+    buffers: Option<Arc<WireMemory>>,
     numbers: AtomicU64,
 }
 
@@ -174,7 +174,7 @@ impl<S: Site> Http<S> {
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let idle = self.idle;
-        let buffer = self.buffers.as_ref().map(Buffers::lend);
+        let buffer = self.buffers.as_ref().map(WireMemory::lend);
         let spoken = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&spoken);
         // What is to be slowed or damaged goes through our hands, and so does what the protocol
