@@ -4,9 +4,11 @@
 //! candidates at the permitted looks. Single rows are a second family, by Benjamini and Hochberg;
 //! one that it does not find different has an interval and no verdict of difference.
 
+mod machine;
+
 use super::accused::{accused, bar, findings, within};
 use super::cast::{Cast, ControlCheck, NoExperiment};
-use super::pairs::{Block, Turns, complete, differences, logarithm, moment};
+use super::pairs::{Block, Turns, complete, differences};
 use super::unplaced::{cannot_be_placed, in_windows, seen_carry_over};
 use super::{
     Comparison, Ground, Judgement, PermittedLooks, Question, RowComparison, aliased, judged,
@@ -15,8 +17,8 @@ use super::{
 use crate::{Located, audit};
 use record::Record;
 use stats::{
-    BlockRun, CONTROL_ALPHA, Drift, FIRST_LOOK, Family, Reason, Verdict, benjamini_hochberg,
-    control_p, control_p_by_pass, drift, holm, kruskal_wallis, mde, signed_rank,
+    CONTROL_ALPHA, Drift, Family, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde,
+    signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -235,33 +237,6 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn control(&self) -> Option<ControlCheck> {
-        let arm = self.cast.control?;
-        let differences = |blocks: &[Slots<'a>]| -> Vec<f64> {
-            let of = |slots: &Slots<'a>, arm: &str| logarithm(slots[arm], &self.question.metric);
-            blocks
-                .iter()
-                .filter_map(|slots| Some(of(slots, arm)? - of(slots, self.cast.base)?))
-                .collect()
-        };
-        let by_row: Vec<Vec<f64>> = self
-            .rows
-            .values()
-            .map(|blocks| differences(&blocks[..self.looked]))
-            .collect();
-        let p = if self.ending.each_pass {
-            control_p_by_pass(&by_row, u32::try_from(self.looked).unwrap_or(u32::MAX))
-        } else {
-            let looks = self.ending.at_looks.then(|| self.looks());
-            control_p(&by_row, looks.as_deref())
-        };
-        Some(ControlCheck {
-            arm: arm.to_owned(),
-            p,
-            blocks: by_row.iter().map(Vec::len).sum(),
-        })
-    }
-
     fn candidates(&self, common: Option<&Reason>) -> Vec<ArmComparison> {
         let blocks: Vec<Vec<Vec<Block<'_>>>> = self
             .cast
@@ -467,41 +442,6 @@ impl<'a> Course<'a> {
                 };
             }
         }
-    }
-
-    fn drift(&self) -> Option<Drift> {
-        let mut blocks: Vec<(usize, Vec<&Record>)> = self
-            .judged_blocks()
-            .map(|(row, slots)| {
-                let mut in_time: Vec<&Record> = slots.values().copied().collect();
-                in_time.sort_by_key(|record| moment(record));
-                (row, in_time)
-            })
-            .collect();
-        blocks.sort_by_key(|(_, slots)| slots.first().map(|record| moment(record)));
-        let arms: Vec<&str> = [Some(self.cast.base), self.cast.control]
-            .into_iter()
-            .flatten()
-            .chain(self.cast.candidates.iter().copied())
-            .collect();
-        let slot = |record: &&Record| {
-            let arm = record
-                .trial
-                .as_ref()
-                .and_then(|trial| arms.iter().position(|name| *name == trial.arm))?;
-            Some((arm, logarithm(record, &self.question.metric)?))
-        };
-        let runs: Option<Vec<BlockRun>> = blocks
-            .iter()
-            .map(|(row, slots)| {
-                Some(BlockRun {
-                    config: *row,
-                    slots: slots.iter().map(slot).collect::<Option<_>>()?,
-                })
-            })
-            .collect();
-        runs.filter(|runs| runs.len() >= FIRST_LOOK as usize)
-            .map(|runs| drift(&runs))
     }
 }
 
