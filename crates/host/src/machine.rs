@@ -25,8 +25,9 @@ mod tree;
 mod watched;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use record::{CpuList, Environment, FathomVersion, NumaNode, StorageLayer};
+use record::{CpuFacts, CpuList, Environment, FathomVersion, NumaNode, StorageLayer, SystemFacts};
 
 pub use counters::{DiskCounters, ProcessIo};
 pub use kernel_files::{KernelFiles, Reading};
@@ -43,9 +44,21 @@ use storage::{Place, Stack};
 use tree::Tree;
 
 /// A machine, as the kernel describes it under a root directory.
+///
+/// What stays as it is as long as a machine runs is read once, and shared with clones.
 #[derive(Clone, Debug)]
 pub struct Machine {
     tree: Tree,
+    still: Arc<Still>,
+}
+
+/// What stays as it is as long as a machine runs.
+#[derive(Debug, Default)]
+struct Still {
+    first_processor: OnceLock<String>,
+    system: OnceLock<SystemFacts>,
+    /// As long as the same processors are online.
+    cpu: Mutex<Option<CpuFacts>>,
 }
 
 impl Machine {
@@ -54,6 +67,7 @@ impl Machine {
     pub fn at(root: &Path) -> Self {
         Self {
             tree: Tree::at(root),
+            still: Arc::default(),
         }
     }
 
@@ -63,12 +77,18 @@ impl Machine {
         let tree = &self.tree;
         let mounts = mount::mounts(tree);
         let key = Fingerprint::of_machine(tree);
-        let first_processor = cpu::first_processor(tree);
+        let still = &self.still;
+        let first_processor = still
+            .first_processor
+            .get_or_init(|| cpu::first_processor(tree));
+        let system = still
+            .system
+            .get_or_init(|| system::still(tree, first_processor, key));
         let meminfo = memory::meminfo(tree);
         Environment {
             fathom,
-            system: system::facts(tree, &first_processor, &mounts, key),
-            cpu: cpu::facts(tree, &first_processor),
+            system: system::facts(tree, &mounts, system.clone()),
+            cpu: self.cpu(first_processor),
             memory: memory::facts(tree, &meminfo),
             nodes: self.nodes(),
             process: system::process(tree),
@@ -76,6 +96,14 @@ impl Machine {
             storage: target.map(|target| self.stack(&mounts, key, &Place::of(target))),
             moment: system::moment(tree, &meminfo),
         }
+    }
+
+    fn cpu(&self, first_processor: &str) -> CpuFacts {
+        let known = self.still.cpu.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let facts = cpu::facts(&self.tree, first_processor, known.as_ref());
+        known.clone_from(&Some(facts.clone()));
+        facts
     }
 
     /// What a path lies on; of a path that is still to be made, what its nearest parent lies on.
@@ -378,6 +406,42 @@ mod tests {
             serde_json::from_str::<Environment>(&text).unwrap(),
             environment
         );
+    }
+
+    #[test]
+    fn what_can_change_while_a_machine_runs_is_read_again_and_the_rest_once() {
+        let fixture = machine();
+        let machine = Machine::at(fixture.root());
+        let read = || machine.clone().environment(None, FathomVersion::default());
+        let before = read();
+        let cpus = "sys/devices/system/cpu";
+        for (path, text) in [
+            ("etc/os-release", "PRETTY_NAME=\"Another\"\n"),
+            ("proc/cpuinfo", "model name : B CPU\n"),
+            ("sys/devices/system/cpu/cpu0/cache/index0/size", "64K\n"),
+            ("proc/loadavg", "9.1 0.2 0.3 1/2 3\n"),
+            ("proc/sys/vm/swappiness", "7\n"),
+            ("sys/fs/cgroup/a/cpu.max", "70000 100000\n"),
+            (
+                "sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+                "powersave\n",
+            ),
+        ] {
+            fixture.file(path, text);
+        }
+        let after = read();
+        assert_eq!(after.moment.load_average, Some([9.1, 0.2, 0.3]));
+        assert_eq!(after.system.sysctls["vm.swappiness"], "7");
+        let quota = after.cgroup.unwrap().cpu_quota_us;
+        assert_eq!(quota, Some(record::Limit::AtMost(70_000)));
+        assert_eq!(after.cpu.governor.as_deref(), Some("powersave"));
+        assert_eq!(
+            (&after.cpu.model, &after.system.os_name),
+            (&before.cpu.model, &before.system.os_name)
+        );
+        // Another processor that is online is another topology.
+        fixture.file(&format!("{cpus}/online"), "0\n");
+        assert_eq!((before.cpu.cores, read().cpu.cores), (None, Some(1)));
     }
 
     #[test]

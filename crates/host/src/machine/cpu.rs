@@ -55,13 +55,25 @@ pub(super) fn online(tree: &Tree) -> Option<CpuList> {
     list(tree, format!("{CPUS}/online")).filter(|cpus| !cpus.ids().is_empty())
 }
 
-pub(super) fn facts(tree: &Tree, first_processor: &str) -> CpuFacts {
+/// What is known of the processors; `known` are facts of before, of which those that cannot have
+/// changed stay.
+pub(super) fn facts(tree: &Tree, first_processor: &str, known: Option<&CpuFacts>) -> CpuFacts {
+    let online = online(tree);
+    let known = known.filter(|known| known.online == online).cloned();
+    let mut facts = known.unwrap_or_else(|| still(tree, first_processor, online));
+    facts.isolated = list(tree, format!("{CPUS}/isolated"));
+    facts.turbo = turbo(tree);
+    add_frequency(tree, &mut facts);
+    facts
+}
+
+/// What stays as it is as long as these processors are online.
+fn still(tree: &Tree, first_processor: &str, online: Option<CpuList>) -> CpuFacts {
     let text = |key| {
         tree::after(first_processor, key, ':')
             .filter(|value| !value.is_empty())
             .map(str::to_owned)
     };
-    let online = online(tree);
     let present = list(tree, format!("{CPUS}/present"));
     let first = online.as_ref().and_then(|cpus| cpus.ids().first().copied());
     let cache = |level, kind| cache_bytes(tree, first?, level, kind);
@@ -71,16 +83,13 @@ pub(super) fn facts(tree: &Tree, first_processor: &str) -> CpuFacts {
         logical: present
             .and_then(|cpus| u32::try_from(cpus.ids().len()).ok())
             .filter(|&count| count > 0),
-        isolated: list(tree, format!("{CPUS}/isolated")),
         l1d_bytes: cache("1", "Data"),
         l2_bytes: cache("2", "Unified"),
         l3_bytes: cache("3", "Unified"),
-        turbo: turbo(tree),
         flags: flags(first_processor),
         ..CpuFacts::default()
     };
     add_topology(tree, &mut facts, online.as_ref());
-    add_frequency(tree, &mut facts);
     facts.online = online;
     facts
 }
@@ -225,6 +234,7 @@ mod tests {
         let facts = facts(
             &two_sockets().tree(),
             "model name\t: A CPU\nflags\t\t: fpu nonstop_tsc constant_tsc tsc\n",
+            None,
         );
         assert_eq!(facts.model.as_deref(), Some("A CPU"));
         assert_eq!(
@@ -260,7 +270,7 @@ mod tests {
             "sys/devices/system/cpu/cpu2/topology/physical_package_id",
             "-1",
         );
-        let facts = facts(&fixture.tree(), "");
+        let facts = facts(&fixture.tree(), "", None);
         assert_eq!(
             (facts.cores, facts.threads_per_core, facts.sockets),
             (None, None, None)

@@ -35,20 +35,11 @@ const CONTAINER_CGROUPS: [&str; 7] = [
     "machine.slice",
 ];
 
-pub(super) fn facts(
-    tree: &Tree,
-    first_processor: &str,
-    mounts: &[Mount],
-    key: Option<Fingerprint>,
-) -> SystemFacts {
+/// What stays as it is as long as the machine runs.
+pub(super) fn still(tree: &Tree, first_processor: &str, key: Option<Fingerprint>) -> SystemFacts {
     let kernel = |name: &str| tree.value(format!("/proc/sys/kernel/{name}"));
     let firmware = |name: &str| tree.value(format!("/sys/class/dmi/id/{name}"));
-    let sysctl = |name: &&str| {
-        let value = tree.value(format!("/proc/sys/{}", name.replace('.', "/")))?;
-        Some(((*name).to_owned(), value))
-    };
     SystemFacts {
-        hostname: kernel("hostname"),
         machine_fingerprint: key.map(|key| key.of("machine", "")),
         boot_id: kernel("random/boot_id"),
         kernel_release: kernel("osrelease"),
@@ -61,10 +52,23 @@ pub(super) fn facts(
         hypervisor_name: tree.value("/sys/hypervisor/type"),
         vendor: firmware("sys_vendor"),
         product: firmware("product_name"),
+        ..SystemFacts::default()
+    }
+}
+
+/// All of it, with what can be set while the machine runs.
+pub(super) fn facts(tree: &Tree, mounts: &[Mount], still: SystemFacts) -> SystemFacts {
+    let sysctl = |name: &&str| {
+        let value = tree.value(format!("/proc/sys/{}", name.replace('.', "/")))?;
+        Some(((*name).to_owned(), value))
+    };
+    SystemFacts {
+        hostname: tree.value("/proc/sys/kernel/hostname"),
         container_hints: container_hints(tree, mounts),
         clocksource: tree.value("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         io_uring_disabled: tree.number("/proc/sys/kernel/io_uring_disabled"),
         sysctls: SYSCTLS.iter().filter_map(sysctl).collect(),
+        ..still
     }
 }
 
@@ -168,6 +172,10 @@ mod tests {
     use super::super::tree::fixture::Fixture;
     use super::*;
 
+    fn all(tree: &Tree, first_processor: &str) -> SystemFacts {
+        facts(tree, &[], still(tree, first_processor, None))
+    }
+
     #[test]
     fn the_system_names_itself() {
         let fixture = Fixture::new();
@@ -189,7 +197,7 @@ mod tests {
             )
             .file("etc/os-release", "NAME=x\nPRETTY_NAME=\"An OS 1\"\n")
             .file("sys/class/dmi/id/sys_vendor", "QEMU\n");
-        let facts = facts(&fixture.tree(), "flags : fpu hypervisor\n", &[], None);
+        let facts = all(&fixture.tree(), "flags : fpu hypervisor\n");
         assert_eq!(
             (facts.hostname.as_deref(), facts.kernel_release.as_deref()),
             (Some("h"), Some("6.1.0"))
@@ -216,11 +224,11 @@ mod tests {
     fn a_processor_without_x86_flags_leaves_the_hypervisor_unknown() {
         let fixture = Fixture::new();
         assert_eq!(
-            facts(&fixture.tree(), "Features : fp asimd\n", &[], None).hypervisor,
+            all(&fixture.tree(), "Features : fp asimd\n").hypervisor,
             None
         );
         assert_eq!(
-            facts(&fixture.tree(), "flags : fpu\n", &[], None).hypervisor,
+            all(&fixture.tree(), "flags : fpu\n").hypervisor,
             Some(false)
         );
     }
