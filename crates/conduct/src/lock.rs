@@ -3,21 +3,17 @@
 //! The file of records itself is locked as long as the runner lives, because it has one inode
 //! whatever its names are. A file beside it says what the next runner has to take away.
 
-use crate::child::has_mark;
-use crate::limits;
+use crate::build::digest;
 use lab::Turn;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind::{AlreadyExists, NotFound};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use sys::{Clock as _, MachineClock};
 
 /// The block that is written at once.
 const BLOCK: usize = 4096;
-/// The longest wait until what was ended is gone.
-const GONE_NS: u64 = 10_000_000_000;
-const LOOK_NS: u64 = 2_000_000;
 
 /// The lock of a store, held until it is dropped.
 #[derive(Debug)]
@@ -193,7 +189,9 @@ fn held(path: &Path, note: &Path) -> String {
 impl NoteFile {
     fn take(path: &Path) -> Result<Self, String> {
         loop {
-            let mut lock = Self::take_once(path)?;
+            let Some(mut lock) = Self::take_once(path)? else {
+                continue;
+            };
             // Whoever held it may have removed it meanwhile.
             if inode(lock.file.metadata()) == inode(fs::metadata(path)) {
                 lock.is_in_place = true;
@@ -202,7 +200,8 @@ impl NoteFile {
         }
     }
 
-    fn take_once(path: &Path) -> Result<Self, String> {
+    /// `None`: it is to be tried again.
+    fn take_once(path: &Path) -> Result<Option<Self>, String> {
         let told = |e: std::io::Error| format!("cannot write {}: {e}", path.display());
         let foreign = || {
             format!(
@@ -210,16 +209,19 @@ impl NoteFile {
                 path.display()
             )
         };
-        if fs::symlink_metadata(path).is_ok_and(|facts| !facts.is_file()) {
-            return Err(foreign());
-        }
-        let options = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
-        let file = options.map_err(told)?;
+        let file = match fs::symlink_metadata(path) {
+            Ok(facts) if !facts.is_file() => return Err(foreign()),
+            Ok(_) => File::options().read(true).write(true).open(path),
+            Err(_) => made(path),
+        };
+        let file = match file {
+            Ok(file) => file,
+            // Somebody was faster, or has removed it meanwhile.
+            Err(error) if matches!(error.kind(), AlreadyExists | NotFound) && has_parent(path) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(told(error)),
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(path, path)),
@@ -241,7 +243,7 @@ impl NoteFile {
             is_in_place: false,
             is_settled: Cell::new(left.is_none()),
         };
-        Ok(out)
+        Ok(Some(out))
     }
 
     fn write(
@@ -250,21 +252,7 @@ impl NoteFile {
         group: Option<u32>,
         scratch: &Path,
     ) -> Result<(), String> {
-        let group = group.map(|pid| json!({ "process": pid, "started": started(pid) }));
-        let slot = slot.map(|LostSlot { turn, number }| {
-            json!({ "pass": turn.pass, "row": turn.row, "arm": turn.arm, "attempt": turn.attempt, "number": number })
-        });
-        let note = json!({
-            "process": std::process::id(), "boot": boot(), "plan": self.plan, "slot": slot, "group": group,
-            "scratch": scratch.display().to_string(),
-        });
-        let mut block = note.to_string().into_bytes();
-        block.resize(BLOCK.max(block.len() + 1), b' ');
-        block[BLOCK - 1] = b'\n';
-        let written = self
-            .file
-            .write_all_at(&block, 0)
-            .and_then(|()| self.file.sync_data());
+        let written = write_note(&self.file, &self.plan, slot, group, scratch);
         written.map_err(|e| format!("cannot write {}: {e}", self.path.display()))
     }
 }
@@ -279,14 +267,61 @@ impl Drop for NoteFile {
     }
 }
 
-/// Whether a runner wrote a file, or was about to: a note begins like this even where the rest of its
-/// block was lost, and a block of which nothing reached the disk is empty or zeros.
+/// A new file for notes, locked and with a first one before it has its name: what is empty under that
+/// name is somebody else's.
+fn made(path: &Path) -> std::io::Result<File> {
+    // A name that is nobody's: whoever was killed here left it.
+    let mark = digest(&path.display().to_string());
+    let before = path.with_extension(format!("{mark}.lock"));
+    let mut options = File::options();
+    let file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&before)?;
+    let named = file
+        .try_lock()
+        .map_err(std::io::Error::from)
+        .and_then(|()| write_note(&file, "", None, None, Path::new("")))
+        .and_then(|()| fs::hard_link(&before, path));
+    fs::remove_file(&before)?;
+    named.map(|()| file)
+}
+
+fn has_parent(path: &Path) -> bool {
+    let parent = path.parent().filter(|at| !at.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).is_dir()
+}
+
+/// Writes a note, one block at once, and syncs it.
+fn write_note(
+    file: &File,
+    plan: &str,
+    slot: Option<LostSlot>,
+    group: Option<u32>,
+    scratch: &Path,
+) -> std::io::Result<()> {
+    let group = group.map(|pid| json!({ "process": pid, "started": started(pid) }));
+    let slot = slot.map(|LostSlot { turn, number }| {
+        json!({ "pass": turn.pass, "row": turn.row, "arm": turn.arm, "attempt": turn.attempt, "number": number })
+    });
+    let note = json!({
+        "process": std::process::id(), "boot": boot(), "plan": plan, "slot": slot, "group": group,
+        "scratch": scratch.display().to_string(),
+    });
+    let mut block = note.to_string().into_bytes();
+    block.resize(BLOCK.max(block.len() + 1), b' ');
+    block[BLOCK - 1] = b'\n';
+    file.write_all_at(&block, 0)?;
+    file.sync_data()
+}
+
+/// Whether a runner wrote a file: a note begins like this even where the rest of its block was lost.
 fn is_own(file: &File) -> std::io::Result<bool> {
     let mut block = [0; BLOCK];
     let read = file.read_at(&mut block, 0)?;
-    let is_nothing =
-        block[..read].iter().all(|byte| *byte == 0) && file.metadata()?.len() <= BLOCK as u64;
-    Ok(is_nothing || block.starts_with(br#"{"boot":"#))
+    Ok(block[..read].starts_with(br#"{"boot":"#))
 }
 
 fn read(file: &File) -> Option<Value> {
@@ -333,49 +368,6 @@ fn end_group(group: &Value) {
     }
 }
 
-/// Takes away what an experiment left on this machine: processes by their mark, control groups by
-/// their names, directories.
-///
-/// # Errors
-/// Something stays.
-pub(crate) fn clear(mark: &str, scratch: &Path, clock: &MachineClock) -> Result<(), String> {
-    let until = clock.now().saturating_add(GONE_NS);
-    loop {
-        let left = marked(mark);
-        if left.is_empty() {
-            break;
-        }
-        if clock.now() >= until {
-            return Err(format!(
-                "processes {left:?} of an earlier runner do not end"
-            ));
-        }
-        for pid in left {
-            let _gone = sys::signal_process(pid, 9);
-        }
-        clock.sleep_until(clock.now() + LOOK_NS);
-    }
-    limits::remove(&limits::left_behind(&format!("fathom-{mark}")), clock)?;
-    match fs::remove_dir_all(scratch) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(format!("{} is left behind: {error}", scratch.display()))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// Processes that were started for slots of this experiment and live.
-fn marked(mark: &str) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| *pid != std::process::id() && has_mark(*pid, mark))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +387,12 @@ mod tests {
         assert!(why.contains("no lock of an experiment"), "{why}");
         assert_eq!(fs::read_to_string(&path).unwrap(), precious);
         assert!(!records.exists(), "a refusal leaves nothing");
+        // As flock(1) leaves them, and a disk that lost what was in them.
+        for theirs in [&b""[..], &[0; 4096]] {
+            fs::write(&path, theirs).unwrap();
+            refused(&records);
+            assert_eq!(fs::read(&path).unwrap(), theirs);
+        }
         fs::remove_file(&path).unwrap();
         fs::write(&other, "").unwrap();
         std::os::unix::fs::symlink(&other, &path).unwrap();
@@ -461,6 +459,20 @@ mod tests {
         assert!(refused(&records).contains("runs this experiment"));
         drop(lock);
         assert!(!StoreLock::is_held(&records));
+    }
+
+    #[test]
+    fn a_note_has_content_before_it_has_its_name_and_what_a_killed_runner_left_before_is_no_matter()
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, records] = ["x.lock", "x.jsonl"].map(|name| dir.path().join(name));
+        let before = path.with_extension(format!("{}.lock", digest(&path.display().to_string())));
+        fs::write(&before, "torn").unwrap();
+        let lock = StoreLock::take(&records).unwrap();
+        assert!(is_own(&File::open(&path).unwrap()).unwrap());
+        assert!(!before.exists());
+        drop(lock);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
