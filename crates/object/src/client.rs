@@ -40,6 +40,8 @@ pub(crate) struct Client {
     header: Vec<u8>,
     response: Response,
     body: Body,
+    /// Where in its object the answer begins.
+    from: u64,
     /// By which name the server knows what was put up last.
     given: Option<GivenName>,
     failures_in_a_row: u32,
@@ -63,6 +65,7 @@ impl Client {
             header: Vec::new(),
             response: Response::new(),
             body: Body::default(),
+            from: 0,
             given: None,
             failures_in_a_row: 0,
             turn_at: 0,
@@ -239,7 +242,7 @@ impl Client {
             Expect::Body
         });
         self.body.collected.clear();
-        (self.body.at, self.body.wrong) = (0, None);
+        (self.body.at, self.body.wrong) = (self.from, None);
         let outgoing = Outgoing {
             head: &self.head,
             range,

@@ -17,7 +17,7 @@ use record::Threshold;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
-use units::{Nanos, Rate};
+use units::{Bytes, Nanos, Rate};
 
 /// What was asked of a load; what is `None` stays as the scenario has it, or as is usual.
 #[derive(Clone, Debug, Default)]
@@ -173,7 +173,7 @@ const fn switch(
 }
 
 /// In the order of help.
-pub static LOAD_OPTIONS: [LoadOption; 32] = [
+pub static LOAD_OPTIONS: [LoadOption; 33] = [
     value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, or http://HOST:PORT/path", |asked, _, text| set(&mut asked.target, LoadTarget::parse(text)), |plan| Some(plan.target.text().to_owned())),
     value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated(),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
@@ -190,6 +190,7 @@ pub static LOAD_OPTIONS: [LoadOption; 32] = [
     value("seeds", "N", "Objects made before the load", |asked, name, text| set(&mut asked.changes.seeds, number(name, text)), |plan| plan.scenario.seeds_text()),
     value("guest", "LINK", "Of a file share: the guest link by which `post` puts files up", |asked, _, text| set(&mut asked.guest, Ok(text.to_owned())), |_| None),
     value("keys", "LAW", "Which of them are read: uniform, zipf or zipf:THETA", |asked, _, text| set(&mut asked.changes.keys, KeyChoice::parse(text)), |plan| Some(plan.scenario.keys.text())),
+    value("range", "SIZE", "Read parts of objects: each get asks for SIZE bytes at a random multiple of SIZE, the whole of smaller objects", |asked, name, text| set(&mut asked.changes.range, bytes(name, text)), |plan| plan.scenario.range.map(|size| Bytes(size).to_string())),
     value("data", "KIND", "Content of objects: random (incompressible), text or zeros", |asked, name, text| set(&mut asked.changes.data, word(name, text, &DATA)), |plan| Some(plan.scenario.data.word().to_owned())),
     value("payload", "MODE", "Whether signatures cover bodies: signed or unsigned", |asked, name, text| set(&mut asked.changes.payload, word(name, text, &PAYLOADS)), |plan| Some(plan.scenario.payload.word().to_owned())),
     value("seed", "N", "Begins every stream of chance [default: 1]", |asked, name, text| set(&mut asked.seed, number(name, text)), |plan| Some(plan.seed.to_string())),
@@ -249,6 +250,11 @@ fn number<N: FromStr>(name: &str, text: &str) -> Result<N, LoadError> {
 fn time(name: &str, text: &str) -> Result<u64, LoadError> {
     let time = Nanos::parse(text).map_err(|e| LoadError::Asked(format!("--{name}: {e}")))?;
     Ok(time.0)
+}
+
+fn bytes(name: &str, text: &str) -> Result<u64, LoadError> {
+    let size = Bytes::parse(text).map_err(|e| LoadError::Asked(format!("--{name}: {e}")))?;
+    Ok(size.0)
 }
 
 fn rate(name: &str, text: &str) -> Result<f64, LoadError> {
@@ -382,6 +388,7 @@ mod tests {
         ("seeds", "200"),
         ("guest", "link"),
         ("keys", "zipf:0.5"),
+        ("range", "8KiB"),
         ("data", "zeros"),
         ("payload", "unsigned"),
         ("seed", "7"),

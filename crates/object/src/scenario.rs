@@ -37,6 +37,8 @@ pub struct Scenario {
     pub data: ObjectData,
     /// Whether every byte of every GET is compared.
     pub verify: bool,
+    /// Every GET asks for a part of its object of so many bytes; `None`: for the whole.
+    pub range: Option<u64>,
 }
 
 /// Who starts operations.

@@ -110,6 +110,8 @@ pub(crate) struct Choices {
     weights: Weighted,
     prefixes: u32,
     verify: bool,
+    /// Of objects that are read, the bytes of a part.
+    range: Option<u64>,
 }
 
 impl Choices {
@@ -123,6 +125,7 @@ impl Choices {
             weights: Weighted::new(scenario.steps.iter().map(|step| step.weight))
                 .expect("a checked scenario has weights above 0"),
             prefixes: scenario.prefixes,
+            range: scenario.range,
             verify: scenario.verify,
         }
     }
@@ -229,8 +232,12 @@ impl User {
 
     /// The one request of a verb that has one.
     pub(crate) async fn request(&mut self, call: Call, task: &Task<'_>) -> Result<(), Failure> {
+        let about = match self.choices.range {
+            Some(size) if call == Call::Get => task.about.part_of(size, &mut self.random),
+            Some(_) | None => task.about,
+        };
         self.client
-            .call(call, task.about, task.verify, task.intended)
+            .call(call, about, task.verify, task.intended)
             .await
             .map(drop)
     }

@@ -15,15 +15,19 @@ mod head;
 mod list;
 mod multipart;
 mod post;
+mod proof;
 mod put;
 pub(crate) mod share;
 
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::payload::Object;
 use crate::scenario::UserStep;
 use crate::settings::{LoadSettings, write_key};
 use crate::target::Service;
 use crate::user::User;
+pub(crate) use proof::GoodAnswer;
+use proof::{has_length_of, is_what_was_asked, wrong};
+use units::random::Random;
 
 macro_rules! verbs {
     ($($(#[$about:meta])* $verb:ident: $file:ident [$($call:ident = $request:ident),*];)*) => {
@@ -292,9 +296,11 @@ pub(crate) struct About<'a> {
     pub(crate) object: Option<Object>,
     /// What the object is made of, where that is another.
     pub(crate) source: Option<Object>,
-    /// The part of it that a request carries.
+    /// The part of it that a request carries, or asks for.
     pub(crate) from: u64,
     pub(crate) length: u64,
+    /// Whether it asks for this part alone.
+    pub(crate) is_range: bool,
     /// The prefix whose keys are listed.
     pub(crate) prefix: u32,
     /// The multipart upload, and the number of its part.
@@ -311,6 +317,7 @@ impl<'a> About<'a> {
         source: None,
         from: 0,
         length: 0,
+        is_range: false,
         prefix: 0,
         upload: "",
         part: 0,
@@ -323,6 +330,19 @@ impl<'a> About<'a> {
             object: Some(object),
             length: object.size,
             ..Self::TARGET
+        }
+    }
+
+    /// A part of so many bytes, at a random multiple of them; of a smaller object the whole.
+    pub(crate) fn part_of(self, size: u64, random: &mut Random) -> Self {
+        let Some(object) = self.object.filter(|object| object.size >= size) else {
+            return self;
+        };
+        Self {
+            from: random.below(object.size / size) * size,
+            length: size,
+            is_range: true,
+            ..self
         }
     }
 
@@ -340,31 +360,6 @@ impl<'a> About<'a> {
             upload,
             ..Self::object(object)
         }
-    }
-}
-
-/// A successful answer.
-pub(crate) struct GoodAnswer<'a> {
-    pub(crate) status: u16,
-    /// As the head says it.
-    pub(crate) length: Option<u64>,
-    pub(crate) received: u64,
-    pub(crate) etag: &'a [u8],
-    /// Where it is kept.
-    pub(crate) body: &'a [u8],
-}
-
-fn wrong(what: &str) -> Failure {
-    Failure::new(FailureKind::Content, what)
-}
-
-/// Whether a length is that of the object, where there is one.
-fn has_length_of(about: &About<'_>, length: Option<u64>) -> Result<(), Failure> {
-    match about.object {
-        Some(object) if length != Some(object.size) => {
-            Err(wrong("the answer has another length than the object"))
-        }
-        Some(_) | None => Ok(()),
     }
 }
 
@@ -409,6 +404,50 @@ mod tests {
         );
         let names: BTreeSet<_> = CALLS.iter().map(|call| call.request().name).collect();
         assert_eq!(names.len(), CALLS.len());
+    }
+
+    #[test]
+    fn a_part_is_whole_lies_inside_and_is_every_one_in_turn() {
+        let mut random = Random::stream(1, 2);
+        let object = About::object(Object::new(0, 0, 1000));
+        let mut froms = BTreeSet::new();
+        for _ in 0..200 {
+            let part = object.part_of(300, &mut random);
+            assert!(part.is_range && part.length == 300 && part.from % 300 == 0);
+            froms.insert(part.from);
+        }
+        assert_eq!(froms, BTreeSet::from([0, 300, 600]));
+        assert_eq!(object.part_of(1001, &mut random), object);
+        assert_eq!(About::TARGET.part_of(1, &mut random), About::TARGET);
+    }
+
+    #[test]
+    fn a_part_is_proved_by_its_status_and_length() {
+        let part = About {
+            is_range: true,
+            length: 300,
+            ..About::object(Object::new(0, 0, 1000))
+        };
+        let told = |about: &About<'_>, status, received| {
+            let answer = GoodAnswer {
+                status,
+                length: None,
+                received,
+                etag: b"",
+                body: b"",
+            };
+            is_what_was_asked(about, &answer).err().map(|why| why.what)
+        };
+        assert_eq!(told(&part, 206, 300), None);
+        assert!(
+            told(&part, 200, 1000)
+                .unwrap()
+                .contains("whole object came")
+        );
+        assert!(told(&part, 206, 299).unwrap().contains("another length"));
+        let whole = About::object(Object::new(0, 0, 1000));
+        assert_eq!(told(&whole, 200, 1000), None);
+        assert!(told(&whole, 200, 300).is_some());
     }
 
     #[test]

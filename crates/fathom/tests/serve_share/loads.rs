@@ -68,3 +68,49 @@ fn a_load_puts_files_up_by_a_guest_link() {
     assert_eq!(count(&record, "post"), 7);
     assert_eq!(record.asked["guest"], link.as_str());
 }
+
+#[test]
+fn parts_of_uploads_are_read_and_verified_and_their_bytes_alone_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(&dir.path().join("share.db"), &[]);
+    let words = [
+        "get",
+        "--seeds",
+        "3",
+        "--iterations",
+        "40",
+        "--verify",
+        "--range",
+    ];
+    let record = load(&server, dir.path(), &[&words[..], &["8KiB"]].concat());
+    assert_eq!(count(&record, "get"), 40);
+    assert_eq!(record.operations.kind("get").unwrap().bytes, 40 * 8192);
+    assert_eq!(record.effective["range"], "8 KiB");
+    let verified = record.verification.as_ref().unwrap();
+    assert_eq!(verified.failures, 0, "{verified:?}");
+    // What is smaller than the part is read whole.
+    let whole = load(&server, dir.path(), &[&words[..], &["1MiB"]].concat());
+    assert_eq!(whole.operations.kind("get").unwrap().bytes, 40 * 20 * 1024);
+}
+
+#[test]
+fn a_load_that_gets_nothing_has_no_parts_to_read() {
+    for (scenario, size, expected) in [
+        ("put", "8KiB", "--range: this load has no get"),
+        (
+            "get",
+            "0",
+            "--range: a part of an object has at least one byte",
+        ),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(["load", scenario, "--range", size])
+            .args(["--target", "share+http://127.0.0.1:9"])
+            .env("PS_SHARED_SECRET", SECRET)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(expected), "{told}");
+    }
+}

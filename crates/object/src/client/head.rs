@@ -26,6 +26,9 @@ impl Client {
             write(settings, about, &mut self.header);
             name
         });
+        // Nothing of it is no header.
+        let header = header.filter(|_| !self.header.is_empty());
+        self.from = if about.is_range { about.from } else { 0 };
         let mut form = String::new();
         if request.carries == Carries::Form {
             form = format!(

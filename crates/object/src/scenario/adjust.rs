@@ -31,6 +31,8 @@ pub struct Adjustments {
     pub data: Option<ObjectData>,
     pub payload: Option<PayloadMode>,
     pub verify: bool,
+    /// Parts of objects are read, of so many bytes.
+    pub range: Option<u64>,
     /// In addition to the scenario's own.
     pub thresholds: Vec<Threshold>,
     /// Leaves the scenario's own thresholds out.
@@ -98,6 +100,7 @@ impl Scenario {
         self.data = changes.data.unwrap_or(self.data);
         self.payload = changes.payload.unwrap_or(self.payload);
         self.verify |= changes.verify;
+        self.range = changes.range.or(self.range);
         if changes.no_thresholds {
             self.thresholds.clear();
         }

@@ -2,7 +2,7 @@
 
 use super::{ObjectSet, Scenario, UserStep};
 use crate::LoadError;
-use crate::verbs::Uses;
+use crate::verbs::{StepKind, Uses};
 
 impl Scenario {
     /// Refuses what could not be done.
@@ -41,6 +41,22 @@ impl Scenario {
                 return refuse("a scenario that deletes its seeds cannot also read objects: the reads would fail".into());
             }
         }
-        Ok(())
+        self.check_range()
+    }
+
+    fn check_range(&self) -> Result<(), LoadError> {
+        let gets = |step: &UserStep| {
+            let mut kinds = std::iter::once(step.kind).chain(step.then.iter().map(|of| of.kind));
+            kinds.any(|kind| kind == StepKind::Get)
+        };
+        match self.range {
+            Some(0) => Err(LoadError::asked(
+                "--range: a part of an object has at least one byte; example: --range 64KiB",
+            )),
+            Some(_) if !self.steps.iter().any(gets) => Err(LoadError::asked(
+                "--range: this load has no get, and of nothing else a part can be read",
+            )),
+            Some(_) | None => Ok(()),
+        }
     }
 }

@@ -189,6 +189,7 @@ impl Scenario {
             payload: raw.payload,
             data: raw.data,
             verify: raw.verify,
+            range: None,
         };
         scenario
             .check()
