@@ -151,7 +151,6 @@ mod tests {
             "cpu/op",
             "rss.max",
             "iops",
-            "p99",
             "run.mean",
             "value:speed",
         ] {
@@ -167,6 +166,7 @@ mod tests {
                 "a command that is timed has time, cpu/op, rss.max",
             ),
             ("server.rss.max", "a command that is timed has"),
+            ("p99", "at most 1 operation a slot, and p99 needs 1000"),
             ("disk.bytes/byte", "a command that is timed has"),
             ("value:sped", "no number \"sped\"; it states speed"),
         ] {

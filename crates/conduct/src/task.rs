@@ -101,6 +101,10 @@ impl Task {
                 let names = read.map(|value| (!value.name.is_empty()).then(|| value.name.clone()));
                 let of_command = Measurable {
                     stated: names.collect(),
+                    most_operations: match task.spec.repeat {
+                        RepeatFor::Times(times) => Some(u64::from(times)),
+                        RepeatFor::Nanos(_) => None,
+                    },
                     ..Measurable::of_kinds([COMMAND])
                 };
                 of_command

@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     /// A value of each option that is not the usual one.
-    const SAMPLES: [(&str, &str); 32] = [
+    const SAMPLES: [(&str, &str); 33] = [
         ("target", "http://other:1/x"),
         ("threshold", "errors<1%"),
         ("cacert", "ca.pem"),

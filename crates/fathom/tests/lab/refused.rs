@@ -26,6 +26,7 @@ fn a_metric_that_no_slot_can_have_is_refused() {
         ("throughput", "a command that is timed has time"),
         ("value:sped", "no number \"sped\"; it states speed"),
         ("server.rss.max", "a command that is timed has time"),
+        ("p99", "at most 1 operation a slot, and p99 needs 1000"),
     ] {
         let better = if metric.starts_with("value") {
             "better = \"lower\"\n"

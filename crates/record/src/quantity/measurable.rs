@@ -1,8 +1,12 @@
 //! What a piece of work can give numbers of, as far as that is known before it begins: a quantity
 //! that it never gives is refused before anything is measured.
 
-use super::{LATENESS, Quantity, Source};
+use super::{LATENESS, Quantity, Source, percentile_has_support};
 use std::collections::BTreeSet;
+use units::lossless::f64_to_u64_saturating;
+
+/// What the table calls every percentile.
+const PERCENTILE: &str = "p{}";
 
 /// What work will be able to give numbers of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub struct Measurable {
     pub stated: Option<BTreeSet<String>>,
     /// What else it never gives.
     pub lacks: BTreeSet<NeverMeasured>,
+    /// The most operations that it does; `None`: that is not known before.
+    pub most_operations: Option<u64>,
 }
 
 /// What some work gives no numbers of.
@@ -41,6 +47,7 @@ impl Measurable {
             kinds: kinds.into_iter().map(Into::into).collect(),
             stated: Some(BTreeSet::new()),
             lacks: BTreeSet::new(),
+            most_operations: None,
         }
     }
 
@@ -61,6 +68,8 @@ impl Measurable {
                 all
             });
             all.lacks.retain(|lacked| work.lacks.contains(lacked));
+            let most = all.most_operations.zip(work.most_operations);
+            all.most_operations = most.map(|(all, own)| all.max(own));
             all
         };
         works.into_iter().reduce(either).unwrap_or_default()
@@ -97,10 +106,26 @@ impl Quantity {
                     named(stated)
                 ),
             }
+        } else if let (Some((percent, needed)), Some(most)) = (self.support(), by.most_operations)
+            && !percentile_has_support(most, percent)
+        {
+            let noun = if most == 1 { "operation" } else { "operations" };
+            format!("at most {most} {noun} a slot, and p{percent} needs {needed}")
         } else {
             return Ok(());
         };
         Err(NotMeasurable { why })
+    }
+
+    /// Of a percentile: which, and how many operations it takes to support it.
+    fn support(&self) -> Option<(f64, u64)> {
+        let percent: f64 =
+            (self.measure.name == PERCENTILE).then(|| self.parameter.parse().ok())??;
+        // Ten of so many lie above it; 100 - 99.9 is not exact in binary.
+        let near = f64_to_u64_saturating(10.0 / (1.0 - percent / 100.0)).max(1);
+        let mut counts = near - 1..near.saturating_add(2);
+        let needed = counts.find(|count| percentile_has_support(*count, percent));
+        needed.map(|count| (percent, count))
     }
 }
 
@@ -111,6 +136,37 @@ mod tests {
     fn why(quantity: &str, by: &Measurable) -> Option<String> {
         let checked = Quantity::named(quantity).check_given(by);
         checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_percentile_is_refused_to_work_that_does_too_few_operations_to_support_it() {
+        let most = |count| Measurable {
+            most_operations: Some(count),
+            ..Measurable::of_kinds(["run"])
+        };
+        let told = why("p99", &most(1));
+        assert_eq!(
+            told.unwrap(),
+            "at most 1 operation a slot, and p99 needs 1000"
+        );
+        let told = why("run.p99.9", &most(9_999)).unwrap();
+        assert_eq!(
+            told,
+            "at most 9999 operations a slot, and p99.9 needs 10000"
+        );
+        assert!(why("p50", &most(19)).is_some());
+        for (quantity, count) in [("p50", 20), ("p99", 1000), ("p99.9", 10_000), ("mean", 1)] {
+            assert_eq!(why(quantity, &most(count)), None);
+        }
+        let either = Measurable::of_any([most(1), most(1000)]);
+        assert_eq!(why("p99", &either), None);
+        assert_eq!(
+            why(
+                "p99",
+                &Measurable::of_any([most(1), Measurable::of_kinds(["run"])])
+            ),
+            None
+        );
     }
 
     #[test]
