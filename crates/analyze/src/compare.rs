@@ -13,6 +13,7 @@ mod differences;
 mod ending;
 mod judged;
 mod limits;
+mod lost;
 mod pairs;
 mod standing;
 mod subject;
@@ -532,6 +533,10 @@ mod tests {
             (candidate.last_mut().unwrap(), 44),
         ] {
             record.started_at = format!("2026-01-01T00:00:{seconds}.000Z");
+        }
+        for (record, slot) in [(&mut base, 12), (&mut candidate, 13)] {
+            let trial = record.last_mut().unwrap().trial.as_mut();
+            trial.unwrap().slot = slot;
         }
         base.insert(0, early);
         candidate.push(failed);

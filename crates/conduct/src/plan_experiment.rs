@@ -16,6 +16,7 @@ use lab::{Builtins, LabError, PlanCell, PlanFile, Turn, WorkSpec};
 use programs::check_programs;
 use record::{PlanFacts, Quantity, Record, Role};
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use sys::Clock as _;
@@ -200,6 +201,15 @@ impl PlanExperiment {
     /// What an arm does in a row.
     pub(crate) fn cell(&self, turn: Turn) -> &PlanCell {
         &self.file.cells[turn.row][self.arms[turn.arm]]
+    }
+
+    /// What went wrong in a slot, by its arm and row.
+    pub(crate) fn of_slot(&self, turn: Turn, source: Box<dyn Error + Send + Sync>) -> LabError {
+        LabError::Slot {
+            arm: self.facts.arms[turn.arm].name.clone(),
+            row: self.facts.rows[turn.row].name.clone(),
+            source,
+        }
     }
 
     /// `run` or `load`.

@@ -1,11 +1,13 @@
 //! A plan file's experiment from its beginning, or what an interrupted runner left of it.
 
-use crate::lock::{LostSlot, StoreLock, clear};
+use crate::left_behind::clear;
+use crate::lock::{LostSlot, StoreLock};
 use crate::plan_experiment::PlanExperiment;
 use crate::slots::{LoadReader, SlotConductor, SlotStep};
 use host::{Context, Watch};
-use lab::{Conduct as _, Ended, KeepError, Kept, LabError, Turn};
+use lab::{Conduct as _, Ended, KeepError, Kept, LabError, Turn, Unstarted};
 use record::{Outcome, PlanLine, Quantity, Record, Status, Trial};
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ pub struct Rehearsal {
     /// The standard deviation of the logarithms of the metric within rows; `None` where too few
     /// slots had it.
     pub spread: Option<f64>,
+    /// Rows in which a slot failed, and why. The experiment finds out whether it always does.
+    pub failed: Vec<(String, String)>,
 }
 
 /// Takes away what an earlier runner of this store left on the machine, and returns the record that
@@ -87,64 +91,98 @@ fn interrupted(run: &PlanRun<'_>, lost: &LostSlot) -> Option<Record> {
 
 /// The attempt that marks slots before the first pass.
 const REHEARSAL: u32 = u32::MAX;
+/// Exit code of what was asked wrongly.
+const USAGE: i32 = 2;
 
-/// Runs slots of the baseline in every row, of which no number is analysed.
+/// Runs slots of the baseline in every row, of which no number is analysed. A row ends with the
+/// first that fails.
 ///
 /// # Errors
-/// A slot failed: it would fail in the experiment too.
+/// A slot was asked wrongly, or one failed in every row: the experiment would not get further.
 pub fn rehearse(run: &PlanRun<'_>, watch: &mut dyn Watch) -> Result<Rehearsal, LabError> {
     let (experiment, context) = (run.experiment, run.context);
     if let Some(why) = experiment.lacks_space() {
         return Err(LabError::Plan(why));
     }
     let mut conductor = SlotConductor::new(run, watch);
-    let (mut spent, mut slots) = (0, 0);
-    let mut deviations: Vec<f64> = Vec::new();
+    let mut out = Rehearsal::default();
+    let (mut spent, mut failure) = (0, None);
+    let (mut squares, mut freedom) = (0.0, 0);
     for row in 0..experiment.facts.rows.len() {
-        let mut values = Vec::new();
+        let turn = Turn {
+            row,
+            arm: experiment.baseline(),
+            attempt: REHEARSAL,
+            ..Turn::default()
+        };
+        let mut values: Vec<f64> = Vec::new();
         for _ in 0..experiment.file.calibrate {
             if conductor.is_stopped() {
                 return Ok(Rehearsal::default());
             }
-            let turn = Turn {
-                row,
-                arm: experiment.baseline(),
-                attempt: REHEARSAL,
-                ..Turn::default()
-            };
             let began = sys::Clock::now(&context.clock);
-            let unable = |source: Box<dyn std::error::Error + Send + Sync>| LabError::Slot {
-                arm: experiment.facts.arms[turn.arm].name.clone(),
-                row: experiment.facts.rows[row].name.clone(),
-                source,
-            };
-            let record = lab::rehearse(&experiment.facts, &mut conductor, turn)
-                .map_err(|unstarted| unable(unstarted.source))?;
+            let outcome = lab::rehearse(&experiment.facts, &mut conductor, turn);
             spent += sys::Clock::now(&context.clock).saturating_sub(began);
-            slots += 1;
-            match record.outcome.status {
-                Status::Ok => values.extend(logarithm(&experiment.metric, &record)),
-                Status::Interrupted => return Ok(Rehearsal::default()),
-                Status::Failed | Status::Incomplete => {
-                    let why = record.outcome.message.unwrap_or_default();
-                    return Err(unable(why.into()));
+            match rehearsed(outcome) {
+                Ok(record) => values.extend(logarithm(&experiment.metric, &record)),
+                Err(Unrehearsed::Interrupted) => return Ok(Rehearsal::default()),
+                Err(Unrehearsed::Failed(why)) => {
+                    let name = experiment.facts.rows[row].name.clone();
+                    out.failed.push((name, why.to_string()));
+                    failure = Some((turn, why));
+                    break;
                 }
+                Err(Unrehearsed::Asked(why)) => return Err(experiment.of_slot(turn, why)),
             }
+            out.slots += 1;
         }
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        deviations.extend(values.iter().map(|value| value - mean));
+        squares += values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>();
+        freedom += values.len().saturating_sub(1);
     }
-    let rows = experiment.facts.rows.len();
-    let freedom = deviations.len().saturating_sub(rows);
-    let squares: f64 = deviations
-        .iter()
-        .map(|deviation| deviation * deviation)
-        .sum();
-    Ok(Rehearsal {
-        slots,
-        slot_ns: spent / u64::from(slots.max(1)),
-        spread: (freedom > 0).then(|| (squares / freedom as f64).sqrt()),
-    })
+    if let Some((turn, why)) = failure.filter(|_| out.slots == 0) {
+        return Err(experiment.of_slot(turn, why));
+    }
+    out.slot_ns = spent / u64::from(out.slots.max(1));
+    out.spread = (freedom > 0).then(|| (squares / freedom as f64).sqrt());
+    Ok(out)
+}
+
+/// Why a slot before the first pass has no number.
+enum Unrehearsed {
+    Interrupted,
+    Failed(Box<dyn Error + Send + Sync>),
+    /// What the user can mend.
+    Asked(Box<dyn Error + Send + Sync>),
+}
+
+fn rehearsed(outcome: Result<Record, Unstarted>) -> Result<Record, Unrehearsed> {
+    let record = match outcome {
+        Ok(record) => record,
+        Err(Unstarted { source, record }) => {
+            let Outcome {
+                status, exit_code, ..
+            } = record.outcome;
+            return Err(if status == Status::Interrupted {
+                Unrehearsed::Interrupted
+            } else if exit_code == USAGE {
+                Unrehearsed::Asked(source)
+            } else {
+                Unrehearsed::Failed(source)
+            });
+        }
+    };
+    match record.outcome.status {
+        Status::Ok => Ok(record),
+        Status::Interrupted => Err(Unrehearsed::Interrupted),
+        Status::Failed | Status::Incomplete => {
+            let why = record.outcome.message.unwrap_or_default();
+            Err(Unrehearsed::Failed(why.into()))
+        }
+    }
 }
 
 fn logarithm(metric: &Quantity, record: &Record) -> Option<f64> {

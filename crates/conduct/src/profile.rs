@@ -214,7 +214,14 @@ pub fn profile(
     };
     let mut prepared = prepare(request, &[arm], context, watch)?;
     let experiment = &prepared.experiment;
-    let Ended { records, why } = experiment.run(&prepared.context, watch, keep, &mut |_| false)?;
+    let Ended { records, why, lost } =
+        experiment.run(&prepared.context, watch, keep, &mut |_| false)?;
+    let why = match (why, lost.first()) {
+        (WhyEnded::Passes | WhyEnded::Decided | WhyEnded::Budget, Some(lost)) => {
+            WhyEnded::Failed(lost.to_string())
+        }
+        (why, _) => why,
+    };
     prepared.clean();
     let elapsed = Nanos(context.clock.now() - start);
     let Prepared {

@@ -25,8 +25,10 @@ Examples:
 A plan is a TOML file: a question, arms, factors, and what is measured: `run`, `load`, or a command that is timed or whose
 output is read. Slots run in blocks of random order until a look decides, the passes are run or the budget is spent.
 
-Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 slots failed; 2 usage, or this machine cannot;
-5 ended before its first look; 129, 130 or 143 stopped by a signal";
+An arm that fails in three attempts at a block is left out of that row, by name, and the others go on.
+
+Exit codes: 0 equivalent, faster or undecided; 3 slower; 4 no verdict possible; 1 something could not run, whatever the others show;
+2 usage, or this machine cannot; 5 ended before its first look; 129, 130 or 143 stopped by a signal";
 
 /// The verb's arguments.
 pub(crate) fn command() -> Command {

@@ -1,14 +1,16 @@
 //! A plan carried out, slot by slot, or what is left of it.
 
+mod cells;
+
 use crate::order::{block, check, may_look, rows_of_pass, slots_per_pass};
 use crate::slot::{fault, spent_ns, wrote};
 use crate::{Conduct, KeepError, LabError, Turn, Unstarted, Work};
-use record::{PlanFacts, PlanLine, Record, Role, SlotPlace, Status, Trial};
-use std::collections::BTreeSet;
+use record::{LostCell, LostCells, PlanFacts, PlanLine, Record, SlotPlace, Status, Trial};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How often a block may fail before the experiment ends: what fails three times in a row fails for
-/// a reason that a fourth will not mend.
+/// In how many attempts at one block an arm may fail before it is left out of the row: what fails
+/// three times fails for a reason that a fourth will not mend.
 pub const MOST_FAILURES: u32 = 3;
 
 /// Exit code of what was asked wrongly.
@@ -20,6 +22,8 @@ pub struct Ended {
     /// Of every slot, in the order in which they ran, those that were done before included.
     pub records: Vec<Record>,
     pub why: WhyEnded,
+    /// What could not run, and was left out while the others went on.
+    pub lost: Vec<LostCell>,
 }
 
 /// Why an experiment ended.
@@ -32,7 +36,7 @@ pub enum WhyEnded {
     Budget,
     /// SIGINT, SIGTERM or a hang-up.
     Signal,
-    /// A block failed in every attempt: which, and the last reason.
+    /// Nothing is left to compare, or no slot can be run: the last reason.
     Failed(String),
 }
 
@@ -50,6 +54,9 @@ pub enum Kept<'a> {
 /// `done` are the records of an earlier beginning of the same plan, whose plan was kept then: their
 /// complete blocks stay, the others are begun again, and the time that their slots took counts for
 /// the budget. Records of other plans are left out.
+///
+/// An arm that fails in [`MOST_FAILURES`] attempts at a block is left out of that row; the record of
+/// its last failure says so. A row in which nothing is left to compare is run no further.
 ///
 /// # Errors
 /// The plan cannot begin, or a record cannot be kept.
@@ -74,10 +81,12 @@ pub fn run(
         keep,
         done: records.len(),
         spent_ns: records.iter().map(spent_ns).sum(),
+        lost: LostCells::of(&records),
         records,
         written,
         notice: None,
     };
+    course.try_all_again();
     let why = match course.nothing_to_compare()? {
         Some(why) => WhyEnded::Failed(why),
         None => course.passes(decided)?,
@@ -85,6 +94,7 @@ pub fn run(
     Ok(Ended {
         records: course.records,
         why,
+        lost: course.lost.cells().to_vec(),
     })
 }
 
@@ -116,6 +126,7 @@ pub fn trial(
         row_number: number(turn.row),
         planned_blocks: Some(plan.most_passes),
         lead_in_ns,
+        left_out_after: 0,
         unsaid: Vec::new(),
         question: None,
         written_plan: Some(Arc::clone(written)),
@@ -139,6 +150,7 @@ pub fn rehearse(
         records: Vec::new(),
         done: 0,
         spent_ns: 0,
+        lost: LostCells::default(),
         notice: None,
     };
     let (outcome, _) = course.carried_out(turn);
@@ -158,63 +170,32 @@ struct Course<'a> {
     done: usize,
     /// What those took.
     spent_ns: u64,
+    /// What is left out.
+    lost: LostCells,
     /// What the record of the next slot has to say of the time before it.
     notice: Option<String>,
 }
 
 /// How a block ended before it was complete.
 enum Broken {
-    Failed(String),
+    /// A slot of an arm failed.
+    Failed,
+    /// The generator itself stood still.
+    Stood(String),
     /// By what is no arm's failure.
     Machine(String),
     Signal,
 }
 
 impl Course<'_> {
-    /// Where the baseline cannot run, or nothing that is compared with it: the slots of those that
-    /// cannot, as failed records, and why.
-    fn nothing_to_compare(&mut self) -> Result<Option<String>, LabError> {
-        let arms = &self.plan.arms;
-        let lost = |role: Role| -> Vec<Option<&str>> {
-            let of_role = (0..arms.len()).filter(|arm| arms[*arm].role == role);
-            of_role.map(|arm| self.conduct.lost(arm)).collect()
-        };
-        let [base, others] = [Role::Baseline, Role::Candidate].map(lost);
-        let is_nothing_left = !others.is_empty() && others.iter().all(Option::is_some);
-        let why = base.into_iter().flatten().next();
-        let why = why.or_else(|| {
-            others
-                .into_iter()
-                .flatten()
-                .next()
-                .filter(|_| is_nothing_left)
-        });
-        let Some(why) = why.map(str::to_owned) else {
-            return Ok(None);
-        };
-        let attempt = self.next_attempt(0, 0).unwrap_or(0);
-        for turn in block(self.plan, 0, 0, attempt) {
-            if self.conduct.lost(turn.arm).is_some() {
-                let record = self.slot(turn)?;
-                (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
-                self.records.push(record);
-            }
-        }
-        Ok(Some(why))
-    }
-
-    /// Arms that can run.
-    fn able(&self) -> usize {
-        let arms = 0..self.plan.arms.len();
-        arms.filter(|arm| self.conduct.lost(*arm).is_none()).count()
-    }
-
     fn passes(&mut self, decided: &mut dyn FnMut(&[Record]) -> bool) -> Result<WhyEnded, LabError> {
         // A look that an earlier beginning went past did not decide.
         let done = self.records.iter().filter_map(place);
         let looked_at = done.map(|trial| trial.block).max().unwrap_or(0);
         for pass in 0..self.plan.most_passes {
-            for (index, row) in rows_of_pass(self.plan, pass).into_iter().enumerate() {
+            let mut open = rows_of_pass(self.plan, pass);
+            open.retain(|row| self.closing(*row).is_none());
+            for (index, row) in open.into_iter().enumerate() {
                 let Some(attempt) = self.next_attempt(pass, row) else {
                     continue;
                 };
@@ -223,11 +204,14 @@ impl Course<'_> {
                     return Ok(WhyEnded::Budget);
                 }
                 match self.block(pass, row, attempt)? {
-                    None => {}
-                    Some(Broken::Failed(why) | Broken::Machine(why)) => {
+                    None | Some(Broken::Failed) => {}
+                    Some(Broken::Stood(why) | Broken::Machine(why)) => {
                         return Ok(WhyEnded::Failed(why));
                     }
                     Some(Broken::Signal) => return Ok(WhyEnded::Signal),
+                }
+                if let Some(why) = self.nothing_left() {
+                    return Ok(WhyEnded::Failed(why));
                 }
             }
             if pass >= looked_at && may_look(self.plan, pass + 1) && decided(&self.records) {
@@ -252,56 +236,82 @@ impl Course<'_> {
         let Some(last) = slots.iter().map(|(trial, _)| trial.attempt).max() else {
             return Some(0);
         };
-        let good: BTreeSet<u32> = slots
+        let good: BTreeSet<usize> = slots
             .iter()
             .filter(|(trial, good)| *good && trial.attempt == last)
-            .map(|(trial, _)| trial.arm_number)
+            .map(|(trial, _)| trial.arm_number as usize)
             .collect();
-        (good.len() < self.able()).then_some(last + 1)
+        let mut able = (0..self.plan.arms.len()).filter(|arm| self.is_able(row, *arm));
+        (!able.all(|arm| good.contains(&arm))).then_some(last + 1)
     }
 
-    /// Runs a block until it is complete; `None` if it is.
+    /// Runs a block until it is complete; `None` if it is, and the last failure where nothing is left
+    /// to compare in its row.
     fn block(&mut self, pass: u32, row: usize, first: u32) -> Result<Option<Broken>, LabError> {
-        let mut last_failure = String::new();
-        for attempt in first..first + MOST_FAILURES {
-            match self.attempt(&block(self.plan, pass, row, attempt))? {
-                Some(Broken::Failed(why)) => last_failure = why,
-                other @ (None | Some(Broken::Signal | Broken::Machine(_))) => return Ok(other),
+        let mut failures = BTreeMap::new();
+        let mut stood_still = 0;
+        for attempt in first.. {
+            let order = block(self.plan, pass, row, attempt);
+            match self.attempt(&order, &mut failures)? {
+                Some(Broken::Failed) if self.closing(row).is_none() => {}
+                Some(Broken::Stood(why)) => {
+                    stood_still += 1;
+                    if stood_still == MOST_FAILURES {
+                        let row = &self.plan.rows[row].name;
+                        return Ok(Some(Broken::Machine(format!(
+                            "block {} of {row} failed {MOST_FAILURES} times, the last time because {why}",
+                            pass + 1
+                        ))));
+                    }
+                }
+                other => return Ok(other),
             }
         }
-        let row = &self.plan.rows[row].name;
-        Ok(Some(Broken::Failed(format!(
-            "block {} of {row} failed {MOST_FAILURES} times, the last time because {last_failure}",
-            pass + 1
-        ))))
+        Ok(None)
     }
 
-    fn attempt(&mut self, order: &[Turn]) -> Result<Option<Broken>, LabError> {
+    /// Runs a block once; `failures` are those of its arms so far.
+    fn attempt(
+        &mut self,
+        order: &[Turn],
+        failures: &mut BTreeMap<usize, u32>,
+    ) -> Result<Option<Broken>, LabError> {
         for turn in order {
+            if self.is_left_out(*turn) {
+                continue;
+            }
             if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
             }
             if let Some(why) = self.conduct.obstacle() {
                 return Ok(Some(Broken::Machine(why)));
             }
-            let record = self.slot(*turn)?;
-            (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
-            let is_lost = self.conduct.lost(turn.arm).is_some();
-            let fault = fault(&record).filter(|_| !is_lost);
+            let mut record = self.slot(*turn)?;
+            let broken = self.broken(&record, *turn);
+            if matches!(broken, Some(Broken::Failed)) {
+                self.count_failure(&mut record, failures.entry(turn.arm).or_default());
+            }
             let wrote = wrote(&record);
-            self.records.push(record);
+            self.kept(record)?;
             if self.conduct.is_stopped() {
                 return Ok(Some(Broken::Signal));
             }
             if wrote {
                 self.notice = self.conduct.settle(*turn, self.plan.settle_ns);
             }
-            if let Some(why) = fault {
-                let arm = &self.plan.arms[turn.arm].name;
-                return Ok(Some(Broken::Failed(format!("{arm}: {why}"))));
+            if broken.is_some() {
+                return Ok(broken);
             }
         }
         Ok(None)
+    }
+
+    /// Keeps a record.
+    fn kept(&mut self, record: Record) -> Result<(), LabError> {
+        (self.keep)(Kept::Record(&record)).map_err(LabError::Keep)?;
+        self.lost.add(&record);
+        self.records.push(record);
+        Ok(())
     }
 
     fn slot(&mut self, turn: Turn) -> Result<Record, LabError> {
@@ -623,6 +633,137 @@ mod tests {
             .iter()
             .filter(|record| fault(record).is_some());
         assert_eq!(failed.count(), 3, "each failure is a record");
+    }
+
+    const THREE: [&str; 3] = ["base", "other", "third"];
+
+    /// Slots of these cells fail, of others none.
+    fn failing(cells: &'static [(usize, usize)]) -> Mock<'static> {
+        Mock::new(move |turn, _, _| {
+            Ok(if cells.contains(&(turn.row, turn.arm)) {
+                failed(Status::Failed, 1)
+            } else {
+                reads(1)
+            })
+        })
+    }
+
+    /// Good slots by row and arm.
+    fn good(ended: &Ended) -> BTreeMap<(u32, u32), usize> {
+        let mut out = BTreeMap::new();
+        for record in ended.records.iter().filter(|of| fault(of).is_none()) {
+            let trial = trial(record);
+            *out.entry((trial.row_number, trial.arm_number)).or_default() += 1;
+        }
+        out
+    }
+
+    #[test]
+    fn a_cell_that_fails_every_time_is_left_out_by_name_and_the_others_go_on() {
+        let plan = plan(&THREE, &["r", "s"], Stopping::Fixed, [3, 3]);
+        let mut mock = failing(&[(1, 2)]);
+        let ended = ended(carry_out(&plan, vec![], &mut mock, &mut |_| true));
+        assert_eq!(ended.why, WhyEnded::Passes);
+        let said = "third in s: could not run: it broke (3 of 3 attempts at block 1)";
+        assert_eq!(ended.lost.len(), 1);
+        assert_eq!(ended.lost[0].to_string(), said);
+        let failures: Vec<&Record> = ended
+            .records
+            .iter()
+            .filter(|record| fault(record).is_some())
+            .collect();
+        assert_eq!(failures.len(), 3, "it is not run again in later passes");
+        let last = failures[2];
+        assert_eq!(trial(last).left_out_after, 3);
+        assert!(last.notices[0].contains("left out there"), "{last:?}");
+        let good = good(&ended);
+        assert!([(0, 0), (0, 1), (0, 2)].iter().all(|cell| good[cell] == 3));
+        assert!(good[&(1, 0)] >= 3 && good[&(1, 1)] >= 3 && !good.contains_key(&(1, 2)));
+    }
+
+    #[test]
+    fn a_row_without_its_baseline_or_without_others_is_closed_and_the_last_row_ends_it() {
+        for cells in [&[(0, 0)][..], &[(0, 1), (0, 2)]] {
+            let plan = plan(&THREE, &["r", "s"], Stopping::Fixed, [3, 3]);
+            let ended = ended(carry_out(&plan, vec![], &mut failing(cells), &mut |_| true));
+            assert_eq!(
+                (&ended.why, ended.lost.len()),
+                (&WhyEnded::Passes, cells.len())
+            );
+            let of_row = ended.records.iter().filter(|of| trial(of).row == "r");
+            assert!(
+                of_row.clone().all(|record| trial(record).block == 0),
+                "nothing is measured where nothing is compared"
+            );
+            assert_eq!(good(&ended)[&(1, 2)], 3);
+        }
+        let plan = plan(&THREE, &["r", "s"], Stopping::Fixed, [3, 3]);
+        let mut mock = failing(&[(0, 0), (1, 1), (1, 2)]);
+        let ended = ended(carry_out(&plan, vec![], &mut mock, &mut |_| true));
+        assert!(
+            matches!(&ended.why, WhyEnded::Failed(why) if why.contains("failed 3 times")),
+            "{ended:?}"
+        );
+        assert_eq!(ended.lost.len(), 3);
+    }
+
+    #[test]
+    fn killed_before_any_step_what_is_left_out_stays_out_and_all_else_is_run() {
+        let plan = plan(&THREE, &["r", "s"], Stopping::Fixed, [2, 2]);
+        let cells: &[(usize, usize)] = &[(1, 2)];
+        let whole = ended(carry_out(&plan, vec![], &mut failing(cells), &mut |_| true));
+        let steps = u32::try_from(3 * whole.records.len()).unwrap();
+        for killed_at in 0..steps {
+            let mut first = failing(cells);
+            first.killed_at = Some(killed_at);
+            let begun = carry_out(&plan, vec![], &mut first, &mut |_| true);
+            let ended = ended(carry_out(
+                &plan,
+                begun.kept,
+                &mut failing(cells),
+                &mut |_| true,
+            ));
+            assert_eq!((&ended.why, ended.lost.len()), (&WhyEnded::Passes, 1));
+            let of_lost = ended
+                .records
+                .iter()
+                .filter(|of| trial(of).left_out_after > 0);
+            assert_eq!(of_lost.count(), 1, "killed at {killed_at}");
+            let blocks = good(&ended);
+            assert!((0..3).all(|arm| blocks[&(0, arm)] >= 2), "{blocks:?}");
+            assert!((0..2).all(|arm| blocks[&(1, arm)] >= 2), "{blocks:?}");
+        }
+    }
+
+    #[test]
+    fn what_ended_with_nothing_left_is_tried_again_by_who_goes_on() {
+        let plan = fixed(&["r"], 2);
+        let broken = carry_out(&plan, vec![], &mut failing(&[(0, 1)]), &mut |_| true);
+        let mut mended = Mock::new(|_, _, _| Ok(reads(1)));
+        let ended = ended(carry_out(&plan, broken.kept, &mut mended, &mut |_| true));
+        assert_eq!((ended.why, ended.lost.len()), (WhyEnded::Passes, 0));
+        assert_eq!(complete(&ended.records).len(), 2);
+    }
+
+    #[test]
+    fn a_generator_that_stands_still_leaves_no_arm_out() {
+        let mut mock = Mock::new(|_, _, _| {
+            let mut out = reads(1);
+            out.stops.push(record::Stoppage {
+                end_ns: 1,
+                ..record::Stoppage::default()
+            });
+            Ok(out)
+        });
+        let ended = ended(carry_out(&fixed(&["r"], 2), vec![], &mut mock, &mut |_| {
+            true
+        }));
+        assert!(
+            matches!(&ended.why, WhyEnded::Failed(why) if why.contains("stood still")),
+            "{:?}",
+            ended.why
+        );
+        assert_eq!((ended.records.len(), ended.lost.len()), (3, 0));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod histogram;
 mod host;
 mod live;
 mod load;
+mod lost;
 mod measurements;
 mod merge;
 mod plan;
@@ -41,6 +42,7 @@ pub use load::{
     EndpointAccount, LoadAccount, RequestPhases, SearchAccount, SearchPoint, ServerAccount,
     SigningCost, StepResult,
 };
+pub use lost::{LostCell, LostCells};
 pub use measurements::{Measurements, Operations};
 pub use merge::NotOneWorkload;
 pub use plan::{PlanFacts, PlanLine, PlannedArm, PlannedQuestion, PlannedRow, PlannedWorkload};

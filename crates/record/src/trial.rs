@@ -43,6 +43,10 @@ pub struct Trial {
     /// own arm. `None`: from whatever ran before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead_in_ns: Option<u64>,
+    /// In how many attempts at this block the arm had failed when it was left out of the rest of the
+    /// experiment in this row, this slot counted; 0: it was not.
+    #[serde(default, skip_serializing_if = "crate::is_unset")]
+    pub left_out_after: u32,
     /// What a table that another harness wrote does not say of this place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaid: Vec<UnsaidPlace>,

@@ -555,6 +555,7 @@ mod tests {
             predecessor_p: None,
         };
         let found = ArmsComparison {
+            lost: vec![],
             question: question(),
             base: "a".into(),
             candidates: vec![ArmComparison {

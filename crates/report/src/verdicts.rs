@@ -108,6 +108,8 @@ pub struct Verdicts<'a> {
     control: Option<&'a ControlCheck>,
     findings: &'a [Located],
     left_out: &'a [String],
+    /// Whether something that was asked could not run.
+    has_lost: bool,
     records: Vec<&'a Record>,
     gate: Gate,
     thresholds: Vec<HeldThreshold>,
@@ -140,6 +142,7 @@ impl<'a> Verdicts<'a> {
             control: None,
             findings,
             left_out: &found.left_out,
+            has_lost: false,
             records,
             gate,
             thresholds: Vec::new(),
@@ -175,6 +178,7 @@ impl<'a> Verdicts<'a> {
             control: found.control.as_ref(),
             findings: &found.findings,
             left_out: &found.left_out,
+            has_lost: !found.lost.is_empty(),
             records,
             gate,
             thresholds: Vec::new(),
@@ -204,6 +208,7 @@ impl<'a> Verdicts<'a> {
         self.arms
             .iter()
             .map(|arm| self.outcome_of(arm))
+            .chain(self.has_lost.then_some(GateOutcome::NoVerdict))
             .max()
             .unwrap_or(GateOutcome::NoVerdict)
     }
@@ -491,6 +496,7 @@ mod tests {
     fn of_several_rows_those_that_are_undecided_do_not_fail_a_gate_and_a_slower_one_does() {
         let rows = rows();
         let arms = |pooled: &RowComparison, of_rows: &[&RowComparison]| ArmsComparison {
+            lost: vec![],
             question: question(),
             base: "a".into(),
             candidates: vec![ArmComparison {

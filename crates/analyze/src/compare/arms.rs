@@ -4,20 +4,22 @@
 //! candidates at the permitted looks. Single rows are a second family, by Benjamini and Hochberg;
 //! one that it does not find different has an interval and no verdict of difference.
 
+mod levels;
 mod machine;
 
 use super::accused::{accused, bar, findings, within};
 use super::cast::{Cast, ControlCheck, NoExperiment};
-use super::pairs::{Block, Turns, complete, differences};
+use super::lost::{Lost, unable};
+use super::pairs::{Block, Slots, Turns, complete, differences};
 use super::unplaced::{cannot_be_placed, in_windows, seen_carry_over};
 use super::{
     Comparison, Ground, Judgement, PermittedLooks, Question, RowComparison, aliased, judged,
     row_of, said_of_aside, set_aside,
 };
 use crate::{Located, audit};
-use record::Record;
+use record::{LostCell, Record};
 use stats::{
-    CONTROL_ALPHA, Drift, Family, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde,
+    CONTROL_ALPHA, Drift, Reason, Verdict, benjamini_hochberg, holm, kruskal_wallis, mde,
     signed_rank,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +42,8 @@ pub struct ArmsComparison {
     /// What the audit says that the comparison does not answer itself: of severity "invalid" and
     /// "warning", the gravest first.
     pub findings: Vec<Located>,
+    /// What could not run, and was left out while the others went on.
+    pub lost: Vec<LostCell>,
     /// How many records the experiment has.
     pub records: usize,
     /// Records that were left out, and why.
@@ -77,16 +81,18 @@ pub(crate) fn compare_arms_audited(
     found: Vec<Located>,
 ) -> Result<ArmsComparison, NoExperiment> {
     let cast = Cast::of(records)?;
+    let lost = Lost::of(records, &cast);
     let all = || {
         records
             .iter()
+            .filter(|record| lost.counts(record))
             .filter_map(|record| Some((record.trial.as_ref()?.arm.as_str(), record)))
             .filter(|(arm, _)| cast.is_usable(arm))
     };
-    let blocks = cast
-        .arms()
-        .map_or_else(Vec::new, |arms| complete(all(), arms));
-    let course = Course::of(records, &cast, blocks, question);
+    let blocks = cast.arms().map_or_else(Vec::new, |arms| {
+        complete(all(), |row| lost.arms_in(row, arms))
+    });
+    let course = Course::of(records, &cast, &lost, blocks, question);
     let findings = findings(found, question);
     let control = course.control();
     let drift = course
@@ -118,19 +124,19 @@ pub(crate) fn compare_arms_audited(
         control,
         drift,
         findings,
+        lost: lost.cells().to_vec(),
         records: records.len(),
         left_out,
     })
 }
 
-type Slots<'a> = BTreeMap<&'a str, &'a Record>;
-
 /// The complete blocks of an experiment, cut at its last permitted look.
 struct Course<'a> {
     cast: &'a Cast<'a>,
+    lost: &'a Lost<'a>,
     question: &'a Question,
     records: &'a [Record],
-    /// By row, in the order of their numbers.
+    /// By open row, in the order of their numbers.
     rows: BTreeMap<&'a str, Vec<Slots<'a>>>,
     /// Complete passes.
     measured: usize,
@@ -144,6 +150,7 @@ impl<'a> Course<'a> {
     fn of(
         records: &'a [Record],
         cast: &'a Cast<'a>,
+        lost: &'a Lost<'a>,
         blocks: Vec<Slots<'a>>,
         question: &'a Question,
     ) -> Self {
@@ -161,7 +168,7 @@ impl<'a> Course<'a> {
             let row = slots.values().next().map_or("", |record| row_of(record));
             rows.entry(row).or_default().push(slots);
         }
-        rows.retain(|row, _| !aside.contains(row));
+        rows.retain(|row, _| !aside.contains(row) && !lost.is_closed(row));
         let measured = rows.values().map(Vec::len).min().unwrap_or(0);
         let ending = PermittedLooks::of(records.iter(), measured);
         let looked = if ending.at_looks {
@@ -172,7 +179,7 @@ impl<'a> Course<'a> {
         };
         let ok = records
             .iter()
-            .filter(|record| record.outcome.status == record::Status::Ok)
+            .filter(|record| record.outcome.status == record::Status::Ok && lost.counts(record))
             .count();
         let incomplete = (ok > in_blocks).then(|| {
             format!(
@@ -184,9 +191,11 @@ impl<'a> Course<'a> {
             .iter()
             .map(|row| said_of_aside(row, &question.metric))
             .chain(incomplete)
+            .chain(lost.said_of_slots())
             .collect();
         Self {
             cast,
+            lost,
             question,
             records,
             rows,
@@ -258,7 +267,7 @@ impl<'a> Course<'a> {
             found.depends_on_row = heterogeneity.get(index).copied();
             out.push(found);
         }
-        if self.rows.len() > 1 {
+        if self.rows_of_plan() > 1 {
             self.decide_cells(&mut out, of_cell.unwrap_or(ALPHA));
         } else {
             for found in &mut out {
@@ -286,38 +295,32 @@ impl<'a> Course<'a> {
             candidate: slots[arm],
             after: turns.before(slots[self.cast.base], slots[arm]),
         };
-        self.rows
-            .values()
-            .map(|blocks| blocks[..self.looked].iter().map(block).collect())
-            .collect()
+        let of_row = |(row, blocks): (&&str, &Vec<Slots<'a>>)| match self.lost.cell(row, arm) {
+            Some(_) => Vec::new(),
+            None => blocks[..self.looked].iter().map(block).collect(),
+        };
+        self.rows.iter().map(of_row).collect()
     }
 
-    /// The level of each candidate's interval over all rows: Holm's step over the candidates, at
-    /// every look so far.
-    fn levels(&self, blocks: &[Vec<Vec<Block<'_>>>]) -> Vec<f64> {
-        let (rows, members) = (self.rows.len(), blocks.len());
-        let mut family = Family::new(self.ending.thresholds(rows, self.looked, members), members);
-        let looks: Vec<usize> = if self.ending.at_looks {
-            self.looks().into_iter().map(|look| look as usize).collect()
-        } else {
-            vec![self.looked]
-        };
-        for look in looks {
-            let p = |of_rows: &Vec<Vec<Block<'_>>>| {
-                signed_rank(
-                    &of_rows
-                        .iter()
-                        .flat_map(|row| self.differences(&row[..look.min(row.len())]))
-                        .collect::<Vec<_>>(),
-                )
-                .p
-            };
-            family.look(look * rows, &blocks.iter().map(p).collect::<Vec<_>>());
+    /// Rows that are judged, and those in which nothing is left to compare.
+    fn rows_of_plan(&self) -> usize {
+        self.rows.len() + self.lost.closed_rows()
+    }
+
+    /// In how many of the open rows an arm is.
+    fn rows_with(&self, arm: &str) -> usize {
+        let with = |row: &&&str| self.lost.cell(row, arm).is_none();
+        self.rows.keys().filter(with).count()
+    }
+
+    /// What the rows of an arm together are called.
+    fn name_of_all(&self, arm: &str) -> String {
+        let (all, with) = (self.rows_of_plan(), self.rows_with(arm));
+        match self.rows.keys().next() {
+            Some(row) if all == 1 => (*row).to_owned(),
+            Some(_) | None if with < all => format!("{with} of {all} rows"),
+            Some(_) | None => ALL_ROWS.to_owned(),
         }
-        // A look that cannot decide among so many has an interval without ends.
-        (0..members)
-            .map(|member| family.level(member, self.looked * rows).unwrap_or(1.0))
-            .collect()
     }
 
     fn looks(&self) -> Vec<u32> {
@@ -355,11 +358,12 @@ impl<'a> Course<'a> {
         [level, of_cell]: [f64; 2],
         common: Option<&Reason>,
     ) -> ArmComparison {
+        let beside = |of: &str| -> Vec<&'a Record> {
+            let is_row_of_both = |record: &&Record| !self.lost.leaves_out(row_of(record), arm);
+            self.of_arm(of).filter(is_row_of_both).collect()
+        };
         let ground = Ground::of(
-            &[
-                self.of_arm(self.cast.base).collect(),
-                self.of_arm(arm).collect(),
-            ],
+            &[beside(self.cast.base), beside(arm)],
             [self.cast.base, arm],
             self.question,
         );
@@ -374,16 +378,12 @@ impl<'a> Course<'a> {
         let interrupted = self.ending.interrupted;
         let of_pool = Judgement {
             level,
-            unused_blocks: unused * self.rows.len(),
+            unused_blocks: unused * self.rows_with(arm),
             interrupted,
             invalid: invalid.clone(),
         };
-        let name = if self.rows.len() == 1 {
-            self.rows.keys().next().copied().unwrap_or_default()
-        } else {
-            ALL_ROWS
-        };
-        let mut pooled = judged(name, &blocks.concat(), &of_pool, self.question);
+        let name = self.name_of_all(arm);
+        let mut pooled = judged(&name, &blocks.concat(), &of_pool, self.question);
         if self.rows.len() > 1 {
             // Levels of different rows have no common middle.
             (pooled.base, pooled.candidate) = (None, None);
@@ -398,7 +398,11 @@ impl<'a> Course<'a> {
             .rows
             .keys()
             .zip(blocks)
-            .map(|(row, blocks)| judged(row, blocks, &of_cell, self.question))
+            .map(|(row, blocks)| match self.lost.cell(row, arm) {
+                Some(cell) => unable(row, cell, self.question),
+                None => judged(row, blocks, &of_cell, self.question),
+            })
+            .chain(self.lost.closed_for(self.question))
             .collect();
         let comparison = Comparison {
             question: self.question.clone(),

@@ -40,7 +40,7 @@ impl Block<'_> {
         let (base, candidate) = self.values(metric)?;
         Some(OrderedPair {
             difference: candidate - base,
-            base_first: moment(self.base) < moment(self.candidate),
+            base_first: slot_of(self.base) < slot_of(self.candidate),
             after: self.after,
         })
     }
@@ -150,7 +150,7 @@ pub(super) fn matched<'a>(sides: &[Vec<&'a Record>; 2], row: &str) -> Vec<Block<
         let of_row = records.iter().filter(|record| row_of(record) == row);
         of_row.map(move |record| (side, *record))
     });
-    complete(numbered, sides.len())
+    complete(numbered, |_| sides.len())
         .into_iter()
         .map(|slots| Block {
             base: slots[&0],
@@ -161,23 +161,28 @@ pub(super) fn matched<'a>(sides: &[Vec<&'a Record>; 2], row: &str) -> Vec<Block<
         .collect()
 }
 
+/// The place of a record among the slots of its plan.
+pub(super) fn slot_of(record: &Record) -> u32 {
+    record.trial.as_ref().map_or(0, |trial| trial.slot)
+}
+
 /// When a record began; slots of an experiment in the same millisecond by their number.
 pub(super) fn moment(record: &Record) -> (&str, u32) {
-    (
-        record.started_at.as_str(),
-        record.trial.as_ref().map_or(0, |trial| trial.slot),
-    )
+    (record.started_at.as_str(), slot_of(record))
 }
 
 /// Plan, number and row of a block.
 type BlockName<'a> = (&'a str, u32, &'a str);
 
-/// Of every block of every plan and row its last attempt, if that has a good slot of each of so
-/// many arms: slots by arm, in the order of plans, block numbers and rows. Attempts follow each
+/// The slots of a block by the names of arms.
+pub(super) type Slots<'a> = BTreeMap<&'a str, &'a Record>;
+
+/// Of every block of every plan and row its last attempt, if that has a good slot of each of as
+/// many arms as the row has: slots by arm, in the order of plans, block numbers and rows. Attempts follow each
 /// other in time; one ends where a slot failed, and another has begun where an arm runs again.
 pub(super) fn complete<'a, K: Ord + Copy>(
     slots: impl Iterator<Item = (K, &'a Record)>,
-    arms: usize,
+    arms: impl Fn(&str) -> usize,
 ) -> Vec<BTreeMap<K, &'a Record>> {
     let mut blocks: BTreeMap<BlockName<'a>, Vec<(K, &'a Record)>> = BTreeMap::new();
     for (arm, record) in slots {
@@ -189,14 +194,16 @@ pub(super) fn complete<'a, K: Ord + Copy>(
         }
     }
     blocks
-        .into_values()
-        .map(last_attempt)
-        .filter(|attempt| attempt.len() == arms)
+        .into_iter()
+        .map(|((_, _, row), slots)| (row, last_attempt(slots)))
+        .filter(|(row, attempt)| attempt.len() == arms(row))
+        .map(|(_, attempt)| attempt)
         .collect()
 }
 
 fn last_attempt<K: Ord + Copy>(mut slots: Vec<(K, &Record)>) -> BTreeMap<K, &Record> {
-    slots.sort_by_key(|(_, record)| moment(record));
+    // Of one plan: its own numbers, which no wall clock that is set turns round.
+    slots.sort_by_key(|(_, record)| slot_of(record));
     let (mut attempt, mut number) = (BTreeMap::new(), None);
     for (arm, record) in slots {
         let of = record.trial.as_ref().map(|trial| trial.attempt);
@@ -225,6 +232,30 @@ mod tests {
     use record::Trial;
 
     #[test]
+    fn a_clock_that_is_set_back_turns_no_attempts_round() {
+        let slot = |arm: u32, attempt, slot, at: &str| {
+            let record = Record {
+                started_at: at.into(),
+                trial: Some(Trial {
+                    attempt,
+                    slot,
+                    ..Trial::default()
+                }),
+                ..Record::default()
+            };
+            (arm, record)
+        };
+        let slots = [
+            slot(0, 0, 0, "2026-01-01T10:00:00Z"),
+            slot(1, 1, 1, "2026-01-01T09:00:00Z"),
+            slot(0, 1, 2, "2026-01-01T09:00:01Z"),
+        ];
+        let found = complete(slots.iter().map(|(arm, record)| (*arm, record)), |_| 2);
+        assert_eq!(found.len(), 1);
+        assert_eq!(slot_of(found[0][&0]), 2);
+    }
+
+    #[test]
     fn slots_of_two_attempts_are_no_pair() {
         let slot = |arm, attempt, slot| {
             let trial = Trial {
@@ -240,7 +271,7 @@ mod tests {
         };
         let arms = |slots: &[(u32, Record)]| {
             let slots = slots.iter().map(|(arm, record)| (*arm, record));
-            complete(slots, 2).len()
+            complete(slots, |_| 2).len()
         };
         // Interrupted after arm 0, resumed with arm 1 first.
         let mut slots = vec![slot(0, 0, 0), slot(1, 1, 1)];

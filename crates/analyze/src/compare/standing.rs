@@ -6,7 +6,7 @@
 
 use super::arms::ALPHA;
 use super::pairs::logarithm;
-use record::{PlanFacts, Quantity, Record, Role, Status, Stopping};
+use record::{LostCells, PlanFacts, Quantity, Record, Role, Status, Stopping};
 use stats::{Estimate, OrderedPair, PairArm, Thresholds, hodges_lehmann};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +20,8 @@ pub struct Standing {
     blocks: BTreeMap<(usize, u32), Attempt>,
     /// Which arm ran in which slot.
     ran: BTreeMap<u32, usize>,
+    /// What could not run.
+    lost: LostCells,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,7 @@ impl Standing {
             thresholds: Thresholds::open(),
             blocks: BTreeMap::new(),
             ran: BTreeMap::new(),
+            lost: LostCells::default(),
         }
     }
 
@@ -67,6 +70,7 @@ impl Standing {
     /// Counts a slot. One that failed makes its block none.
     pub fn add(&mut self, record: &Record) {
         let Some(trial) = &record.trial else { return };
+        self.lost.add(record);
         let place = (trial.row_number as usize, trial.block);
         let block = self.blocks.entry(place).or_default();
         if trial.attempt != block.number {
@@ -85,14 +89,16 @@ impl Standing {
         }
     }
 
-    /// Passes that are complete in every row.
+    /// Passes that are complete in every row that is open.
     #[must_use]
     pub fn passes(&self) -> u32 {
         let of_row = |row: usize| {
             let of = self.blocks.range((row, 0)..=(row, u32::MAX));
-            of.filter(|(_, block)| self.is_complete(block)).count()
+            of.filter(|(_, block)| self.is_complete(row, block)).count()
         };
-        let least = (0..self.plan.rows.len()).map(of_row).min().unwrap_or(0);
+        let rows = 0..self.plan.rows.len();
+        let open = rows.filter(|row| !self.is_closed(*row));
+        let least = open.map(of_row).min().unwrap_or(0);
         u32::try_from(least).unwrap_or(u32::MAX)
     }
 
@@ -103,8 +109,24 @@ impl Standing {
         arms.len() == self.plan.arms.len()
     }
 
-    fn is_complete(&self, block: &Attempt) -> bool {
-        block.slots.len() == self.plan.arms.len()
+    fn is_complete(&self, row: usize, block: &Attempt) -> bool {
+        let mut arms = 0..self.plan.arms.len();
+        arms.all(|arm| block.slots.contains_key(&arm) || self.is_lost(row, arm))
+    }
+
+    fn is_lost(&self, row: usize, arm: usize) -> bool {
+        let row = self.plan.rows.get(row).map_or("", |row| &row.name);
+        self.lost.cell(row, &self.plan.arms[arm].name).is_some()
+    }
+
+    fn is_closed(&self, row: usize) -> bool {
+        let arms = self
+            .plan
+            .arms
+            .iter()
+            .map(|arm| (arm.role, arm.name.as_str()));
+        let row = self.plan.rows.get(row).map_or("", |row| &row.name);
+        self.lost.closing(row, arms).is_some()
     }
 
     /// Every arm against the baseline, over all rows together, in the order of the plan.
@@ -123,7 +145,9 @@ impl Standing {
 
     fn arm(&self, base: usize, arm: usize) -> ArmStanding {
         let facts = &self.plan.arms[arm];
-        let differences: Vec<f64> = (0..self.plan.rows.len())
+        let rows = 0..self.plan.rows.len();
+        let differences: Vec<f64> = rows
+            .filter(|row| !self.is_closed(*row) && !self.is_lost(*row, arm))
             .flat_map(|row| self.differences(row, base, arm))
             .collect();
         ArmStanding {
@@ -139,7 +163,7 @@ impl Standing {
     fn differences(&self, row: usize, base: usize, arm: usize) -> Vec<f64> {
         let control = self.of_role(Role::Control).filter(|other| *other != arm);
         let of_row = self.blocks.range((row, 0)..=(row, u32::MAX));
-        let complete = of_row.filter(|(_, block)| self.is_complete(block));
+        let complete = of_row.filter(|(_, block)| self.is_complete(row, block));
         let mut are_pairs = true;
         let pair = |(_, block): (&(usize, u32), &Attempt)| {
             let ((base_slot, base_log), (arm_slot, arm_log)) =

@@ -12,7 +12,14 @@ pub(super) fn unusable(record: &Record) -> Option<String> {
             .message
             .as_deref()
             .unwrap_or("it does not say why");
-        return Some(format!("it did not end well: {why}"));
+        let trial = record.trial.as_ref();
+        let is_last = trial.is_some_and(|trial| trial.left_out_after > 0);
+        let after = if is_last {
+            "; its arm is left out of the row from here on"
+        } else {
+            ""
+        };
+        return Some(format!("it did not end well: {why}{after}"));
     }
     if record.kind == CLAIM {
         return Some(

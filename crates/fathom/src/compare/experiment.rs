@@ -88,7 +88,9 @@ pub(super) fn conclude(
         return Ok(signal_code().unwrap_or(1));
     }
     let code = judged(&ended, &experiment.plan, question, &files)?;
+    let has_lost = !ended.lost.is_empty();
     Ok(match ended.why {
+        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget if has_lost => 1,
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget => code,
         WhyEnded::Signal => signal_code().unwrap_or(code),
         WhyEnded::Failed(why) => {

@@ -113,9 +113,10 @@ fn from_lock_to_verdict(
     let code = judged(&ended, &experiment.facts, &asked, files)?;
     super::status::tell_placebos(&experiment.facts, &ended.records)?;
     let code = exit_code(&ended, code, &experiment, !lost.is_empty());
+    let lost = ended.lost.first().map(ToString::to_string);
     let why = match ended.why {
         WhyEnded::Failed(why) => Some(why),
-        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget | WhyEnded::Signal => None,
+        WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget | WhyEnded::Signal => lost,
     };
     Ok((code, why))
 }
@@ -145,6 +146,13 @@ fn rehearsed(run: &PlanRun<'_>, live: &Live) -> Result<()> {
     let rehearsal = rehearse(run, &mut live.clone()).map_err(of_lab)?;
     if rehearsal.slots > 0 {
         told(&said(&rehearsal, &run.experiment.facts));
+    }
+    for (row, why) in &rehearsal.failed {
+        let why = why.lines().next().unwrap_or_default();
+        told(&format!(
+            "{:<12}in {row} a slot of the baseline failed: {why}",
+            ""
+        ));
     }
     Ok(())
 }
@@ -319,9 +327,12 @@ fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, has_lost: bo
         .filter_map(|record| record.trial.as_ref());
     let passes = trials.map(|trial| trial.block + 1).max().unwrap_or(0);
     let was_looked_at = lab::has_look(&experiment.facts, passes);
+    // There is no whole verdict on an arm that cannot be built, or cannot run in a row, and that is
+    // known why.
+    let has_lost = has_lost || !ended.lost.is_empty();
     match &ended.why {
-        // There is no verdict on an arm that cannot be built, and that is known why.
         WhyEnded::Decided | WhyEnded::Passes if has_lost => 1,
+        WhyEnded::Budget if has_lost && was_looked_at => 1,
         WhyEnded::Decided | WhyEnded::Passes => code,
         WhyEnded::Budget if was_looked_at => code,
         WhyEnded::Budget => 5,

@@ -1,13 +1,14 @@
 //! `fathom lab status` and `fathom lab report`: where an experiment stands, and its verdict so far.
 
-use crate::compare::{VerdictFiles, judged, of_plan, told, verdict_arguments};
+use crate::compare::{VerdictFiles, is_decided, judged, of_plan, told, verdict_arguments};
 use crate::exit::Usage;
 use crate::tell::tell;
-use analyze::Question;
+use analyze::{Question, compare_arms};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use conduct::StoreLock;
-use record::{PlanFacts, Record, Status, Stopping};
+use record::{LostCells, PlanFacts, PlannedRow, Record, Status, Stopping};
+use report::VerdictFailure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -32,31 +33,51 @@ pub(super) fn run(matches: &ArgMatches) -> Result<i32> {
 
 pub(super) fn report(matches: &ArgMatches) -> Result<i32> {
     let (plan, records, _) = read(matches)?;
-    let Some(planned) = &plan.question else {
-        return Err(Usage("the plan in the file asks nothing".into()).into());
-    };
-    let Some(metric) = crate::metric::registered(planned) else {
-        return Err(Usage(format!("this version knows no metric {:?}", planned.metric)).into());
-    };
-    let question = Question {
-        metric,
-        margin: planned.margin,
-        factors: BTreeSet::new(),
-    };
+    let question = question(&plan)?;
     let files = VerdictFiles::new(matches, &[])?;
+    if records.is_empty() {
+        let why = "No verdict: no slot has ended so far";
+        told(why);
+        files.fail(&VerdictFailure {
+            name: &plan.name,
+            why,
+            exit_code: 4,
+        })?;
+        return Ok(4);
+    }
     let asked = of_plan(question, &records)?;
     let ended = lab::Ended {
         records,
         why: lab::WhyEnded::Passes,
+        lost: Vec::new(),
     };
     let code = judged(&ended, &plan, &asked, &files)?;
     tell_placebos(&plan, &ended.records)?;
     Ok(code)
 }
 
+/// What the plan in a file asks.
+fn question(plan: &PlanFacts) -> Result<Question, Usage> {
+    let Some(planned) = &plan.question else {
+        return Err(Usage("the plan in the file asks nothing".into()));
+    };
+    let Some(metric) = crate::metric::registered(planned) else {
+        let text = format!("this version knows no metric {:?}", planned.metric);
+        return Err(Usage(text));
+    };
+    Ok(Question {
+        metric,
+        margin: planned.margin,
+        factors: BTreeSet::new(),
+    })
+}
+
 fn read(matches: &ArgMatches) -> Result<(PlanFacts, Vec<Record>, std::path::PathBuf)> {
     let (_, file) = super::plan_file(matches)?;
     let at = super::records_of(matches, &file);
+    if at.exists() && !at.is_file() {
+        return Err(Usage(format!("{} is no file of records", at.display())).into());
+    }
     if !at.is_file() {
         return Err(Usage(format!(
             "there is no {}: the experiment has not begun",
@@ -77,8 +98,15 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
     let mut line = |name: &str, value: String| {
         let _infallible = writeln!(out, "{name:<12}{value}");
     };
-    let (whole, failed) = (whole_blocks(plan, records), failures(records));
-    let passes = whole / plan.rows.len().max(1);
+    let (lost, failed) = (LostCells::of(records), failures(records));
+    let whole = whole_blocks(plan, records, &lost);
+    let open = plan
+        .rows
+        .iter()
+        .filter(|row| !is_closed(plan, &row.name, &lost));
+    let of_row = |row: &PlannedRow| whole.iter().filter(|(_, of)| *of == row.name).count();
+    let passes = open.map(of_row).min().unwrap_or(0);
+    let whole = whole.len();
     let spent: u64 = records.iter().map(|record| record.elapsed_ns).sum();
     line(
         "experiment",
@@ -99,19 +127,22 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
             plan.most_passes
         ),
     );
+    for lost in lost.cells() {
+        line("left out", lost.to_string());
+    }
     line("looks", looks(plan, passes).to_owned());
     line(
         "measured",
         format!("{} of {}", Nanos(spent), Nanos(plan.budget_ns)),
     );
-    let runner = if StoreLock::is_held(file) {
+    let state = if StoreLock::is_held(file) {
         "running"
     } else if StoreLock::note_of(file).is_file() {
-        "killed: go on with --resume"
+        "killed: go on with `fathom lab run --resume`"
     } else {
-        "none"
+        ended(plan, records, passes, spent)
     };
-    line("runner", runner.to_owned());
+    line("state", state.to_owned());
     if let Some(why) = failed.last() {
         line(
             "last failure",
@@ -119,6 +150,25 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
         );
     }
     out
+}
+
+/// What ended an experiment that nobody runs, as far as its records tell.
+fn ended(plan: &PlanFacts, records: &[Record], passes: usize, spent_ns: u64) -> &'static str {
+    let is_decided = || {
+        let asked = of_plan(question(plan).ok()?, records).ok()?;
+        Some(is_decided(&compare_arms(records, &asked).ok()?))
+    };
+    let seen = u32::try_from(passes).unwrap_or(u32::MAX);
+    let is_open = plan.stopping != Stopping::Fixed && lab::has_look(plan, seen);
+    if passes >= plan.most_passes as usize {
+        "ended: all passes are run"
+    } else if is_open && is_decided() == Some(true) {
+        "ended: a look decided"
+    } else if spent_ns >= plan.budget_ns {
+        "ended: the budget is spent"
+    } else {
+        "not running: go on with `fathom lab run --resume`"
+    }
 }
 
 fn looks(plan: &PlanFacts, passes: usize) -> &'static str {
@@ -133,31 +183,39 @@ fn looks(plan: &PlanFacts, passes: usize) -> &'static str {
 }
 
 /// Blocks of which one attempt is complete.
-fn whole_blocks(plan: &PlanFacts, records: &[Record]) -> usize {
-    let mut attempts: BTreeMap<(u32, u32, u32), BTreeSet<u32>> = BTreeMap::new();
+fn whole_blocks<'a>(
+    plan: &PlanFacts,
+    records: &'a [Record],
+    lost: &LostCells,
+) -> BTreeSet<(u32, &'a str)> {
+    let mut attempts: BTreeMap<(u32, &str, u32), BTreeSet<&str>> = BTreeMap::new();
     let good = records
         .iter()
         .filter(|record| record.outcome.status == Status::Ok);
     for trial in good.filter_map(|record| record.trial.as_ref()) {
-        let attempt = (trial.block, trial.row_number, trial.attempt);
-        attempts
-            .entry(attempt)
-            .or_default()
-            .insert(trial.arm_number);
+        let attempt = (trial.block, trial.row.as_str(), trial.attempt);
+        attempts.entry(attempt).or_default().insert(&trial.arm);
     }
     // Of an arm that cannot be built no slot is good.
-    let able: BTreeSet<u32> = attempts.values().flatten().copied().collect();
-    let arms = if able.len() > 1 {
-        able.len()
-    } else {
-        plan.arms.len()
-    };
-    attempts.retain(|_, of| of.len() == arms);
-    let blocks: BTreeSet<(u32, u32)> = attempts
+    let built: BTreeSet<&str> = attempts.values().flatten().copied().collect();
+    let of_plan = plan.arms.iter().map(|arm| arm.name.as_str());
+    let arms: Vec<&str> = of_plan
+        .filter(|arm| built.len() < 2 || built.contains(arm))
+        .collect();
+    attempts.retain(|(_, row, _), of| {
+        let mut needed = arms.iter().filter(|arm| lost.cell(row, arm).is_none());
+        needed.all(|arm| of.contains(arm))
+    });
+    attempts
         .into_keys()
         .map(|(block, row, _)| (block, row))
-        .collect();
-    blocks.len()
+        .collect()
+}
+
+/// Whether nothing is compared in a row any more.
+fn is_closed(plan: &PlanFacts, row: &str, lost: &LostCells) -> bool {
+    let arms = plan.arms.iter().map(|arm| (arm.role, arm.name.as_str()));
+    lost.closing(row, arms).is_some()
 }
 
 fn failures(records: &[Record]) -> Vec<&str> {

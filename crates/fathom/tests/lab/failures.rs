@@ -110,3 +110,105 @@ fn a_disk_that_is_too_full_is_no_failure_of_an_arm() {
         assert!(!told.contains("failed 3 times"), "{told}");
     }
 }
+
+/// Three arms in two rows, of which commands fail where the test says so; arms state these values.
+fn in_rows(fails: &str, values: [&str; 3]) -> String {
+    let [base, other, third] = values;
+    let values = format!(
+        "[[arm]]\nname = \"base\"\nset = {{ value = \"{base}\" }}\n[[arm]]\nname = \"other\"\nset = {{ value = \"{other}\" }}\n[[arm]]\nname = \"third\"\nset = {{ value = \"{third}\" }}\n"
+    );
+    let arms = stated("", "").find("[[arm]]").unwrap_or(0);
+    let head = stated("", "")[..arms]
+        .replace("calibrate = 1", "calibrate = 1\ncontrol = false")
+        .replace("[1, 30]", "8")
+        .replace("[workload]", "[factors]\nsize = [\"small\", \"large\"]\n[workload]")
+        .replace(
+            "echo speed: {value}.{pass}5",
+            &format!(
+                "sh -c 'case {{arm}}-{{size}} in {fails}) echo no room >&2; exit 7;; esac; echo speed: {{value}}.{{pass}}5'"
+            ),
+        );
+    head + &values
+}
+
+#[test]
+fn a_cell_that_cannot_run_is_left_out_by_name_and_the_others_go_on_to_their_verdicts() {
+    let dir = with_plan(&in_rows("third-large", ["10", "12", "12"]));
+    let words = ["lab", "run", "p.toml", "--ci", "-o", "verdict.json"];
+    let output = in_dir(dir.path(), &words);
+    let (told, beside) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{told}{beside}");
+    let why = "third in size=large: could not run: exit code 7; it printed: no room (3 of 3 attempts at block 1)";
+    for part in [
+        "other against base: speed, margin 5.0 %\n\nall rows\n  Slower by 19",
+        "third against base: speed, margin 5.0 %\n\n1 of 2 rows\n  Slower by 19",
+        &format!("size=large\n  No verdict: {why}"),
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    for name in ["verdict.json", "p.md", "p.xml"] {
+        let written = fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(written.contains("3 of 3 attempts"), "{name}: {written}");
+    }
+    assert!(
+        beside.contains("::error") && beside.contains("could not run"),
+        "{beside}"
+    );
+    // What is read again says the same; a slower arm beside one that could not run is no verdict.
+    let again = in_dir(dir.path(), &["compare", "p.jsonl"]);
+    assert_eq!((again.status.code(), text(&again.stdout)), (Some(4), told));
+    let status = text(&in_dir(dir.path(), &["lab", "status", "p.toml"]).stdout);
+    assert!(
+        status.contains("16 complete, 8 passes of at most 8") && status.contains(why),
+        "{status}"
+    );
+}
+
+#[test]
+fn a_row_whose_baseline_cannot_run_is_closed_and_one_experiment_without_any_ends() {
+    let dir = with_plan(&in_rows("base-large", ["10", "10", "12"]));
+    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+    let (told, beside) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{told}{beside}");
+    for part in [
+        "other against base: speed, margin 5.0 %\n\n1 of 2 rows\n  Within 5.0 %",
+        "size=large\n  No verdict: base in size=large: could not run",
+    ] {
+        assert!(told.contains(part), "{part}: {told}{beside}");
+    }
+    assert!(
+        beside.contains("in size=large a slot of the baseline failed: exit code 7"),
+        "{beside}"
+    );
+    let everywhere = with_plan(&in_rows("base-*", ["10", "10", "12"]));
+    let output = in_dir(everywhere.path(), &["lab", "run", "p.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("exit code 7"), "{output:?}");
+    assert_eq!(names(everywhere.path()), ["p.plan.toml", "p.toml"]);
+}
+
+#[test]
+fn what_was_left_out_stays_out_where_an_experiment_goes_on() {
+    let plan = in_rows("third-large", ["10", "12", "12"]);
+    let whole = with_plan(&plan);
+    let asked = text(&in_dir(whole.path(), &["lab", "run", "p.toml"]).stdout);
+    let lines = fs::read_to_string(whole.path().join("p.jsonl")).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    // As after kills: within the first block of the row, after it, and later.
+    for kept in [3, 5, 7, 9, 12, 20, lines.len() - 2] {
+        let dir = with_plan(&plan);
+        fs::write(dir.path().join("p.jsonl"), lines[..kept].join("\n")).unwrap();
+        let output = in_dir(dir.path(), &["lab", "run", "p.toml", "--resume"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        let verdicts = |told: &str| -> Vec<String> {
+            let lines = told
+                .lines()
+                .filter(|line| line.contains("Slower") || line.contains("could not run"));
+            lines
+                .map(|line| line.split(" (").next().unwrap_or_default().to_owned())
+                .collect()
+        };
+        let told = text(&output.stdout);
+        assert_eq!(verdicts(&told), verdicts(&asked), "{kept}: {told}");
+    }
+}

@@ -1,8 +1,9 @@
 //! What the blocks of an experiment say of the machine: the baseline against itself, and drift.
 
-use super::{Course, Slots};
+use super::Course;
 use crate::compare::ControlCheck;
-use crate::compare::pairs::{logarithm, moment};
+use crate::compare::lost::common_arms;
+use crate::compare::pairs::{Slots, logarithm, slot_of};
 use record::Record;
 use stats::{BlockRun, Drift, FIRST_LOOK, control_p, control_p_by_pass, drift};
 
@@ -35,15 +36,17 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn drift(&self) -> Option<Drift> {
+        let common = common_arms(self.judged_blocks().map(|(_, slots)| slots));
         let mut blocks: Vec<(usize, Vec<&Record>)> = self
             .judged_blocks()
             .map(|(row, slots)| {
-                let mut in_time: Vec<&Record> = slots.values().copied().collect();
-                in_time.sort_by_key(|record| moment(record));
+                let of_all = slots.iter().filter(|(arm, _)| common.contains(*arm));
+                let mut in_time: Vec<&Record> = of_all.map(|(_, record)| *record).collect();
+                in_time.sort_by_key(|record| slot_of(record));
                 (row, in_time)
             })
             .collect();
-        blocks.sort_by_key(|(_, slots)| slots.first().map(|record| moment(record)));
+        blocks.sort_by_key(|(_, slots)| slots.first().map(|record| slot_of(record)));
         let arms: Vec<&str> = [Some(self.cast.base), self.cast.control]
             .into_iter()
             .flatten()
