@@ -10,11 +10,13 @@
 
 mod build;
 mod child;
+mod clock_step;
 mod command;
 mod conductor;
 mod drain;
 mod experiment;
 mod gives;
+mod left_behind;
 mod limits;
 mod lock;
 mod plan_experiment;

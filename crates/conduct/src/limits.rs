@@ -340,6 +340,80 @@ mod tests {
         assert_eq!(versions(HYBRID, OWN, &["pids"]), []);
     }
 
+    fn all_limits() -> Limits {
+        Limits {
+            memory_bytes: Some(64 << 20),
+            swap_bytes: Some(1 << 20),
+            cpus: Some(1.5),
+            cpu_list: Some("0-1".into()),
+            processes: Some(50),
+        }
+    }
+
+    fn read(dir: &Path, file: &str) -> String {
+        fs::read_to_string(dir.join(file)).unwrap_or_default()
+    }
+
+    #[test]
+    fn groups_of_version_2_are_made_limited_and_read_where_the_mounts_say() {
+        let tree = tempfile::tempdir().unwrap();
+        let own = tree.path().join("user/session");
+        fs::create_dir_all(&own).unwrap();
+        let mounts = format!("cgroup2 {} cgroup2 rw 0 0\n", tree.path().display());
+        let needed = controllers(&all_limits());
+        let found = |has: &str| {
+            fs::write(own.join("cgroup.controllers"), has).unwrap();
+            versions(&mounts, "0::/user/session\n", &needed)
+        };
+        assert_eq!(found("cpu memory pids\n"), [], "there is no cpuset");
+        let version = GroupVersion::Two(own.clone());
+        assert_eq!(found("cpuset cpu memory pids\n"), [version.clone()]);
+        let group = LimitGroup::make(&version, &all_limits(), "fathom-1").unwrap();
+        assert_eq!(read(&own, "cgroup.subtree_control"), "+pids");
+        let dir = own.join("fathom-1");
+        assert_eq!(group.entries(), [dir.join("cgroup.procs")]);
+        for (file, value) in [
+            ("memory.max", "67108864"),
+            ("cpu.max", "150000 100000"),
+            ("cpuset.cpus", "0-1"),
+            ("pids.max", "50"),
+        ] {
+            assert_eq!(read(&dir, file), value, "{file}");
+        }
+        assert_eq!(group.seen(), LimitsSeen::default());
+        for (file, text) in [
+            ("memory.peak", "1000\n"),
+            ("memory.events", "low 0\nmax 7\noom 1\noom_kill 2\n"),
+            ("cpu.stat", "usage_usec 1\nthrottled_usec 3\n"),
+        ] {
+            fs::write(dir.join(file), text).unwrap();
+        }
+        let seen = LimitsSeen {
+            peak_bytes: Some(1000),
+            at_limit: Some(7),
+            oom_kills: 2,
+            throttled_ns: Some(3000),
+        };
+        assert_eq!(group.seen(), seen);
+    }
+
+    #[test]
+    fn a_list_of_processors_of_version_1_takes_the_memory_of_its_parent() {
+        let tree = tempfile::tempdir().unwrap();
+        fs::write(tree.path().join("cpuset.mems"), "0\n").unwrap();
+        let version = GroupVersion::One(vec![("cpuset", tree.path().to_owned())]);
+        let limits = Limits {
+            cpu_list: Some("1,3".into()),
+            ..Limits::default()
+        };
+        LimitGroup::make(&version, &limits, "g").unwrap();
+        let dir = tree.path().join("g");
+        let both = ["cpuset.mems", "cpuset.cpus"].map(|file| read(&dir, file));
+        assert_eq!(both, ["0", "1,3"]);
+        let twice = LimitGroup::make(&version, &limits, "g").unwrap_err();
+        assert!(twice.contains("cannot make"), "{twice}");
+    }
+
     #[test]
     fn only_what_is_limited_needs_a_controller() {
         assert!(is_none(&Limits::default()));

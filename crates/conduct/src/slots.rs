@@ -2,6 +2,7 @@
 //! arm needs around it, its work, and then everything is taken away again.
 
 use crate::child::end_orphans;
+use crate::clock_step::ClockEdge;
 use crate::command::SlotDirs;
 use crate::drain::Drain;
 use crate::limits::{self, LimitGroup};
@@ -55,6 +56,8 @@ pub(crate) struct SlotConductor<'a> {
     /// The task of the slot that ended last, for which the machine is waited.
     last: Option<Task>,
     drain: Drain,
+    /// When the slot under way began, by both clocks.
+    edge: ClockEdge,
 }
 
 /// A slot under way.
@@ -82,6 +85,7 @@ impl<'a> SlotConductor<'a> {
             number: 0,
             last: None,
             drain: Drain::default(),
+            edge: ClockEdge::now(run.context),
         }
     }
 
@@ -93,6 +97,7 @@ impl<'a> SlotConductor<'a> {
         };
         self.lock.note(Some(slot), None, experiment.scratch())?;
         (self.hook)(SlotStep::Noted);
+        self.edge = ClockEdge::now(self.context);
         self.drain.begin(&self.context.machine);
         surroundings::prepare(&experiment.file.surroundings, self.context)?;
         let place = experiment.place(turn, self.context)?;
@@ -215,6 +220,8 @@ impl<'a> SlotConductor<'a> {
     fn close(&mut self, turn: Turn, record: &mut Record) {
         self.works.remove(record);
         self.experiment.describe(turn, record);
+        let now = ClockEdge::now(self.context);
+        record.notices.extend(self.edge.step_until(&now));
         let mut failures = Vec::new();
         if let Some(open) = self.open.take() {
             if let Some(words) = &open.cleanup {

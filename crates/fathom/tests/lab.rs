@@ -8,6 +8,8 @@ mod failures;
 mod refused;
 #[path = "lab/tables.rs"]
 mod tables;
+#[path = "lab/walked.rs"]
+mod walked;
 
 use std::fs;
 use std::path::Path;

@@ -213,3 +213,29 @@ fn a_ref_or_repository_that_is_not_there_is_refused() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn a_build_that_hangs_is_ended_at_its_time_and_leaves_no_process() {
+    let (dir, cache) = with_refs();
+    let at = dir.path();
+    let mark = format!("1{:08}", std::process::id());
+    let plan = REFS.replace(
+        "command = \"sh -c 'cp tool.sh built; echo built >> log'\"",
+        &format!(
+            "command = \"sh -c 'grep -q 12 tool.sh && {{{{ sleep {mark} & sleep {mark}; }}}}; cp tool.sh built; echo built >> log'\"\nwithin = \"300ms\""
+        ),
+    );
+    fs::write(at.join("p.toml"), plan).unwrap();
+    let output = lab_with(at, cache.path(), &["run", "p.toml"]);
+    let told = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("no slot of new can run") && told.contains("300 ms"),
+        "{told}"
+    );
+    let processes = Command::new("ps").args(["-eo", "args"]).output().unwrap();
+    assert!(
+        !text(&processes.stdout).contains(&mark),
+        "the build runs on"
+    );
+}
