@@ -24,10 +24,10 @@ const SCALED: [(&str, &str); 4] = [
     ("--runtime", "1"),
 ];
 
-fn readme() -> String {
+fn document(name: &str) -> String {
     let crate_dir =
         std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    let path = Path::new(&crate_dir).join("../../README.md");
+    let path = Path::new(&crate_dir).join("../..").join(name);
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -102,7 +102,7 @@ fn every_command_of_the_readme_works() {
         bin.display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    let commands: Vec<String> = commands(&readme())
+    let commands: Vec<String> = commands(&document("README.md"))
         .iter()
         .filter_map(|command| runnable(command))
         .collect();
@@ -113,20 +113,60 @@ fn every_command_of_the_readme_works() {
         assert!(shown, "the README shows no `fathom {verb}`: {commands:?}");
     }
     for command in commands {
-        let output = Command::new("sh")
-            .args(["-c", &command])
-            .current_dir(&place)
-            .env("PATH", &path)
-            .output()
-            .expect("there is a shell");
-        let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-        let said = String::from_utf8_lossy(&said);
-        assert!(
-            output.status.success(),
-            "`{command}` ended with {}:\n{said}",
-            output.status
-        );
-        assert!(!said.trim().is_empty(), "`{command}` said nothing");
+        runs(&command, &place, &path, &[0]);
+    }
+}
+
+/// Runs a command, which must say something and end with one of these codes.
+fn runs(command: &str, place: &Path, path: &str, codes: &[i32]) {
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(place)
+        .env("PATH", path)
+        .output()
+        .expect("there is a shell");
+    let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        output
+            .status
+            .code()
+            .is_some_and(|code| codes.contains(&code)),
+        "`{command}` ended with {}:\n{said}",
+        output.status
+    );
+    assert!(!said.trim().is_empty(), "`{command}` said nothing");
+}
+
+#[test]
+fn every_command_of_the_page_on_experiments_works_with_the_plan_that_it_shows() {
+    let page = document("docs/experiments.md");
+    let (_, plan) = page.split_once("```toml\n").expect("it shows a plan");
+    let (plan, _) = plan.split_once("```").expect("the plan ends");
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .expect("a temporary directory can be made");
+    let (place, bin) = (dir.path().join("reader"), programs(dir.path()));
+    fs::create_dir(&place).expect("a temporary directory can be written");
+    fs::write(place.join("gzip.toml"), plan).expect("a temporary directory can be written");
+    let given = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{given}", bin.display());
+    let commands = commands(&page);
+    for verb in ["plan", "run", "status", "report"] {
+        let has = |command: &String| command.starts_with(&format!("fathom lab {verb} "));
+        assert!(commands.iter().any(has), "{verb}: {commands:?}");
+    }
+    for command in commands {
+        // A verdict is what is measured; slower, or none, is an answer too.
+        runs(&command, &place, &path, &[0, 3, 4]);
+    }
+    for file in [
+        "gzip.jsonl",
+        "gzip.plan.toml",
+        "gzip.html",
+        "ci.md",
+        "ci.xml",
+    ] {
+        assert!(place.join(file).is_file(), "{file}");
     }
 }
 
