@@ -366,9 +366,10 @@ mod tests {
             versions(&mounts, "0::/user/session\n", &needed)
         };
         assert_eq!(found("cpu memory pids\n"), [], "there is no cpuset");
-        let version = GroupVersion::Two(own.clone());
-        assert_eq!(found("cpuset cpu memory pids\n"), [version.clone()]);
-        let group = LimitGroup::make(&version, &all_limits(), "fathom-1").unwrap();
+        let all = found("cpuset cpu memory pids\n");
+        assert_eq!(all, [GroupVersion::Two(own.clone())]);
+        let version = &all[0];
+        let group = LimitGroup::make(version, &all_limits(), "fathom-1").unwrap();
         assert_eq!(read(&own, "cgroup.subtree_control"), "+pids");
         let dir = own.join("fathom-1");
         assert_eq!(group.entries(), [dir.join("cgroup.procs")]);
