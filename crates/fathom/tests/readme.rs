@@ -113,12 +113,13 @@ fn every_command_of_the_readme_works() {
         assert!(shown, "the README shows no `fathom {verb}`: {commands:?}");
     }
     for command in commands {
-        runs(&command, &place, &path, &[0]);
+        let said = runs(&command, &place, &path, &[0]);
+        assert!(!said.trim().is_empty(), "`{command}` said nothing");
     }
 }
 
-/// Runs a command, which must say something and end with one of these codes.
-fn runs(command: &str, place: &Path, path: &str, codes: &[i32]) {
+/// Runs a command, which must end with one of these codes; what it said.
+fn runs(command: &str, place: &Path, path: &str, codes: &[i32]) -> String {
     let output = Command::new("sh")
         .args(["-c", command])
         .current_dir(place)
@@ -126,7 +127,7 @@ fn runs(command: &str, place: &Path, path: &str, codes: &[i32]) {
         .output()
         .expect("there is a shell");
     let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-    let said = String::from_utf8_lossy(&said);
+    let said = String::from_utf8_lossy(&said).into_owned();
     assert!(
         output
             .status
@@ -135,7 +136,7 @@ fn runs(command: &str, place: &Path, path: &str, codes: &[i32]) {
         "`{command}` ended with {}:\n{said}",
         output.status
     );
-    assert!(!said.trim().is_empty(), "`{command}` said nothing");
+    said
 }
 
 #[test]
