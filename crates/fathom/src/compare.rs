@@ -22,7 +22,7 @@ use std::path::Path;
 use units::Percent;
 
 pub(crate) use cost::{cost_of, effect_seen, seen as seen_by};
-pub(crate) use experiment::{is_decided, judged, of_lab, told, watched};
+pub(crate) use experiment::{is_decided, judged, of_lab, tell_lost, told, watched};
 pub(crate) use files::{VerdictFiles, verdict_arguments};
 
 const AFTER_HELP: &str = "\

@@ -88,6 +88,7 @@ pub(super) fn conclude(
         return Ok(signal_code().unwrap_or(1));
     }
     let code = judged(&ended, &experiment.plan, question, &files)?;
+    tell_lost(&ended);
     let has_lost = !ended.lost.is_empty();
     Ok(match ended.why {
         WhyEnded::Decided | WhyEnded::Passes | WhyEnded::Budget if has_lost => 1,
@@ -98,6 +99,16 @@ pub(super) fn conclude(
             1
         }
     })
+}
+
+/// Tells what could not run, where the others went on without it.
+pub(crate) fn tell_lost(ended: &Ended) {
+    if matches!(ended.why, WhyEnded::Failed(_)) {
+        return;
+    }
+    for lost in &ended.lost {
+        told(&format!("error: {lost}; the others went on without it"));
+    }
 }
 
 /// Tells the verdicts of an experiment that has ended, and returns their exit code.

@@ -1,7 +1,7 @@
 //! `fathom lab run`: the slots of an experiment, and the verdict.
 
 use crate::compare::{
-    VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, told, watched,
+    VerdictFiles, effect_seen, is_decided, judged, of_lab, of_plan, tell_lost, told, watched,
 };
 use crate::context;
 use crate::exit::{self, Usage};
@@ -330,6 +330,7 @@ fn exit_code(ended: &Ended, code: i32, experiment: &PlanExperiment, has_lost: bo
     // There is no whole verdict on an arm that cannot be built, or cannot run in a row, and that is
     // known why.
     let has_lost = has_lost || !ended.lost.is_empty();
+    tell_lost(ended);
     match &ended.why {
         WhyEnded::Decided | WhyEnded::Passes if has_lost => 1,
         WhyEnded::Budget if has_lost && was_looked_at => 1,

@@ -151,7 +151,9 @@ fn a_cell_that_cannot_run_is_left_out_by_name_and_the_others_go_on_to_their_verd
         assert!(written.contains("3 of 3 attempts"), "{name}: {written}");
     }
     assert!(
-        beside.contains("::error") && beside.contains("could not run"),
+        beside.contains(&format!("error: {why}"))
+            && beside.contains("::error")
+            && beside.contains("could not run"),
         "{beside}"
     );
     // What is read again says the same; a slower arm beside one that could not run is no verdict.
