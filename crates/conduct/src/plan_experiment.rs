@@ -306,9 +306,7 @@ impl PlanExperiment {
     /// Removes them; what cannot be removed is said.
     pub(crate) fn remove_scratch(&self, turn: Turn) -> Option<String> {
         let at = self.slot_dir(turn);
-        let removed = fs::remove_dir_all(&at);
-        let _not_empty_while_others_are_there = fs::remove_dir(&self.scratch);
-        match removed {
+        match fs::remove_dir_all(&at) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Some(format!("{} is left behind: {error}", at.display()))
             }

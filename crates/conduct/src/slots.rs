@@ -332,6 +332,14 @@ impl Conduct for SlotConductor<'_> {
     }
 }
 
+impl Drop for SlotConductor<'_> {
+    /// What the slots' directories lie in stays between them: making it anew for each would be a
+    /// write to the disk.
+    fn drop(&mut self) {
+        let _not_there_or_not_empty = fs::remove_dir(self.experiment.scratch());
+    }
+}
+
 impl SlotConductor<'_> {
     fn task(&self) -> Option<(Task, Context)> {
         let open = self.open.as_ref()?;

@@ -155,17 +155,25 @@ fn shown(name: &str, work: &Work) -> String {
 }
 
 /// The slots of each arm with the number of their block, which is that of the other arms' slots of
-/// the same block.
+/// the same block. Of a block that was begun again, those of its last attempt.
 fn by_arm<'a>(slots: &[&Placed<'a>], arms: usize) -> Vec<Vec<Slot<'a>>> {
     let mut seen: BTreeMap<(usize, &str, u32), u32> = BTreeMap::new();
     let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
+    let place = |slot: &Placed<'a>| {
+        let trial = slot.record.trial.as_ref();
+        trial.map_or(("", 0, 0), |of| (of.plan.as_str(), of.block, of.attempt))
+    };
+    let mut last: BTreeMap<(&str, u32), u32> = BTreeMap::new();
+    for (plan, block, attempt) in slots.iter().map(|slot| place(slot)) {
+        let known = last.entry((plan, block)).or_insert(attempt);
+        *known = attempt.max(*known);
+    }
     let mut keyed = Vec::with_capacity(slots.len());
     for slot in slots {
-        let (plan, block) = slot
-            .record
-            .trial
-            .as_ref()
-            .map_or(("", 0), |trial| (trial.plan.as_str(), trial.block));
+        let (plan, block, attempt) = place(slot);
+        if attempt < last[&(plan, block)] {
+            continue;
+        }
         let next = plans.len();
         let plan_number = *plans.entry(plan).or_insert(next);
         let times = seen.entry((slot.arm, plan, block)).or_insert(0);
@@ -234,6 +242,23 @@ mod tests {
                 )
             })
             .collect()
+    }
+
+    #[test]
+    fn of_a_block_that_was_begun_again_the_last_attempt_counts_and_is_no_repetition() {
+        let mut records = vec![
+            trial(sound(), "a", 0, 0),
+            trial(sound(), "b", 0, 1),
+            trial(sound(), "a", 1, 2),
+            trial(sound(), "a", 1, 4),
+            trial(sound(), "b", 1, 5),
+        ];
+        for record in &mut records[3..] {
+            record.trial.as_mut().unwrap().attempt = 1;
+        }
+        assert_eq!(shape(&records)[0].1, [vec![0, 1], vec![0, 1]]);
+        let found = rows(&placed(&records), 2).0;
+        assert!(found[0].slots.iter().flatten().all(|slot| slot.repeat == 0));
     }
 
     #[test]

@@ -144,10 +144,7 @@ fn text(plan: &PlanFacts, records: &[Record], file: &Path) -> String {
     };
     line("state", state.to_owned());
     if let Some(why) = failed.last() {
-        line(
-            "last failure",
-            why.lines().next().unwrap_or_default().to_owned(),
-        );
+        line("failure", why.lines().next().unwrap_or_default().to_owned());
     }
     out
 }

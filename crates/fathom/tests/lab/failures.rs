@@ -214,3 +214,14 @@ fn what_was_left_out_stays_out_where_an_experiment_goes_on() {
         assert_eq!(verdicts(&told), verdicts(&asked), "{kept}: {told}");
     }
 }
+
+#[test]
+fn a_report_of_an_experiment_in_which_a_block_was_repeated_has_its_verdict() {
+    let once = "sh -c 'test {arm}-{pass} = second-2 && ! test -e once && touch once && exit 7; echo speed: {value}.{pass}5'";
+    let dir = with_plan(&stated("10", "12").replace("echo speed: {value}.{pass}5", once));
+    let output = in_dir(dir.path(), &["lab", "run", "p.toml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let told = text(&in_dir(dir.path(), &["report", "p.jsonl"]).stdout);
+    assert!(told.contains("- second: Slower by"), "{told}");
+    assert!(!told.contains("No verdict"), "{told}");
+}
