@@ -413,7 +413,7 @@ mod tests {
         let mut froms = BTreeSet::new();
         for _ in 0..200 {
             let part = object.part_of(300, &mut random);
-            assert!(part.is_range && part.length == 300 && part.from % 300 == 0);
+            assert!(part.is_range && part.length == 300 && part.from.is_multiple_of(300));
             froms.insert(part.from);
         }
         assert_eq!(froms, BTreeSet::from([0, 300, 600]));
