@@ -5,6 +5,8 @@
     reason = "a test ends at the first thing that does not work, and says what it skipped"
 )]
 
+#[path = "serve_block/audited.rs"]
+mod audited;
 #[path = "serve_block/incomplete.rs"]
 mod incomplete;
 #[path = "serve_block/owners.rs"]

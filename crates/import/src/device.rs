@@ -7,9 +7,9 @@
 use crate::bins::Bins;
 use crate::error::ImportError;
 use crate::origin::fnv1a;
-use crate::time;
 use record::{ErrorCount, Operations, Record, SCHEMA, Source, Status, TargetFact};
 use std::collections::BTreeMap;
+use units::time;
 
 const MAGIC: &[u8; 8] = b"FATHOMBD";
 const KINDS: [&str; 5] = ["read", "write", "flush", "trim", "zero"];

@@ -17,11 +17,11 @@ use crate::error::Fault;
 use crate::input::{Documents, Input};
 use crate::node::Node;
 use crate::origin::Origin;
-use crate::time;
 use job::Job;
 use options::Options;
 use record::{DeviceAccount, ErrorCount, Measurements, Outcome, Record, Status, Summary};
 use std::collections::BTreeMap;
+use units::time;
 
 /// The least run after which fio's device counters, which it polls every 250 ms, are within a few
 /// per cent.

@@ -12,8 +12,8 @@ use crate::error::Fault;
 use crate::input::Input;
 use crate::node::Node;
 use crate::origin::{Origin, without_secrets};
-use crate::time;
 use record::{ErrorCount, Operations, Outcome, Record, Status, Summary, TargetFact};
+use units::time;
 
 const SECOND_NS: f64 = 1e9;
 const KIND: &str = "run";

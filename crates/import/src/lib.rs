@@ -30,7 +30,6 @@ mod node;
 mod origin;
 mod quote;
 mod repeat;
-mod time;
 mod trials;
 mod warp;
 

@@ -29,6 +29,9 @@
 //! Seeded random numbers stand in [`random`], because engines, loads, orders of experiments and
 //! servers that misbehave all need the same ones.
 //!
+//! # Moments
+//! Times of day are read and written in [`time`].
+//!
 //! # Text of others
 //! What is shown to people goes through [`visible`] or [`on_one_line`]: names in records are
 //! anybody's.
@@ -53,6 +56,7 @@ mod percent;
 pub mod random;
 mod rate;
 mod shown;
+pub mod time;
 mod unit;
 
 pub use bytes::Bytes;

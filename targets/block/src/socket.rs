@@ -11,7 +11,11 @@ use std::path::{Path, PathBuf};
 
 /// How long another server may take to begin in the same directory, and one that has more callers
 /// than it can take to take one more.
-const PATIENCE_NS: u64 = 5_000_000_000;
+const PATIENCE_NS: u64 = if cfg!(test) {
+    50_000_000
+} else {
+    5_000_000_000
+};
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! What the generator says that it did, against what the server counted.
 
+use super::set::device_log;
 use crate::audit::rule::{Check, Rule};
 use crate::{Finding, Severity};
 use record::{Measurements, Operations, Record};
@@ -21,9 +22,11 @@ Two accounts that are kept apart can catch each other. A generator that counts 1
 answers where the server gave 99 counts something else than answers, and its rate and its
 latencies are of that. More on the server means that somebody else used it, or that the
 generator has lost operations.
+Runs over NBD are compared so with the log of `fathom serve block` that was imported and is
+audited with them: of the same host, size and time, where only one may have served them.
 What to do: let nobody else use the server during the run, and repeat it. If it stays,
 report it as a bug with the record attached.",
-    checks: &[Check::Alone(check)],
+    checks: &[Check::Alone(check), Check::Together(device_log::check)],
 };
 
 const ADVICE: &str = "let nobody else use the server during the run, and repeat it; if it stays, report it as a bug with the record attached";

@@ -19,6 +19,7 @@ pub(super) mod claim_contradicts_data;
 pub(super) mod compared_with_nothing;
 pub(super) mod control_fails;
 pub(super) mod depth_inversion;
+pub(super) mod device_log;
 pub(super) mod drift;
 pub(super) mod effect_below_mde;
 pub(super) mod effect_flips_sign;

@@ -39,7 +39,7 @@ const MODELS: [&str; 9] = [
     "empirical",
     "uniform:500us:3ms",
     "exponential:1ms",
-    "mix:99%:500us:1%:20ms",
+    "mix:95%:500us:5%:20ms",
 ];
 const FAULTS: [&str; 6] = [
     "write.lost",

@@ -5,9 +5,9 @@ use crate::error::Fault;
 use crate::input::Input;
 use crate::node::{Node, sound};
 use crate::origin::{Origin, without_secrets};
-use crate::time;
 use record::{LatencyRange, Record, Summary};
 use units::Bytes;
+use units::time;
 
 const MICRO_NS: f64 = 1000.0;
 

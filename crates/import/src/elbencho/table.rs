@@ -5,9 +5,9 @@ use super::{LATENCY_NOTICE, enter_targets, kind};
 use crate::error::{Fault, Location};
 use crate::input::Input;
 use crate::origin::{Origin, without_secrets};
-use crate::time;
 use record::{Record, Summary};
 use units::Bytes;
+use units::time;
 
 pub(crate) fn read(input: &Input<'_>, origin: &Origin<'_>) -> Result<Vec<Record>, Fault> {
     let mut lines = input

@@ -4,9 +4,9 @@ use super::latency::Latency;
 use super::options::Options;
 use crate::error::Fault;
 use crate::node::Node;
-use crate::time;
 use record::{Measurements, Operations, Summary};
 use std::collections::BTreeMap;
+use units::time;
 
 pub(super) struct Job {
     pub(super) name: String,

@@ -10,8 +10,8 @@ use crate::error::{Fault, Location};
 use crate::input::Input;
 use crate::node::sound;
 use crate::origin::Origin;
-use crate::time;
 use record::{ErrorCount, Outcome, Record, Status, Summary};
+use units::time;
 
 const MICRO_NS: f64 = 1000.0;
 /// Places before the first direction: version of the form, version of fio, name, group, error.

@@ -10,11 +10,11 @@ use crate::error::{Fault, Location};
 use crate::input::{Input, syntax};
 use crate::node::sound;
 use crate::origin::Origin;
-use crate::time;
 use record::{ErrorCount, Operations, Record, Summary, TargetFact};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use units::time;
 
 const MILLI_NS: f64 = 1e6;
 /// The longest line; a point with every tag that k6 knows takes a few hundred bytes.

@@ -6,9 +6,9 @@ use crate::error::Fault;
 use crate::input::Input;
 use crate::node::Node;
 use crate::origin::Origin;
-use crate::time;
 use record::{Record, Summary};
 use units::lossless::f64_to_u64_saturating;
+use units::time;
 
 const MILLI_NS: f64 = 1e6;
 

@@ -3,9 +3,9 @@
 //! What the table says is taken whatever number it begins with; what it does not say is found in
 //! the order of the slots, or stays unsaid.
 
-use crate::time;
 use record::UnsaidPlace;
 use std::collections::{BTreeMap, BTreeSet};
+use units::time;
 
 /// What a line says of its place.
 #[derive(Clone, Debug)]

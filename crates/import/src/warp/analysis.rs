@@ -9,8 +9,8 @@ use crate::error::Fault;
 use crate::input::Input;
 use crate::node::Node;
 use crate::origin::{Origin, without_secrets};
-use crate::time;
 use record::{ErrorCount, Record, Summary};
+use units::time;
 
 const MILLI_NS: f64 = 1e6;
 

@@ -8,10 +8,10 @@ use crate::bins::Bins;
 use crate::error::{Fault, Location};
 use crate::input::Input;
 use crate::origin::{Origin, without_secrets};
-use crate::time;
 use record::{ErrorCount, Operations, Record, Summary};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use units::time;
 
 /// The most kinds of operations and of errors that are told apart, and threads that are counted.
 const MOST_KINDS: usize = 64;

@@ -365,6 +365,34 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_goes_on_asking_holds_up_no_end() {
+        let device = memory(BYTES);
+        let ending = ClosingTime::new().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        near.write_all(&3_u32.to_be_bytes()).unwrap();
+        near.write_all(b"IHAVEOPT\0\0\0\x01\0\0\0\0").unwrap();
+        let mut hears = near.try_clone().unwrap();
+        std::thread::scope(|scope| {
+            let conversation = Conversation::new(&device, "");
+            let (ending, ends) = (&ending, far.try_clone().unwrap());
+            let server = scope.spawn(move || Exchange::new(&far, conversation, ending).run());
+            let asks = request(0, 4096).repeat(100);
+            scope.spawn(move || while near.write_all(&asks).is_ok() {});
+            scope.spawn(move || {
+                let _until_the_end = std::io::copy(&mut hears, &mut std::io::sink());
+            });
+            while !device.seen().contains("\"read\"") {
+                std::thread::yield_now();
+            }
+            ending.tell();
+            ends.shutdown(Shutdown::Read).unwrap();
+            server.join().unwrap();
+        });
+    }
+
+    #[test]
     fn what_a_client_had_asked_for_before_the_end_is_answered() {
         let device = memory(BYTES);
         let ending = ClosingTime::new().unwrap();

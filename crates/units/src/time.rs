@@ -1,12 +1,12 @@
 //! Times of day and spans: RFC 3339 texts, and nanoseconds from the fractions that tools print.
 
-use units::lossless::f64_to_u64_saturating;
+use crate::lossless::f64_to_u64_saturating;
 
 const DAY: i64 = 86_400;
 
 /// Nanoseconds since 1970 UTC of a text such as `2026-11-20T12:01:42.507260362Z`; the offset may
 /// lack its colon.
-pub(crate) fn parse(text: &str) -> Option<i128> {
+pub fn parse(text: &str) -> Option<i128> {
     let (date, rest) = text.trim().split_once(['T', 't', ' '])?;
     let mut date = date.splitn(3, '-').map(|part| digits(part, 9));
     let (year, month, day) = (date.next()??, date.next()??, date.next()??);
@@ -56,7 +56,7 @@ fn offset_seconds(zone: &str) -> Option<i64> {
 }
 
 /// RFC 3339 in UTC; empty for times before 1970 or after 9999, which no result has.
-pub(crate) fn format(nanos: i128) -> String {
+pub fn format(nanos: i128) -> String {
     let (Ok(seconds), Ok(fraction)) = (
         i64::try_from(nanos.div_euclid(1_000_000_000)),
         u32::try_from(nanos.rem_euclid(1_000_000_000)),
@@ -108,7 +108,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 
 /// The nearest whole nanosecond of `value` units of `unit_ns` each; `None` for what is negative, no
 /// number or beyond 584 years.
-pub(crate) fn nanos(value: f64, unit_ns: f64) -> Option<u64> {
+pub fn nanos(value: f64, unit_ns: f64) -> Option<u64> {
     let ns = (value * unit_ns).round();
     (0.0..18_446_744_073_709_549_568.0)
         .contains(&ns)
