@@ -220,16 +220,20 @@ fn is_of_document(record: &Record) -> bool {
 }
 
 /// Slots with the same key, keys in the order of their first slot.
-fn grouped<'a, K: PartialEq>(
+fn grouped<'a, K: Ord + Clone>(
     slots: &[Slot<'a>],
     key: impl Fn(&'a Record) -> K,
 ) -> Vec<(K, Vec<Slot<'a>>)> {
     let mut out: Vec<(K, Vec<Slot<'a>>)> = Vec::new();
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
     for slot in slots {
         let of = key(slot.1);
-        match out.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, group)) => group.push(*slot),
-            None => out.push((of, vec![*slot])),
+        match places.get(&of) {
+            Some(place) => out[*place].1.push(*slot),
+            None => {
+                places.insert(of.clone(), out.len());
+                out.push((of, vec![*slot]));
+            }
         }
     }
     out
@@ -289,23 +293,18 @@ fn repetitions(slots: &[Slot<'_>]) -> usize {
     }
 }
 
-/// Whether two records did the same work apart from the options named.
-fn same_settings(a: &Record, b: &Record, except: &[&str]) -> bool {
-    fn counted<'a>(
-        record: &'a Record,
-        except: &'a [&'a str],
-    ) -> impl Iterator<Item = (&'a String, &'a String)> {
-        record
-            .effective
-            .iter()
-            .filter(move |(key, _)| !except.contains(&key.as_str()))
-    }
-    counted(a, except).eq(counted(b, except))
+/// The effective options but those named.
+fn settings<'a>(record: &'a Record, except: &[&str]) -> Vec<(&'a str, &'a str)> {
+    let all = record.effective.iter();
+    all.map(|(key, value)| (key.as_str(), value.as_str()))
+        .filter(|(key, _)| !except.contains(key))
+        .collect()
 }
 
 /// Whether two records did the same work in the same place, but for the page cache between.
 fn is_same_work(a: &Record, b: &Record) -> bool {
-    same_settings(a, b, &["direct", "cache", "seed"]) && same_place(a, b)
+    const BUT: &[&str] = &["direct", "cache", "seed"];
+    settings(a, BUT) == settings(b, BUT) && same_place(a, b)
 }
 
 /// Whether two records used the same target of the same machine, as far as both say.
@@ -375,6 +374,8 @@ fn run_on(rule: fn(&Experiment<'_>) -> Vec<Located>, records: &[Record]) -> Vec<
 mod tests {
     use super::super::example::{placed, sound};
     use super::*;
+    use std::cmp::Ordering;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     /// Two arms with the same result in eight randomised blocks.
     fn clean() -> Vec<Record> {
@@ -387,6 +388,36 @@ mod tests {
                 placed(record, ["baseline", "candidate"][arm], slot / 2, slot)
             })
             .collect()
+    }
+
+    #[test]
+    fn keys_are_compared_a_few_times_each_however_many_there_are() {
+        static COMPARED: AtomicU64 = AtomicU64::new(0);
+        #[derive(Clone, PartialEq, Eq)]
+        struct Counted(String);
+        impl PartialOrd for Counted {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+        impl Ord for Counted {
+            fn cmp(&self, other: &Self) -> Ordering {
+                COMPARED.fetch_add(1, Relaxed);
+                self.0.cmp(&other.0)
+            }
+        }
+        let records: Vec<Record> = (0..2000)
+            .map(|n| Record {
+                name: n.to_string(),
+                ..Record::default()
+            })
+            .collect();
+        let slots: Vec<Slot<'_>> = records.iter().enumerate().collect();
+        let groups = grouped(&slots, |record| Counted(record.name.clone()));
+        assert_eq!(groups.len(), 2000);
+        // Each pair would be two millions.
+        let compared = COMPARED.load(Relaxed);
+        assert!(compared < 200_000, "{compared} comparisons");
     }
 
     #[test]

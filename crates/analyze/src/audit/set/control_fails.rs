@@ -6,6 +6,7 @@ use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use record::Role;
 use stats::{CONTROL_ALPHA, signed_rank};
+use std::collections::BTreeMap;
 
 /// Its text and what finds it.
 pub(in crate::audit) const RULE: Rule = Rule {
@@ -33,11 +34,8 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
     // Every row is a chance to err.
     let alpha = CONTROL_ALPHA / rows.len().max(1) as f64;
     for (row, arms) in rows {
-        for (control, slots) in &arms {
-            let Some((twin, of_twin)) = arms
-                .iter()
-                .find(|(arm, other)| arm != control && repeats(control, slots, arm, other))
-            else {
+        for ((control, slots), twin) in arms.iter().zip(twins(&arms)) {
+            let Some((twin, of_twin)) = twin.map(|of| &arms[of]) else {
                 continue;
             };
             let d: Vec<f64> = differences(of_twin, slots)
@@ -77,17 +75,24 @@ fn accidental(experiment: &Experiment<'_>, row: &str, arms: &[Arm<'_>]) -> Optio
     })
 }
 
-/// Whether an arm is another a second time: by their roles in the plan, else by its name.
-fn repeats(control: &str, slots: &[Slot<'_>], other: &str, others: &[Slot<'_>]) -> bool {
+/// For each arm the first other one that it is a second time: by their roles in the plan, or by its
+/// name.
+fn twins(arms: &[Arm<'_>]) -> Vec<Option<usize>> {
     let has = |slots: &[Slot<'_>], role| {
-        slots.iter().any(|(_, record)| {
-            record
-                .trial
-                .as_ref()
-                .is_some_and(|trial| trial.role == role)
-        })
+        let mut trials = slots.iter().filter_map(|(_, record)| record.trial.as_ref());
+        trials.any(|trial| trial.role == role)
     };
-    (has(slots, Role::Control) && has(others, Role::Baseline)) || twin(control) == Some(other)
+    let names: BTreeMap<&str, usize> = arms.iter().map(|(arm, _)| *arm).zip(0..).collect();
+    let mut baselines = (0..arms.len()).filter(|of| has(&arms[*of].1, Role::Baseline));
+    // One arm may be its own baseline; the next is then another.
+    let baselines = [baselines.next(), baselines.next()];
+    let of = |(own, (name, slots)): (usize, &Arm<'_>)| {
+        let by_role = baselines.iter().flatten().copied().find(|of| *of != own);
+        let by_role = by_role.filter(|_| has(slots, Role::Control));
+        let by_name = twin(name).and_then(|of| names.get(of).copied());
+        by_role.into_iter().chain(by_name).min()
+    };
+    arms.iter().enumerate().map(of).collect()
 }
 
 /// The arm that a control repeats, by its name.

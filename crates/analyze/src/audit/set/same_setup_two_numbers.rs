@@ -1,6 +1,6 @@
 //! One command with two results has a spread that no single result shows.
 
-use super::{Experiment, Located, grouped, level, names, repetitions, same_place, same_settings};
+use super::{Experiment, Located, Slot, grouped, level, names, repetitions, same_place, settings};
 use crate::Severity;
 use crate::audit::rule::{Check, Rule};
 use crate::figures::figures;
@@ -40,11 +40,10 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         })
         .copied()
         .collect();
-    let groups = grouped(&described, Setup);
-    groups
+    alike(&described)
         .into_iter()
-        .filter(|(_, slots)| slots.len() > 1 && repetitions(slots) < ENOUGH)
-        .filter_map(|(_, slots)| {
+        .filter(|slots| slots.len() > 1 && repetitions(slots) < ENOUGH)
+        .filter_map(|slots| {
             let levels: Vec<(&str, f64)> = slots.iter().filter_map(|(_, record)| level(record)).collect();
             let unit = levels.first()?.0;
             let of = levels.iter().filter(|(other, _)| *other == unit).map(|(_, rate)| *rate);
@@ -60,29 +59,36 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
         .collect()
 }
 
-/// A record as far as it decides what is measured.
-struct Setup<'a>(&'a Record);
-
-impl PartialEq for Setup<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let tool = |record: &Record| {
-            record
-                .source
-                .as_ref()
-                .map(|source| (source.tool.clone(), source.version.clone()))
-        };
-        let slot = |record: &Record| {
-            record
-                .trial
-                .as_ref()
-                .map(|trial| (trial.arm.clone(), trial.row.clone()))
-        };
-        slot(self.0) == slot(other.0)
-            && kinds(self.0) == kinds(other.0)
-            && same_settings(self.0, other.0, &["seed"])
-            && same_place(self.0, other.0)
-            && tool(self.0) == tool(other.0)
+/// Slots with the same setup, in the order of their first.
+fn alike<'a>(slots: &[Slot<'a>]) -> Vec<Vec<Slot<'a>>> {
+    let mut out: Vec<Vec<Slot<'a>>> = Vec::new();
+    for (_, slots) in grouped(slots, setup) {
+        let begun = out.len();
+        for slot in slots {
+            let same =
+                |of: &&mut Vec<Slot<'a>>| of.iter().take(1).any(|of| same_place(of.1, slot.1));
+            match out[begun..].iter_mut().find(same) {
+                Some(of) => of.push(slot),
+                None => out.push(vec![slot]),
+            }
+        }
     }
+    out.sort_by_key(|slots| slots.first().map(|slot| slot.0));
+    out
+}
+
+/// A record as far as it decides what is measured, but for the machine.
+fn setup(record: &Record) -> impl Ord + Clone {
+    let source = record.source.as_ref();
+    let trial = record.trial.as_ref();
+    let paths = record.targets.iter().map(|target| target.path.as_str());
+    (
+        trial.map(|trial| (trial.arm.as_str(), trial.row.as_str())),
+        kinds(record),
+        settings(record, &["seed"]),
+        paths.collect::<Vec<_>>(),
+        source.map(|source| (source.tool.as_str(), source.version.as_deref())),
+    )
 }
 
 /// What was counted: phases of one run share every setting and are other work.

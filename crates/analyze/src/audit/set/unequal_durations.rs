@@ -1,6 +1,6 @@
 //! Arms measured for different times are at different ages of caches, bursts and heat.
 
-use super::{Arm, Experiment, Located, Slot, grouped, is_of_document, median, same_settings};
+use super::{Arm, Experiment, Located, Slot, grouped, is_of_document, median, settings};
 use crate::audit::rule::{Check, Rule};
 use crate::identity::Identity;
 use crate::{Effective, Severity};
@@ -42,13 +42,13 @@ pub(super) fn check(experiment: &Experiment<'_>) -> Vec<Located> {
             .copied()
             .collect::<Vec<_>>()
     };
-    let alike = grouped(&of(is_of_document), Work)
+    let alike = grouped(&of(is_of_document), work)
         .into_iter()
         .map(|(_, slots)| grouped(&slots, |record| record.name.as_str()));
     comparisons.extend(alike);
     let imported =
         of(|record| record.source.is_some() && record.trial.is_none() && !is_of_document(record));
-    let rows = grouped(&imported, |record| (record.name.as_str(), Work(record)));
+    let rows = grouped(&imported, |record| (record.name.as_str(), work(record)));
     comparisons.extend(rows.iter().map(|((name, _), slots)| by_source(name, slots)));
     // A command takes the time that its work needs: that is what is compared.
     let is_command = |slot: &Slot<'_>| {
@@ -97,14 +97,13 @@ fn word(record: &Record) -> &str {
         .unwrap_or(&record.name)
 }
 
-/// A record's settings apart from its direction and duration.
-struct Work<'a>(&'a Record);
-
-impl PartialEq for Work<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        !self.0.effective.is_empty()
-            && same_settings(self.0, other.0, &["duration", "read-percent"])
-    }
+/// A record's settings apart from its direction and duration; one that says none is like no other.
+fn work(record: &Record) -> impl Ord + Clone {
+    let says_none = record.effective.is_empty();
+    (
+        settings(record, &["duration", "read-percent"]),
+        says_none.then(|| std::ptr::from_ref(record).addr()),
+    )
 }
 
 /// Measured nanoseconds of an arm that ran for a time rather than for an amount.
