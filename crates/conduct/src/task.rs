@@ -249,6 +249,7 @@ mod tests {
             plan: LoadPlan {
                 scenario,
                 target: LoadTarget::parse("http://h:1/x").unwrap(),
+                headers: Vec::new(),
                 credentials: None,
                 trust: Trust::Public,
                 threads: 1,

@@ -275,6 +275,13 @@ fn load_settings(plan: &LoadPlan, clock: MachineClock) -> LoadSettings {
         service: plan.target.service.clone(),
         credentials: plan.credentials.clone().filter(|_| plan.target.is_s3()),
         cookie: OnceLock::new(),
+        headers: {
+            let mut lines = Vec::new();
+            plan.headers
+                .iter()
+                .for_each(|header| header.write(&mut lines));
+            lines
+        },
         guest: plan.guest.clone().unwrap_or_default(),
         signs_payload: signs_payload(&plan.scenario),
         closes: plan.new_connections,

@@ -3,6 +3,7 @@
 //! records say by it what took effect.
 
 use crate::connection::{HttpVersion, Trust};
+use crate::header::{RequestHeader, recorded_header, recorded_url};
 use crate::payload::ObjectData;
 use crate::plan::ShareSecret;
 use crate::ramp::{Ramp, Spacing};
@@ -23,6 +24,7 @@ use units::{Bytes, Nanos, Rate};
 #[derive(Clone, Debug, Default)]
 pub struct AskedLoad {
     pub target: Option<LoadTarget>,
+    pub headers: Vec<RequestHeader>,
     pub changes: Adjustments,
     pub guest: Option<String>,
     pub cacert: Option<PathBuf>,
@@ -72,6 +74,8 @@ pub struct LoadOption {
     /// Whether it may be given several times.
     pub is_repeated: bool,
     reads: Reads,
+    /// What a record keeps of a text that was given.
+    keep: fn(&str) -> String,
     /// What took effect.
     show: fn(&LoadPlan) -> Option<String>,
 }
@@ -119,6 +123,12 @@ impl LoadOption {
         }
     }
 
+    /// What a record keeps of a text that was given for it.
+    #[must_use]
+    pub fn recorded(&self, text: &str) -> String {
+        (self.keep)(text)
+    }
+
     /// Its value in a load; `None` where it has none.
     pub(crate) fn show(&self, plan: &LoadPlan) -> Option<String> {
         (self.show)(plan)
@@ -129,6 +139,10 @@ impl LoadOption {
             is_repeated: true,
             ..self
         }
+    }
+
+    const fn kept_as(self, keep: fn(&str) -> String) -> Self {
+        Self { keep, ..self }
     }
 
     const fn of_the_command(self) -> Self {
@@ -152,6 +166,7 @@ const fn value(
         is_of_arms: true,
         is_repeated: false,
         reads: Reads::Value(value, read),
+        keep: str::to_owned,
         show,
     }
 }
@@ -168,13 +183,15 @@ const fn switch(
         is_of_arms: true,
         is_repeated: false,
         reads: Reads::Switch(set),
+        keep: str::to_owned,
         show,
     }
 }
 
 /// In the order of help.
-pub static LOAD_OPTIONS: [LoadOption; 33] = [
-    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, or http://HOST:PORT/path", |asked, _, text| set(&mut asked.target, LoadTarget::parse(text)), |plan| Some(plan.target.text().to_owned())),
+pub static LOAD_OPTIONS: [LoadOption; 34] = [
+    value("target", "URL", "s3://BUCKET@http://HOST:PORT, several endpoints separated by commas, or http://HOST:PORT/path?query", |asked, _, text| set(&mut asked.target, LoadTarget::parse(text)), |plan| Some(plan.target.text().to_owned())).kept_as(recorded_url),
+    value("header", "'NAME: VALUE'", "A header of every request, such as 'Cookie: NAME=VALUE'; records keep no value that looks like a secret; may be repeated", |asked, _, text| RequestHeader::parse(text).map(|one| asked.headers.push(one)), |plan| plan.headers_text()).of_the_command().repeated().kept_as(recorded_header),
     value("threshold", "CONDITION", "get.p95<50ms, errors<1%, put.count>=100, …; a miss is exit code 3", |asked, _, text| threshold(text).map(|one| asked.changes.thresholds.push(one)), |_| None).of_the_command().repeated(),
     value("cacert", "FILE.pem", "Believe these certificate authorities too", |asked, _, text| set(&mut asked.cacert, Ok(text.into())), |_| None),
     value("scale", "FACTOR", "Multiply the length of every stage; users, rates and sleeps stay as they are", |asked, name, text| set(&mut asked.changes.scale, number(name, text)), |_| None),
@@ -312,6 +329,7 @@ impl AskedLoad {
             server_counters: target.is_s3() || target.is_share(),
             scenario,
             target,
+            headers: self.headers.clone(),
             credentials: keys.credentials,
             secret: keys.secret,
             guest: self.guest.clone(),
@@ -371,8 +389,9 @@ mod tests {
     use super::*;
 
     /// A value of each option that is not the usual one.
-    const SAMPLES: [(&str, &str); 33] = [
+    const SAMPLES: [(&str, &str); 34] = [
         ("target", "http://other:1/x"),
+        ("header", "X-Tenant: blue"),
         ("threshold", "errors<1%"),
         ("cacert", "ca.pem"),
         ("scale", "0.5"),
@@ -448,7 +467,7 @@ mod tests {
                 );
                 let words = shown.replace(' ', "");
                 assert!(
-                    words.contains(text.trim_end_matches("/s"))
+                    words.contains(&text.trim_end_matches("/s").replace(' ', ""))
                         || name == "stages"
                         || name == "seeds",
                     "{name}: {shown}"

@@ -2,6 +2,7 @@
 
 use crate::LoadError;
 use crate::connection::{HttpVersion, Trust};
+use crate::header::{MOST_HEADERS, RequestHeader};
 use crate::options::LOAD_OPTIONS;
 use crate::scenario::{Arrivals, Scenario, UserStep};
 use crate::sign::Credentials;
@@ -15,6 +16,8 @@ use std::collections::BTreeMap;
 pub struct LoadPlan {
     pub scenario: Scenario,
     pub target: LoadTarget,
+    /// What every request has besides the load's own.
+    pub headers: Vec<RequestHeader>,
     /// Needed for S3.
     pub credentials: Option<Credentials>,
     /// Needed for a file share.
@@ -95,6 +98,7 @@ impl LoadPlan {
             );
         }
         self.check_share()?;
+        self.check_headers()?;
         self.check_thresholds(&self.measurable())?;
         self.scenario
             .steps
@@ -128,6 +132,41 @@ impl LoadPlan {
             return refuse("a share is loaded over HTTP/1.1; leave --http2 out");
         }
         Ok(())
+    }
+
+    /// Whether no header is one that requests of this load have already.
+    fn check_headers(&self) -> Result<(), LoadError> {
+        if self.headers.len() > MOST_HEADERS {
+            return Err(LoadError::Asked(format!(
+                "{} headers; at most {MOST_HEADERS} go with a request",
+                self.headers.len()
+            )));
+        }
+        let calls = self.scenario.calls();
+        for header in &self.headers {
+            let is_signed = header.is("authorization") || is_amz(header.name());
+            let is_of_form = header.is("content-type") && calls.contains(&Call::Post);
+            let why = if self.target.is_s3() && is_signed {
+                "the signature of an S3 request has that header already, or would have to cover it"
+            } else if self.target.is_share() && header.is("cookie") {
+                "the share gives the cookie itself"
+            } else if self.target.is_share() && header.is("content-type") || is_of_form {
+                "a form has that header already"
+            } else {
+                continue;
+            };
+            return Err(LoadError::Asked(format!(
+                "--header {}: {why}",
+                header.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The headers as records keep them; `None` where there are none.
+    pub(crate) fn headers_text(&self) -> Option<String> {
+        let texts: Vec<String> = self.headers.iter().map(RequestHeader::recorded).collect();
+        Some(texts.join(", ")).filter(|text| !text.is_empty())
     }
 
     /// Under which name a form has its file.
@@ -292,6 +331,12 @@ impl LoadPlan {
     }
 }
 
+/// Whether S3 wants a header of this name to be signed.
+fn is_amz(name: &str) -> bool {
+    name.get(..6)
+        .is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +345,7 @@ mod tests {
         LoadPlan {
             scenario: Scenario::preset(preset).unwrap(),
             target: LoadTarget::parse(target).unwrap(),
+            headers: Vec::new(),
             credentials: Some(Credentials {
                 access_key: "AKIAX".into(),
                 secret_key: "hidden".into(),

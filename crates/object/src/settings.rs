@@ -21,6 +21,8 @@ pub(crate) struct LoadSettings {
     pub(crate) credentials: Option<Credentials>,
     /// What a share gave whoever logged in, as the header of each request has it.
     pub(crate) cookie: OnceLock<Vec<u8>>,
+    /// The lines of every head that were asked for.
+    pub(crate) headers: Vec<u8>,
     /// The guest link that files are posted by.
     pub(crate) guest: String,
     pub(crate) signs_payload: bool,
@@ -147,7 +149,7 @@ impl LoadSettings {
     pub(crate) fn bucket_path(&self) -> String {
         match &self.service {
             Service::S3 { bucket } => format!("/{bucket}"),
-            Service::Http { path } => path.clone(),
+            Service::Http { path, .. } => path.clone(),
             Service::Share => String::new(),
         }
     }

@@ -2,6 +2,7 @@
 //! `share+http://HOST:PORT`.
 
 use crate::LoadError;
+use crate::header::recorded_url;
 
 /// One server of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(crate) enum Service {
     /// Objects lie below this path; it begins with a slash and ends with none.
     Http {
         path: String,
+        /// What every request asks with, without the question mark.
+        query: String,
     },
     /// A file share, which names what is put up.
     Share,
@@ -29,6 +32,7 @@ pub(crate) enum Service {
 /// A parsed target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadTarget {
+    /// As records keep it.
     pub(crate) text: String,
     pub(crate) service: Service,
     pub(crate) endpoints: Vec<Endpoint>,
@@ -68,6 +72,7 @@ impl LoadTarget {
             (
                 Service::Http {
                     path: String::new(),
+                    query: String::new(),
                 },
                 text,
             )
@@ -77,34 +82,36 @@ impl LoadTarget {
         for url in urls.split(',') {
             let (endpoint, rest) = endpoint(url).map_err(|why| refused(&why))?;
             endpoints.push(endpoint);
-            let trimmed = rest.trim_end_matches('/').to_owned();
+            let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+            let trimmed = (rest.trim_end_matches('/').to_owned(), query.to_owned());
             if *path.get_or_insert_with(|| trimmed.clone()) != trimmed {
-                return Err(refused("several endpoints have one path"));
+                return Err(refused("several endpoints have one path and one query"));
             }
         }
-        let path = path.unwrap_or_default();
+        let (path, query) = path.unwrap_or_default();
         let service = match service {
-            Service::S3 { .. } if !path.is_empty() => {
-                return Err(refused("an S3 endpoint has no path"));
+            Service::S3 { .. } if !path.is_empty() || !query.is_empty() => {
+                return Err(refused("an S3 endpoint has no path and no query"));
             }
             Service::S3 { bucket } => Service::S3 { bucket },
-            Service::Share if !path.is_empty() || endpoints.len() > 1 => {
+            Service::Share if !path.is_empty() || !query.is_empty() || endpoints.len() > 1 => {
                 return Err(refused("a share is one server, without a path"));
             }
             Service::Share => Service::Share,
             Service::Http { .. }
                 if path
                     .bytes()
-                    .any(|b| b <= b' ' || b >= 127 || b == b'#' || b == b'?') =>
+                    .chain(query.bytes())
+                    .any(|b| b <= b' ' || b >= 127 || b == b'#') =>
             {
                 return Err(refused(
-                    "the path has characters that must be percent-encoded, a query or a fragment",
+                    "path and query have characters that must be percent-encoded, or a fragment",
                 ));
             }
-            Service::Http { .. } => Service::Http { path },
+            Service::Http { .. } => Service::Http { path, query },
         };
         Ok(Self {
-            text: text.to_owned(),
+            text: recorded_url(text),
             service,
             endpoints,
         })
@@ -138,7 +145,7 @@ impl LoadTarget {
         u32::try_from(self.endpoints.len()).unwrap_or(u32::MAX)
     }
 
-    /// The target as it was given.
+    /// The target as it was given, without what lets somebody in.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -155,7 +162,9 @@ fn endpoint(url: &str) -> Result<(Endpoint, &str), String> {
         "https" => true,
         other => return Err(format!("{other}:// is neither http:// nor https://")),
     };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let (authority, path) = rest
+        .find(['/', '?'])
+        .map_or((rest, ""), |at| rest.split_at(at));
     if authority.contains('@') {
         return Err("keys do not belong into a target; they are read from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".into());
     }
@@ -224,8 +233,21 @@ mod tests {
         assert_eq!(
             target.service,
             Service::Http {
-                path: "/api/entry".into()
+                path: "/api/entry".into(),
+                query: String::new(),
             }
+        );
+        let target = LoadTarget::parse("http://localhost?a=b%2Cc&token=x").unwrap();
+        assert_eq!(
+            target.service,
+            Service::Http {
+                path: String::new(),
+                query: "a=b%2Cc&token=x".into(),
+            }
+        );
+        assert_eq!(
+            target.text(),
+            "http://localhost?a=b%2Cc&token=(not recorded)"
         );
         assert_eq!(target.endpoints[0].authority, "localhost");
     }
@@ -254,7 +276,9 @@ mod tests {
             "s3://bucket@http://h:0",
             "s3://bucket@http://key:secret@h:1",
             "s3://bucket@http://h:1/path",
-            "http://h/a?b=c",
+            "http://h/a?b=c#d",
+            "s3://bucket@http://h?b=c",
+            "share+http://h/?b=c",
             "http://h:1/a,http://h:2/b",
             "http:///x",
             "share+http://h:1/path",

@@ -370,7 +370,7 @@ fn path_of_target(settings: &LoadSettings, _: &About<'_>, out: &mut Vec<u8>) {
             out.push(b'/');
             out.extend_from_slice(bucket.as_bytes());
         }
-        Service::Http { path } => out.extend_from_slice(path.as_bytes()),
+        Service::Http { path, .. } => out.extend_from_slice(path.as_bytes()),
         Service::Share => {}
     }
     if out.is_empty() {

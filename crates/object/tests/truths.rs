@@ -25,6 +25,7 @@ fn plan(scenario: Scenario, target: &str) -> LoadPlan {
     LoadPlan {
         scenario,
         target: LoadTarget::parse(target).unwrap(),
+        headers: Vec::new(),
         credentials: Some(Credentials {
             access_key: "AKIAEXAMPLE".into(),
             secret_key: "hidden-secret".into(),

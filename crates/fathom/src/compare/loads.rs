@@ -7,6 +7,7 @@ use crate::load::arm::{check_key, is_key, task};
 use anyhow::{Context as _, Result};
 use clap::ArgMatches;
 use conduct::{Row, Task};
+use object::recorded_url;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use units::Nanos;
@@ -47,7 +48,7 @@ pub(super) fn sides(
         }
         let task = task(scenario, &given).with_context(|| name.clone())?;
         let taken: Vec<&str> = arms.iter().map(String::as_str).collect();
-        arms.push(unused(name, &taken));
+        arms.push(unused(&recorded_url(name), &taken));
         tasks.push(Task::Load(Box::new(task)));
     }
     Ok(Measured {

@@ -43,7 +43,7 @@ pub(crate) fn task(scenario: &str, given: &BTreeMap<String, String>) -> Result<L
         option.read(&mut load, text).map_err(usage)?;
         // A switch that is off was not asked for.
         if option.value().is_some() || text == "true" {
-            asked.insert(key.clone(), text.clone());
+            asked.insert(key.clone(), option.recorded(text));
         }
     }
     let plan = options::plan(Some(scenario), load).map_err(usage)?;

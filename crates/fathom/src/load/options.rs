@@ -5,7 +5,7 @@ use crate::exit::Usage;
 use crate::output::Output;
 use crate::run::switch;
 use crate::target;
-use crate::tell::tell;
+use crate::tell::{tell, tell_form};
 use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -77,7 +77,7 @@ pub(super) fn shown(matches: &ArgMatches) -> Result<Option<i32>> {
     }
     if let Some(name) = matches.get_one::<String>("print-scenario") {
         let text = Scenario::preset_text(name).ok_or_else(|| Usage(unknown(name)))?;
-        tell(text)?;
+        tell_form(text)?;
         return Ok(Some(0));
     }
     Ok(None)
@@ -107,6 +107,7 @@ pub(super) fn shown_as_asked(matches: &ArgMatches) -> BTreeMap<String, String> {
     }
     for (option, text) in given(matches) {
         let all = out.entry(option.name.to_owned()).or_default();
+        let text = option.recorded(&text);
         *all = match all.is_empty() {
             true => text,
             false => format!("{all}, {text}"),

@@ -245,3 +245,83 @@ fn progress_is_shown_on_a_terminal_as_often_as_was_asked_for() {
     assert!((1..=2).contains(&lines(&seldom)), "{seldom}");
     assert_eq!(lines(&on_a_terminal(&["--no-live"])), 0);
 }
+
+#[test]
+fn headers_and_the_query_go_with_every_request_and_records_keep_no_secret_of_them() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&heads);
+    let server = Server::start(move |asked: &Asked| {
+        let mut seen = seen.lock().unwrap();
+        seen.push((asked.query.clone(), asked.head.clone()));
+        Act::Answer
+    });
+    let s3 = server.s3("bench");
+    // An object that is there for whoever asks for its path.
+    let made = [
+        "put",
+        "--target",
+        &s3,
+        "--users",
+        "1",
+        "--iterations",
+        "1",
+        "--keep",
+    ];
+    ok(&made);
+    let path = server
+        .state
+        .objects
+        .lock()
+        .unwrap()
+        .keys()
+        .next()
+        .cloned()
+        .unwrap();
+    heads.lock().unwrap().clear();
+    let target = format!(
+        "http://127.0.0.1:{}{path}?view=1&token=hunter2",
+        server.port
+    );
+    let record = ok(&[
+        "fetch",
+        "--target",
+        &target,
+        "--users",
+        "2",
+        "--iterations",
+        "6",
+        "--header",
+        "X-Tenant: blue",
+        "--header",
+        "Cookie: sid=hunter3",
+        "--header",
+        "Authorization: Bearer hunter4",
+    ]);
+    let heads = heads.lock().unwrap();
+    assert_eq!(heads.len(), 6);
+    for (query, head) in heads.iter() {
+        assert_eq!(query, "view=1&token=hunter2");
+        for line in [
+            "X-Tenant: blue",
+            "Cookie: sid=hunter3",
+            "Authorization: Bearer hunter4",
+        ] {
+            assert_eq!(
+                head.lines()
+                    .filter(|of| of.eq_ignore_ascii_case(line))
+                    .count(),
+                1,
+                "{head}"
+            );
+        }
+    }
+    let kept = "X-Tenant: blue, Cookie: (not recorded), Authorization: (not recorded)";
+    assert_eq!(record.asked["header"], kept);
+    assert_eq!(record.effective["header"], kept);
+    assert!(
+        record.targets[0]
+            .path
+            .ends_with("?view=1&token=(not recorded)")
+    );
+    assert!(!format!("{record:?}").contains("hunter"), "{record:?}");
+}

@@ -50,7 +50,7 @@ fn opened(record: &Record) -> u64 {
 }
 
 /// Each with `get`, four users, 40 turns and 5 objects where the case does not say otherwise.
-static CASES: [Case; 31] = [
+static CASES: [Case; 32] = [
     case(
         "scale",
         &[
@@ -119,6 +119,11 @@ static CASES: [Case; 31] = [
                 .kind("put")
                 .is_some_and(|put| put.bytes == 5 * 3072)
         },
+    ),
+    case(
+        "header",
+        &["get", "--header", "X-Tenant: blue", "--iterations", "5"],
+        |r| is(r, "header", "X-Tenant: blue"),
     ),
     case(
         "seeds",
@@ -379,7 +384,7 @@ fn the_table_has_every_option_of_the_help() {
 
 /// Where results go and how they look; the next test sees all but the last three: `effects` sees
 /// two on a terminal, and what `--force` permits is seen in `outputs`.
-const OF_THE_OUTPUT: [&str; 14] = [
+const OF_THE_OUTPUT: [&str; 15] = [
     "output-format",
     "output",
     "records",
@@ -390,6 +395,7 @@ const OF_THE_OUTPUT: [&str; 14] = [
     "per-worker-output",
     "show-latency",
     "show-histogram",
+    "findings",
     "show-percentiles",
     "live-interval",
     "no-live",

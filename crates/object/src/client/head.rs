@@ -3,6 +3,7 @@
 use super::Client;
 use crate::payload::ObjectRange;
 use crate::sign::{EMPTY, Signed, UNSIGNED, digest};
+use crate::target::Service;
 use crate::verbs::{About, Carries, RequestKind};
 use std::io::Write as _;
 use std::rc::Rc;
@@ -20,6 +21,12 @@ impl Client {
         self.tail.clear();
         (request.path)(settings, about, &mut self.path);
         (request.query)(settings, about, &mut self.query);
+        if let Service::Http { query, .. } = &settings.service
+            && !query.is_empty()
+        {
+            self.query.extend((!self.query.is_empty()).then_some(b'&'));
+            self.query.extend_from_slice(query.as_bytes());
+        }
         let range = content(request, about);
         self.header.clear();
         let header = request.header.map(|(name, write)| {
@@ -108,6 +115,7 @@ impl Client {
                 head.extend_from_slice(part);
             }
         }
+        head.extend_from_slice(&settings.headers);
         if settings.closes {
             head.extend_from_slice(b"connection: close\r\n");
         }
