@@ -2,12 +2,12 @@
 
 use crate::records;
 use crate::run::switch;
-use crate::tell::{tell, tell_form};
+use crate::tell::{layout, tell, tell_form};
 use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use record::{Record, read_records};
-use report::Page;
+use report::{Layout, Page};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if matches.get_flag("json") {
         tell_form(&json(&found, &records, &places)?)?;
     } else {
-        tell(&text(&found, &records, &places, shows_all))?;
+        let layout = layout(matches);
+        tell(&text(&found, &records, &places, shows_all, layout))?;
     }
     let is_invalid = found
         .iter()
@@ -74,8 +75,14 @@ fn json(found: &[Located], records: &[Record], places: &[String]) -> Result<Stri
 
 /// What many records say once, unless every finding is asked for; then findings about several
 /// records, then those of each record in order.
-fn text(found: &[Located], records: &[Record], places: &[String], shows_all: bool) -> String {
-    let mut page = Page::default();
+fn text(
+    found: &[Located],
+    records: &[Record],
+    places: &[String],
+    shows_all: bool,
+    layout: Layout,
+) -> String {
+    let mut page = Page::new(layout);
     let repeated: Vec<(Severity, &str)> = if shows_all {
         Vec::new()
     } else {

@@ -1,6 +1,6 @@
 //! Shell completions and manual pages, made from the same definition as the command line.
 
-use crate::tell::tell;
+use crate::tell::tell_form;
 use crate::written::{force, write_manual};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -36,7 +36,7 @@ pub(crate) fn completions(matches: &ArgMatches, command: &mut Command) -> Result
     if let Some(shell) = matches.get_one::<Shell>("shell") {
         let mut script = Vec::new();
         clap_complete::generate(*shell, command, "fathom", &mut script);
-        tell(&String::from_utf8(script)?)?;
+        tell_form(&String::from_utf8(script)?)?;
     }
     Ok(0)
 }

@@ -2,11 +2,12 @@
 
 use crate::exit::Usage;
 use crate::run::{path, switch, time};
-use crate::tell::{say, tell, tell_form};
+use crate::tell::{findings_argument, layout, say, tell, tell_form};
 use crate::written::{self, CSV, FIO_LOG, HDR_LOG, HISTOGRAMS, JSON, RECORDS, RESULT, RecordFile};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use record::Record;
+use report::Layout;
 use run::safety::{OutputFile, OutputForm, check_apart};
 use std::path::{Path, PathBuf};
 use workload::fio::{FioFormat, FioJobs, FioLogs};
@@ -113,6 +114,7 @@ impl Output {
                 "show-latency",
                 "Show the latency of every kind in full",
             ))
+            .arg(findings_argument())
             .arg(switch("show-histogram", "Show latency histograms"))
             .arg(
                 Arg::new("show-percentiles")
@@ -154,6 +156,10 @@ impl Output {
                 show_histogram: matches.get_flag("show-histogram"),
                 show_percentiles: percentiles(matches)?,
                 per_worker: matches.get_flag("per-worker-output"),
+                layout: match file("output") {
+                    Some(_) => Layout::default(),
+                    None => layout(matches),
+                },
             },
             interval_ns,
             fio_options: report::FioOptions::default(),
@@ -217,6 +223,7 @@ impl Output {
         }
         if let Some(file) = &jobs.output.file {
             self.file = Some(file.into());
+            self.text.layout = Layout::default();
             self.aside = Aside::Stdout;
         }
         if !jobs.output.formats.is_empty() {
@@ -350,7 +357,11 @@ impl Output {
             .iter()
             .map(|format| self.form(*format, records, &texts))
             .collect::<Result<_>>()?;
-        let mut written = vec![write(self.checked(self.file.as_ref()), &forms.join("\n"))];
+        let is_text = self.formats == [Format::Text];
+        let mut written = vec![match self.checked(self.file.as_ref()) {
+            None if is_text => tell(&forms.join("\n")),
+            file => write(file, &forms.join("\n")),
+        }];
         if !self.formats.contains(&Format::Text) {
             self.tell_notices(records);
         }

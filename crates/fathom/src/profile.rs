@@ -4,14 +4,14 @@ use crate::context;
 use crate::exit::Usage;
 use crate::live::{self, Live, LiveView, ProfileView};
 use crate::run::{path, switch, time};
-use crate::tell::tell;
+use crate::tell::{findings_argument, layout, tell};
 use crate::written::{self, RECORDS, RecordFile, STUDY};
 use analyze::{Study, StudyOptions, study};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
-use report::{ProfileAccount, ProfileEnd, profile_text};
+use report::{Layout, ProfileAccount, ProfileEnd, profile_text};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 use units::Bytes;
@@ -93,6 +93,7 @@ fn arguments() -> Command {
                 .value_parser(value_parser!(u64))
                 .help("Run the rows in the order of an earlier profile [default: drawn]"),
         )
+        .arg(findings_argument())
         .arg(written::force())
 }
 
@@ -132,7 +133,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
         written::write(file, &report::html(&found))?;
     }
     let kept = records.map(PathBuf::as_path);
-    tell(&text(&request.path, &profiled, &found, kept))?;
+    let layout = layout(matches);
+    tell(&text(&request.path, &profiled, &found, kept, layout))?;
     Ok(match profiled.why {
         WhyEnded::Signal => sys::caught_signal().map_or(128, sys::CaughtSignal::exit_code),
         WhyEnded::Failed(_) => 1,
@@ -141,7 +143,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
 }
 
 /// What a profile says when it has ended.
-fn text(path: &Path, profiled: &Profiled, study: &Study, kept: Option<&Path>) -> String {
+fn text(
+    path: &Path,
+    profiled: &Profiled,
+    study: &Study,
+    kept: Option<&Path>,
+    layout: Layout,
+) -> String {
     let rows: Vec<&str> = profiled
         .plan
         .rows
@@ -171,6 +179,7 @@ fn text(path: &Path, profiled: &Profiled, study: &Study, kept: Option<&Path>) ->
         notes: &profiled.notes,
         left_out: &left_out,
         kept,
+        layout,
     };
     profile_text(&account, study)
 }

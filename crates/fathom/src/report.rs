@@ -4,7 +4,7 @@ use crate::compare::factors;
 use crate::exit::Usage;
 use crate::metric::AskedOfRecords;
 use crate::records;
-use crate::tell::tell;
+use crate::tell::{findings_argument, layout, tell};
 use crate::written::{self, STUDY, force};
 use ::report::{study_markdown, study_text};
 use analyze::{Study, StudyOptions, study};
@@ -59,6 +59,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("An option that is meant to differ between arms"),
         )
+        .arg(findings_argument())
         .arg(force())
 }
 
@@ -102,8 +103,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<i32> {
     if outputs.is_empty() {
         // Who reads it on a terminal reads text; a pipe gets a form.
         let is_read = std::io::stdout().is_terminal();
-        let form = if is_read { study_text } else { study_markdown };
-        tell(&form(&found))?;
+        let text = match is_read {
+            true => study_text(&found, layout(matches)),
+            false => study_markdown(&found),
+        };
+        tell(&text)?;
     }
     Ok(0)
 }

@@ -1,14 +1,84 @@
 //! What is said on standard output and standard error. Texts hold names that anybody gave, so that
 //! what people read is made fit for a terminal here.
 
+use crate::run::switch;
 use anyhow::{Context as _, Result};
-use std::io::Write;
+use clap::{Arg, ArgMatches};
+use report::{Layout, broken, coloured};
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd as _;
 use units::visible;
 
-/// Prints a result for people; a reader that has gone is no error, and neither is a terminal that
-/// hung up.
+/// Prints a result for people, as wide as the terminal is and in colours where it has them; a reader
+/// that has gone is no error, and neither is a terminal that hung up.
 pub(crate) fn tell(text: &str) -> Result<()> {
-    tell_form(&visible(text))
+    let text = match columns() {
+        Some(columns) => broken(text, columns),
+        None => visible(text),
+    };
+    tell_form(&in_colour(&text, &std::io::stdout()))
+}
+
+/// Columns of the terminal that shows the result, where one does.
+fn columns() -> Option<usize> {
+    let out = std::io::stdout();
+    let size = sys::terminal_size(out.as_fd()).filter(|_| out.is_terminal());
+    size.map(|(columns, _)| columns)
+}
+
+/// How a result is laid out; whoever has no `--findings` folds none.
+pub(crate) fn layout(matches: &ArgMatches) -> Layout {
+    let shows_all = matches.try_get_one::<bool>("findings").ok().flatten();
+    Layout {
+        columns: columns(),
+        folds_findings: std::io::stdout().is_terminal() && shows_all == Some(&false),
+    }
+}
+
+/// The option that unfolds findings.
+pub(crate) fn findings_argument() -> Arg {
+    switch(
+        "findings",
+        "Show each finding in full, with its advice; without it a terminal shows one line of each",
+    )
+}
+
+/// The text with colours if `out` shows them: a terminal that has some does unless somebody says
+/// otherwise, by the names that many tools know.
+fn in_colour(text: &str, out: &impl IsTerminal) -> String {
+    let said = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let has = HasColour {
+        is_terminal: out.is_terminal(),
+        is_dumb: said("TERM").is_none_or(|term| term == "dumb"),
+        no_color: said("NO_COLOR").is_some(),
+        clicolor: said("CLICOLOR"),
+        clicolor_force: said("CLICOLOR_FORCE"),
+    };
+    if has.colour() {
+        coloured(text)
+    } else {
+        text.to_owned()
+    }
+}
+
+/// What decides whether text has colours.
+struct HasColour {
+    is_terminal: bool,
+    is_dumb: bool,
+    no_color: bool,
+    clicolor: Option<String>,
+    clicolor_force: Option<String>,
+}
+
+impl HasColour {
+    fn colour(&self) -> bool {
+        let is_on = |value: &Option<String>| value.as_ref().map(|value| value != "0");
+        if self.no_color {
+            return false;
+        }
+        is_on(&self.clicolor_force) == Some(true)
+            || self.is_terminal && !self.is_dumb && is_on(&self.clicolor) != Some(false)
+    }
 }
 
 /// Prints a result for programs.
@@ -23,5 +93,33 @@ pub(crate) fn tell_form(form: &str) -> Result<()> {
 
 /// Says something beside the result, which alone is on standard output.
 pub(crate) fn say(text: &str) {
-    let _nobody_reads_a_closed_terminal = writeln!(std::io::stderr(), "{}", visible(text));
+    let mut err = std::io::stderr();
+    let text = in_colour(&visible(text), &err);
+    let _nobody_reads_a_closed_terminal = writeln!(err, "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_terminal_and_the_names_that_many_tools_know() {
+        let colour = |is_terminal, no_color, clicolor: Option<&str>, force: Option<&str>| {
+            HasColour {
+                is_terminal,
+                is_dumb: false,
+                no_color,
+                clicolor: clicolor.map(str::to_owned),
+                clicolor_force: force.map(str::to_owned),
+            }
+            .colour()
+        };
+        assert!(colour(true, false, None, None) && !colour(false, false, None, None));
+        assert!(!colour(true, true, None, None) && !colour(true, false, Some("0"), None));
+        assert!(colour(false, false, None, Some("1")) && !colour(false, false, None, Some("0")));
+        assert!(
+            !colour(true, true, None, Some("1")),
+            "NO_COLOR is obeyed first"
+        );
+    }
 }

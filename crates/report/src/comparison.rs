@@ -2,6 +2,8 @@
 
 mod reasons;
 
+use crate::Layout;
+use crate::terminal::UNFOLD;
 use crate::verdicts::grouped;
 pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text, unjudged};
 
@@ -26,6 +28,7 @@ pub fn comparison_text(
     found: &Comparison,
     findings: &[Located],
     records: usize,
+    layout: Layout,
 ) -> String {
     let mut out = format!(
         "{candidate} against {base}: {}, margin {}\n",
@@ -42,14 +45,14 @@ pub fn comparison_text(
     lone_rows_text(&mut out, [base, candidate], &found.lone_rows);
     differences_text(&mut out, found);
     left_out_text(&mut out, &found.left_out);
-    findings_text(&mut out, findings, records);
+    findings_text(&mut out, findings, records, layout);
     out
 }
 
 /// The text of an experiment: every candidate over all rows, then row by row, then what the machine
 /// did, then the audit.
 #[must_use]
-pub fn arms_text(found: &ArmsComparison) -> String {
+pub fn arms_text(found: &ArmsComparison, layout: Layout) -> String {
     let mut out = String::new();
     for candidate in &found.candidates {
         candidate_text(&mut out, &found.base, candidate);
@@ -70,7 +73,7 @@ pub fn arms_text(found: &ArmsComparison) -> String {
         let _infallible = writeln!(out, "machine: {line}");
     });
     left_out_text(&mut out, &found.left_out);
-    findings_text(&mut out, &found.findings, found.records);
+    findings_text(&mut out, &found.findings, found.records, layout);
     out
 }
 
@@ -239,7 +242,7 @@ fn left_out_text(out: &mut String, left_out: &[String]) {
 
 /// One entry a rule: the gravest finding speaks for it, with the number of records in which it
 /// fires.
-fn findings_text(out: &mut String, findings: &[Located], records: usize) {
+fn findings_text(out: &mut String, findings: &[Located], records: usize, layout: Layout) {
     for (number, (Located { finding, .. }, fired)) in grouped(findings).into_iter().enumerate() {
         let share = match fired.len() {
             0 => String::new(),
@@ -248,11 +251,17 @@ fn findings_text(out: &mut String, findings: &[Located], records: usize) {
         if number == 0 && !out.ends_with("\n\n") {
             out.push('\n');
         }
-        let _infallible = writeln!(
-            out,
-            "{}[{}]{share}: {}\n  help: {}",
-            finding.severity, finding.rule, finding.message, finding.advice
+        let text = format!(
+            "{}[{}]{share}: {}",
+            finding.severity, finding.rule, finding.message
         );
+        let _infallible = match layout.folds_findings {
+            true => writeln!(out, "{}", layout.one_line(&text)),
+            false => writeln!(out, "{text}\n  help: {}", finding.advice),
+        };
+    }
+    if layout.folds_findings && !findings.is_empty() {
+        let _infallible = writeln!(out, "{UNFOLD}");
     }
 }
 
@@ -603,7 +612,7 @@ warning[x] in 2 of 90 records: said
 warning[y]: said
   help: do
 ";
-        assert_eq!(arms_text(&found), expected);
+        assert_eq!(arms_text(&found, Layout::default()), expected);
     }
 
     #[test]
@@ -635,7 +644,7 @@ warning[y]: said
             left_out: vec![],
         };
         assert_eq!(
-            comparison_text("a", "b", &found, &[], 3),
+            comparison_text("a", "b", &found, &[], 3, Layout::default()),
             "b against a: operations a second, margin 5.0 %\n\nrows only in a: q, s\n\nwhat differs with what is compared:\n  \
              file system: ext4 | xfs\n  and 1 other fact of the storage, which the records hold\n"
         );

@@ -41,7 +41,10 @@ pub use live::{ExperimentNow, LiveState, Looked, NowTable, ProfileNow, WorkNow};
 pub use profile::{ProfileAccount, ProfileEnd, profile_text};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
-pub use terminal::{Page, TerminalOptions, knee_text, study_text, terminal};
+pub use terminal::{
+    Layout, Page, TerminalOptions, broken, closing_answer, coloured, knee_text, study_text,
+    terminal,
+};
 pub use verdicts::{
     Gate, GateOutcome, VerdictFailure, Verdicts, failure_json, failure_junit, failure_markdown,
     is_verdicts, verdicts_json, verdicts_junit, verdicts_markdown,

@@ -1,6 +1,6 @@
 //! What a profile says when it has ended.
 
-use crate::{Page, study_text};
+use crate::{Layout, Page, closing_answer, study_text};
 use analyze::Study;
 use record::Record;
 use std::path::Path;
@@ -27,6 +27,7 @@ pub struct ProfileAccount<'a> {
     pub left_out: &'a [(&'a [String], &'a str)],
     /// The file that keeps the records.
     pub kept: Option<&'a Path>,
+    pub layout: Layout,
 }
 
 /// How a profile ended.
@@ -41,7 +42,7 @@ pub enum ProfileEnd<'a> {
 /// The whole result as text.
 #[must_use]
 pub fn profile_text(profile: &ProfileAccount<'_>, study: &Study) -> String {
-    let mut page = Page::default();
+    let mut page = Page::new(profile.layout);
     page.wrapped(
         "",
         2,
@@ -68,8 +69,12 @@ pub fn profile_text(profile: &ProfileAccount<'_>, study: &Study) -> String {
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
-    out.push_str(&study_text(study));
+    out.push_str(&study_text(study, profile.layout));
     out.push('\n');
+    // On a terminal the last lines are what is seen.
+    if profile.layout.columns.is_some() {
+        out.push_str(&closing_answer(study, profile.layout));
+    }
     out.push_str(&match profile.kept {
         Some(file) => format!(
             "The records are in {0}; `fathom report {0} -o FILE.html` shows them.\n",

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_experiment_in_the_terminal() {
-        let text = study_text(&golden());
+        let text = study_text(&golden(), crate::Layout::default());
         assert!(
             text.lines().all(|line| line.chars().count() <= 100),
             "{text}"
@@ -343,7 +343,7 @@ mod tests {
         assert!(!has_escapes(&markdown) && !has_escapes(&page));
         let of_tables = |text: &str| text.lines().filter(|line| line.starts_with("| ")).count();
         assert_eq!(of_tables(&markdown), of_tables(&study_markdown(&plain)));
-        let text = study_text(&hostile);
+        let text = study_text(&hostile, crate::Layout::default());
         assert!(
             !has_escapes(&text) && !text.contains("\nb\u{fffd}"),
             "{text}"
@@ -433,7 +433,11 @@ mod tests {
             .for_each(|(record, number)| record.elapsed_ns += number * 20_000_000);
         let study = study(&records, &StudyOptions::default());
         let at = study_markdown(&study);
-        let texts = [at, study_text(&study), crate::html(&study)];
+        let texts = [
+            at,
+            study_text(&study, crate::Layout::default()),
+            crate::html(&study),
+        ];
         for text in texts {
             assert!(
                 text.contains("range [") && text.contains("A range stands where the runs"),

@@ -10,8 +10,10 @@ use analyze::Finding;
 use record::Record;
 
 mod accounts;
+mod colour;
 mod histogram;
 mod knee;
+mod layout;
 mod lead;
 mod load;
 mod page;
@@ -19,9 +21,12 @@ mod rates;
 mod study;
 mod verdict;
 
+pub use colour::coloured;
 pub use knee::knee_text;
+pub(crate) use layout::UNFOLD;
+pub use layout::{Layout, broken};
 pub use page::Page;
-pub use study::study_text;
+pub use study::{closing_answer, study_text};
 
 /// What the summary shows beyond its core.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,16 +39,17 @@ pub struct TerminalOptions {
     pub show_percentiles: Vec<f64>,
     /// Adds a line for each worker.
     pub per_worker: bool,
+    pub layout: Layout,
 }
 
-/// The summary of one record, a run or a load, and what an audit found in it; lines of at most 100
-/// columns unless a word is longer.
+/// The summary of one record, a run or a load, and what an audit found in it, in lines as wide as the
+/// layout says unless a word is longer.
 #[must_use]
 pub fn terminal(record: &Record, findings: &[Finding], options: &TerminalOptions) -> String {
     if record.kind == "load" {
         return load::text(record, findings, options);
     }
-    let mut page = Page::default();
+    let mut page = Page::new(options.layout);
     lead::write(&mut page, record);
     rates::write_rates(&mut page, record);
     rates::write_latencies(&mut page, record, options);
@@ -109,8 +115,10 @@ mod tests {
         locks         range: 21,600 waits, mean 1.674 µs, p99 48 µs, max 48 µs
         coverage      0.5% (9,911 of 2,097,152 blocks of 4 KiB); rewrites 53.7% of uses (2.16 uses a block);
                       hottest 20% take 71.4%
-        heat map      |█▄▂▂▂▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁····|
+        heat map      |█▇▆▆▅▅▅▅▄▄▄▄▄▄▄▄▄▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂····|
                        0                                                          8 GiB
+                       ▄ is an even share of the uses (1.6%), and each step twice the one below; the most
+                       that a column has is 28%
         filled        8 GiB in 4.13 s before the measured time: the file was missing
         error         3 x EIO in read, first at /data/oltp.dat offset 7340032
         outcome       failed (exit code 1): 2 blocks failed verification, 3 reads failed
@@ -168,6 +176,7 @@ mod tests {
             show_histogram: true,
             show_percentiles: vec![50.0, 99.0],
             per_worker: true,
+            ..TerminalOptions::default()
         };
         let text = terminal(&example::oltp(), &[], &options);
         insta::assert_snapshot!(text, @r#"
@@ -221,8 +230,10 @@ mod tests {
         locks         range: 21,600 waits, mean 1.674 µs, p99 48 µs, max 48 µs
         coverage      0.5% (9,911 of 2,097,152 blocks of 4 KiB); rewrites 53.7% of uses (2.16 uses a block);
                       hottest 20% take 71.4%
-        heat map      |█▄▂▂▂▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁····|
+        heat map      |█▇▆▆▅▅▅▅▄▄▄▄▄▄▄▄▄▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂····|
                        0                                                          8 GiB
+                       ▄ is an even share of the uses (1.6%), and each step twice the one below; the most
+                       that a column has is 28%
         filled        8 GiB in 4.13 s before the measured time: the file was missing
 
         worker  CPUs  started  ended  operations   IOPS  throughput    user  system  CPU wait
@@ -343,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_a_hundred_columns() {
+    fn lines_fit_a_hundred_columns_or_those_that_a_terminal_has() {
         let options = TerminalOptions {
             show_latency: true,
             show_histogram: true,
@@ -355,13 +366,51 @@ mod tests {
             ..options.clone()
         };
         for options in [options, many] {
-            for line in shown(&example::oltp(), &options).lines() {
-                assert!(
-                    line.chars().count() <= 100 && !line.ends_with(' '),
-                    "{line}"
+            for columns in [None, Some(60), Some(80), Some(120), Some(200)] {
+                let layout = Layout {
+                    columns,
+                    ..Layout::default()
+                };
+                let text = shown(
+                    &example::oltp(),
+                    &TerminalOptions {
+                        layout,
+                        ..options.clone()
+                    },
                 );
+                for line in text.lines() {
+                    assert!(
+                        line.chars().count() <= columns.unwrap_or(100) && !line.ends_with(' '),
+                        "{columns:?}: {line}"
+                    );
+                }
             }
         }
+    }
+
+    #[test]
+    fn folded_findings_are_a_line_each_and_say_how_to_see_them_in_full() {
+        let layout = Layout {
+            columns: Some(80),
+            folds_findings: true,
+        };
+        let options = TerminalOptions {
+            layout,
+            ..TerminalOptions::default()
+        };
+        let text = shown(&example::oltp(), &options);
+        let found: Vec<&str> = text
+            .lines()
+            .skip_while(|line| !line.starts_with("warning["))
+            .collect();
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        warning[little_law]: rate, latency and concurrency do not fit: rate x latency …
+        warning[percentile_from_few_samples]: fewer than 10 samples lie above these …
+        note[short_run]: 2 s of measured time shows the start of a run, not its …
+        note[shared_random_writes]: 2 workers wrote the same blocks in random order: …
+        note[single_observation]: single observation: no interval
+        --findings shows each in full; `fathom explain RULE` says why and what to do
+        "#);
     }
 
     #[test]
@@ -371,6 +420,7 @@ mod tests {
             show_histogram: true,
             show_percentiles: vec![f64::NAN, -1.0, 200.0],
             per_worker: true,
+            ..TerminalOptions::default()
         };
         let mut hollow = example::oltp();
         hollow.operations.insert(

@@ -1,19 +1,20 @@
 //! Files of verdicts, and the gate that they and the exit code tell of.
 
 use crate::exit::Usage;
-use crate::tell::tell;
+use crate::tell::{findings_argument, layout, tell};
 use crate::written::{self, VERDICTS};
 use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Quantity, Record, Threshold};
-use report::{Gate, VerdictFailure, Verdicts};
+use report::{Gate, Layout, VerdictFailure, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
 /// The arguments that say where verdicts go, and which fail.
 pub(crate) fn verdict_arguments(command: Command) -> Command {
     command
+        .arg(findings_argument())
         .arg(
             Arg::new("threshold")
                 .long("threshold")
@@ -55,6 +56,7 @@ pub(crate) struct VerdictFiles {
     files: Vec<(OutputFile, Form)>,
     gate: Gate,
     thresholds: Vec<Threshold>,
+    layout: Layout,
 }
 
 impl VerdictFiles {
@@ -83,6 +85,7 @@ impl VerdictFiles {
             files: checked,
             gate: gate(matches),
             thresholds: crate::metric::thresholds(matches)?,
+            layout: layout(matches),
         })
     }
 
@@ -135,7 +138,7 @@ impl VerdictFiles {
         let held = candidates.flat_map(|name| hold_against(name, &of_arm(name), &self.thresholds));
         let verdicts = Verdicts::of_arms(found, records.iter().collect(), self.gate);
         let verdicts = verdicts.held_against(held.collect());
-        self.conclude(&report::arms_text(found), &verdicts)
+        self.conclude(&report::arms_text(found, self.layout), &verdicts)
     }
 
     /// Tells the verdict between two sides, each a name and its records, writes it, and gives the
@@ -150,7 +153,8 @@ impl VerdictFiles {
         findings: &[Located],
     ) -> Result<i32> {
         let all: Vec<&Record> = base.1.iter().chain(candidate.1).collect();
-        let text = report::comparison_text(base.0, candidate.0, found, findings, all.len());
+        let text =
+            report::comparison_text(base.0, candidate.0, found, findings, all.len(), self.layout);
         let of_candidate: Vec<&Record> = candidate.1.iter().collect();
         let held = hold_against(candidate.0, &of_candidate, &self.thresholds);
         let verdicts = Verdicts::of_sides([base.0, candidate.0], found, findings, all, self.gate);

@@ -4,6 +4,7 @@
 use super::Load;
 use crate::exit::Usage;
 use crate::live;
+use crate::tell::layout;
 use anyhow::Result;
 use conduct::Conductor;
 use lab::{Kept, KneeSearch, LabError, LimitFound, LimitSearch, find_limit};
@@ -92,7 +93,8 @@ impl Load<'_> {
         };
         self.live.end(&live::ended(live::records(self.matches)));
         let LimitFound { records, account } = found;
-        self.output.finish(&records, &report::knee_text(&account))?;
+        self.output
+            .finish(&records, &report::knee_text(&account, layout(self.matches)))?;
         let stopped = sys::caught_signal().map(sys::CaughtSignal::exit_code);
         Ok(stopped.unwrap_or(if account.holds_at.is_some() { 0 } else { 3 }))
     }

@@ -86,6 +86,17 @@ impl<'s> Table<'s> {
         }
     }
 
+    /// How much each column of [`Table::as_text`] matters where there is no room for all; names
+    /// always stay, and what stands around values goes first.
+    pub(crate) fn priorities(&self, room: Breadth) -> Vec<u8> {
+        let shown = self.columns.iter().filter(|column| column.room <= room);
+        let values = shown.flat_map(|column| {
+            let bounds = column.bounds.as_ref().map(|_| 1);
+            std::iter::once(column.priority()).chain(bounds)
+        });
+        self.labels.iter().map(|_| u8::MAX).chain(values).collect()
+    }
+
     /// The table as text for a form: a header, and lines of as many cells.
     pub(crate) fn as_text(&self, study: &Study, room: Breadth) -> Vec<Vec<String>> {
         let shown = |column: &&Column| column.room <= room;
@@ -110,7 +121,31 @@ impl<'s> Table<'s> {
     }
 }
 
+/// How much columns of these quantities matter where there is no room for all.
+const PRIORITIES: [(&str, u8); 6] = [
+    ("iops", 8),
+    ("throughput", 7),
+    ("p99", 6),
+    ("p50", 5),
+    ("mean", 4),
+    ("cpu/op", 2),
+];
+
 impl Column {
+    /// How much it matters where there is no room for all: arms more than quantities of which
+    /// nobody says it.
+    fn priority(&self) -> u8 {
+        let of = self.quantity.as_ref();
+        let known = PRIORITIES
+            .iter()
+            .find(|(name, _)| of.is_some_and(|of| of.is(name)));
+        match (known, self.arm) {
+            (Some((_, priority)), _) => *priority,
+            (None, Some(_)) => 5,
+            (None, None) => 3,
+        }
+    }
+
     pub(crate) fn of(head: impl Into<String>) -> Self {
         Self {
             head: head.into(),

@@ -3,7 +3,10 @@
 use super::page::{Page, grouped, share, time};
 use record::{Histogram, Record};
 
+/// Of the longest bar.
 const BAR: usize = 50;
+/// Columns of a table of bars that hold no bar.
+const BESIDE_BAR: usize = 44;
 const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 /// Lower bounds of the rows in each decade, in tenths: finer than factors of two, and round
 /// numbers.
@@ -17,13 +20,14 @@ pub(super) fn write(page: &mut Page, record: &Record) {
     {
         page.gap();
         page.line(&format!("{kind} latency"));
-        page.table(&rows(&operations.latency));
+        let bar = page.width().saturating_sub(BESIDE_BAR).clamp(8, BAR);
+        page.table(&rows(&operations.latency, bar));
     }
 }
 
 /// One row for each range from the first to the last with operations; a run of empty ranges is one
 /// row.
-fn rows(histogram: &Histogram) -> Vec<Vec<String>> {
+fn rows(histogram: &Histogram, longest: usize) -> Vec<Vec<String>> {
     let bounds = bounds();
     let mut counts = vec![0_u64; bounds.len()];
     for (low, width, count) in histogram.buckets() {
@@ -48,7 +52,12 @@ fn rows(histogram: &Histogram) -> Vec<Vec<String>> {
                 bound(&bounds, place),
                 bound(&bounds, place + 1)
             );
-            out.push(vec![range, grouped(count), share(part), bar(count, most)]);
+            out.push(vec![
+                range,
+                grouped(count),
+                share(part),
+                bar(count, most, longest),
+            ]);
         } else if counts[place - 1] > 0 {
             out.push(vec!["       …".to_owned()]);
         }
@@ -88,9 +97,11 @@ fn bound(bounds: &[u64], place: usize) -> String {
         .map_or_else(|| "…".to_owned(), |ns| time(Some(*ns as f64)))
 }
 
-fn bar(count: u64, most: u64) -> String {
-    let eighths = (u128::from(count) * (BAR as u128) * 8).div_ceil(u128::from(most.max(1)));
-    let eighths = usize::try_from(eighths).unwrap_or(BAR * 8).min(BAR * 8);
+fn bar(count: u64, most: u64, longest: usize) -> String {
+    let eighths = (u128::from(count) * (longest as u128) * 8).div_ceil(u128::from(most.max(1)));
+    let eighths = usize::try_from(eighths)
+        .unwrap_or(usize::MAX)
+        .min(longest * 8);
     format!("{}{}", "█".repeat(eighths / 8), BLOCKS[eighths % 8])
 }
 
@@ -115,7 +126,7 @@ mod tests {
         histogram.record_many(0, 3);
         histogram.record_many(1_000_000, 1_000_000);
         histogram.record(u64::MAX);
-        let rows = rows(&histogram);
+        let rows = rows(&histogram, BAR);
         let counts: Vec<&str> = rows
             .iter()
             .filter(|row| row.len() > 1)
@@ -127,6 +138,6 @@ mod tests {
                 .filter(|row| row.len() > 1)
                 .all(|row| !row[3].trim().is_empty())
         );
-        assert_eq!(bar(10, 10).chars().count(), BAR);
+        assert_eq!(bar(10, 10, BAR).chars().count(), BAR);
     }
 }

@@ -1,5 +1,6 @@
 //! The curve of a search for the highest rate that holds, as text.
 
+use super::Layout;
 use super::page::{Page, time};
 use record::{SearchAccount, SearchPoint};
 use units::Rate;
@@ -7,7 +8,7 @@ use units::Rate;
 /// The steps by their rates, and where the knee lies: between the highest rate
 /// that held and the least that did not.
 #[must_use]
-pub fn knee_text(search: &SearchAccount) -> String {
+pub fn knee_text(search: &SearchAccount, layout: Layout) -> String {
     let threshold = search.threshold.as_str();
     let mut points: Vec<&SearchPoint> = search.points.iter().collect();
     points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));
@@ -27,7 +28,7 @@ pub fn knee_text(search: &SearchAccount) -> String {
             point.measured.clone(),
         ]
     }));
-    let mut page = Page::default();
+    let mut page = Page::new(layout);
     page.table(&rows);
     page.line(&match (search.holds_at, search.breaks_at) {
         (Some(best), Some(least)) => format!(

@@ -14,7 +14,7 @@ use units::{ByteRate, Bytes, Nanos, format_count, lossless};
 pub(super) fn text(record: &Record, findings: &[Finding], options: &TerminalOptions) -> String {
     let nothing = LoadAccount::default();
     let load = record.load.as_ref().unwrap_or(&nothing);
-    let mut page = Page::default();
+    let mut page = Page::new(options.layout);
     lead(&mut page, record);
     rates(&mut page, record);
     latencies(&mut page, record);

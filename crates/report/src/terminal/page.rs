@@ -1,5 +1,6 @@
 //! Lines, labelled facts and tables as wide as the terminal, and the small formats that they share.
 
+use super::Layout;
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
@@ -10,28 +11,50 @@ pub(super) const WIDTH: usize = 100;
 /// Where the text of a labelled fact begins.
 const INDENT: usize = 14;
 const GAP: &str = "  ";
+/// Text in longer lines is hard to read, however wide the terminal is.
+const LONGEST_LINE: usize = 120;
 
 /// A text for people under construction, of lines of a given width; control characters of what it
 /// is given do not reach the reader.
 pub struct Page {
     text: String,
     width: usize,
+    layout: Layout,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self::of_width(WIDTH)
+        Self::new(Layout::default())
     }
 }
 
 impl Page {
+    /// An empty one.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            text: String::new(),
+            width: layout.columns.unwrap_or(WIDTH).max(20),
+            layout,
+        }
+    }
+
     /// An empty one of so many columns.
     #[must_use]
     pub fn of_width(width: usize) -> Self {
-        Self {
-            text: String::new(),
-            width: width.max(20),
-        }
+        Self::new(Layout {
+            columns: Some(width),
+            ..Layout::default()
+        })
+    }
+
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The columns that it has.
+    pub(super) fn width(&self) -> usize {
+        self.width
     }
 
     pub(crate) fn lines(&self) -> usize {
@@ -58,11 +81,12 @@ impl Page {
 
     /// `text` after `start`, further lines indented.
     pub fn wrapped(&mut self, start: &str, indent: usize, text: &str) {
+        let width = self.width.min(LONGEST_LINE);
         let mut line = start.to_owned();
         let mut is_bare = true;
         for word in text.split_whitespace() {
             let space = usize::from(!is_bare);
-            if !is_bare && line.chars().count() + space + word.chars().count() > self.width {
+            if !is_bare && line.chars().count() + space + word.chars().count() > width {
                 self.line(&line);
                 line = " ".repeat(indent);
                 is_bare = true;
@@ -76,8 +100,29 @@ impl Page {
         self.line(&line);
     }
 
-    /// The rows with their columns aligned: the first to the left, the others to the right.
+    /// The rows with their columns aligned: the first to the left, the others to the right. On a
+    /// terminal that has no room for all columns, those to the right give way.
     pub fn table(&mut self, rows: &[Vec<String>]) {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let ranks: Vec<u8> = (0..=u8::MAX).rev().take(columns).collect();
+        self.ranked_table(rows, &ranks);
+    }
+
+    /// As [`Page::table`], but the columns that matter least give way: one number a column says
+    /// how much it does. What has no room is named below.
+    fn ranked_table(&mut self, rows: &[Vec<String>], priorities: &[u8]) {
+        if self.layout.columns.is_none() || total(rows) <= self.width {
+            return self.aligned(rows);
+        }
+        let gone = self.narrowed_table(rows, priorities);
+        let head = |column: &usize| rows.first().and_then(|row| row.get(*column)).cloned();
+        let gone: Vec<String> = gone.iter().filter_map(head).collect();
+        if !gone.is_empty() {
+            self.wrapped("  ", 4, &format!("no room here for: {}", gone.join(", ")));
+        }
+    }
+
+    fn aligned(&mut self, rows: &[Vec<String>]) {
         let widths = widths(rows);
         for row in rows {
             let cells = row
@@ -95,8 +140,10 @@ impl Page {
         }
     }
 
-    /// [`Page::table`], with rows and columns exchanged if that makes it fit.
-    pub(super) fn fitting_table(&mut self, rows: &[Vec<String>]) {
+    /// [`Page::table`], with rows and columns exchanged if that makes it fit. On a terminal where
+    /// neither does, the columns that matter least give way; without `priorities` those to the
+    /// right.
+    pub(super) fn fitting_table(&mut self, rows: &[Vec<String>], priorities: &[u8]) {
         let turned: Vec<Vec<String>> = (0..rows.first().map_or(0, Vec::len))
             .map(|column| {
                 rows.iter()
@@ -110,14 +157,18 @@ impl Page {
                 .map(|width| width + GAP.len())
                 .sum::<usize>()
         };
+        let is_narrow = self.layout.columns.is_some() && total(&turned) > self.width;
+        if is_narrow && !priorities.is_empty() {
+            return self.ranked_table(rows, priorities);
+        }
         let turn = width(rows) > self.width + GAP.len() && width(&turned) < width(rows);
-        self.table(if turn { &turned } else { rows });
+        self.table(if turn && !is_narrow { &turned } else { rows });
     }
 
     /// [`Page::table`] without the columns that matter least, as far as that makes it fit: one
     /// number a column says how much, and the first always stays. Names that are still too long
-    /// are cut.
-    pub(crate) fn narrowed_table(&mut self, rows: &[Vec<String>], priorities: &[u8]) {
+    /// are cut. Gives the columns that are left out.
+    pub(crate) fn narrowed_table(&mut self, rows: &[Vec<String>], priorities: &[u8]) -> Vec<usize> {
         let mut kept: Vec<usize> = (0..priorities.len()).collect();
         let of = |kept: &[usize]| -> Vec<Vec<String>> {
             let cells = |row: &Vec<String>| {
@@ -147,7 +198,10 @@ impl Page {
         {
             *cell = cut(cell, longest.saturating_sub(over).max(4));
         }
-        self.table(&rows);
+        self.aligned(&rows);
+        (0..priorities.len())
+            .filter(|column| !kept.contains(column))
+            .collect()
     }
 
     /// The text, without characters that change the look of other text.
@@ -221,10 +275,41 @@ mod tests {
     #[test]
     fn a_table_that_is_too_wide_is_turned() {
         let mut page = Page::default();
-        page.fitting_table(&[
-            (0..30).map(|i| format!("head{i}")).collect(),
-            vec!["cell".into(); 30],
-        ]);
+        page.fitting_table(
+            &[
+                (0..30).map(|i| format!("head{i}")).collect(),
+                vec!["cell".into(); 30],
+            ],
+            &[],
+        );
         assert_eq!(page.finish().lines().count(), 30);
+    }
+
+    #[test]
+    fn on_a_terminal_the_columns_that_matter_least_give_way_and_are_named() {
+        let line = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let rows: Vec<Vec<String>> = std::iter::once(line("row mean note p99"))
+            .chain((0..8).map(|n| line(&format!("sequential-{n} 12345678 abcdefgh 87654321"))))
+            .collect();
+        let text = |columns, priorities: &[u8]| {
+            let mut page = Page::of_width(columns);
+            page.fitting_table(&rows, priorities);
+            page.finish()
+        };
+        assert!(
+            text(80, &[9, 5, 1, 7]).starts_with("row               mean      note       p99\n")
+        );
+        let narrow = text(36, &[9, 5, 1, 7]);
+        assert!(
+            narrow.starts_with("row               mean       p99\n"),
+            "{narrow}"
+        );
+        assert!(narrow.ends_with("\n  no room here for: note\n"), "{narrow}");
+        assert!(text(36, &[]).ends_with("\n  no room here for: p99\n"));
+        assert!(
+            text(20, &[9, 5, 1, 7])
+                .lines()
+                .all(|line| line.chars().count() <= 20)
+        );
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn write_latencies(page: &mut Page, record: &Record, options: &Termin
     }
     let starred = align_stars(&mut rows);
     page.gap();
-    page.fitting_table(&rows);
+    page.fitting_table(&rows, &[]);
     if starred {
         page.line(STAR);
     }

@@ -1,5 +1,6 @@
 //! A study in the terminal.
 
+use super::layout::{Layout, UNFOLD};
 use super::page::Page;
 use super::verdict::write_finding;
 use crate::document::{
@@ -7,15 +8,31 @@ use crate::document::{
 };
 use analyze::{Fact, GroupedFinding, Severity, Study};
 
-/// The study as text; lines of at most 100 columns unless a word or a table is wider.
+/// The study as text, in lines as wide as the layout says unless a word or a table is wider.
 #[must_use]
-pub fn study_text(study: &Study) -> String {
+pub fn study_text(study: &Study, layout: Layout) -> String {
     let document = document(study, Breadth::Screen);
-    let mut page = Page::default();
+    let mut page = Page::new(layout);
     page.wrapped("", 0, &document.lead);
     for section in &document.sections {
         write_section(&mut page, &document, section, "");
     }
+    page.finish()
+}
+
+/// The answer and whether it can be believed, a line each, for the end of a text whose beginning has
+/// left the screen.
+#[must_use]
+pub fn closing_answer(study: &Study, layout: Layout) -> String {
+    let answer = document(study, Breadth::Screen).answer;
+    let mut page = Page::new(layout);
+    let said: Vec<String> = answer.said.iter().map(|of| said_text(study, of)).collect();
+    page.wrapped("", 2, &said.join(" "));
+    page.wrapped(
+        "",
+        2,
+        &format!("Can it be believed? {}", answer.belief.text),
+    );
     page.finish()
 }
 
@@ -42,7 +59,8 @@ fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &s
     }
     match block {
         Block::Table(table) => {
-            lines_of(page, &table.as_text(study, Breadth::Screen));
+            let priorities = table.priorities(Breadth::Screen);
+            lines_of(page, &table.as_text(study, Breadth::Screen), &priorities);
             let notes = table.notes.iter();
             notes.for_each(|note| page.wrapped("  ", 4, note));
         }
@@ -76,15 +94,15 @@ fn write(page: &mut Page, document: &Document<'_>, block: &Block<'_>, margin: &s
 }
 
 /// A table, whatever the names in it are.
-fn lines_of(page: &mut Page, lines: &[Vec<String>]) {
+fn lines_of(page: &mut Page, lines: &[Vec<String>], priorities: &[u8]) {
     let plain = |line: &Vec<String>| line.iter().map(|cell| units::on_one_line(cell)).collect();
     let lines: Vec<Vec<String>> = lines.iter().map(plain).collect();
-    page.fitting_table(&lines);
+    page.fitting_table(&lines, priorities);
 }
 
 fn circumstances(page: &mut Page, study: &Study, facts: &[Fact]) {
     if let Some(lines) = differing(study, "differs") {
-        lines_of(page, &lines);
+        lines_of(page, &lines, &[]);
     }
     let same = agreeing(facts);
     if !same.is_empty() {
@@ -101,8 +119,17 @@ fn findings(page: &mut Page, study: &Study, findings: &[GroupedFinding]) {
         let whose = whose(study, finding)
             .map(|whose| format!(" ({whose})"))
             .unwrap_or_default();
-        let head = format!("{}[{}]{whose}", finding.severity, finding.rule);
+        let rule = format!("{}[{}]", finding.severity, finding.rule);
+        if page.layout().folds_findings {
+            // What is wrong is told before where: it is what fits the line.
+            write_finding(page, &rule, &format!("{}{whose}", finding.message), None);
+            continue;
+        }
+        let head = format!("{rule}{whose}");
         let advice = (finding.severity != Severity::Note).then_some(finding.advice.as_str());
         write_finding(page, &head, &finding.message, advice);
+    }
+    if page.layout().folds_findings && !findings.is_empty() {
+        page.wrapped("", 2, UNFOLD);
     }
 }

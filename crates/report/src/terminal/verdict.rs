@@ -1,5 +1,6 @@
 //! What the run itself says about its data and its end, and what an audit found.
 
+use super::layout::UNFOLD;
 use super::page::{Page, counted};
 use analyze::Finding;
 use record::{Record, Status, Verification};
@@ -14,10 +15,11 @@ pub(super) fn write_verification(page: &mut Page, record: &Record) {
         ..
     } = *verification;
     page.gap();
-    page.line(&format!(
+    let checked = format!(
         "Verification: Operations: {operations}, Failures: {failures}, Success: {}",
         success(operations, failures, record.outcome.status)
-    ));
+    );
+    page.wrapped("", 2, &checked);
     if !verification.by_kind.is_empty() {
         let kinds: Vec<String> = verification
             .by_kind
@@ -132,10 +134,17 @@ pub(super) fn write_findings(page: &mut Page, findings: &[Finding]) {
         let head = format!("{}[{}]", finding.severity, finding.rule);
         write_finding(page, &head, &finding.message, Some(&finding.advice));
     }
+    if page.layout().folds_findings && !findings.is_empty() {
+        page.wrapped("", 2, UNFOLD);
+    }
 }
 
-/// A finding, and below it what to do about it.
+/// A finding, and below it what to do about it; folded, its beginning on one line.
 pub(super) fn write_finding(page: &mut Page, head: &str, message: &str, advice: Option<&str>) {
+    if page.layout().folds_findings {
+        let line = page.layout().one_line(&format!("{head}: {message}"));
+        return page.line(&line);
+    }
     page.wrapped("", 2, &format!("{head}: {message}"));
     if let Some(advice) = advice {
         page.wrapped("  ", 8, &format!("help: {advice}"));

@@ -1,0 +1,77 @@
+//! How text is laid out for who reads it.
+
+/// How wide lines are, and how much is told of each finding. The default is that of text which no
+/// terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns of the terminal. `None`: none shows the text, whose lines are of at most 100 columns
+    /// and whose tables have all of theirs.
+    pub columns: Option<usize>,
+    /// A finding is one line, which is cut where it is too long, and its advice is left out.
+    pub folds_findings: bool,
+}
+
+/// Below folded findings.
+pub(crate) const UNFOLD: &str =
+    "--findings shows each in full; `fathom explain RULE` says why and what to do";
+
+impl Layout {
+    /// As many words of a text as one line holds.
+    pub(crate) fn one_line(self, text: &str) -> String {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let most = self.columns.unwrap_or(super::page::WIDTH);
+        if text.chars().count() <= most {
+            return text;
+        }
+        let start: String = text.chars().take(most.saturating_sub(2)).collect();
+        let end = start.rfind(' ').unwrap_or(start.len());
+        format!("{} …", start[..end].trim_end())
+    }
+}
+
+/// Text of which other hands have written parts, for a terminal: lines that are longer than it is
+/// wide break between words, below their own margin.
+#[must_use]
+pub fn broken(text: &str, columns: usize) -> String {
+    let mut page = super::Page::of_width(columns);
+    for line in text.lines() {
+        let bare = line.trim_start();
+        let margin = line.len() - bare.len();
+        if line.chars().count() <= columns {
+            page.line(line);
+        } else {
+            page.wrapped(&" ".repeat(margin), margin + 2, bare);
+        }
+    }
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_that_is_too_long_for_a_line_ends_at_a_word() {
+        let of = |columns| Layout {
+            columns: Some(columns),
+            folds_findings: true,
+        };
+        assert_eq!(
+            of(30).one_line("note[x]: short\n enough"),
+            "note[x]: short enough"
+        );
+        let cut = of(20).one_line("note[x]: too long for one line");
+        assert_eq!(cut, "note[x]: too long …");
+        assert_eq!(of(10).one_line(&"x".repeat(40)), "xxxxxxxx …");
+    }
+
+    #[test]
+    fn only_lines_that_are_too_long_break() {
+        let text = "a  table\n  a margin and words that go on\n";
+        assert_eq!(
+            broken(text, 20),
+            "a  table\n  a margin and words\n    that go on\n"
+        );
+        assert_eq!(broken(text, 100), text);
+    }
+}
