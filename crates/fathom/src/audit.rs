@@ -7,7 +7,7 @@ use analyze::{Finding, Located, Severity};
 use anyhow::Result;
 use clap::{ArgMatches, Command};
 use record::{Record, read_records};
-use report::{Layout, Page};
+use report::{Page, TextLayout};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ fn text(
     records: &[Record],
     places: &[String],
     shows_all: bool,
-    layout: Layout,
+    layout: TextLayout,
 ) -> String {
     let mut page = Page::new(layout);
     let repeated: Vec<(Severity, &str)> = if shows_all {

@@ -1,13 +1,15 @@
 //! Where results go: the terminal, files of several formats, and the record store.
 
+mod shown;
+
 use crate::exit::Usage;
 use crate::run::{path, switch, time};
-use crate::tell::{findings_argument, layout, say, tell, tell_form};
+use crate::tell::{findings_argument, say, tell, tell_form};
 use crate::written::{self, CSV, FIO_LOG, HDR_LOG, HISTOGRAMS, JSON, RECORDS, RESULT, RecordFile};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command};
 use record::Record;
-use report::Layout;
+use report::TextLayout;
 use run::safety::{OutputFile, OutputForm, check_apart};
 use std::path::{Path, PathBuf};
 use workload::fio::{FioFormat, FioJobs, FioLogs};
@@ -151,16 +153,7 @@ impl Output {
             csv: file("csv-output"),
             histogram: file("json-histogram"),
             hdr_log: file("hdr-log"),
-            text: report::TerminalOptions {
-                show_latency: matches.get_flag("show-latency"),
-                show_histogram: matches.get_flag("show-histogram"),
-                show_percentiles: percentiles(matches)?,
-                per_worker: matches.get_flag("per-worker-output"),
-                layout: match file("output") {
-                    Some(_) => Layout::default(),
-                    None => layout(matches),
-                },
-            },
+            text: shown::options(matches, file("output").is_some())?,
             interval_ns,
             fio_options: report::FioOptions::default(),
             fio_logs: Vec::new(),
@@ -223,7 +216,7 @@ impl Output {
         }
         if let Some(file) = &jobs.output.file {
             self.file = Some(file.into());
-            self.text.layout = Layout::default();
+            self.text.layout = TextLayout::default();
             self.aside = Aside::Stdout;
         }
         if !jobs.output.formats.is_empty() {
@@ -398,21 +391,6 @@ fn of_fio(format: FioFormat) -> Format {
         FioFormat::JsonPlus => Format::FioJson { plus: true },
         FioFormat::Terse => Format::FioTerse,
     }
-}
-
-fn percentiles(matches: &ArgMatches) -> Result<Vec<f64>> {
-    let Some(list) = matches.get_one::<String>("show-percentiles") else {
-        return Ok(Vec::new());
-    };
-    list.split(',')
-        .map(|text| match text.trim().parse::<f64>() {
-            Ok(p) if (0.0..=100.0).contains(&p) => Ok(p),
-            Ok(_) | Err(_) => Err(Usage(format!(
-                "--show-percentiles: {text:?} is not a number from 0 to 100; example: 50,99,99.9"
-            ))
-            .into()),
-        })
-        .collect()
 }
 
 fn write(file: Option<&OutputFile>, form: &str) -> Result<()> {

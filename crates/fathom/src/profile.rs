@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use conduct::profile::{Effort, ProfileError, ProfileRequest, Profiled, profile};
 use lab::{Kept, WhyEnded};
-use report::{Layout, ProfileAccount, ProfileEnd, profile_text};
+use report::{ProfileAccount, ProfileEnd, TextLayout, profile_text};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 use units::Bytes;
@@ -148,7 +148,7 @@ fn text(
     profiled: &Profiled,
     study: &Study,
     kept: Option<&Path>,
-    layout: Layout,
+    layout: TextLayout,
 ) -> String {
     let rows: Vec<&str> = profiled
         .plan

@@ -4,7 +4,7 @@
 use crate::run::switch;
 use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches};
-use report::{Layout, broken, coloured};
+use report::{TextLayout, broken, coloured};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd as _;
 use units::visible;
@@ -27,9 +27,9 @@ fn columns() -> Option<usize> {
 }
 
 /// How a result is laid out; whoever has no `--findings` folds none.
-pub(crate) fn layout(matches: &ArgMatches) -> Layout {
+pub(crate) fn layout(matches: &ArgMatches) -> TextLayout {
     let shows_all = matches.try_get_one::<bool>("findings").ok().flatten();
-    Layout {
+    TextLayout {
         columns: columns(),
         folds_findings: std::io::stdout().is_terminal() && shows_all == Some(&false),
     }

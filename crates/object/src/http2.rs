@@ -9,7 +9,6 @@ use watched::Wire;
 use crate::connection::{Peer, Stream, speaks_no_http2};
 use crate::exchange::{Body, Outgoing, Take};
 use crate::failure::{Failure, FailureKind};
-use crate::header::MOST_HEADERS;
 use crate::ledger::{Ledger, add};
 use crate::payload::Object;
 use crate::settings::Thread;
@@ -279,7 +278,7 @@ pub(crate) async fn reach(peer: &Peer, thread: &Rc<Thread>) -> Result<(), Failur
 /// The head as HTTP/2 has it, and what follows it in `head` as the beginning of the body.
 fn request(peer: &Peer, head: &[u8]) -> Result<(Request<()>, Bytes), Failure> {
     let refused = || Failure::new(FailureKind::Content, "a request that HTTP/2 cannot carry");
-    let mut headers = [httparse::EMPTY_HEADER; 2 * MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; 2 * crate::header::MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let Ok(httparse::Status::Complete(used)) = parsed.parse(head) else {
         return Err(refused());

@@ -98,12 +98,7 @@ impl LoadTarget {
                 return Err(refused("a share is one server, without a path"));
             }
             Service::Share => Service::Share,
-            Service::Http { .. }
-                if path
-                    .bytes()
-                    .chain(query.bytes())
-                    .any(|b| b <= b' ' || b >= 127 || b == b'#') =>
-            {
+            Service::Http { .. } if [&path, &query].into_iter().any(|of| must_be_encoded(of)) => {
                 return Err(refused(
                     "path and query have characters that must be percent-encoded, or a fragment",
                 ));
@@ -150,6 +145,11 @@ impl LoadTarget {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// Whether a part of a URL holds what has no place in a request line.
+fn must_be_encoded(text: &str) -> bool {
+    text.bytes().any(|b| b <= b' ' || b >= 127 || b == b'#')
 }
 
 /// One URL: its server, and its path.

@@ -1,10 +1,10 @@
 //! A comparison as text: verdict sentences first, then what stands beside them.
 
+mod findings;
 mod reasons;
 
-use crate::Layout;
-use crate::terminal::UNFOLD;
-use crate::verdicts::grouped;
+use crate::TextLayout;
+use findings::findings_text;
 pub(crate) use reasons::{NOT_DRAWN, reason_kind, reason_text, unjudged};
 
 use analyze::{
@@ -28,7 +28,7 @@ pub fn comparison_text(
     found: &Comparison,
     findings: &[Located],
     records: usize,
-    layout: Layout,
+    layout: TextLayout,
 ) -> String {
     let mut out = format!(
         "{candidate} against {base}: {}, margin {}\n",
@@ -52,7 +52,7 @@ pub fn comparison_text(
 /// The text of an experiment: every candidate over all rows, then row by row, then what the machine
 /// did, then the audit.
 #[must_use]
-pub fn arms_text(found: &ArmsComparison, layout: Layout) -> String {
+pub fn arms_text(found: &ArmsComparison, layout: TextLayout) -> String {
     let mut out = String::new();
     for candidate in &found.candidates {
         candidate_text(&mut out, &found.base, candidate);
@@ -237,31 +237,6 @@ fn differences_text(out: &mut String, found: &Comparison) {
 fn left_out_text(out: &mut String, left_out: &[String]) {
     for text in left_out {
         let _infallible = writeln!(out, "left out: {text}");
-    }
-}
-
-/// One entry a rule: the gravest finding speaks for it, with the number of records in which it
-/// fires.
-fn findings_text(out: &mut String, findings: &[Located], records: usize, layout: Layout) {
-    for (number, (Located { finding, .. }, fired)) in grouped(findings).into_iter().enumerate() {
-        let share = match fired.len() {
-            0 => String::new(),
-            n => format!(" in {n} of {records} records"),
-        };
-        if number == 0 && !out.ends_with("\n\n") {
-            out.push('\n');
-        }
-        let text = format!(
-            "{}[{}]{share}: {}",
-            finding.severity, finding.rule, finding.message
-        );
-        let _infallible = match layout.folds_findings {
-            true => writeln!(out, "{}", layout.one_line(&text)),
-            false => writeln!(out, "{text}\n  help: {}", finding.advice),
-        };
-    }
-    if layout.folds_findings && !findings.is_empty() {
-        let _infallible = writeln!(out, "{UNFOLD}");
     }
 }
 
@@ -612,7 +587,7 @@ warning[x] in 2 of 90 records: said
 warning[y]: said
   help: do
 ";
-        assert_eq!(arms_text(&found, Layout::default()), expected);
+        assert_eq!(arms_text(&found, TextLayout::default()), expected);
     }
 
     #[test]
@@ -644,7 +619,7 @@ warning[y]: said
             left_out: vec![],
         };
         assert_eq!(
-            comparison_text("a", "b", &found, &[], 3, Layout::default()),
+            comparison_text("a", "b", &found, &[], 3, TextLayout::default()),
             "b against a: operations a second, margin 5.0 %\n\nrows only in a: q, s\n\nwhat differs with what is compared:\n  \
              file system: ext4 | xfs\n  and 1 other fact of the storage, which the records hold\n"
         );

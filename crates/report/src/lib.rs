@@ -42,7 +42,7 @@ pub use profile::{ProfileAccount, ProfileEnd, profile_text};
 pub use prometheus::prometheus;
 pub use study::{is_study, study_csv, study_json, study_markdown};
 pub use terminal::{
-    Layout, Page, TerminalOptions, broken, closing_answer, coloured, knee_text, study_text,
+    Page, TerminalOptions, TextLayout, broken, closing_answer, coloured, knee_text, study_text,
     terminal,
 };
 pub use verdicts::{

@@ -1,6 +1,6 @@
 //! What a profile says when it has ended.
 
-use crate::{Layout, Page, closing_answer, study_text};
+use crate::{Page, TextLayout, closing_answer, study_text};
 use analyze::Study;
 use record::Record;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct ProfileAccount<'a> {
     pub left_out: &'a [(&'a [String], &'a str)],
     /// The file that keeps the records.
     pub kept: Option<&'a Path>,
-    pub layout: Layout,
+    pub layout: TextLayout,
 }
 
 /// How a profile ended.

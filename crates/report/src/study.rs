@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_experiment_in_the_terminal() {
-        let text = study_text(&golden(), crate::Layout::default());
+        let text = study_text(&golden(), crate::TextLayout::default());
         assert!(
             text.lines().all(|line| line.chars().count() <= 100),
             "{text}"
@@ -343,7 +343,7 @@ mod tests {
         assert!(!has_escapes(&markdown) && !has_escapes(&page));
         let of_tables = |text: &str| text.lines().filter(|line| line.starts_with("| ")).count();
         assert_eq!(of_tables(&markdown), of_tables(&study_markdown(&plain)));
-        let text = study_text(&hostile, crate::Layout::default());
+        let text = study_text(&hostile, crate::TextLayout::default());
         assert!(
             !has_escapes(&text) && !text.contains("\nb\u{fffd}"),
             "{text}"
@@ -435,7 +435,7 @@ mod tests {
         let at = study_markdown(&study);
         let texts = [
             at,
-            study_text(&study, crate::Layout::default()),
+            study_text(&study, crate::TextLayout::default()),
             crate::html(&study),
         ];
         for text in texts {

@@ -11,6 +11,7 @@ use record::Record;
 
 mod accounts;
 mod colour;
+mod heat;
 mod histogram;
 mod knee;
 mod layout;
@@ -24,7 +25,7 @@ mod verdict;
 pub use colour::coloured;
 pub use knee::knee_text;
 pub(crate) use layout::UNFOLD;
-pub use layout::{Layout, broken};
+pub use layout::{TextLayout, broken};
 pub use page::Page;
 pub use study::{closing_answer, study_text};
 
@@ -39,7 +40,7 @@ pub struct TerminalOptions {
     pub show_percentiles: Vec<f64>,
     /// Adds a line for each worker.
     pub per_worker: bool,
-    pub layout: Layout,
+    pub layout: TextLayout,
 }
 
 /// The summary of one record, a run or a load, and what an audit found in it, in lines as wide as the
@@ -367,9 +368,9 @@ mod tests {
         };
         for options in [options, many] {
             for columns in [None, Some(60), Some(80), Some(120), Some(200)] {
-                let layout = Layout {
+                let layout = TextLayout {
                     columns,
-                    ..Layout::default()
+                    ..TextLayout::default()
                 };
                 let text = shown(
                     &example::oltp(),
@@ -390,7 +391,7 @@ mod tests {
 
     #[test]
     fn folded_findings_are_a_line_each_and_say_how_to_see_them_in_full() {
-        let layout = Layout {
+        let layout = TextLayout {
             columns: Some(80),
             folds_findings: true,
         };

@@ -7,7 +7,7 @@ use analyze::{ArmsComparison, Comparison, Located, Question, hold_against};
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use record::{Quantity, Record, Threshold};
-use report::{Gate, Layout, VerdictFailure, Verdicts};
+use report::{Gate, TextLayout, VerdictFailure, Verdicts};
 use run::safety::{OutputFile, check_apart};
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ pub(crate) struct VerdictFiles {
     files: Vec<(OutputFile, Form)>,
     gate: Gate,
     thresholds: Vec<Threshold>,
-    layout: Layout,
+    layout: TextLayout,
 }
 
 impl VerdictFiles {

@@ -282,30 +282,22 @@ fn headers_and_the_query_go_with_every_request_and_records_keep_no_secret_of_the
         "http://127.0.0.1:{}{path}?view=1&token=hunter2",
         server.port
     );
-    let record = ok(&[
-        "fetch",
-        "--target",
-        &target,
-        "--users",
-        "2",
-        "--iterations",
-        "6",
-        "--header",
+    let given = [
         "X-Tenant: blue",
-        "--header",
         "Cookie: sid=hunter3",
-        "--header",
         "Authorization: Bearer hunter4",
-    ]);
+    ];
+    let mut fetch: Vec<&str> = "fetch --users 2 --iterations 6 --target"
+        .split(' ')
+        .collect();
+    fetch.push(&target);
+    fetch.extend(given.iter().flat_map(|header| ["--header", header]));
+    let record = ok(&fetch);
     let heads = heads.lock().unwrap();
     assert_eq!(heads.len(), 6);
     for (query, head) in heads.iter() {
         assert_eq!(query, "view=1&token=hunter2");
-        for line in [
-            "X-Tenant: blue",
-            "Cookie: sid=hunter3",
-            "Authorization: Bearer hunter4",
-        ] {
+        for line in given {
             assert_eq!(
                 head.lines()
                     .filter(|of| of.eq_ignore_ascii_case(line))

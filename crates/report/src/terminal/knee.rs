@@ -1,6 +1,6 @@
 //! The curve of a search for the highest rate that holds, as text.
 
-use super::Layout;
+use super::TextLayout;
 use super::page::{Page, time};
 use record::{SearchAccount, SearchPoint};
 use units::Rate;
@@ -8,7 +8,7 @@ use units::Rate;
 /// The steps by their rates, and where the knee lies: between the highest rate
 /// that held and the least that did not.
 #[must_use]
-pub fn knee_text(search: &SearchAccount, layout: Layout) -> String {
+pub fn knee_text(search: &SearchAccount, layout: TextLayout) -> String {
     let threshold = search.threshold.as_str();
     let mut points: Vec<&SearchPoint> = search.points.iter().collect();
     points.sort_by(|a, b| a.asked_per_second.total_cmp(&b.asked_per_second));

@@ -3,7 +3,7 @@
 /// How wide lines are, and how much is told of each finding. The default is that of text which no
 /// terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct TextLayout {
     /// Columns of the terminal. `None`: none shows the text, whose lines are of at most 100 columns
     /// and whose tables have all of theirs.
     pub columns: Option<usize>,
@@ -15,7 +15,7 @@ pub struct Layout {
 pub(crate) const UNFOLD: &str =
     "--findings shows each in full; `fathom explain RULE` says why and what to do";
 
-impl Layout {
+impl TextLayout {
     /// As many words of a text as one line holds.
     pub(crate) fn one_line(self, text: &str) -> String {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_finding_that_is_too_long_for_a_line_ends_at_a_word() {
-        let of = |columns| Layout {
+        let of = |columns| TextLayout {
             columns: Some(columns),
             folds_findings: true,
         };

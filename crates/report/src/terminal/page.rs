@@ -1,6 +1,6 @@
 //! Lines, labelled facts and tables as wide as the terminal, and the small formats that they share.
 
-use super::Layout;
+use super::TextLayout;
 use units::Nanos;
 use units::lossless::f64_to_u64_saturating;
 
@@ -19,19 +19,19 @@ const LONGEST_LINE: usize = 120;
 pub struct Page {
     text: String,
     width: usize,
-    layout: Layout,
+    layout: TextLayout,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self::new(Layout::default())
+        Self::new(TextLayout::default())
     }
 }
 
 impl Page {
     /// An empty one.
     #[must_use]
-    pub fn new(layout: Layout) -> Self {
+    pub fn new(layout: TextLayout) -> Self {
         Self {
             text: String::new(),
             width: layout.columns.unwrap_or(WIDTH).max(20),
@@ -42,13 +42,13 @@ impl Page {
     /// An empty one of so many columns.
     #[must_use]
     pub fn of_width(width: usize) -> Self {
-        Self::new(Layout {
+        Self::new(TextLayout {
             columns: Some(width),
-            ..Layout::default()
+            ..TextLayout::default()
         })
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> TextLayout {
         self.layout
     }
 

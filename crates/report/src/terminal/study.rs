@@ -1,6 +1,6 @@
 //! A study in the terminal.
 
-use super::layout::{Layout, UNFOLD};
+use super::layout::{TextLayout, UNFOLD};
 use super::page::Page;
 use super::verdict::write_finding;
 use crate::document::{
@@ -10,7 +10,7 @@ use analyze::{Fact, GroupedFinding, Severity, Study};
 
 /// The study as text, in lines as wide as the layout says unless a word or a table is wider.
 #[must_use]
-pub fn study_text(study: &Study, layout: Layout) -> String {
+pub fn study_text(study: &Study, layout: TextLayout) -> String {
     let document = document(study, Breadth::Screen);
     let mut page = Page::new(layout);
     page.wrapped("", 0, &document.lead);
@@ -23,7 +23,7 @@ pub fn study_text(study: &Study, layout: Layout) -> String {
 /// The answer and whether it can be believed, a line each, for the end of a text whose beginning has
 /// left the screen.
 #[must_use]
-pub fn closing_answer(study: &Study, layout: Layout) -> String {
+pub fn closing_answer(study: &Study, layout: TextLayout) -> String {
     let answer = document(study, Breadth::Screen).answer;
     let mut page = Page::new(layout);
     let said: Vec<String> = answer.said.iter().map(|of| said_text(study, of)).collect();
